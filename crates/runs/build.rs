@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from.
+//! Passes the commit of the source to the program.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn main() {
         println!("cargo::rerun-if-changed={directory}/HEAD");
         println!("cargo::rerun-if-changed={directory}/logs/HEAD");
     }
-    // Everything that a result depends on; its change rebuilds this crate anyway.
+    // All sources that a result depends on. A change to any of them rebuilds this crate anyway.
     for path in [
         "../rohc/src",
         "../proto/src",

@@ -1,4 +1,4 @@
-//! Any file at all: the audit must end, in bounded memory, with numbers that hang together.
+//! Arbitrary files: the audit must terminate in bounded memory with consistent numbers.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use tacit_theory::hop::usual;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(audit) = audit_reader(bytes, "fuzz") else { return };
     assert!(audit.total.data_packets + audit.total.ack_packets <= audit.tcp_packets);
-    // For the hop that the capture's radio headers name, and for one apart.
+    // For the hop in the capture's radio headers, and for the default.
     for hop in [audit.hop(), usual()] {
         let prediction = audit.predict(&hop, Duration::from_millis(20));
         for scheme in prediction.iter().flat_map(|prediction| &prediction.schemes) {

@@ -1,4 +1,5 @@
-//! All that a client may say to `tacit serve --write` on one stream. Nothing is written beside the directory that is served.
+//! Arbitrary messages of a client to `tacit serve --write` on one stream. Nothing may be written outside the served
+//! directory.
 
 #![no_main]
 
@@ -23,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (served, beside) = (folder.path().join("served"), folder.path().join("beside"));
         fs::create_dir(&served).expect("it was removed");
         let server = Served::new(&served, true).expect("it is there");
-        // What it says is not read; whether it refuses is its own business.
+        // Neither its responses nor whether it refuses is checked.
         let _ = runtime.block_on(server.serve(&mut &*bytes, &mut tokio::io::sink()));
         let names = fs::read_dir(folder.path()).expect("it is there").count();
         assert!(names == 1 && !beside.exists(), "something was written beside the served files");

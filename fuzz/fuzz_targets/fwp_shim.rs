@@ -1,5 +1,5 @@
-//! Any arrivals at FWP's shim: a placeholder reaches TCP once, announced, allowed and in the window, and no byte that a
-//! reader hands on is one.
+//! Arbitrary arrivals at FWP's shim. A placeholder reaches TCP once, announced, permitted and within the window, and no
+//! reader passes on a placeholder byte.
 
 #![no_main]
 
@@ -17,14 +17,14 @@ const FLOW: FlowId = FlowId(1);
 const SERVER: HostId = HostId(0);
 const HOST: HostId = HostId(1);
 
-/// One byte of the stream at the host and its reader.
+/// The state of one byte of the stream at the host and at its reader.
 #[derive(Clone, Copy, Default)]
 struct Byte {
     allowed: bool,
     announced: bool,
     placed: bool,
     has: bool,
-    /// TCP has a placeholder's.
+    /// TCP received this byte from a placeholder.
     false_byte: bool,
 }
 
@@ -67,7 +67,7 @@ impl Host {
                 byte.false_byte = segment.placeholder;
             }
         }
-        // What the application gets is what TCP has and nobody announced.
+        // The application receives what TCP has, except for announced placeholders.
         assert!(self.bytes.iter().all(|byte| !byte.has || byte.announced || !byte.false_byte));
     }
 
@@ -82,7 +82,7 @@ fn packet(source: HostId, segment: Segment) -> Packet {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // What says nothing of arrivals is a message of either side: read, or refused.
+    // Input that does not describe arrivals is a message from either side: parsed or refused.
     let mut again = Vec::new();
     if let Ok(message) = ToShim::decode(bytes) {
         message.encode(&mut again);
@@ -102,7 +102,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut shim: Shim<Packet> = Shim::new(config);
     let key = FlowKey::simulated(FLOW, SERVER);
-    // Numbers wrap early in half of the runs.
+    // In half of the runs, sequence numbers wrap early.
     let initial = SeqNumber(u32::from(*initial).wrapping_sub(128).wrapping_mul(16));
     let first = initial + 1;
     let mut host = Host { bytes: vec![Byte::default(); STREAM], deaf: false, edge: 0, first };
@@ -118,7 +118,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let flags = if what & 0x10 != 0 { Flags::ACK | Flags::FIN } else { Flags::ACK };
                 let flags = if what == 0xf8 { Flags::RST } else { flags };
                 let timestamps = (what & 0x20 != 0).then_some(Timestamps { value: b.into(), echo_reply: 0 });
-                // Far beyond the window too.
+                // Includes positions far beyond the window.
                 let far = if what & 0x40 != 0 { u32::from(c) << 24 } else { 0 };
                 let seq = first + place as u32 + far;
                 let segment = Segment { seq, payload_len: c.into(), flags, timestamps, ..Segment::default() };

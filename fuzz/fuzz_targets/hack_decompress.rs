@@ -1,4 +1,4 @@
-//! Any bytes behind a link-layer ACK: whole pure ACKs of known flows come out, or nothing.
+//! Arbitrary bytes after a link-layer ACK: the result is whole pure ACKs of known flows, or nothing.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use tacit_rohc::hack::{Decompressor, Limits, MAX_FRAME_ACKS};
 use tacit_rohc::header::{Header, Ip, MAX_HEADER_LEN, Options, flags};
 
-/// Native ACKs of an IPv4 and an IPv6 flow, both ends' ground.
+/// Native ACKs of an IPv4 and an IPv6 flow, from which both ends start.
 fn natives() -> [Vec<u8>; 2] {
     let v4 = Ip::V4 { source: [10, 0, 0, 2], destination: [192, 0, 2, 1], id: 7, dont_fragment: true };
     let v6 = Ip::V6 { source: [0x20; 16], destination: [0xfd; 16], flow_label: 5 };
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
     for native in natives() {
         decompressor.note_native(&native);
     }
-    // Cut where the first byte says, so that one input is several link-layer ACKs.
+    // The first byte determines where to split the input into several link-layer ACKs.
     let (first, rest) = bytes.split_at(bytes.len().min(usize::from(bytes.first().copied().unwrap_or(0))));
     for bytes in [first.get(1..).unwrap_or(&[]), rest] {
         let mut acks = 0;

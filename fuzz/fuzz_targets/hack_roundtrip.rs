@@ -1,4 +1,4 @@
-//! Any packets at all: what the compressor takes comes back bit for bit and once.
+//! Arbitrary packets: those that the compressor accepts are restored bit for bit and only once.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 
-/// The input as an ACK: a few bytes are written over the one before it, then the checksums are put right.
+/// Interprets input as an ACK: overwrites some bytes of the previous ACK, then corrects the checksums.
 fn next(packet: &mut Vec<u8>, edit: &[u8]) {
     let Ok(mut header) = Header::parse(packet) else { return };
     let mut bytes = [0; MAX_HEADER_LEN];
@@ -14,7 +14,7 @@ fn next(packet: &mut Vec<u8>, edit: &[u8]) {
     for pair in edit.chunks_exact(2) {
         bytes[usize::from(pair[0]) % len] = pair[1];
     }
-    // Only the IPv4 checksum keeps a header from being parsed.
+    // Only the IPv4 checksum prevents a header from being parsed.
     if bytes[0] >> 4 == 4 {
         bytes[10..12].fill(0);
         let sum = bytes[..20].chunks_exact(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum::<u32>();
@@ -29,7 +29,8 @@ fn next(packet: &mut Vec<u8>, edit: &[u8]) {
     }
 }
 
-/// `settings`: bit 0 the coding, bit 1 the IP version, the rest the length of a frame. Then edits, each with its length.
+/// `settings`: bit 0 is the coding, bit 1 the IP version, and the rest the number of ACKs per frame. Edits follow, each
+/// with its length.
 fn run(settings: u8, mut edits: &[u8]) {
     let coding = if settings & 1 == 0 { Coding::PerAck } else { Coding::Batch };
     let frame_len = usize::from(settings >> 2) + 1;
@@ -68,7 +69,7 @@ fn run(settings: u8, mut edits: &[u8]) {
             let mut got = Vec::new();
             let report = decompressor.receive(&frames, &mut |packet| got.push(packet.to_vec()));
             assert_eq!(report.failures() + report.duplicates, 0, "{report:?}");
-            // Frames of several flows come one after another: compare without regard to the order among flows.
+            // Frames of several flows are sent one after another, so ignore the order between flows.
             got.sort();
             sent.sort();
             assert_eq!(got, sent);

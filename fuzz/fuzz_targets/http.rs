@@ -1,4 +1,5 @@
-//! Any bytes as the head of a message: read the same in one piece or byte by byte, and nothing of it in two ways.
+//! Arbitrary bytes as the head of a message: the result is the same in one piece and byte by byte, and there is no
+//! ambiguity.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes as a server's answers to requests for holes, and any of them as placeholders: what is handed on is no
-//! placeholder, belongs to who asked for it, comes once, and is the same however the bytes are cut.
+//! Arbitrary bytes as a server's responses to requests for holes, any of which may be placeholders. Bytes that are
+//! passed on are not placeholders, belong to the request, arrive once, and do not depend on how the input is split.
 
 #![no_main]
 
@@ -14,11 +14,11 @@ use tacit_proto::fwp::repair::{Range, RequestId};
 /// Bytes of the file.
 const COMPLETE: u64 = 100_000;
 
-/// What a seed begins with.
+/// Parameters at the start of the input.
 struct Case<'a> {
-    /// How servers answer several ranges is asked first.
+    /// The server is first asked how it responds to several ranges.
     asks: bool,
-    /// Bytes of the head of an answer with one range.
+    /// Length of the head of a response with one range.
     single: Option<(u64, Range)>,
     wanted: Vec<(RequestId, Range)>,
     hit: Vec<Range>,
@@ -46,7 +46,7 @@ impl<'a> Case<'a> {
             hit: Vec::new(),
             bytes: &[],
         };
-        // In order and apart, as repair asks for them.
+        // Ascending and disjoint, as repair requests them.
         let mut at = 0;
         for id in 0..u64::from(wanted % 8).max(1) {
             let start = at + number(&mut bytes)?;
@@ -68,7 +68,8 @@ impl<'a> Case<'a> {
         Some(case)
     }
 
-    /// For whom each byte is that is handed on, where it stands in the file and in the stream; and how that ended.
+    /// For each byte passed on: the request, and its position in the file and in the stream. Also how the parsing
+    /// ended.
     fn hear(&self, piece: usize) -> (Vec<(RequestId, u64, u64)>, String) {
         let subject = Subject { validator: Validator::Tag("\"v1\"".to_owned()), complete: COMPLETE };
         let (mut answers, mut shape) = (Answers::new(subject), Shape::new(self.single));

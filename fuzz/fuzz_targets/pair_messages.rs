@@ -1,5 +1,5 @@
-//! All that a stranger may say to either end of `tacit keys pair`, and to both of them from between. Who does not know the code is not
-//! trusted, and brings no other name in.
+//! Arbitrary messages of an attacker to either end of `tacit keys pair`, and of one in between. Without the code, an
+//! attacker is not trusted and cannot introduce another name.
 
 #![no_main]
 
@@ -24,7 +24,8 @@ fn keys() -> Keys {
     Keys { server: [1; 32].into(), client: [2; 32].into() }
 }
 
-/// Lets the two talk, each byte of theirs changed by the next of `changes`; whom the server trusts, and what the client thinks.
+/// Connects both ends, and modifies each byte between them by the next of `changes`. Returns the peer that the server
+/// trusts, and whether the client succeeded.
 async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
     let (client, client_end) = duplex(1 << 12);
     let (server, server_end) = duplex(1 << 12);
@@ -73,7 +74,7 @@ async fn from_between(changes: &[u8]) -> (Option<String>, bool) {
 
 fuzz_target!(|bytes: &[u8]| {
     RUNTIME.with_borrow_mut(|runtime| {
-        // Who waits for what does not come has waited at once.
+        // The clock is paused, so waiting for something that does not arrive takes no time.
         let runtime = runtime.get_or_insert_with(|| {
             Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
         });

@@ -1,4 +1,4 @@
-//! What programs and clients ask `tacit proxy` for: SOCKS5, and targets on streams.
+//! Requests of programs and clients to `tacit proxy`: SOCKS5, and targets on streams.
 
 #![no_main]
 

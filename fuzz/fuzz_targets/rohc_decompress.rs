@@ -1,6 +1,6 @@
-//! ROHC packets and feedback from outside: no panic, no output beyond the room given.
+//! Untrusted ROHC packets and feedback: no panic, and no output beyond the given room.
 //!
-//! The first byte chooses the kind of CID and the room; then come packets, the length of each before it.
+//! The first byte selects the CID space and the room. Packets follow, each preceded by its length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ use tacit_rohc::{
     Channel, ChannelConfig, CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig, Layers,
 };
 
-/// Headers that are parsed are written back as they were.
+/// Parsed headers must be written back unchanged.
 fn restore(packet: &[u8]) {
     if let Ok((layers, header)) = Layers::parse(packet) {
         let len = layers.len() + header.len();
@@ -41,14 +41,15 @@ fuzz_target!(|data: &[u8]| {
         rest = more;
         compressor.feedback(packet);
         restore(packet);
-        // What a channel delivers it can also send, in frames no longer than the link's, unless it is too long for segments.
+        // What a channel delivers it can also send, in frames of at most the link's length, unless it is too long for
+        // segmentation.
         let mut delivered = Vec::new();
         let _ = channel.receive(packet, |packet| delivered = packet.to_vec());
         let _ = channel.send(&delivered, |frame| assert!(frame.len() <= 200));
         let answer = match decompressor.decompress(packet, &mut out[..room]) {
             Ok(done) => {
                 assert!(done.len <= room);
-                // What comes out is a packet that a compressor takes in, unless its options cannot be listed.
+                // A decompressed packet can be compressed, unless its options cannot be listed.
                 let _ = compressor.compress(&out[..done.len], &mut [0; 2000]);
                 restore(&out[..done.len]);
                 done.feedback

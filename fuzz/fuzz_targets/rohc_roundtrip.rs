@@ -1,8 +1,8 @@
-//! Whatever a legal flow does, its packets return, also when fewer in a row are lost than each change is repeated.
+//! All packets of any legal flow are restored, even if fewer consecutive ones are lost than each change is repeated.
 //!
-//! The first byte chooses IP version, repetition and CIDs, and whether there are tunnels or extension headers: four bytes
-//! say which. Then come packets of one byte each (its low three bits the
-//! number of changes before it, its high bit whether it is lost), followed by five bytes per change.
+//! The first byte selects IP version, repetition and CID space, and whether there are tunnels or extension headers,
+//! which are then selected by four bytes. Each packet is one byte (its low three bits are the number of changes before
+//! it, its high bit whether it is lost), followed by five bytes per change.
 #![no_main]
 
 #[path = "../../crates/rohc/tests/common/flow.rs"]
@@ -43,11 +43,11 @@ fuzz_target!(|data: &[u8]| {
     let repeat = 1 + (choice >> 2 & 7);
     let mut compressor =
         Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 40, ..CompressorConfig::default() });
-    // Its checksums are arbitrary: in doubt, a repairing decompressor would refuse what has a wrong one.
+    // Its checksums are arbitrary, so a repairing decompressor would refuse packets in case of doubt.
     let mut decompressor =
         Decompressor::new(DecompressorConfig { cids, repair: false, ..DecompressorConfig::default() });
     let (mut rohc, mut back) = ([0; 3000], [0; 3000]);
-    // In a row of the same context: other tunnels are other flows.
+    // Counted per context, because other tunnels are other flows.
     let mut lost = BTreeMap::new();
     for ((packet, changes), loss) in flow::packets(&script, v6).iter().zip(&script).zip(losses) {
         for parts in [&mut outer, &mut behind] {

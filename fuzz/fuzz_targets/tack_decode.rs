@@ -1,4 +1,4 @@
-//! Any bytes as a TACK packet: refused, or one that makes the same bytes again.
+//! Arbitrary bytes as a TACK packet: refused, or re-encoded to the same bytes.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use tacit_proto::tack::packet::TAG_LEN;
 use tacit_proto::tack::wire::{decode, encode};
 
 fuzz_target!(|plain: &[u8]| {
-    // A tag of zeros behind them: it would be damaged more often than anything else, and tells nothing.
+    // A tag of zeros is appended. A tag in the input would be mutated most of the time without any benefit.
     let bytes = [plain, &[0; TAG_LEN as usize]].concat();
     let Ok((packet, content)) = decode(&bytes) else { return };
     assert_eq!(packet.len() as usize, bytes.len());

@@ -1,4 +1,5 @@
-//! Datagrams of anybody to both ends of a TACK connection that is being made, and packets of a peer to one that stands.
+//! Datagrams from anyone to both ends of a TACK connection during its handshake, and packets from a peer on an
+//! established one.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text at all as the trace of a cellular link: refused with a line of it, or one that delivers what it says.
+//! Arbitrary text as the trace of a cellular link: refused with a line number, or delivered as the trace says.
 
 #![no_main]
 
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         }
     };
-    // Full packets from the start: one per opportunity but those at time zero, and again in the next period.
+    // Full packets from the start: one per opportunity except those at time zero, and again in the next period.
     let at_zero =
         text.lines().take_while(|line| line.trim_end_matches('\r').bytes().all(|b| b == b'0')).count();
     let count = 2 * trace.opportunities() - at_zero;

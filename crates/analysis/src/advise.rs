@@ -1,10 +1,10 @@
-//! Which acknowledgment frequency or mechanism suits a link, from runs of that link.
+//! Recommends an acknowledgment frequency or mechanism for a link, based on simulations of that link.
 //!
-//! One comparison of schemes stands behind each answer, and one answer behind each kind of queue, for a scheme that helps
-//! with a short queue need not help with a long one. Schemes are grouped by the side that has to change, for that is the
-//! user's choice: a receiver's frequency is a setting, TCP/HACK is new firmware at both ends. Nothing is ranked that the
-//! confidence intervals do not tell apart: such schemes run with more seeds, up to a bound, and are then said to be not
-//! separated.
+//! Each answer is based on one comparison of schemes, and there is one answer per kind of queue, because a scheme that
+//! helps with a short queue need not help with a long one. Schemes are grouped by the side that has to change, because
+//! the user decides what can be changed: a receiver's ACK frequency is a setting, but TCP/HACK is new firmware at both
+//! ends. Schemes are ranked only if their confidence intervals separate them. Otherwise they run with more seeds, up to
+//! a limit, and are then reported as not separated.
 
 mod arena;
 mod judge;
@@ -37,55 +37,56 @@ use sides::{FREQUENCIES, SIDES};
 /// The link and its traffic.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// A scenario by name or path; [`scenario_for`] has one for a PHY and rate.
+    /// A scenario by name or path; [`scenario_for`] provides one for a PHY and a rate.
     pub scenario: String,
-    /// Assignments on top of it, as of `--set`.
+    /// Assignments to the scenario, as with `--set`.
     pub assignments: Vec<String>,
-    /// Round-trip time without queues; `None` is the scenario's.
+    /// Round-trip time without queueing; `None` for the scenario's.
     pub rtt: Option<Duration>,
-    /// Clients; `None` is the scenario's first count.
+    /// Number of clients; `None` for the scenario's first count.
     pub clients: Option<u32>,
-    /// Clients send; `None` is as the scenario has it.
+    /// Whether clients upload; `None` for the scenario's direction.
     pub uploads: Option<bool>,
-    /// Segments per ACK of the receivers of today; `None` is the scenario's receiver.
+    /// Segments per ACK of current receivers; `None` for the scenario's receiver.
     pub segments_per_ack: Option<u32>,
-    /// Seeds that every scheme begins with; `None` is [`FIRST_SEEDS`].
+    /// Initial number of seeds of every scheme; `None` for [`FIRST_SEEDS`].
     pub seeds: Option<u32>,
-    /// Most seeds of schemes that their intervals do not tell apart; `None` is [`MOST_SEEDS`], or half of that where it is to
-    /// be quick, and never less than `seeds`.
+    /// Maximum number of seeds for schemes whose intervals do not separate them. `None` for [`MOST_SEEDS`], or half of
+    /// that if `quick`; never less than `seeds`.
     pub max_seeds: Option<u32>,
     /// Fewer and shorter runs.
     pub quick: bool,
-    /// Where results are kept; `None` keeps nothing.
+    /// Directory of the results; `None` stores nothing.
     pub directory: Option<std::path::PathBuf>,
 }
 
-/// Seeds that schemes begin with: the fewest with an interval that is worth a look.
+/// Initial number of seeds: the smallest one with a useful interval.
 pub const FIRST_SEEDS: u32 = 3;
-/// Most seeds of schemes that are not told apart.
+/// Maximum number of seeds of schemes that are not separated.
 pub const MOST_SEEDS: u32 = 12;
 
-/// Recommended changes, and the runs behind them.
+/// Recommended changes, with the runs that support them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// The bottleneck of the link as it is.
+    /// The bottleneck of the unchanged link.
     pub limit: Limit,
-    /// The queue before that; null where nothing but [`LimitedBy::Source`] limits, or no assignment reaches it.
+    /// The queue at the bottleneck; null if the limit is [`LimitedBy::Source`], or if no assignment can change the
+    /// queue.
     pub queue: Option<Queue>,
-    /// With the queue as it is.
+    /// The answer with the unchanged queue.
     #[serde(flatten)]
     pub answer: Answer,
-    /// With queues of other kinds.
+    /// The answers with other kinds of queues.
     pub other_queues: Vec<QueueAdvice>,
-    /// With the queue as it is, receivers that acknowledge this number of segments.
+    /// With the unchanged queue: receivers that acknowledge a fixed number of segments.
     pub frequencies: Frequencies,
-    /// Options of an access point of 802.11ax that serves several clients; null for others.
+    /// Options of an 802.11ax access point with several clients; null for others.
     pub sharing: Option<Sharing>,
-    /// Fewest and most seeds of a scheme.
+    /// Minimum and maximum number of seeds over all schemes.
     pub seeds: [u32; 2],
-    /// All runs with the queue as it is.
+    /// All runs with the unchanged queue.
     pub comparison: Comparison,
 }
 
@@ -101,10 +102,10 @@ pub struct QueueAdvice {
     pub answer: Answer,
 }
 
-/// Answers `question` by runs of every scheme that one side could change to.
+/// Answers `question` by simulating every scheme that one side could change to.
 ///
 /// # Errors
-/// As [`compare::compare`].
+/// Same as [`compare::compare`].
 pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsError> {
     let options = question.options()?;
     let [first_seeds, most_seeds] = question.seeds()?;
@@ -114,7 +115,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let [count] = clients[..] else { unreachable!("a question is of one number of clients") };
     let (stock, udp) = (Scheme::of_role(Role::Baseline), Scheme::of_role(Role::Bound));
     let warnings = told_warnings(&options, &scenario, (count, &schemes), control)?;
-    // After all that can be wrong with the input: it leaves no directory behind.
+    // Opened after all input has been checked, so that invalid input leaves no directory behind.
     let store = options.directory.as_deref().map(Store::open).transpose()?;
     let mut rounds = Rounds::new(store.as_ref(), control);
     let mut arenas = vec![Arena::new(scenario.clone(), count)];
@@ -142,14 +143,14 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let mut wanted = begin(0, &schemes);
     let sides: Vec<_> = schemes.iter().copied().filter(|scheme| is_of_a_side(scheme)).collect();
     let of_sharing = sharing::schemes();
-    // The first arena, the queue as it is, has all schemes.
+    // The first arena has the unchanged queue and runs all schemes.
     for (number, arena) in arenas.iter().enumerate().skip(1) {
         let tried = if number < with_queues { &sides } else { &of_sharing };
         wanted.extend(begin(number, &arena.possible(tried)));
     }
     rounds.make(&mut arenas, &wanted)?;
     let mut seeds = first_seeds;
-    // Where no flow has anything to send there is nothing to rank.
+    // If no flow has anything to send, there is nothing to rank.
     while seeds < most_seeds && limit.by != LimitedBy::Source {
         let open = judge::not_told_apart(&arenas[..with_queues]);
         if open.is_empty() {
@@ -188,12 +189,12 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     })
 }
 
-/// Whether it is stock, or a change of one side.
+/// Whether the scheme is stock, or a change of one side.
 fn is_of_a_side(scheme: &Scheme) -> bool {
     scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
 }
 
-/// Tells watchers about requests that the runs will not show.
+/// Reports warnings about settings without effect.
 fn told_warnings(
     options: &Options,
     scenario: &Arc<Scenario>,
@@ -212,7 +213,7 @@ fn told_warnings(
 }
 
 impl Question {
-    /// Seeds to begin with, and at most.
+    /// Initial and maximum number of seeds.
     fn seeds(&self) -> Result<[u32; 2], InputError> {
         let first = self.seeds.unwrap_or(FIRST_SEEDS);
         let usual = if self.quick { MOST_SEEDS / 2 } else { MOST_SEEDS };
@@ -232,7 +233,7 @@ impl Question {
         let mut assignments = Vec::new();
         if let Some(rtt) = self.rtt {
             assignments.push(format!("wired.delay={} us", rtt.as_micros() / 2));
-            // A flow at its rate: sixty round trips for it to get there.
+            // A flow needs about sixty round trips to reach its final rate.
             let (from, usual) = (rtt * 60, scenario.run.measure_from);
             if from > usual {
                 let end = from + (scenario.run.duration - usual);
@@ -247,7 +248,7 @@ impl Question {
             assignments.push("tcp.ack-policy=delayed".to_owned());
             assignments.push(format!("tcp.ack-every={segments}"));
         }
-        // The user's settings have the last word.
+        // The user's assignments take precedence.
         assignments.extend(self.assignments.iter().cloned());
         let is_possible = |side: &&sides::Side| scenario.wifi.is_some() || !side.needs_wifi;
         let of_sides = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes.iter().copied());
@@ -271,7 +272,7 @@ impl Question {
 }
 
 impl Advice {
-    /// The advice laid out for a terminal.
+    /// The advice formatted for a terminal.
     pub fn to_text(&self) -> String {
         text::laid_out(self)
     }

@@ -1,4 +1,4 @@
-//! Pictures as SVG, coloured by CSS variables so that they follow the reader's light or dark theme.
+//! SVG charts. Colours are CSS variables that follow the reader's light or dark theme.
 
 mod axis;
 mod bars;
@@ -23,29 +23,29 @@ pub use table::table_picture;
 
 use look::CURVE_COLOURS;
 
-/// A colour by its role; the style sheet sets its appearance.
+/// A colour by role. The style sheet sets its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// Text that matters.
+    /// Main text.
     Text,
-    /// Axes, small print.
+    /// Axes and small print.
     Muted,
     /// Grid lines.
     Grid,
-    /// For the background: curves beyond those with a colour.
+    /// Background curves, which do not have a colour of their own.
     Rest,
-    /// Part `n` of a bar or strip; colours repeat after the last.
+    /// Part `n` of a bar or strip. Colours repeat after the last one.
     Series(usize),
-    /// Colour `n` of those of [`Look`]; they repeat after the last.
+    /// Colour `n` of the curve colours in [`Look`]. They repeat after the last one.
     Curve(usize),
 }
 
-/// How many parts have a colour of their own.
+/// Number of different colours for parts.
 const SERIES_COLOURS: usize = 10;
 
-/// The style sheet that gives the colours their values. Curves have Okabe and Ito's palette for colour-blind readers
-/// (Color Universal Design, 2008) but its yellow, which paper swallows; orange, sky blue and purple are darker here, so that
-/// they have 3:1 on white. Parts follow it too. Both are lighter on dark ground.
+/// The style sheet with the values of the colours. Curves use Okabe and Ito's palette for colour-blind readers (Color
+/// Universal Design, 2008), except its yellow, which is invisible on paper. Orange, sky blue and purple are darkened to
+/// a contrast of 3:1 on white. Parts use the same palette. Both are lighter on a dark background.
 pub const STYLE: &str = "\
 :root{--ground:#ffffff;--text:#1c2127;--muted:#5f6b76;--grid:#e3e7eb;\
 --s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#a9c4d6;--s5:#b0184e;--s6:#8a63b8;--s7:#d5dade;--s8:#f4dc7c;--s9:#7a5a36;\
@@ -72,12 +72,12 @@ impl Ink {
         }
     }
 
-    /// The CSS value: a variable of [`STYLE`].
+    /// The CSS value, which is a variable of [`STYLE`].
     pub fn css(self) -> String {
         format!("var({})", VARIABLES[self.number()])
     }
 
-    /// The colour on light ground, as `#rrggbb`.
+    /// The colour on a light background, as `#rrggbb`.
     pub fn light(self) -> &'static str {
         /// `#` and six digits.
         const COLOUR: usize = 7;
@@ -87,7 +87,7 @@ impl Ink {
     }
 }
 
-/// An SVG file of its own: brings its style sheet and ground.
+/// A self-contained SVG file, which includes the style sheet and a background.
 pub fn standalone(svg: &str) -> String {
     let Some(end) = svg.find('>') else { return svg.to_owned() };
     let (head, body) = svg.split_at(end + 1);

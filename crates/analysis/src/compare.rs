@@ -1,4 +1,4 @@
-//! Schemes side by side on the same scenario and the same draws.
+//! Compares schemes in the same scenario with the same random draws.
 
 mod completions;
 mod headline;
@@ -30,31 +30,31 @@ pub(crate) use text::{airtime_label, beside, gain, goodput};
 
 /// The scenario compared by default.
 pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";
-/// Most runs of one comparison.
+/// Maximum number of runs in one comparison.
 const MAX_RUNS: usize = 1_000_000;
-/// Settings that headlines depend on and that a scenario's description does not say: those it has are named beside
-/// its results.
+/// Settings that affect headline results but that a scenario's description does not mention. Those that exist in a
+/// scenario are listed with its results.
 const CONDITIONS: [&str; 5] =
     ["tcp.profile", "tcp.congestion", "wifi.capture", "wifi.protection", "wifi.ap-queue"];
 
-/// Runs to compare.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
     pub scenario: String,
     /// `--set` assignments.
     pub assignments: Vec<String>,
-    /// Further assignments: the place of a sweep.
+    /// Further assignments: those of the sweep point.
     pub at: Vec<String>,
-    /// Client counts; none means the scenario's.
+    /// Client counts; if empty, those of the scenario.
     pub clients: Vec<u32>,
-    /// Schemes by name; none means those compared by default.
+    /// Names of schemes; if empty, those compared by default.
     pub schemes: Vec<String>,
-    /// Seeds; `None` means the scenario's.
+    /// Number of seeds; `None` for that of the scenario.
     pub seeds: Option<u32>,
-    /// Make it short: see [`Scenario::load_quick`].
+    /// Shorten the runs, see [`Scenario::load_quick`].
     pub quick: bool,
-    /// Where results are kept; `None` keeps nothing.
+    /// Directory of the results; `None` stores nothing.
     pub directory: Option<PathBuf>,
 }
 
@@ -63,22 +63,22 @@ pub struct Options {
 pub struct Comparison {
     /// Name of the scenario.
     pub scenario: String,
-    /// The assignments of a sweep here.
+    /// The assignments of the sweep point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<String>,
-    /// One per client count and scheme: by client count, then in the order of the scheme table.
+    /// One row per client count and scheme, ordered by client count, then as in the scheme table.
     pub rows: Vec<Row>,
-    /// With the receiver of 2014, one ACK per 2 segments: the baseline and a TCP/HACK scheme for each client count.
-    /// None where no TCP/HACK is compared, or the scenario has another receiver than Linux's.
+    /// Results with the receiver of 2014, which sends one ACK per 2 segments: the baseline and one TCP/HACK scheme for
+    /// each client count. Empty if no TCP/HACK scheme is compared, or if the scenario's receiver is not Linux's.
     pub receiver_of_2014: Vec<Row>,
-    /// Settings that the results depend on beside the scenario's description, as TOML: `wifi.capture = false`.
+    /// Settings that affect the results but are not in the scenario's description, as TOML: `wifi.capture = false`.
     pub conditions: Vec<String>,
-    /// Requests that are not in the results, and reasons why bytes are missing from the goodput.
+    /// Warnings about settings without effect, and about bytes missing from the goodput.
     pub warnings: Vec<String>,
-    /// Where it comes from.
+    /// The provenance of the results.
     #[serde(skip)]
     pub provenance: Provenance,
-    /// Completion times of flows of a fixed size, in the order of the rows; none where nothing is kept.
+    /// Completion times of fixed-size flows in the order of the rows; empty if nothing is stored.
     #[serde(rename = "flow_completion_cdfs", skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<CompletionTimes>,
     /// Length of the measured window of each run in seconds.
@@ -86,10 +86,10 @@ pub struct Comparison {
     pub measured_s: f64,
 }
 
-/// Declares the columns of a comparison that are means of a metric of the same name over the seeds.
+/// Declares the columns that are means over the seeds of the metric with the same name.
 macro_rules! means {
     ($($(#[$meta:meta])* $metric:ident,)*) => {
-        /// Means of metrics over the seeds; `None` where a metric has no meaning.
+        /// Means of metrics over the seeds; `None` if a metric does not apply.
         #[derive(Clone, Debug, Default, PartialEq, Serialize)]
         pub struct Means {
             $($(#[$meta])* pub $metric: Option<f64>,)*
@@ -104,53 +104,54 @@ macro_rules! means {
 }
 
 means! {
-    /// Pure ACKs of any transport on the air per second, retransmissions included.
+    /// Pure ACKs of any transport transmitted per second, including retransmissions.
     tcp_acks_on_air_per_s,
-    /// Packets that only acknowledge, sent by receivers however they travel, over the data packets that reached them.
+    /// Packets with only an acknowledgment that receivers sent in any way, divided by the data packets that reached
+    /// them.
     acks_per_data_packet,
-    /// Channel accesses per second in which two or more stations sent at once.
+    /// Channel accesses per second in which at least two stations transmitted at once.
     collisions_per_s,
     /// Retransmitted MPDUs per second.
     retries_per_s,
     /// Fraction of MPDU transmissions that were retransmissions.
     retry_share,
-    /// MPDUs per PPDU of data.
+    /// MPDUs per data PPDU.
     ampdu_mean,
-    /// Wait in the busiest station's queue, the access point's for downloads: median.
+    /// Median queueing delay at the busiest station, which is the access point for downloads.
     queue_delay_p50_us,
-    /// Wait in the busiest station's queue, the access point's for downloads: 95th percentile.
+    /// 95th percentile of the queueing delay at the busiest station, which is the access point for downloads.
     queue_delay_p95_us,
-    /// From end to end where there is no Wi-Fi: 95th percentile.
+    /// 95th percentile of the end-to-end delay, without Wi-Fi only.
     one_way_delay_p95_us,
-    /// Data packets of connections sent again among those sent.
+    /// Retransmitted data packets of connections as a fraction of those sent.
     tcp_retransmitted_share,
     /// Jain's index of the flows' goodput.
     fairness,
-    /// Flows of a fixed size that came to their end.
+    /// Number of fixed-size flows that completed.
     flows_completed,
-    /// From the start of such a flow until its sink had everything: median, in seconds.
+    /// Median completion time of such flows, from their start until the sink had received everything, in seconds.
     flow_completion_p50_s,
-    /// From the start of such a flow until its sink had everything: 95th percentile, in seconds.
+    /// 95th percentile of this completion time, in seconds.
     flow_completion_p95_s,
-    /// From the start of such a flow until its sink had everything: 99th percentile, in seconds.
+    /// 99th percentile of this completion time, in seconds.
     flow_completion_p99_s,
 }
 
-/// One scheme at one client count, averaged over seeds. Fields without meaning for a scenario, such
-/// as airtime on a wire, are null.
+/// One scheme at one client count, averaged over seeds. Fields that do not apply to a scenario, such as airtime on a
+/// wire, are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the scheme.
     pub scheme: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Runs averaged over.
+    /// Number of runs averaged.
     pub seeds: usize,
-    /// Payload delivered in order per second, all flows, in bits.
+    /// Payload delivered in order, over all flows, in bits per second.
     pub goodput_bps_mean: f64,
     /// Half-width of its 95 % confidence interval over the seeds.
     pub goodput_bps_ci95: Option<f64>,
-    /// Fraction by which the mean exceeds that of stock.
+    /// Gain of the mean over that of stock, as a fraction.
     pub gain_over_stock: Option<f64>,
     /// Half-width of the 95 % confidence interval of the gain, from pairs of equal seeds.
     pub gain_over_stock_ci95: Option<f64>,
@@ -164,7 +165,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Its numbers by their names in JSON, for conditions on them.
+    /// Its values with their names in JSON, for evaluating conditions.
     pub fn readings(&self) -> Vec<Reading> {
         let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) else { return Vec::new() };
         let number = |(name, value): (String, serde_json::Value)| match value {
@@ -177,16 +178,16 @@ impl Row {
         let share = |at: usize| self.airtime.as_ref().map(|shares| shares.0[at]);
         let uses = AirtimeUse::ALL.into_iter().enumerate();
         readings.extend(uses.map(|(at, what)| Reading::new(airtime_name(what), share(at))));
-        // A condition on goodput is about the mean.
+        // A condition on goodput refers to the mean.
         readings.push(Reading::new("goodput_bps", Some(self.goodput_bps_mean)));
         readings
     }
 }
 
-/// Runs a comparison, and keeps its results where a directory is given.
+/// Runs a comparison, and stores its results if a directory is given.
 ///
 /// # Errors
-/// On input that is not allowed, a failed run, an interruption, or a directory that cannot be written.
+/// If any input is not allowed, a run fails, the user interrupts it, or a directory cannot be written.
 pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
     let all =
         Options { assignments: [options.assignments.as_slice(), &options.at].concat(), ..options.clone() };
@@ -194,7 +195,7 @@ pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, Ru
     Ok(Comparison { at: options.at.clone(), ..comparison })
 }
 
-/// Runs a comparison at one place.
+/// Runs a comparison at one sweep point.
 fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
@@ -208,10 +209,10 @@ fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, R
     Ok(comparison)
 }
 
-/// Makes the runs of a comparison without the receiver of 2014, and keeps nothing.
+/// Executes the runs of a comparison without the receiver of 2014, and stores nothing.
 ///
 /// # Errors
-/// As [`compare`].
+/// Same as [`compare`].
 pub(crate) fn records(
     options: &Options,
     control: Control<'_>,
@@ -222,14 +223,14 @@ pub(crate) fn records(
     Ok((provenance, records))
 }
 
-/// Runs that were made, where they come from, and the store that keeps them.
+/// Finished runs, their provenance, and the store that contains them.
 struct FinishedRuns {
     provenance: Provenance,
     records: Vec<RunSummary>,
     store: Option<Store>,
 }
 
-/// Makes the runs of `scenario` under `schemes` and the yardsticks, and those of `twin`.
+/// Executes the runs of `scenario` with `schemes` and the reference schemes, and those of `twin`.
 fn make(
     options: &Options,
     scenario: &Arc<Scenario>,
@@ -246,7 +247,7 @@ fn make(
     for warning in &warnings {
         (control.progress)(Progress::Warning(&format!("warning: {warning}")));
     }
-    // After all that can be wrong with the input: it leaves no directory behind.
+    // Opened after all input has been checked, so that invalid input leaves no directory behind.
     let store = directory.map(Store::open).transpose()?;
     let records = sweep::run(&plan, store.as_ref(), control)?;
     let provenance = provenance(options, scenario, schemes, (&clients, seeds), &warnings, &records)?;
@@ -256,7 +257,7 @@ fn make(
     Ok(FinishedRuns { provenance, records, store })
 }
 
-/// Where `records` come from, made of `scenario` under `schemes` for each of `clients` with `seeds`.
+/// The provenance of `records`, which are the runs of `scenario` with `schemes`, `clients` and `seeds`.
 pub(crate) fn provenance(
     options: &Options,
     scenario: &Scenario,
@@ -291,7 +292,7 @@ pub(crate) fn load(options: &Options) -> Result<Scenario, ScenarioError> {
     }
 }
 
-/// Those of [`CONDITIONS`] that the scenario has.
+/// Those of [`CONDITIONS`] that exist in the scenario.
 fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
     let explained = explain::explain(&options.scenario, &options.assignments, None, &[])?;
     let of = |key: &&str| {
@@ -301,7 +302,7 @@ fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
     Ok(CONDITIONS.iter().filter_map(of).collect())
 }
 
-/// Requests that the runs of `plan` will not show, each once.
+/// Warnings about settings without effect on the runs of `plan`, without duplicates.
 pub(crate) fn warnings(
     options: &Options,
     plan: &Plan,
@@ -312,7 +313,7 @@ pub(crate) fn warnings(
     let most = counts.iter().copied().max().unwrap_or(1);
     let mut all = warnings::of_assignments(&options.scenario, &options.assignments, schemes, most);
     for count in counts {
-        // Under any scheme flows start and stop at the same times and clients are where they are.
+        // Start and stop times of flows and the positions of clients do not depend on the scheme.
         let Some(run) = plan.runs.iter().find(|run| run.clients == count) else { continue };
         let more = warnings::of_setup(&run.setup()?);
         all.extend(more.into_iter().filter(|warning| !all.contains(warning)).collect::<Vec<_>>());
@@ -320,7 +321,7 @@ pub(crate) fn warnings(
     Ok(all)
 }
 
-/// Reasons why bytes are missing from the goodput of groups of runs, each once for those of the same count of clients.
+/// Caveats about bytes missing from the goodput of groups of runs. Equal caveats for the same client count are merged.
 fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
@@ -411,7 +412,7 @@ impl Comparison {
                 names.iter().filter_map(row).collect()
             };
             rows.extend(rows_in(&provenance.scenario, &names));
-            // The other is held against the baseline, shown above or not.
+            // The other scheme is compared with the baseline, whether the baseline is shown above or not.
             let others = names.iter().copied().filter(|name| *name != baseline);
             receiver_of_2014
                 .extend(rows_in(&twin, &std::iter::once(baseline).chain(others).collect::<Vec<_>>()));
@@ -430,10 +431,10 @@ impl Comparison {
         }
     }
 
-    /// Aggregates the runs of a place of a sweep.
+    /// Aggregates the runs of a sweep point.
     ///
     /// # Errors
-    /// Where its scenario is none that this version reads.
+    /// If this version cannot read its scenario.
     pub fn from_place(place: StoredPlace) -> Result<Self, RunsError> {
         let StoredPlace { at, provenance, runs } = place;
         let options = Options { scenario: provenance.scenario_text.clone(), ..Options::default() };
@@ -441,14 +442,14 @@ impl Comparison {
         Ok(Self { at, ..Self::from_records(Provenance { conditions, ..provenance }, &runs) })
     }
 
-    /// The client counts compared, ascending.
+    /// The client counts in ascending order.
     pub fn client_counts(&self) -> Vec<u32> {
         let mut counts: Vec<u32> = self.rows.iter().map(|row| row.clients).collect();
         counts.dedup();
         counts
     }
 
-    /// The rows of one client count.
+    /// The rows for one client count.
     pub fn rows_of(&self, clients: u32) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.clients == clients)
     }
@@ -466,7 +467,7 @@ impl Comparison {
 }
 
 impl Row {
-    /// Of the runs of `scheme`; `None` where they have no goodput.
+    /// The row for the runs of `scheme`; `None` if they have no goodput.
     pub(crate) fn new(
         scheme: &str,
         clients: u32,
@@ -477,7 +478,7 @@ impl Row {
         let mean = |metric: &str| Some(runs.mean(Column::named(metric)?)?.mean);
         let column = Column::named("goodput_bps")?;
         let goodput = runs.mean(column)?;
-        // Of means over the same seeds: of some schemes there may be more.
+        // Both means use the same seeds, because some schemes may have more seeds.
         let gain = runs.gain_over(&baseline.with_seeds_of(runs), column);
         Some(Self {
             scheme: scheme.to_owned(),
@@ -576,7 +577,7 @@ mod tests {
         let text = comparison.to_text(None);
         let said = "with the receiver of 2014 (tcp.profile = \"classic\", one ACK per 2 segments): stock ";
         assert_eq!(text.matches(said).count(), 2, "{text}");
-        // It is the paper's scenario, run for run.
+        // This is the scenario of the paper, run for run.
         let options = Options { scenario: "hack-2014-11n-150".into(), ..options(&["hack-batch", "stock"]) };
         let paper = compare(&options, Control::unattended()).unwrap();
         assert_eq!(paper.rows, comparison.receiver_of_2014);

@@ -1,5 +1,5 @@
-//! `tacit explore`: one HTML file in which one looks at everything that was on the air in a run, under one scheme or
-//! two, or with other settings beside it, from microseconds to seconds.
+//! `tacit explore`: a single HTML file that shows every frame in a run, from microseconds to seconds. It can show two
+//! schemes, or two variants of the settings, side by side.
 
 mod columns;
 mod data;
@@ -24,57 +24,58 @@ use tacit_theory::hop::argument;
 use crate::chart::{Ink, Look};
 use data::{RunData, Side};
 
-/// The page's file by default.
+/// Default file name of the page.
 pub const FILE: &str = "tacit-explore.html";
-/// Schemes by default: the baseline, and the best known of those that let ACKs ride.
+/// Default schemes: the baseline, and the best known of those that append ACKs to link-layer ACKs.
 pub const DEFAULT_SCHEMES: [&str; 2] = ["stock", "hack-more-data"];
-/// Most PPDUs of a scheme: a browser holds and draws as many without a halt, and the file stays within tens of megabytes.
+/// Maximum number of PPDUs per scheme. A browser can draw this many without stalling, and the file stays within tens of
+/// megabytes.
 pub const MAX_PPDUS: usize = 400_000;
-/// Most samples of flows and stations together, for the same reason.
+/// Maximum number of samples of flows and stations together, for the same reason.
 const MAX_SAMPLES: u64 = 200_000;
-/// Distances of samples tried, the first that gives no more than that counts.
+/// Candidate sampling intervals. The first one that respects this limit is used.
 const SAMPLE_MS: [u64; 9] = [2, 5, 10, 20, 50, 100, 200, 500, 1_000];
 
-/// Runs to look at.
+/// Options of the runs to show.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
     pub scenario: String,
     /// `--set` assignments.
     pub assignments: Vec<String>,
-    /// Assignments that the second run has besides; with any there is one.
+    /// Additional assignments for the second run. If there are any, there is a second run.
     pub against: Vec<String>,
-    /// One scheme or two by name; none means [`DEFAULT_SCHEMES`], or the first of these for both set-ups where there are
-    /// two.
+    /// One or two schemes by name. If empty: [`DEFAULT_SCHEMES`], or, if `against` is set, the first of these for both
+    /// runs.
     pub schemes: Vec<String>,
-    /// Clients; `None` means the scenario's.
+    /// Number of clients; `None` for that of the scenario.
     pub clients: Option<u32>,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Make it short: see [`tacit_scenario::Scenario::load_quick`].
+    /// Shorten the runs, see [`tacit_scenario::Scenario::load_quick`].
     pub quick: bool,
-    /// Start of the time that is kept, as written; `None` means with the run.
+    /// Start of the time window as the user wrote it; `None` for the start of the run.
     pub from: Option<String>,
-    /// So much is kept, as written; `None` means to the end of the run.
+    /// Length of the time window as the user wrote it; `None` for the rest of the run.
     pub length: Option<String>,
 }
 
-/// A page that was written.
+/// The result of writing a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WrittenPage {
-    /// Where.
+    /// Path of the page.
     pub path: PathBuf,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// Name of the scenario.
     pub scenario: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Its schemes.
+    /// The schemes on the page.
     pub schemes: Vec<ExploredScheme>,
-    /// Requests that are not in it, and reasons why bytes are missing from the goodput.
+    /// Warnings about settings without effect, and about bytes missing from the goodput.
     pub warnings: Vec<String>,
 }
 
@@ -83,20 +84,20 @@ pub struct WrittenPage {
 pub struct ExploredScheme {
     /// Name of the scheme.
     pub scheme: String,
-    /// Settings of this run beyond those of the first.
+    /// Settings of this run that differ from the first one.
     pub set: Vec<String>,
-    /// Frames on the page: PPDUs of the first channel.
+    /// Number of frames on the page, which are PPDUs of the first channel.
     pub frames: usize,
-    /// Frames that had no room.
+    /// Number of frames omitted because of the limit.
     pub left_out: u64,
-    /// Hash of the run's event trace: that of `tacit run`.
+    /// Hash of the run's event trace, as in `tacit run`.
     pub digest: String,
-    /// Payload delivered in order per second, in bits.
+    /// Payload delivered in order, in bits per second.
     pub goodput_bps: f64,
 }
 
 impl ExploredScheme {
-    /// Its name on the page: the scheme, and its own settings.
+    /// Its label on the page: the scheme, and its own settings.
     pub fn label(&self) -> String {
         label(&self.scheme, &self.set)
     }
@@ -107,7 +108,7 @@ fn label(scheme: &str, set: &[String]) -> String {
     std::iter::once(scheme).chain(set).collect::<Vec<_>>().join(", ")
 }
 
-/// Runs that are ready to start.
+/// Runs that are ready to be simulated.
 #[derive(Debug)]
 pub struct Exploration {
     options: Options,
@@ -116,26 +117,26 @@ pub struct Exploration {
     every: Duration,
 }
 
-/// A run that is looked at.
+/// One of the runs.
 #[derive(Debug)]
 struct OpenedRun {
     scheme: &'static Scheme,
-    /// Settings of it beyond those of the first.
+    /// Its settings that differ from the first run.
     set: Vec<String>,
     run: Prepared,
 }
 
 impl OpenedRun {
-    /// Its name on the page.
+    /// Its label on the page.
     fn label(&self) -> String {
         label(self.scheme.name, &self.set)
     }
 }
 
-/// Reads the scenario and builds the runs.
+/// Loads the scenario and builds the runs.
 ///
 /// # Errors
-/// On input that is not allowed.
+/// If any input is not allowed.
 pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
     let usual = DEFAULT_SCHEMES.map(String::from);
     let names = match (&options.schemes[..], &options.against[..]) {
@@ -173,14 +174,15 @@ pub fn prepare(options: &Options) -> Result<Exploration, RunsError> {
     Ok(Exploration { options: options.clone(), window, every: Duration::from_millis(*ms), runs })
 }
 
-/// The two runs of one scheme or two, the second with the settings of `against`; of one scheme one run, without any.
+/// The runs as pairs of scheme and settings. There are two for two schemes, or if `against` is not empty; the second
+/// has the settings of `against`.
 fn sides(schemes: &[&'static Scheme], against: &[String]) -> Vec<(&'static Scheme, Vec<String>)> {
     let second = schemes.get(1).copied().or_else(|| schemes.first().copied().filter(|_| !against.is_empty()));
     let first = schemes.first().map(|scheme| (*scheme, Vec::new()));
     first.into_iter().chain(second.map(|scheme| (scheme, against.to_vec()))).collect()
 }
 
-/// Refuses two set-ups that are one, or that do not fit one page: both have its time axis and its clients.
+/// Refuses two equal setups, and setups that do not fit on one page, where both share the time axis and the clients.
 fn check_against(runs: &[OpenedRun]) -> Result<(), InputError> {
     let [one, other] = runs else { return Ok(()) };
     if other.set.is_empty() {
@@ -219,7 +221,7 @@ fn one_or_two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     Err(InputError::new("--schemes", what).allowed("one name or two, such as stock,hack-more-data"))
 }
 
-/// Which part of a run of `length` is kept.
+/// The part of a run of `length` to keep.
 fn window(options: &Options, length: Duration) -> Result<Window, InputError> {
     let read =
         |name, text: &Option<String>| text.as_deref().map(|text| argument(name, text, duration)).transpose();
@@ -239,12 +241,12 @@ fn window(options: &Options, length: Duration) -> Result<Window, InputError> {
 }
 
 impl Exploration {
-    /// Of both runs together.
+    /// Total length of both runs.
     pub fn length(&self) -> std::time::Duration {
         self.runs.iter().filter_map(|looked| looked.run.watched_length()).sum()
     }
 
-    /// The command that makes the same page, but for where it goes.
+    /// The command that creates the same page, without the output path.
     fn command(&self) -> String {
         let Options { seed, from, length, .. } = &self.options;
         let run = &self.runs[0].run;
@@ -267,13 +269,13 @@ impl Exploration {
         command
     }
 
-    /// Runs, and writes the page to `path`: whole, or not at all. `reached`, if there is one, is told how much of both
-    /// runs was simulated.
+    /// Runs the simulations, and writes the page to `path`. The file is complete or not created at all. `reached`, if
+    /// given, is called with the simulated time of both runs together.
     ///
     /// # Errors
-    /// Where a run fails, or the file cannot be written.
+    /// If a run fails, or the file cannot be written.
     pub fn write(self, path: &Path, mut reached: Option<Reached<'_>>) -> Result<WrittenPage, RunsError> {
-        // Before minutes of simulation, not after.
+        // Created before the simulation, so that an error is reported early.
         let mut file = AtomicFile::create(path).map_err(RunsError::io(path))?;
         let mut sides = Vec::new();
         let mut before = std::time::Duration::ZERO;
@@ -343,7 +345,7 @@ impl Exploration {
         Ok((side, bytes, single))
     }
 
-    /// The notes about frames beyond the limit.
+    /// Notes about frames omitted because of the limit.
     fn left_out(&self, sides: &[(Side, String, Single)]) -> Vec<String> {
         let full = sides.iter().filter(|(side, ..)| side.left_out > 0);
         full.map(|(side, ..)| {
@@ -356,7 +358,7 @@ impl Exploration {
     }
 }
 
-/// Colours of schemes side by side: their own, but never the same twice.
+/// Colours of schemes side by side: each has its own, unless they would be equal.
 fn inks(schemes: &[&str]) -> Vec<Ink> {
     let mut inks: Vec<Ink> =
         schemes.iter().map(|name| Look::of_scheme(name).map_or(Ink::Curve(0), |look| look.ink)).collect();
@@ -368,8 +370,8 @@ fn inks(schemes: &[&str]) -> Vec<Ink> {
     inks
 }
 
-/// The command that shows the frames of a run of the comparison that `command` makes: its largest number of clients, and
-/// the baseline beside the first scheme that is no yardstick. `None` where `command` makes no comparison.
+/// The command that shows the frames of a run in the comparison made by `command`. It selects the largest number of
+/// clients, the baseline, and the first scheme that is not a reference. `None` if `command` is not a comparison.
 pub(crate) fn beside(command: &str) -> Option<String> {
     let (scenario, rest) = command.strip_prefix("tacit compare ")?.split_once(" --clients ")?;
     let (clients, rest) = rest.split_once(" --schemes ")?;

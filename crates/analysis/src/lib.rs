@@ -1,6 +1,7 @@
-//! Evaluation of runs: comparisons and why they come out so, advice, charts, reports, and pages of frames on the air.
+//! Evaluation of runs: comparisons and explanations of their results, advice, charts, reports, and pages that show
+//! frames.
 //!
-//! Everything here reads results of runs; a report is redrawn from its files without a run.
+//! Everything here is computed from results of runs. A report can be drawn again from its files without simulation.
 
 pub mod advise;
 pub mod chart;

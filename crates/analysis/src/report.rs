@@ -1,4 +1,4 @@
-//! Comparisons and sweeps as one HTML file that needs nothing else: no script, no font, no network.
+//! Comparisons and sweeps as a self-contained HTML file without scripts, external fonts or network access.
 
 pub mod page;
 mod style;
@@ -21,32 +21,32 @@ use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::{count, number, number_or_dash, percent};
 
-/// The report's file in a directory of results.
+/// File name of the report in a directory of results.
 pub const FILE: &str = "index.html";
 
-/// Kind of a report, by the results in its directory.
+/// A report, whose kind depends on the results in its directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Report {
-    /// Schemes at client counts.
+    /// A comparison of schemes at one or more client counts.
     Comparison(Box<Comparison>),
     /// Schemes along an axis.
     Sweep(Box<Sweep>),
 }
 
-/// Writes the report of `comparison` into `directory`; returns where.
+/// Writes the report of `comparison` to `directory`. Returns its path.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn write(comparison: &Comparison, directory: &Path) -> Result<PathBuf, RunsError> {
     write_page(&Report::Comparison(Box::new(comparison.clone())), directory)
 }
 
-/// Draws the report of the results in `directory` again, without running anything. A sweep in batches is a comparison for each of
-/// its places.
+/// Draws the report of the results in `directory` again without running anything. A sweep in batches results in one
+/// comparison per sweep point.
 ///
 /// # Errors
-/// Where there are no results, or the report cannot be written.
+/// If there are no results, or the report cannot be written.
 pub fn redraw(directory: &Path) -> Result<(Vec<Report>, PathBuf), RunsError> {
     let reports = match StoredSweep::open(directory)? {
         Some(sweep) => {
@@ -74,10 +74,10 @@ fn stored(directory: &Path) -> Result<Report, RunsError> {
     Ok(Report::Comparison(Box::new(comparison)))
 }
 
-/// Writes one page for several reports into `directory`: an index, then a part for each. Returns where.
+/// Writes a page for several reports to `directory`: an index, then one part per report. Returns its path.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn write_all(reports: &[Report], directory: &Path) -> Result<PathBuf, RunsError> {
     let path = directory.join(FILE);
     write_whole(&path, index(reports).into_string().as_bytes())?;
@@ -128,7 +128,7 @@ impl Report {
         }
     }
 
-    /// The part under the heading.
+    /// The introduction below the heading.
     fn lead(&self) -> Markup {
         html! {
             p.lead { (self.provenance().description) }
@@ -178,7 +178,7 @@ fn setting(comparison: &Comparison) -> String {
     )
 }
 
-/// One chart per client count, side by side where there is room.
+/// One chart per client count, side by side if there is room.
 fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> String) -> Markup {
     html! {
         div.panels {
@@ -194,7 +194,7 @@ fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> String) -> Markup 
 }
 
 fn goodput_section(comparison: &Comparison) -> Markup {
-    // One axis for all panels, or they would not compare.
+    // A common axis makes all panels comparable.
     let also: Vec<f64> = comparison.rows.iter().map(|row| row.goodput_bps_mean / 1e6).collect();
     let chart = |rows: &[&Row]| {
         let dot = |row: &&Row| Dot {
@@ -243,7 +243,8 @@ const AIRTIME_INKS: [Ink; AirtimeUse::ALL.len()] = [
     Ink::Series(7),
 ];
 
-/// Names of the uses of airtime in reports, and their colours on light ground; in the order of [`AirtimeUse::ALL`].
+/// Labels of the uses of airtime in reports, and their colours on a light background, in the order of
+/// [`AirtimeUse::ALL`].
 pub fn airtime_looks() -> impl Iterator<Item = (AirtimeUse, &'static str, &'static str)> {
     AirtimeUse::ALL.into_iter().zip(AIRTIME_INKS).map(|(what, ink)| (what, airtime_label(what), ink.light()))
 }
@@ -318,7 +319,7 @@ fn delay_section(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Flow completion times as cumulative shares, a chart per client count.
+/// Flow completion times as cumulative distributions, one chart per client count.
 fn completion_section(comparison: &Comparison) -> Markup {
     let line = |times: &CompletionTimes| {
         let points = times.steps.iter().map(|(seconds, share)| (*seconds, share * 100.0)).collect();
@@ -363,7 +364,7 @@ fn table_section(comparison: &Comparison) -> Markup {
     }
 }
 
-/// The report's table of numbers alone, for pages of others.
+/// Only the report's table of results, for other pages.
 pub fn table_html(comparison: &Comparison) -> String {
     table(comparison).into_string()
 }
@@ -487,7 +488,7 @@ mod tests {
         let explore = "tacit explore wlan-11n-150 --schemes stock,hack-more-data --clients 2 \
                        --set run.duration=300ms --set run.measure-from=100ms";
         assert!(drawn.contains(explore), "the command that shows its frames");
-        // Self-contained: nothing is fetched.
+        // The file is self-contained: nothing is fetched.
         for fetched in ["<script", "<link", "src=", "url(", "@import"] {
             assert!(!drawn.contains(fetched), "{fetched}");
         }
@@ -563,7 +564,7 @@ mod tests {
         assert_eq!(drawn.matches("<h2>Where the time goes</h2>").count(), 1, "a wire has no airtime");
     }
 
-    /// A directory with a finished sweep of `runs`, sound or not.
+    /// A directory with a finished sweep of `runs`, valid or not.
     fn recorded(runs: Vec<RunRecord>, provenance: &Provenance) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();

@@ -1,13 +1,14 @@
-//! Why one scheme carries more than another: the difference of their goodput, split by the uses of the bottleneck's time.
+//! Explains why one scheme carries more than another: splits the difference in goodput by the uses of the bottleneck's
+//! time.
 //!
-//! The bottleneck, a channel or a link, has one second per second. Each use of it takes a share `s` of that, and the
-//! shares add up to 1. With the goodput `g` a delivered bit costs `s / g` of each use, and all its costs add up to
-//! `1 / g`. Hence of two schemes with goodputs `a` and `b` and shares `s` and `t`
+//! The bottleneck is a channel or a link, which has one second of time per second. Each use takes a fraction `s` of it,
+//! and the fractions add up to 1. With goodput `g`, a use costs `s / g` per delivered bit, and all costs add up to
+//! `1 / g`. For two schemes with goodputs `a` and `b` and fractions `s` and `t`, this gives
 //!
-//! `a - b = a b (1/b - 1/a) = Σ a b (t/b - s/a) = Σ (a t - b s)`,
+//! `a - b = a b (1/b - 1/a) = Σ a b (t/b - s/a) = Σ (a t - b s)`.
 //!
-//! and the member of each use is the contribution of that use: exact, with nothing left. The cost of a use per bit needs no
-//! model; the words beside it name the other counts of the runs.
+//! Each term of the sum is the contribution of one use. The decomposition is exact and has no remainder. It requires no
+//! model for the cost of a use per bit; the text for each use mentions related counts of the runs.
 
 mod rounds;
 mod station;
@@ -31,46 +32,48 @@ use crate::compare::{self, Options};
 pub use rounds::Rounds;
 use station::StationUse;
 
-/// Share of its time that a bottleneck has something to carry, at least. Ours: TCP over Wi-Fi leaves a few per cent idle
-/// where it starts.
+/// Minimum fraction of time in which a bottleneck has something to carry. Our choice: TCP over Wi-Fi leaves a few per
+/// cent idle when it starts.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// How many times as long the queue on the way back is as that of the data to hold data up. Ours.
+/// Minimum ratio of the queueing delay in the reverse direction to that of data for the reverse direction to be
+/// considered the limit (our choice).
 pub(crate) const LONGER_BACK: f64 = 10.0;
 
-/// Why one scheme has more goodput than another, per client count.
+/// Explains why one scheme has more goodput than another, for each client count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Why {
     /// Name of the scenario.
     pub scenario: String,
-    /// One line about it.
+    /// A description of one line.
     pub description: String,
-    /// By client count.
+    /// One account per client count.
     pub accounts: Vec<Account>,
 }
 
-/// The better of two schemes, the other, and the causes of the difference.
+/// The better of two schemes, the other one, and the causes of the difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Pairs of runs with equal seeds.
+    /// Number of pairs of runs with equal seeds.
     pub seeds: usize,
-    /// The better.
+    /// The better scheme.
     pub winner: Side,
-    /// The one it is held against.
+    /// The scheme it is compared with.
     pub other: Side,
     /// Fraction by which the winner's mean exceeds the other's.
     pub gain: f64,
-    /// Half-width of its 95 % confidence interval, from pairs of equal seeds; null for one.
+    /// Half-width of its 95 % confidence interval, from pairs of equal seeds; null with one pair.
     pub gain_ci95: Option<f64>,
-    /// The gain is beyond its interval: there is something to explain.
+    /// The gain exceeds its interval, so there is a difference to explain.
     pub differs: bool,
-    /// The resource whose time is accounted for; goodput is the bytes that this carried, or the station's own.
+    /// The resource whose time is split. Goodput is that of all bytes it carried, or of the station.
     pub resource: Resource,
-    /// Contributions to the difference, the largest first; they add up to it. None where there is nothing to explain.
+    /// Contributions to the difference, largest first. They add up to the difference. Empty if there is nothing to
+    /// explain.
     pub parts: Vec<Part>,
-    /// Rounding error of the parts, each rounded to its own double, against the difference in bits per second.
+    /// Deviation of the sum of the parts from the difference because of rounding, in bits per second.
     pub error_bps: f64,
 }
 
@@ -83,31 +86,31 @@ pub struct Side {
     pub goodput_bps: f64,
     /// Half-width of its 95 % confidence interval.
     pub goodput_bps_ci95: Option<f64>,
-    /// Share of the resource's time in which it had something to carry.
+    /// Fraction of the resource's time in which it had something to carry.
     pub busy: f64,
-    /// The ways of its ACKs under TCP/HACK; null elsewhere.
+    /// How its ACKs were sent with TCP/HACK; null without it.
     pub hack: Option<AckWays>,
-    /// The uses of its PPDUs of several users; null without any.
+    /// Use of its multi-user PPDUs; null if there are none.
     pub rounds: Option<Rounds>,
 }
 
-/// The ways that ACKs took under TCP/HACK, means over the seeds.
+/// How ACKs were sent with TCP/HACK, as means over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AckWays {
-    /// ACKs that rode on link-layer ACKs.
+    /// ACKs appended to link-layer ACKs.
     pub compressed_acks: f64,
-    /// ACKs that gave way to a later one before that.
+    /// ACKs replaced by a later one before they were sent.
     pub thinned_acks: f64,
-    /// ACKs that went as packets.
+    /// ACKs sent as packets.
     pub native_acks: f64,
-    /// Of those, ACKs that waited and take less airtime so.
+    /// Those of them that waited but take less airtime as packets.
     pub cheaper_acks: f64,
-    /// Share of the time that the ACKs that rode took.
+    /// Fraction of time used by appended ACKs.
     pub airtime_share: f64,
 }
 
 impl AckWays {
-    /// Of a group; `None` where no station speaks it.
+    /// The values of a group; `None` if no station uses TCP/HACK.
     fn of(group: &Group<'_>) -> Option<Self> {
         Some(Self {
             compressed_acks: mean(group, "compressed_acks")?,
@@ -119,25 +122,25 @@ impl AckWays {
     }
 }
 
-/// A resource with a second per second.
+/// A resource that has one second of time per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resource {
     /// The first Wi-Fi channel.
     Channel,
-    /// The fullest wired or cellular link on the way of the first flow.
+    /// The wired or cellular link with the highest utilisation on the path of the first flow.
     Link,
-    /// The first flow's client of an access point: one station among others has a second per second, too.
+    /// The first flow's client of an access point. A single station also has one second of time per second.
     Station,
 }
 
-/// Whose time an account is of.
+/// The resource to account for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// The bottleneck's, be it a channel or a link.
+    /// The bottleneck, which is a channel or a link.
     #[default]
     Bottleneck,
-    /// The first station's.
+    /// The station of the first flow.
     FirstStation,
 }
 
@@ -151,7 +154,7 @@ impl Scope {
         }
     }
 
-    /// The goodput that its accounts are about.
+    /// The goodput metric that its accounts explain.
     const fn goodput(self) -> &'static str {
         match self {
             Self::Bottleneck => "goodput_bps",
@@ -165,42 +168,42 @@ impl Scope {
 pub struct Part {
     /// The use.
     pub name: &'static str,
-    /// Its contribution to the difference of goodput, in bits per second.
+    /// Its contribution to the difference in goodput, in bits per second.
     pub contribution_bps: f64,
-    /// Half-width of the 95 % confidence interval of that, from pairs of equal seeds; null for one.
+    /// Half-width of the 95 % confidence interval of this contribution, from pairs of equal seeds; null with one pair.
     pub contribution_bps_ci95: Option<f64>,
-    /// It says that data took longer or shorter, and not why.
+    /// The contribution only shows that data took more or less time, not why.
     pub unexplained: bool,
     /// Milliseconds of the resource's time per megabyte delivered: winner, then other.
     pub ms_per_mb: [f64; 2],
-    /// Other counts of the runs about it.
+    /// Related counts of the runs.
     pub evidence: Vec<Evidence>,
 }
 
-/// A metric of both.
+/// A metric of both schemes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Its name, as in results.
+    /// Its name in results.
     pub metric: &'static str,
     /// Means over the seeds: winner, then other.
     pub values: [f64; 2],
 }
 
-/// Runs `options.scenario` under two schemes and says why one wins. Nothing is kept.
+/// Runs `options.scenario` with two schemes and explains the difference. Nothing is stored.
 ///
 /// # Errors
-/// As [`compare::compare`].
+/// Same as [`compare::compare`].
 pub fn of_scenario(options: &Options, scope: Scope, control: Control<'_>) -> Result<Why, RunsError> {
-    // Before anything runs.
+    // Checked before anything runs.
     two(&options.schemes)?;
     let (provenance, records) = compare::records(options, control)?;
     of_records(&provenance, &records, &options.schemes, scope)
 }
 
-/// Says it of the comparison that was kept in `directory`: of `schemes`, or of the best and the baseline.
+/// Explains the comparison stored in `directory`: for `schemes`, or for the best scheme and the baseline.
 ///
 /// # Errors
-/// Where there is no comparison, or not of these schemes.
+/// If there is no comparison, or it does not include these schemes.
 pub fn of_directory(directory: &Path, schemes: &[String], scope: Scope) -> Result<Why, RunsError> {
     let (provenance, records) = Store::existing(directory).read()?;
     if records.iter().any(|record| record.label.x.is_some()) {
@@ -245,7 +248,7 @@ fn of_records(
     Ok(Why { scenario: provenance.scenario.clone(), description: provenance.description.clone(), accounts })
 }
 
-/// The two schemes called so, or none for no names.
+/// The two schemes with these names, or none if `names` is empty.
 fn two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -258,8 +261,8 @@ fn two(names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     Ok(schemes)
 }
 
-/// The better of the two schemes asked for and the other; without any the best and the baseline, or where that is the
-/// best the next.
+/// The better of the two selected schemes and the other one. Without a selection, the best scheme and the baseline, or,
+/// if the baseline is the best, the second best.
 fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Option<(Group<'a>, Group<'a>)> {
     let goodput = Column::named(scope.goodput())?;
     let name = |group: &Group<'_>| group.label().map_or("", |label| label.scheme.as_str()).to_owned();
@@ -271,7 +274,7 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
         })
         .filter_map(|group| Some((group.mean(goodput)?.mean, group.clone())))
         .collect();
-    // Of equals the first in the table of schemes, which the baseline opens.
+    // If several are equal, the first in the scheme table counts. The baseline is the first of all.
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut ranked = ranked.into_iter().map(|(_, group)| group);
     let best = ranked.next()?;
@@ -285,21 +288,21 @@ fn contest<'a>(groups: Vec<&Group<'a>>, named: &[&Scheme], scope: Scope) -> Opti
 struct Use {
     name: &'static str,
     share: Share,
-    /// Metrics that tell more of it.
+    /// Metrics with further information about it.
     evidence: &'static [&'static str],
 }
 
-/// How the share of a use follows from the metrics of a run.
+/// How the fraction of a use is computed from the metrics of a run.
 #[derive(Clone, Copy, PartialEq)]
 enum Share {
-    /// Of a use of airtime all that data and ACKs together take.
+    /// The airtime of a use, for data and ACKs together.
     Whole(AirtimeUse),
-    /// Of a use of airtime the part that PPDUs of nothing but ACKs bring about.
+    /// The part of an airtime use caused by PPDUs with only ACKs.
     OfAcks(AirtimeUse),
-    /// Of a use of airtime the rest.
+    /// The rest of an airtime use.
     OfData(AirtimeUse),
-    /// Data outside collisions, first transmissions and repeated ones: where a collision takes the first, the next one
-    /// delivers it, so that only both together are the price of data that arrives.
+    /// Data outside collisions, including retransmissions. If the first transmission is lost in a collision, the next
+    /// one delivers the data, so both together are the cost of delivered data.
     Data,
     /// The traffic of a link.
     Carried,
@@ -310,7 +313,7 @@ enum Share {
 }
 
 impl Share {
-    /// In a run; zero of a use that has no meaning there.
+    /// The fraction in a run; zero for a use that does not apply.
     fn of(self, run: &RunSummary) -> f64 {
         let airtime = |what| value(run, &airtime_name(what)).unwrap_or(0.0);
         match self {
@@ -318,26 +321,26 @@ impl Share {
             Self::OfAcks(what) => airtime(what).min(for_acks(run, what)),
             Self::OfData(what) => airtime(what) - Self::OfAcks(what).of(run),
             Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).of(run),
-            // A packet under way when the window begins is counted whole.
+            // A packet in transmission at the start of the window is counted completely.
             Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0).min(1.0),
             Self::Unused => 1.0 - Self::Carried.of(run),
             Self::Station(part) => part.share(run),
         }
     }
 
-    /// It says how long data took and not why.
+    /// The use shows how long data took, but not why.
     fn is_unexplained(self) -> bool {
         matches!(self, Self::Data | Self::Carried)
     }
 }
 
-/// Share of the time that PPDUs of nothing but ACKs spend on `what`.
+/// The fraction of time spent on `what` by PPDUs with only ACKs.
 fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
     let share = |name| value(run, name).unwrap_or(0.0) / 1e3 / run.measured_s.max(f64::MIN_POSITIVE);
     let share = match what {
         AirtimeUse::Acquisition => share("tcp_ack_acquisition_ms"),
         AirtimeUse::LinkAck => share("tcp_ack_link_ack_ms"),
-        // First transmissions have a use of their own.
+        // First transmissions are a separate use.
         AirtimeUse::Retransmission => {
             share("tcp_ack_ppdu_time_ms") - Share::Whole(AirtimeUse::TcpAck).of(run)
         }
@@ -380,7 +383,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Accoun
     })
 }
 
-/// The mean share of each use over the runs of a group.
+/// The mean fraction of each use over the runs of a group.
 fn shares(group: &Group<'_>, uses: &[Use]) -> Option<Vec<f64>> {
     let mean = |wanted: &Use| Some(Mean::of(group.runs().map(|run| wanted.share.of(run)))?.mean);
     uses.iter().map(mean).collect()
@@ -390,7 +393,7 @@ fn value(run: &RunSummary, name: &str) -> Option<f64> {
     run.metrics.get(metric::position(name)?).copied().flatten()
 }
 
-/// Whose time says most: the channel, unless a link is fuller than it under all of `groups` together.
+/// The resource to account for: the channel, unless a link has a higher utilisation over all of `groups` together.
 pub(crate) fn fullest(groups: &[&Group<'_>]) -> Option<Resource> {
     let all = |name: &str| groups.iter().map(|group| mean(group, name)).sum::<Option<f64>>();
     let channel = all(&airtime_name(AirtimeUse::Idle)).map(|idle| groups.len() as f64 - idle);
@@ -407,7 +410,7 @@ fn mean(group: &Group<'_>, name: &str) -> Option<f64> {
     Some(group.mean(Column::named(name)?)?.mean)
 }
 
-/// Contributions, the largest first.
+/// The contributions, largest first.
 fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> Option<Vec<Part>> {
     let goodput = Column::named(scope.goodput())?;
     let (a, b) = (winner.mean(goodput)?.mean, other.mean(goodput)?.mean);
@@ -417,7 +420,7 @@ fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> O
         if own == 0.0 && beside == 0.0 {
             continue;
         }
-        // Each pair of runs has an account of its own; their spread is that of the contribution.
+        // Each pair of runs has its own account. The spread of these is the uncertainty of the contribution.
         let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
             let goodput = |run: &RunSummary| value(run, scope.goodput());
             Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
@@ -438,7 +441,7 @@ fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> O
     Some(parts)
 }
 
-/// The uses of a resource's time; the last is that it had nothing to do. Their shares add up to 1.
+/// The uses of a resource's time, ending with idle time. Their fractions add up to 1.
 fn uses(resource: Resource) -> Vec<Use> {
     match resource {
         Resource::Channel => channel_uses(),
@@ -447,7 +450,7 @@ fn uses(resource: Resource) -> Vec<Use> {
     }
 }
 
-/// A link carries, or it has nothing to carry. Packets that its queue drops take none of its time.
+/// A link either carries traffic or is idle. Packets dropped by its queue take no time.
 fn link_uses() -> Vec<Use> {
     vec![
         Use {
@@ -470,8 +473,8 @@ fn link_uses() -> Vec<Use> {
     ]
 }
 
-/// Every use of airtime; of those that PPDUs of nothing but ACKs have a part in, that part goes to the ACKs. Collisions
-/// are of both: mostly an ACK meets data.
+/// All uses of airtime, split between data and ACKs where PPDUs with only ACKs contribute. Collisions are not split,
+/// because mostly an ACK collides with data.
 fn channel_uses() -> Vec<Use> {
     let part = |name, share, evidence| Use { name, share, evidence };
     let for_acks = |name, what| part(name, Share::OfAcks(what), &["tcp_ack_ppdus_per_s"]);
@@ -527,7 +530,7 @@ mod tests {
 
     use super::*;
 
-    /// Of `scenario`: two seconds measured of four, three seeds.
+    /// The account for `scenario` with three seeds; two of four seconds are measured.
     fn why(scenario: &str, clients: u32, schemes: [&str; 2], set: &[&str]) -> Account {
         why_of(Scope::Bottleneck, scenario, clients, schemes, set)
     }
@@ -548,7 +551,7 @@ mod tests {
         if account.differs {
             let difference = account.winner.goodput_bps - account.other.goodput_bps;
             assert!(account.error_bps.abs() < 1e-6 * difference, "{text}");
-            // Each second is somewhere.
+            // Each second is attributed to some use.
             for (which, side) in [&account.winner, &account.other].into_iter().enumerate() {
                 let ms: f64 = account.parts.iter().map(|part| part.ms_per_mb[which]).sum();
                 assert!((ms / 1e3 * side.goodput_bps / 8e6 - 1.0).abs() < 1e-6, "{text}");
@@ -559,7 +562,7 @@ mod tests {
         account.clone()
     }
 
-    /// A run that has these metrics and no others.
+    /// A run with only these metrics.
     fn record(scheme: &str, seed: u64, named: &[(&str, f64)]) -> RunSummary {
         let mut metrics = vec![None; metric::ALL.len()];
         for (name, value) in named {
@@ -579,7 +582,7 @@ mod tests {
         let records = [ran("stock", 50.0, 0.5, 0.3), ran("hack-batch", 80.0, 0.8, 0.0)];
         let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
         let parts = why.accounts[0].parts.iter().map(|part| (part.name, part.contribution_bps.round()));
-        // 80 Mb/s times 0.3, 80 times 0.2 less 50 times 0.2, and 80 times 0.5 less 50 times 0.8.
+        // 80 Mb/s times 0.3; 80 times 0.2 minus 50 times 0.2; 80 times 0.5 minus 50 times 0.8.
         let expected =
             [("ACKs on the air", 24e6), ("no station had data to send", 6e6), ("data on the air", 0.0)];
         assert_eq!(parts.collect::<Vec<_>>(), expected);
@@ -599,7 +602,7 @@ mod tests {
         assert!(why.to_text().contains("there is none to explain"), "{}", why.to_text());
     }
 
-    /// Share of a part in the difference.
+    /// Contribution of a part as a fraction of the difference.
     fn share(account: &Account, name: &str) -> f64 {
         let part = account.parts.iter().find(|part| part.name == name);
         let difference = account.winner.goodput_bps - account.other.goodput_bps;
@@ -628,7 +631,7 @@ mod tests {
         }
     }
 
-    /// Its data has no link-layer ACKs, so that its aggregates are full where those of the other nine stall.
+    /// Its data has no link-layer ACKs, so its aggregates are full, while those of the other nine stations stall.
     #[test]
     fn a_station_alone_wins_by_full_aggregates() {
         let set = [
@@ -695,7 +698,7 @@ mod tests {
             assert!(rounds.unit_fill > 0.9 && rounds.unit_fill <= 1.0, "{rounds:?}");
             assert!(rounds.trigger_time_share > 0.0 && rounds.answer_time_share > 0.0, "{rounds:?}");
         }
-        // ACKs that ride on Block Acks leave nothing to ask for.
+        // If ACKs are appended to Block Acks, there is nothing to trigger.
         assert!(stock.triggers_per_s > 10.0 * hack.triggers_per_s, "{stock:?} {hack:?}");
         assert!(stock.empty_answer_share.is_some_and(|empty| empty < 0.2), "{stock:?}");
         assert_eq!((stock.room_fill, stock.room_short_share), (None, None));
@@ -706,7 +709,7 @@ mod tests {
         assert!(text.contains("PPDUs of stock: ") && text.contains("Room for compressed ACKs"), "{text}");
     }
 
-    /// Every sentence that PPDUs of several users may have.
+    /// All sentences about multi-user PPDUs.
     #[test]
     fn rounds_in_words() {
         let asked = [
@@ -768,7 +771,7 @@ mod tests {
     fn a_mobile_network_is_a_link() {
         let account = why("lte-synthetic", 1, ["tcp-l8", "stock"], &[]);
         assert_eq!(account.resource, Resource::Link);
-        // Its uplink is fast enough for the ACKs of both.
+        // Its uplink is fast enough for the ACKs of both schemes.
         assert!(account.gain < 0.1, "{account:?}");
     }
 
@@ -784,7 +787,7 @@ mod tests {
 
     #[test]
     fn equal_schemes_have_nothing_to_explain() {
-        // Without Wi-Fi nothing can ride on link-layer ACKs.
+        // Without Wi-Fi there are no link-layer ACKs to append to.
         let account = why("wired-10", 1, ["hack-batch", "stock"], &[]);
         assert!(!account.differs && account.parts.is_empty() && account.gain == 0.0, "{account:?}");
     }

@@ -1,4 +1,4 @@
-//! Rows of a stored comparison, made again.
+//! Repeats the runs of a stored comparison.
 
 use tacit_analysis::compare::{self, compare};
 use tacit_runs::replay::{Replay, replay};
@@ -17,7 +17,7 @@ fn each_row_of_a_comparison_replays() {
         ..compare::Options::default()
     };
     compare(&options, Control::unattended()).unwrap();
-    // Stock and UDP are the yardsticks of tcp-l4.
+    // Stock and UDP are the reference schemes for tcp-l4.
     let rows: Vec<Replay> = (1..=6).map(|row| replay(directory.path(), Some(row)).unwrap()).collect();
     assert!(rows.iter().all(|row| row.same), "{rows:?}");
     let schemes: Vec<_> = rows.iter().map(|row| row.scheme.as_deref().unwrap()).collect();

@@ -1,8 +1,8 @@
 //! Cost of the acknowledgments in a capture.
 //!
-//! Reads pcap and pcapng of any common link type as a stream, counts data and pure ACKs per TCP
-//! connection, and computes with [`theory`](tacit_theory) the cost of those ACKs on a Wi-Fi hop. Captures are hostile
-//! input: memory is bounded, and everything read before a fault still counts.
+//! Reads pcap and pcapng of any common link type as a stream, counts data and pure ACKs per TCP connection, and
+//! computes with [`theory`](tacit_theory) what these ACKs cost on a Wi-Fi hop. Captures are untrusted input: memory is
+//! bounded, and if a fault is found, everything before it still counts.
 
 mod copies;
 mod flow;
@@ -32,41 +32,41 @@ use flow::FlowTable;
 use modes::Modes;
 use tcp::{NotTcp, Tcp};
 
-/// A capture, counted.
+/// The counts of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Audit {
-    /// The file, as given.
+    /// Name of the file as given.
     pub name: String,
     /// "pcap" or "pcapng".
     pub format: &'static str,
-    /// Packets in it.
+    /// Number of packets in it.
     pub packets: u64,
-    /// TCP packets counted.
+    /// Number of TCP packets counted.
     pub tcp_packets: u64,
     /// Packets that were not counted, by reason.
     pub skipped: Skipped,
     /// Kinds of packets and frames without TCP, most frequent first.
     pub not_tcp: Vec<Counted>,
-    /// TCP packets counted out of tunnels, by the innermost tunnel; most frequent first.
+    /// TCP packets counted inside tunnels, by innermost tunnel, most frequent first.
     pub tunnels: Vec<Counted>,
-    /// How 802.11 frames with TCP in them were sent, where their radiotap headers say it; those of most data first.
+    /// PHY modes of 802.11 frames with TCP, if their radiotap headers include them, most data first.
     pub sent_as: Vec<SentAs>,
-    /// Caveats for a reader of the numbers.
+    /// Caveats about the numbers.
     pub warnings: Vec<String>,
-    /// All connections together.
+    /// The sum over all connections.
     pub total: Summary,
-    /// Every connection, most bytes first.
+    /// Every connection, in descending order of bytes.
     pub flows: Vec<FlowSummary>,
-    /// Connections beyond the 65,536 that are told apart.
+    /// The sum over connections beyond the first 65,536.
     pub untracked: Option<Summary>,
 }
 
-/// How many packets of a kind.
+/// Number of packets of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// The kind's name.
     pub kind: String,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
@@ -79,23 +79,23 @@ pub struct Skipped {
     pub not_tcp: u64,
     /// IP fragments after the first.
     pub fragments: u64,
-    /// Cut off before the end of the TCP header, or malformed.
+    /// Truncated before the end of the TCP header, or malformed.
     pub short: u64,
     /// Encrypted 802.11 data.
     pub protected: u64,
     /// 802.11 frames with a bad FCS.
     pub bad_fcs: u64,
-    /// 802.11 retransmissions of frames that were captured before.
+    /// 802.11 retransmissions of frames captured earlier.
     pub wifi_copies: u64,
-    /// Copies of packets that were captured before: the same headers, within 200 ms.
+    /// Copies of packets captured earlier: identical headers within 200 ms.
     pub copies: u64,
-    /// Behind more headers than are followed.
+    /// Packets with more nested headers than the parser follows.
     pub too_deep: u64,
-    /// Of a link type that is not understood.
+    /// Packets of an unsupported link type.
     pub link_type: u64,
 }
 
-/// An audit with its prediction: the JSON form.
+/// An audit with its prediction, in the form of the JSON output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The counts.
@@ -106,7 +106,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report laid out for a terminal.
+    /// The report formatted for a terminal.
     pub fn to_text(&self) -> String {
         to_text(&self.audit, self.prediction.as_ref())
     }
@@ -115,20 +115,20 @@ impl Report {
 /// Audits the capture at `path`.
 ///
 /// # Errors
-/// [`CaptureError`] where not a single packet can be read; later faults are warnings in the result.
+/// [`CaptureError`] if no packet can be read. Later faults become warnings in the result.
 pub fn audit_file(path: &Path) -> Result<Audit, CaptureError> {
     count(open(path)?, &path.display().to_string(), &mut |_| {})
 }
 
-/// Audits the capture that `reader` gives; `name` is for messages.
+/// Audits the capture from `reader`; `name` is used in messages.
 ///
 /// # Errors
-/// As [`audit_file`].
+/// Same as [`audit_file`].
 pub fn audit_reader(reader: impl Read, name: &str) -> Result<Audit, CaptureError> {
     audit_live(reader, name, &mut |_| {})
 }
 
-/// How far an audit is.
+/// Progress of an audit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Packets read.
@@ -137,18 +137,18 @@ pub struct Progress {
     pub tcp_packets: u64,
     /// TCP packets with payload.
     pub data_packets: u64,
-    /// TCP packets without payload that only acknowledge.
+    /// TCP packets without payload whose only purpose is an acknowledgment.
     pub pure_acks: u64,
     /// Packets that were not counted.
     pub not_counted: u64,
-    /// Connections.
+    /// Number of connections.
     pub connections: u64,
 }
 
-/// Audits the capture that `reader` gives, and tells `progress` after every packet how far it is.
+/// Audits the capture from `reader`, and calls `progress` after every packet.
 ///
 /// # Errors
-/// As [`audit_file`].
+/// Same as [`audit_file`].
 pub fn audit_live(
     reader: impl Read,
     name: &str,
@@ -180,7 +180,7 @@ fn count(
                 break;
             }
         }
-        // A pcap file has one link type: no use reading on.
+        // A pcap file has a single link type, so all further packets would be unreadable too.
         if let (Some(link_type), "pcap") = (counting.unknown_link_type, container.format_name()) {
             return Err(CaptureError::LinkType { name: name.into(), link_type });
         }
@@ -207,14 +207,14 @@ struct Counting {
     modes: Modes,
     unknown_link_type: Option<u16>,
     stopped: Option<String>,
-    /// Link-layer ACKs with compressed TCP ACKs behind them, and the bytes of these.
+    /// Link-layer ACKs with appended compressed TCP ACKs, and the length of these in bytes.
     hack_acks: u64,
     hack_bytes: u64,
     heard: Heard,
     flows: FlowTable,
 }
 
-/// Sink of the packets of one frame.
+/// Receives the packets of one frame.
 struct Packets<'c> {
     counting: &'c mut Counting,
     record: Record,

@@ -1,7 +1,7 @@
-//! Captures: the files people record packets in, and the link layers found in them.
+//! Capture files and the link layers in them.
 //!
-//! Captures are hostile input: they are read as a stream, in bounded memory, and a fault names its
-//! byte offset.
+//! Captures are untrusted input: they are read as a stream in bounded memory, and faults are reported with their byte
+//! offset.
 
 pub(crate) mod container;
 pub(crate) mod link;
@@ -24,23 +24,23 @@ pub enum CaptureError {
         /// The cause.
         source: io::Error,
     },
-    /// Reading fails before any packet.
+    /// Reading failed before the first packet.
     #[error("{name}: cannot read at byte {offset}: {source}")]
     Read {
         /// The file.
         name: String,
-        /// Bytes read until then.
+        /// Number of bytes read before the failure.
         offset: u64,
         /// The cause.
         source: io::Error,
     },
-    /// Nothing in it.
+    /// The file is empty.
     #[error("{name}: is empty; a pcap or pcapng file is needed")]
     Empty {
         /// The file.
         name: String,
     },
-    /// Some other kind of file.
+    /// The file has another format.
     #[error("{name}: is neither pcap nor pcapng: {found}")]
     NotACapture {
         /// The file.
@@ -48,32 +48,32 @@ pub enum CaptureError {
         /// A description of its first bytes.
         found: String,
     },
-    /// A fault before any packet.
+    /// The file is corrupt before the first packet.
     #[error("{name}: no packet can be read: at byte {offset} {problem}")]
     Corrupt {
         /// The file.
         name: String,
-        /// Bytes read until then.
+        /// Number of bytes read before the fault.
         offset: u64,
         /// The fault.
         problem: String,
     },
-    /// No packet is of a link type that is understood.
+    /// No packet has a supported link type.
     #[error("{name}: link type {link_type} is not understood; these are: {SUPPORTED}")]
     LinkType {
         /// The file.
         name: String,
-        /// The first one met.
+        /// The first link type found.
         link_type: u16,
     },
-    /// A fault behind packets that were read, where half a capture is of no use.
+    /// The file is corrupt after some packets, in a context that needs the whole capture.
     #[error("{name}: packet {packet} (byte {offset}): {problem}; allowed: a whole pcap or pcapng file")]
     Broken {
         /// The file.
         name: String,
-        /// The packet that cannot be read, counted from 1.
+        /// Number of the unreadable packet, counted from 1.
         packet: u64,
-        /// Where it begins.
+        /// Its byte offset.
         offset: u64,
         /// The fault.
         problem: String,
@@ -89,14 +89,14 @@ pub(crate) fn open(path: &Path) -> Result<Container<BufReader<File>>, CaptureErr
     }
 }
 
-/// Reads the file header of the capture that `reader` gives; `name` is for messages.
+/// Reads the file header of the capture from `reader`; `name` is used in messages.
 pub(crate) fn open_reader<R: Read>(reader: R, name: &str) -> Result<Container<BufReader<R>>, CaptureError> {
     Container::new(BufReader::with_capacity(64 * 1024, reader))
         .map_err(|fault| CaptureError::before_any_packet(fault, name, 0))
 }
 
 impl CaptureError {
-    /// A fault before any packet was read; `offset` is 0 in the file header.
+    /// The error for a fault before the first packet; `offset` is 0 in the file header.
     pub(crate) fn before_any_packet(fault: Fault, name: &str, offset: u64) -> Self {
         let name = name.to_owned();
         match fault {

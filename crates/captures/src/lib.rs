@@ -1,4 +1,4 @@
-//! Captures people have recorded: the cost of their acknowledgments, and the ROHC codec on them.
+//! Analysis of captures: the cost of their acknowledgments, and the ROHC codec applied to them.
 
 pub mod audit;
 pub mod capture;

@@ -1,7 +1,7 @@
-//! The ROHC codec on captures: its results, and files of compressed packets.
+//! The ROHC codec applied to captures: its results, and files of compressed packets.
 //!
-//! [`stats`] runs a capture through a compressor and its decompressor and checks every byte;
-//! [`compress`] and [`decompress`] go between captures and files of ROHC packets; [`compare`] sets ours beside those of
+//! [`stats`] runs a capture through a compressor and a decompressor and checks every byte. [`compress`] and
+//! [`decompress`] convert between captures and files of ROHC packets. [`compare`] compares our packets with those of
 //! another implementation.
 
 mod compare;

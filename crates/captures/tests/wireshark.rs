@@ -1,5 +1,5 @@
-//! `contrib/wireshark/tacit.lua` names every packet of a ROHC channel as the codec that made it did. tshark comes with
-//! `./ci.sh setup`; without it the tests say so and are skipped.
+//! `contrib/wireshark/tacit.lua` identifies every packet of a ROHC channel in the same way as the codec that generated
+//! it. tshark is installed by `./ci.sh setup`; without it the tests are skipped and report this.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use tacit_rohc::header::{Header, Ip, Options, flags};
 use tacit_rohc::{Channel, ChannelConfig, CidSpace, CompressorConfig, DecompressorConfig};
 
-/// A pure ACK, the `number`th of the flow from this port, over IPv4 or IPv6.
+/// The pure ACK with this number in the flow from this port, over IPv4 or IPv6.
 fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
     let mut area = vec![1, 1, 8, 10];
     area.extend((1_000 + number / 4).to_be_bytes());
@@ -33,7 +33,7 @@ fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
         ack: number * 2_896,
         reserved: 0,
         flags: flags::ACK,
-        // Every so often it moves, and the packet that says so is said twice.
+        // The window changes occasionally, and each change is sent twice.
         window: 500 + (number / 16) as u16,
         checksum: 0,
         urgent: 0,
@@ -46,10 +46,10 @@ fn ack(v6: bool, port: u16, number: u32) -> Vec<u8> {
     packet
 }
 
-/// An IPv4 packet that is no TCP: it goes with profile 0x0000.
+/// An IPv4 packet that is not TCP and is sent with profile 0x0000.
 const NO_TCP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 0, 1, 10, 0, 0, 2];
 
-/// Frames of a channel in either direction, and the name of each.
+/// Frames of a channel in both directions, with the name of each.
 #[derive(Default)]
 struct Heard {
     pcap: Vec<u8>,
@@ -73,7 +73,7 @@ impl Heard {
     }
 }
 
-/// Sends a packet from end `from` to the other.
+/// Sends a packet from end `from` to the other one.
 fn send(heard: &mut Heard, ends: &mut [Channel; 2], from: usize, packet: &[u8]) {
     let mut frames = Vec::new();
     let sent = ends[from].send(packet, |frame| frames.push(frame.to_vec())).unwrap();
@@ -99,7 +99,7 @@ fn ends(cids: CidSpace, feedback: bool, frame_bytes: usize) -> [Channel; 2] {
     [Channel::new(config), Channel::new(config)]
 }
 
-/// Output of tshark for `pcap`, a line for each frame; `None`, said loudly, without tshark.
+/// Output of tshark for `pcap`, one line per frame; `None`, with a message, if tshark is not installed.
 fn tshark(directory: &Path, pcap: &[u8], arguments: &[&str]) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/tacit.lua");
     let file = directory.join("rohc.pcap");
@@ -126,13 +126,14 @@ fn every_packet_of_a_channel_is_named() {
         (CidSpace::Small { max: 15 }, "tacit_rohc.large:FALSE"),
         (CidSpace::Large { max: 300 }, "tacit_rohc.large:TRUE"),
     ] {
-        // Without feedback dynamic parts are sent again; with it flows start from others, and it rides on packets.
+        // Without feedback, dynamic parts are refreshed. With feedback, which is piggybacked on packets, flows are
+        // replicated from others.
         for feedback in [false, true] {
             let mut heard = Heard::new();
             let mut ends = ends(cids, feedback, usize::MAX);
             for number in 0..60 {
                 for (flow, v6) in [(0, false), (1, true), (2, true), (3, false)] {
-                    // The later two begin when the first two are known.
+                    // The last two flows start once the first two are confirmed.
                     if number >= 10 * (flow / 2) {
                         send(&mut heard, &mut ends, 0, &ack(v6, 4_000 + flow as u16, number));
                     }
@@ -140,7 +141,7 @@ fn every_packet_of_a_channel_is_named() {
                 if number % 9 == 0 {
                     send(&mut heard, &mut ends, 0, &NO_TCP);
                 }
-                // The other direction has contexts of its own under the same CIDs.
+                // The other direction has separate contexts with the same CIDs.
                 if number % 3 == 0 {
                     send(&mut heard, &mut ends, 1, &ack(number % 2 == 0, 80, number));
                 }
@@ -183,7 +184,7 @@ fn segments_are_named_and_what_is_in_them_is_not_known() {
     let (segments, others): (Vec<_>, Vec<_>) = lines.lines().partition(|line| line.starts_with("segment\t"));
     assert_eq!(segments.len(), heard.names.iter().filter(|name| *name == "segment").count());
     assert!(segments.contains(&"segment\t0") && segments.contains(&"segment\t1"), "{lines}");
-    // Their IR went in pieces: a CO packet could be of either set.
+    // Their IR was segmented, so that a CO packet could belong to either set of formats.
     let either = heard.names.iter().filter(|name| name.starts_with("seq_"));
     assert_eq!(others.iter().filter(|line| line.contains(" or seq_")).count(), either.count(), "{lines}");
 }
@@ -197,7 +198,7 @@ fn padding_and_what_an_ir_says_are_shown() {
     here.send(&ack(true, 4_000, 5), |frame| frames.push([&[0xe0, 0xe0], frame].concat())).unwrap();
     heard.note(0, &frames[0], "IR");
     heard.note(0, &[0xe0; 3], "padding");
-    // A damaged IR is none: it changes nothing.
+    // A damaged IR has no effect.
     frames[0][30] ^= 1;
     heard.note(0, &frames[0], "IR");
     let names = ["type", "padding", "src6", "srcport", "dstport", "ack", "window", "options", "crc8.good"];

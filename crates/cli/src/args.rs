@@ -33,7 +33,7 @@ Exit codes: 0 done; 1 a claim failed, a condition of --fail-if holds, a replay d
 invariant broke; 2 bad input; 130 interrupted. `tacit shell` and `tacit rre run` exit with their
 command's status, or 125 without one; `tacit fetch` with 3, 4 or 5 without a file; `tacit cp` with 3
 or 4 if it copied nothing.";
-/// Printed above it by builds without a feature.
+/// Printed before `AFTER_HELP` by builds that lack a feature.
 const LACKING: &str = if !cfg!(feature = "network") {
     "\
 This program was built without the feature `network`: fetch, http-proxy, serve, cp, ls, proxy and keys are missing.
@@ -48,7 +48,7 @@ This program was built without the feature `simulator`: it has the commands that
 
 #[cfg(feature = "simulator")]
 use tacit_runs::VERSION;
-/// Without the simulator's runs, of which each names the commit, the version alone.
+/// The version without the commit, because only the simulator's runs record a commit.
 #[cfg(not(feature = "simulator"))]
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

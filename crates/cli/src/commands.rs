@@ -24,7 +24,7 @@ pub fn dispatch(command: Option<Command>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The main job, with the defaults that its arguments declare.
+/// Runs the default command with its default arguments.
 #[cfg(feature = "simulator")]
 fn dispatch_default() -> Result<ExitCode, Failure> {
     use clap::Parser as _;

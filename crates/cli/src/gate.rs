@@ -1,4 +1,4 @@
-//! `--fail-if` and `--junit`: conditions that results have to meet, and a report of them for a CI system.
+//! `--fail-if` and `--junit`: conditions on results, and a report of them for a CI system.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,10 +22,10 @@ pub struct GateArgs {
     pub junit: Option<PathBuf>,
 }
 
-/// Conditions that were read.
+/// The parsed conditions.
 pub struct Gate {
     thresholds: Vec<Threshold>,
-    /// How often each was judged.
+    /// How often each condition was evaluated.
     judged: Vec<usize>,
     cases: Vec<TestCase>,
     junit: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Reads the conditions; `known` are the names that results will have.
+    /// Parses the conditions. `known` are the names of the results.
     pub fn new<'a>(args: &GateArgs, known: impl IntoIterator<Item = &'a str>) -> Result<Self, Failure> {
         let known: Vec<&str> = known.into_iter().collect();
         let read = |text: &String| {
@@ -51,12 +51,12 @@ impl Gate {
         })
     }
 
-    /// True where nothing was asked.
+    /// True if there are no conditions and no JUnit file is requested.
     pub fn is_idle(&self) -> bool {
         self.thresholds.is_empty() && self.junit.is_none()
     }
 
-    /// Holds the conditions against the results of `subject`, of the scheme called `scheme`.
+    /// Evaluates the conditions on the results of `subject` with the scheme `scheme`.
     pub fn judge(&mut self, subject: &str, scheme: Option<&str>, readings: &[Reading]) {
         for (at, threshold) in self.thresholds.clone().iter().enumerate() {
             if threshold.scheme().is_some_and(|wanted| scheme != Some(wanted)) {
@@ -66,7 +66,7 @@ impl Gate {
             let status = match threshold.judge(readings) {
                 Ok(verdict) if verdict.broken => failed(NonSuccessKind::Failure, &verdict.said),
                 Ok(_) => TestCaseStatus::success(),
-                // A value that was not measured is no pass.
+                // A condition on an unmeasured value does not pass.
                 Err(error) => failed(NonSuccessKind::Error, &error.to_string()),
             };
             let name = wanted(threshold);
@@ -74,7 +74,7 @@ impl Gate {
         }
     }
 
-    /// Says of every condition that it could not be judged.
+    /// Reports every condition as not evaluated.
     pub fn give_up(&mut self, subject: &str, why: &str) {
         for (at, threshold) in self.thresholds.clone().iter().enumerate() {
             self.judged[at] += 1;
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// Adds the outcome of something else.
+    /// Adds the result of a test case other than a condition.
     pub fn add(&mut self, subject: &str, name: &str, status: TestCaseStatus) {
         if let TestCaseStatus::NonSuccess { message, .. } = &status {
             self.broken = true;
@@ -95,8 +95,8 @@ impl Gate {
         self.cases.push(case);
     }
 
-    /// Writes the JUnit file, if one was asked for; true when nothing is broken. `said` is the command that made the results, for
-    /// people that want to make them again.
+    /// Writes the JUnit file if requested. Returns true if no condition is violated. `said` is the command that repeats
+    /// the runs.
     pub fn end(mut self, suite: &str, took: Duration, said: &str) -> Result<bool, Failure> {
         let judged = std::mem::take(&mut self.judged);
         for (threshold, _) in self.thresholds.clone().iter().zip(judged).filter(|(_, judged)| *judged == 0) {
@@ -107,7 +107,7 @@ impl Gate {
             let mut tests = TestSuite::new(suite);
             tests.set_time(took);
             tests.set_system_out(said);
-            // One set of runs stands behind all conditions; of equal parts the sum is right.
+            // All conditions share the same runs, so the duration is divided equally among them.
             let each = took / u32::try_from(self.cases.len().max(1)).unwrap_or(u32::MAX);
             for case in &mut self.cases {
                 case.set_time(each);
@@ -123,7 +123,7 @@ impl Gate {
     }
 }
 
-/// The status of the case of a command, from the command's own status.
+/// The status of the test case for a command, from the command's exit status.
 pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     if status == 0 {
         TestCaseStatus::success()
@@ -132,10 +132,11 @@ pub fn ended(who: &str, status: u8) -> TestCaseStatus {
     }
 }
 
-/// The condition that is to hold, turned round from that of the option: `goodput_mbps >= 100` of `goodput_mbps < 100`.
+/// The condition that should hold, which is the negation of the option's: `goodput_mbps >= 100` for
+/// `goodput_mbps < 100`.
 fn wanted(threshold: &Threshold) -> String {
     let text = threshold.text();
-    // The longer ones first: each contains a shorter one.
+    // Longer operators first, because each contains a shorter one.
     let turned = [("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")];
     match turned.iter().find(|(of, _)| text.contains(of)) {
         Some((of, to)) => text.replacen(of, to, 1),

@@ -1,4 +1,4 @@
-//! The `tacit` program: parses its arguments, makes one call into another room, prints the result.
+//! The `tacit` program: parses its arguments, calls a library crate, and prints the result.
 
 mod args;
 mod commands;

@@ -1,6 +1,6 @@
 //! Standard output, standard error and the exit code.
 
-/// Makes each of these errors a [`Failure`] by way of the failure of its half of the program.
+/// Converts each of these errors to a [`Failure`] through the failure type of its half of the program.
 macro_rules! failures_of {
     ($half:ident: $($error:ty),+) => {$(
         impl From<$error> for Failure {
@@ -28,28 +28,28 @@ pub use network::{NetworkFailure, printable};
 #[cfg(feature = "simulator")]
 pub use simulator::{NOT_VALID, SimulatorFailure, terminal_width};
 
-/// A claim failed, an invariant broke, or a part was not done.
+/// A claim failed, an invariant was violated, or a part was not done.
 pub const FAILED: u8 = 1;
-/// The user's input cannot be used.
+/// The user's input is not valid.
 const BAD_INPUT: u8 = 2;
 /// Stopped by the user: 128 and the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why the program ends without its result.
+/// Why the program ends without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An argument cannot be used.
+    /// An argument is not valid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A scenario, a run, a capture or a live hop.
+    /// A failure of a scenario, a run, a capture or a live hop.
     #[cfg(feature = "simulator")]
     #[error(transparent)]
     Simulator(#[from] SimulatorFailure),
-    /// Another machine, or this machine's records of it.
+    /// A failure of another machine, or of the local data about it.
     #[cfg(feature = "network")]
     #[error(transparent)]
     Network(#[from] NetworkFailure),
-    /// Standard output does not take the result.
+    /// The result could not be written to standard output.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
     /// The machine lacks something that the command needs.
@@ -57,7 +57,7 @@ pub enum Failure {
     Machine(String),
 }
 
-/// Prints `text`. A reader that stops early is no failure.
+/// Prints `text`. A reader that closes standard output early is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -73,13 +73,13 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Says something beside the result.
+/// Prints a message on standard error.
 pub fn note(text: &str) {
-    // Nowhere to say that saying it failed.
+    // An error here cannot be reported anywhere.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The failure in one line.
+/// The failure as one line.
 fn said(failure: &Failure) -> String {
     match failure {
         #[cfg(feature = "network")]
@@ -88,7 +88,7 @@ fn said(failure: &Failure) -> String {
     }
 }
 
-/// Says in one line why there is no result, and gives the exit code.
+/// Prints one line about the failure and returns the exit code.
 pub fn report_failure(failure: &Failure) -> ExitCode {
     note(&format!("tacit: {}", said(failure)));
     ExitCode::from(match failure {
@@ -100,7 +100,7 @@ pub fn report_failure(failure: &Failure) -> ExitCode {
     })
 }
 
-/// Prints help and version as asked for, and wrong arguments in one line.
+/// Prints help and version on request, and argument errors as one line.
 pub fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     if !error.use_stderr() {
@@ -115,7 +115,7 @@ pub fn explain_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(BAD_INPUT)
 }
 
-/// Whether a word stands behind `tacit shell SCENARIO` that is no option.
+/// Whether there is a non-option argument after `tacit shell SCENARIO`.
 fn is_word_too_many(error: &clap::Error, text: &str) -> bool {
     let word = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(word)) => word,
@@ -126,13 +126,13 @@ fn is_word_too_many(error: &clap::Error, text: &str) -> bool {
         && text.contains("Usage: tacit shell ")
 }
 
-/// Clap's error of several lines, as one: the error, its list, its hints, and where to read more.
+/// Reduces clap's multi-line error to one line: the error, its list, its hints, and how to get help.
 pub fn usage_error(kind: ErrorKind, text: &str) -> String {
     let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: "));
     let words = usage.unwrap_or("tacit").split_whitespace();
     let command = words.take_while(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()));
     let see = format!("see {} --help", command.collect::<Vec<_>>().join(" "));
-    // Instead of the error, these print the whole help.
+    // Clap prints the whole help for these instead of an error.
     if matches!(kind, ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {
         return format!("a command is missing; {see}");
     }

@@ -1,4 +1,5 @@
-//! A download with the ACK ratio that a live one had, simulated, by hosts that may take as long as the machine's programs did.
+//! Simulates a download with the ACK ratio of a live one. The simulated hosts may be as slow as the machine's programs
+//! were.
 
 use std::thread;
 
@@ -9,9 +10,9 @@ use tacit_runs::aggregate::Mean;
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{Hop, InputError, Scenario};
 
-/// Most segments per ACK that the simulated arm is run with.
+/// Maximum number of segments per ACK in the simulated arm.
 const MAX_SEGMENTS_PER_ACK: f64 = 64.0;
-/// Seeds of the simulated arm: stock alone differs by 2 % between them.
+/// Number of seeds in the simulated arm. The goodput of stock differs by 2 % between seeds.
 const SIMULATED_SEEDS: u64 = 3;
 
 /// Results of the steady part of a run.
@@ -21,7 +22,7 @@ pub(super) struct Measured {
     pub ack_ratio: f64,
 }
 
-/// Adds the waits of the client's and the server's programs to the delay of the packets that they send.
+/// Adds the waiting times of the client's and the server's programs to the delay of the packets they send.
 fn slow_the_hosts(scenario: &mut Scenario, [client_us, server_us]: [f64; 2]) -> Result<(), InputError> {
     let wire = scenario.hops.iter_mut().find_map(|hop| match hop {
         Hop::Pipe(link) => Some(link),
@@ -37,16 +38,16 @@ fn slow_the_hosts(scenario: &mut Scenario, [client_us, server_us]: [f64; 2]) -> 
 }
 
 impl Measured {
-    /// Without the first second, which is slow start, and the last, which is not whole. `None` of a run
-    /// without numbers.
+    /// Ignores the first second, which is slow start, and the last one, which is incomplete. `None` if the run has no
+    /// results.
     pub fn of(report: &TransferReport) -> Option<Self> {
         let steady = report.mbps.get(1..report.mbps.len().checked_sub(1)?)?;
         let goodput = Mean::of(steady.iter().copied())?;
         Some(Self { goodput_mbps: goodput.mean, ack_ratio: report.ack_ratio? })
     }
 
-    /// The download simulated, with the ACK ratio that was measured: receivers acknowledge every so many
-    /// segments, so it lies between two of them.
+    /// Simulates the download with the measured ACK ratio. Receivers acknowledge a whole number of segments, so the
+    /// result is interpolated between two runs.
     pub fn simulated(
         self,
         scenario: &Scenario,
@@ -61,7 +62,7 @@ impl Measured {
     }
 }
 
-/// Mean goodput in Mb/s with an ACK for `segments`.
+/// Mean goodput in Mb/s with one ACK per `segments`.
 fn simulated_every(
     scenario: &Scenario,
     scheme: &Scheme,
@@ -92,7 +93,7 @@ fn simulated_every(
     Ok(sum / SIMULATED_SEEDS as f64)
 }
 
-/// Segments per ACK with at least this ratio, and how far it is from there to one segment more.
+/// The largest number of segments per ACK with at least this ratio, and the fraction of the way to the next number.
 fn bracket(ack_ratio: f64) -> (u32, f64) {
     let segments = (1.0 / ack_ratio.max(1.0 / MAX_SEGMENTS_PER_ACK)).max(1.0);
     let fewer = segments.floor();

@@ -1,4 +1,4 @@
-//! `form = "arms"`: results of transfers by several programs, and the same simulated.
+//! `form = "arms"`: transfers by several programs, live and simulated.
 
 use std::sync::Arc as Shared;
 
@@ -18,8 +18,8 @@ use tacit_runs::sweep;
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
 
-/// Columns of every curve; the first is drawn. Values unknown to the simulator are missing: packets of one flow among
-/// several, processors.
+/// Columns of every curve; the first one is drawn. The simulator has no value for the packets of one flow among
+/// several, nor for CPU time.
 pub(super) const COLUMNS: [&str; 6] =
     ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
 
@@ -53,7 +53,7 @@ impl Form for Transfers {
         self.measured(make).map(Ok)
     }
 
-    /// The live runs, and beside them the simulated.
+    /// The live runs together with the simulated ones.
     fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError> {
         let mut points: Vec<Point> = live.iter().map(|place| live_point(self, place)).collect();
         let mut plan = Plan::default();
@@ -97,7 +97,7 @@ impl Form for Transfers {
         (!said.is_empty()).then(|| said.join("; "))
     }
 
-    /// The picture for readers of text.
+    /// The picture as text.
     fn measurements(&self, results: &Transferred) -> Vec<String> {
         let line = |point: &Point| {
             let medians = point.medians(&COLUMNS);
@@ -114,7 +114,7 @@ impl Form for Transfers {
     }
 }
 
-/// The live runs of an arm at one place.
+/// The live runs of an arm at one place (x value).
 fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
     let reports = place.runs.as_deref().unwrap_or_default();
     let skip_reason = place.runs.as_ref().err();
@@ -163,12 +163,12 @@ fn simulated_row(transfers: &Transfers, variant: Option<&str>, run: &RunSummary)
     let goodput = if file { "first_flow_transfer_goodput_bps" } else { "first_flow_goodput_bps" };
     let goodput_bps = run.metric(goodput);
     let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
-    // Those of background stations are not told apart.
+    // The ACKs of background stations cannot be separated.
     let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
     row(&COLUMNS, [goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
 }
 
-/// Adds the simulated runs of a place, as long as the live ones and with the same seeds.
+/// Adds the simulated runs of a place, with the duration and the seeds of the live ones.
 fn push(
     plan: &mut Plan,
     transfers: &Transfers,
@@ -197,7 +197,7 @@ fn push(
     Ok(())
 }
 
-/// All clients start with the hop, as those of a live one do.
+/// Makes all clients start with the hop, as in a live run.
 fn together(mut scenario: Scenario) -> Scenario {
     scenario.stagger = tacit_proto::units::Duration::ZERO;
     scenario

@@ -4,7 +4,7 @@ use super::measure::same;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Mismatch, Section, Value, numbers, text, texts};
 
-/// The axis key that stands for the number of clients.
+/// The axis key for the number of clients.
 pub(super) const CLIENTS: &str = "clients";
 
 /// The x axis of a sweep.
@@ -13,21 +13,21 @@ pub(super) struct Axis {
     /// `clients`, or a key of the scenario.
     pub key: String,
     pub values: Vec<f64>,
-    /// Follows the value in an assignment.
+    /// Appended to the value in an assignment.
     pub unit: String,
-    /// Further assignments at each of `values`; empty for nothing anywhere.
+    /// Further assignments for individual `values`; empty if there are none.
     pub also: Vec<(f64, Vec<String>)>,
 }
 
 impl Axis {
-    /// The values of `key` that `section` lists.
+    /// Reads the values of `key` in `section`.
     pub fn read(section: &Section<'_>, key: String) -> Result<Self, InputError> {
         let values = section.required("values", numbers)?;
         let also = read_also(section, &values)?;
         Ok(Self { key, values, unit: section.or("unit", String::new(), text)?, also })
     }
 
-    /// The assignment that puts a scenario at `value`.
+    /// The assignment that sets the axis to `value`.
     pub fn assignment(&self, value: f64) -> String {
         format!("{}={value}{}", self.key, self.unit)
     }

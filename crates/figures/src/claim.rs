@@ -1,4 +1,4 @@
-//! A claim about a figure: its statement, the range of the measured value, and its verdict.
+//! A claim about a figure: its statement, the allowed range of the measured value, and its verdict.
 
 use std::fmt;
 
@@ -8,34 +8,35 @@ use super::value;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Mismatch, Section, Value, number, numbers, one_of, ratio, text};
 
-/// A claim, read from a figure file. `M` says how it is measured.
+/// A claim from a figure file. `M` is the type of its measure.
 #[derive(Clone, Debug)]
 pub(super) struct Claim<M> {
     pub text: String,
     pub unit: String,
     pub measure: M,
     pub said: Judgement,
-    /// The range of a whole run, where its value does not decide.
+    /// The allowed range of the value in a whole run, if the statement does not decide.
     range: Option<Range>,
-    /// How quick runs are judged, if otherwise.
+    /// How to judge quick runs, if different.
     quick: Option<Quick>,
 }
 
-/// How quick runs are judged, if otherwise than whole ones.
+/// How to judge quick runs, if different from whole runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quick {
-    /// By a range of their own; without one of whole runs, of a claim that only those meet.
+    /// By a separate range. If whole runs have no range, only they must satisfy the statement itself.
     Within(Range),
-    /// Not at all: they are too few or too short to tell.
+    /// Not at all, because quick runs are too few or too short.
     LeftOut,
 }
 
 /// The statement of a claim.
 #[derive(Clone, Debug)]
 pub(super) enum Judgement {
-    /// A value of another source, or a goal.
+    /// A value from another source, or a goal.
     Value(Reference),
-    /// A range that was measured here: a value outside it has changed. It reproduces nothing.
+    /// A range measured earlier with tacit itself: a value outside it indicates a change. It does not reproduce a
+    /// claim.
     Regression,
 }
 
@@ -43,32 +44,32 @@ pub(super) enum Judgement {
 #[derive(Clone, Debug)]
 pub(super) struct Reference {
     pub value: f64,
-    /// Source of the value: the paper, a formula, another simulator.
+    /// Source of the value: the paper, a formula, or another simulator.
     pub source: String,
     pub tolerance: f64,
     pub bound: Bound,
-    /// Why it is missed.
+    /// Why the value is missed.
     pub deviation: Option<String>,
 }
 
-/// On which sides of the paper's value the tolerance counts.
+/// On which sides of the paper's value the tolerance applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// On both.
     Both,
-    /// The value, less the tolerance, is reached or exceeded.
+    /// The value minus the tolerance must be reached or exceeded.
     AtLeast,
-    /// The value, and the tolerance, is not exceeded.
+    /// The value plus the tolerance must not be exceeded.
     AtMost,
 }
 
-/// A range, its ends included.
+/// A range including its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// The least.
+    /// The lower end.
     pub low: f64,
-    /// The largest.
+    /// The upper end.
     pub high: f64,
 }
 
@@ -83,7 +84,7 @@ impl Range {
         self.high - self.low > ((self.high + self.low).abs() / 2.0).max(least)
     }
 
-    /// From the least to the largest of `numbers`; `None` of none.
+    /// The range from the minimum to the maximum of `numbers`; `None` if there are none.
     pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         numbers
             .into_iter()
@@ -105,7 +106,7 @@ impl Serialize for Range {
 }
 
 impl Reference {
-    /// The least and the largest that would do; a side without a limit ends at the value.
+    /// The smallest and the largest acceptable value. A side without a limit ends at the value itself.
     pub fn ends(&self) -> (f64, f64) {
         let low = if self.bound == Bound::AtMost { self.value } else { self.value - self.tolerance };
         let high = if self.bound == Bound::AtLeast { self.value } else { self.value + self.tolerance };
@@ -135,7 +136,7 @@ impl Reference {
         self.holds(range.low) && self.holds(range.high)
     }
 
-    /// Whether some number of `range` would do.
+    /// Whether any number in `range` is acceptable.
     fn holds_within(&self, range: Range) -> bool {
         let (low, high) = self.ends();
         match self.bound {
@@ -145,7 +146,7 @@ impl Reference {
         }
     }
 
-    /// The statement, without its unit: a value and how far off it may be, or a limit.
+    /// The statement without its unit: a value with its tolerance, or a limit.
     fn words(&self) -> String {
         let off = |sign: &str| match self.tolerance {
             0.0 => value(self.value),
@@ -162,11 +163,11 @@ impl Reference {
 /// Units of shares and gains.
 const SHARES: [&str; 2] = ["%", "points"];
 
-/// Source of a value that was measured here.
+/// Source of a value that was measured with tacit itself.
 const REGRESSION: &str = "regression";
 
 impl<M> Claim<M> {
-    /// Reads `[[claim]]`; `said_by` is the source of the values of this figure, unless a claim names another.
+    /// Reads `[[claim]]`. `said_by` is the default source of values in this figure.
     pub fn read(
         section: Section<'_>,
         said_by: &str,
@@ -220,7 +221,7 @@ impl<M> Claim<M> {
         Ok(())
     }
 
-    /// The value of another source.
+    /// The value from another source.
     pub fn reference(&self) -> Option<&Reference> {
         match &self.said {
             Judgement::Value(reference) => Some(reference),
@@ -228,18 +229,18 @@ impl<M> Claim<M> {
         }
     }
 
-    /// Whether quick runs leave it out.
+    /// Whether quick runs do not judge it.
     pub fn is_left_out(&self) -> bool {
         self.quick == Some(Quick::LeftOut)
     }
 
-    /// How far off the measured value may be.
+    /// The allowed deviation of the measured value.
     pub fn leeway(&self) -> f64 {
         let half = |range: Range| (range.high - range.low) / 2.0;
         self.reference().map_or_else(|| self.range.map_or(0.0, half), |reference| reference.tolerance)
     }
 
-    /// Its outcome, where a run, in short or whole, gave `measured`, and single seeds `over_seeds`.
+    /// The outcome for a quick or whole run with the value `measured` and the range `over_seeds` over single seeds.
     pub fn judge(&self, measured: Option<f64>, over_seeds: Option<Range>, quick: bool) -> ClaimOutcome {
         let range = match self.quick {
             Some(Quick::Within(range)) if quick => Some(range),
@@ -279,7 +280,7 @@ impl<M> Claim<M> {
     }
 }
 
-/// A value with its tolerance, and the range of the measured value if it is missed.
+/// Reads a value with its tolerance, and the range of the measured value if the claim is missed.
 fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Option<Range>), InputError> {
     let value = section.required("paper", number)?;
     let bounds = [("at-least", Bound::AtLeast), ("at-most", Bound::AtMost)];
@@ -307,7 +308,7 @@ fn read_reference(section: &Section<'_>, said_by: &str) -> Result<(Judgement, Op
     }
 }
 
-/// Two numbers, the least first.
+/// Two numbers, the smaller one first.
 fn range(value: &Value) -> Result<Range, Mismatch> {
     match numbers(value)?[..] {
         [low, high] if low <= high && low.is_finite() && high.is_finite() => Ok(Range { low, high }),
@@ -315,7 +316,7 @@ fn range(value: &Value) -> Result<Range, Mismatch> {
     }
 }
 
-/// A range, or that quick runs do not judge.
+/// A range, or the marker that quick runs are not judged.
 fn quick(value: &Value) -> Result<Quick, Mismatch> {
     const LEFT_OUT: &str = "left out";
     let allowed = |_| Mismatch::new(format!("{value} is no range"), format!("[1, 2.5] or {LEFT_OUT:?}"));
@@ -325,7 +326,7 @@ fn quick(value: &Value) -> Result<Quick, Mismatch> {
     }
 }
 
-/// A share of the paper's value, or a number in its unit.
+/// A fraction of the paper's value, or a number in its unit.
 fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
     match value {
         Value::Text(_) => ratio(value).map(|share| share.as_fraction() * paper.abs()),
@@ -343,51 +344,52 @@ fn tolerance(value: &Value, paper: f64) -> Result<f64, Mismatch> {
 pub struct ClaimOutcome {
     /// Text of the claim.
     pub text: String,
-    /// Source of the value: the paper, a formula, another simulator; `regression` where it was measured here.
+    /// Source of the value: the paper, a formula, or another simulator; `regression` if it was measured with tacit
+    /// itself.
     pub source: String,
-    /// The value of that source; null of a regression bound.
+    /// The value from this source; null for a regression bound.
     pub paper: Option<f64>,
-    /// By how much the measured value may differ, in the same unit.
+    /// Allowed deviation of the measured value, in the same unit.
     pub tolerance: Option<f64>,
-    /// On which sides.
+    /// On which sides the tolerance applies.
     pub bound: Option<Bound>,
     /// The statement, without its unit.
     #[serde(skip)]
     pub said: String,
     /// Unit of all numbers.
     pub unit: String,
-    /// The measured value; null where there is nothing to measure.
+    /// The measured value; null if it is unavailable.
     pub measured: Option<f64>,
-    /// The least and the largest of the same over single seeds; null where there are not several.
+    /// The minimum and maximum over single seeds; null without several seeds.
     pub over_seeds: Option<Range>,
-    /// Of the least or largest of a grid, and of medians at one place: where it is.
+    /// Position of the value: for the minimum or maximum of a grid, and for medians at one place.
     pub at: Option<f64>,
-    /// The 95 % interval of the median over the seeds there; null where there are fewer than six.
+    /// The 95 % interval of the median over the seeds; null with fewer than six.
     pub interval: Option<Range>,
-    /// The range of the measured value: of claims that are missed, and of regression bounds.
+    /// The allowed range of the measured value, for missed claims and regression bounds.
     pub range: Option<Range>,
-    /// The claim holds; never so of a regression bound.
+    /// True if the claim holds; always false for a regression bound.
     pub pass: bool,
     /// Its verdict.
     pub verdict: Verdict,
-    /// Why it does not hold, where that is known and accepted.
+    /// Why it does not hold, if the reason is known and accepted.
     pub deviation: Option<String>,
-    /// Why it is not judged: the disturbance of live runs by the machine, and how much of it they bear.
+    /// Why it is not judged: the machine's disturbance of live runs, and the acceptable amount.
     pub skipped: Option<String>,
 }
 
 impl ClaimOutcome {
-    /// Leaves it without a verdict.
+    /// Marks the claim as not judged.
     pub(super) fn skip(&mut self, reason: String) {
         (self.pass, self.verdict, self.skipped) = (false, Verdict::Skipped, Some(reason));
     }
 
-    /// Missed without a known reason; or outside the range of the file.
+    /// True if the claim is missed without a known reason, or the value is outside the range in the file.
     pub const fn fails(&self) -> bool {
         matches!(self.verdict, Verdict::Fail)
     }
 
-    /// Why it does not simply pass or fail.
+    /// An explanation of a verdict other than pass or fail.
     pub fn reason(&self) -> Option<String> {
         match (self.verdict, self.range, &self.deviation) {
             (Verdict::Skipped, ..) => self.skipped.clone(),
@@ -401,7 +403,7 @@ impl ClaimOutcome {
         }
     }
 
-    /// The measured value, without its unit; with its place and interval where it is the median of a cell.
+    /// The measured value without its unit. For the median of a cell, with its position and interval.
     pub(super) fn measured_words(&self) -> String {
         let measured = self.measured.map_or_else(|| "nothing".to_owned(), value);
         let interval = self.interval.map(|interval| format!("95 %: {interval}"));
@@ -436,24 +438,24 @@ impl Origin {
     }
 }
 
-/// Verdict on a claim, in a word.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It holds.
     Pass,
-    /// It does not, for a reason that is given, and lies where the file says.
+    /// The claim does not hold for a stated reason, and the value is within the range in the file.
     Missed,
-    /// Within the range that was measured here before.
+    /// The value is within the range that was measured earlier.
     Kept,
     /// Unknown: the machine was too busy for live runs.
     Skipped,
-    /// It does not hold, or the measured value is not where the file says.
+    /// The claim does not hold, or the measured value is outside the range in the file.
     Fail,
 }
 
 impl Verdict {
-    /// The word.
+    /// The verdict as one word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -516,7 +518,7 @@ mod tests {
         let lucky = format!("{MISSED}quick = [96, 99]\n");
         assert_eq!(verdict(&lucky, 97.0, true), (Verdict::Pass, None), "few runs may be lucky");
         assert_eq!(verdict(&quick, 85.0, false).0, Verdict::Missed);
-        // Whole runs meet it, short ones do not, and say so.
+        // Whole runs satisfy it. Short runs do not, which is stated.
         let whole = format!("{PLAIN}quick = [80, 90]\n");
         let said = Some("in short; whole runs meet it".into());
         assert_eq!(verdict(&whole, 85.0, true), (Verdict::Missed, said));

@@ -1,4 +1,4 @@
-//! Dependence of a result: a number of a sweep beside that of its variants.
+//! How a result depends on variants: a value of a sweep compared with its value in each variant.
 
 use serde::Serialize;
 
@@ -10,52 +10,52 @@ use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::record::RunSummary;
 use tacit_scenario::table::{TextTable, number};
 
-/// Dependence of a result: the same number under every variant of a sweep.
+/// The same value in the sweep and in each of its variants.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dependence {
     /// The measure that is shown.
     pub measure: String,
     /// Its unit.
     pub unit: String,
-    /// Meaning of the places.
+    /// Label of the axis.
     pub x_label: String,
-    /// Places on the axis: the columns.
+    /// Places on the axis, one column each.
     pub x: Vec<f64>,
-    /// The runs drawn, then each variant.
+    /// The sweep as drawn, followed by its variants.
     pub rows: Vec<DependenceRow>,
 }
 
-/// The number under one variant.
+/// The value in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DependenceRow {
     /// Name of the variant.
     pub name: String,
-    /// One for each place; null where it was not run.
+    /// One cell per place; null if it was not run.
     pub cells: Vec<Option<DependenceCell>>,
 }
 
-/// The number at one place, over the seeds.
+/// The value at one place, over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DependenceCell {
-    /// The mean, or the gain of the means.
+    /// The mean, or the gain of means.
     pub value: f64,
-    /// Half the width of its 95 % confidence interval, of a gain from pairs of equal seeds; null for one seed.
+    /// Half the width of its 95 % confidence interval, for a gain over pairs of equal seeds; null with one seed.
     pub ci95: Option<f64>,
-    /// Of a gain: the mean it is over.
+    /// For a gain, the reference mean.
     pub from: Option<f64>,
-    /// Of a gain: the mean that gains.
+    /// For a gain, the mean compared with the reference.
     pub to: Option<f64>,
 }
 
 impl DependenceCell {
-    /// The number with its interval.
+    /// The value with its interval.
     pub(super) fn number(&self) -> String {
         let ci95 = self.ci95.map_or(String::new(), |half| format!(" ± {}", number(half, 1)));
         let sign = if self.from.is_some() && self.value >= 0.0 { "+" } else { "" };
         format!("{sign}{}{ci95}", number(self.value, 1))
     }
 
-    /// From where to where it gains.
+    /// For a gain, the two means.
     pub(super) fn ends(&self) -> Option<String> {
         Some(format!("{} to {}", value(self.from?), value(self.to?)))
     }
@@ -67,7 +67,7 @@ impl Dependence {
         format!("Dependence: {} ({}), by {}", self.measure, self.unit, self.x_label)
     }
 
-    /// As text, indented as claims are.
+    /// As text, indented like claims.
     pub(super) fn to_text(&self) -> String {
         let heads: Vec<[String; 1]> =
             [[String::new()]].into_iter().chain(self.x.iter().map(|x| [value(*x)])).collect();
@@ -89,7 +89,7 @@ impl Dependence {
 }
 
 impl Depends {
-    /// The table over the runs drawn and those of the variants, in this order.
+    /// The table of the sweep as drawn and of its variants, in this order.
     pub fn table(
         &self,
         sweep: &Sweep,

@@ -1,4 +1,4 @@
-//! Downloads of a file through live hops beside an upload, by the sender's congestion control: how long they take.
+//! The duration of file downloads through live hops during an upload, by the sender's congestion control.
 
 use super::draw::{distribution, distribution_chart};
 use super::figure::{Claim, Figure};
@@ -18,19 +18,19 @@ use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, Scenario, quoted};
 
-/// The upload has so long before the first download.
+/// Time from the start of the upload to the first download.
 const LEAD_MS: u32 = 5_000;
-/// A download that has not ended after so long counts as one that took so long.
+/// Time limit of a download. One that does not finish counts with this duration.
 const LIMIT_S: u32 = 60;
-/// Most downloads of a sender, and most hops at the same time for each.
+/// Maximum number of downloads per sender, and of concurrent hops per sender.
 const MAX_DOWNLOADS: u32 = 10_000;
 const MAX_HOPS: u32 = 16;
-/// Shares of the downloads that curves have points for, in per cent.
+/// Percentages of the downloads for which curves have points.
 const SHARES: std::ops::RangeInclusive<u32> = 1..=20;
 const SHARE_PERCENT: u32 = 5;
 
-/// Columns of every curve, in seconds in which that share of the downloads ended; the first is drawn. `transfer_s` is without
-/// the client's handshake: in the simulator it is the sender that opens a connection.
+/// Columns of every curve: the seconds within which the given percentage of the downloads finished. The first one is
+/// drawn. `transfer_s` excludes the client's handshake, because in the simulator the sender opens a connection.
 const COLUMNS: [&str; 2] = ["download_s", "transfer_s"];
 
 /// `form = "downloads"`: the same downloads from several senders, live and simulated.
@@ -40,20 +40,20 @@ pub(super) struct Downloads {
     assignments: Vec<String>,
     senders: Vec<&'static Scheme>,
     megabytes: u32,
-    /// How many of each sender.
+    /// Number of downloads per sender.
     count: u32,
-    /// From the start of one to the start of the next.
+    /// Interval between the starts of consecutive downloads.
     slot_s: u32,
-    /// Hops at the same time for each sender, which share the downloads and start them at different moments.
+    /// Number of concurrent hops per sender. They share the downloads and start them at different times.
     hops: u32,
     quick_count: u32,
 }
 
-/// The downloads through one hop, one started after the other.
+/// The downloads through one hop, which start one after another.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     count: u32,
-    /// When the first starts after the upload did, and how long after one the next starts, in milliseconds.
+    /// Start of the first download relative to the upload, and the interval between starts, in milliseconds.
     first_ms: u32,
     /// See `first_ms`.
     slot_ms: u32,
@@ -84,7 +84,7 @@ impl Downloads {
         self.megabytes * 1_000_000
     }
 
-    /// The hops of each sender. Each starts its downloads at other moments of the traces.
+    /// The hops of each sender. Each starts its downloads at different positions in the traces.
     fn hops(&self) -> impl Iterator<Item = Hop> {
         let (count, hops, slot_ms) = (self.count, self.hops, self.slot_s * 1_000);
         let hop = move |number: u32| Hop {
@@ -95,7 +95,7 @@ impl Downloads {
         (0..hops).map(hop).filter(|hop| hop.count > 0)
     }
 
-    /// The runs of `sender`, one for each hop: nginx on the server's side, and a server for the upload.
+    /// The runs of `sender`, one per hop, with nginx on the server's side and a server for the upload.
     fn runs(&self, sender: &Scheme) -> Result<Vec<TransferRun>, RunsError> {
         let tcp = Scenario::load(&self.scenario, &self.assignments)?.tcp;
         let receive_buffer = (tcp.receive_autotuning == ReceiveAutotuning::Off).then_some(tcp.receive_buffer);
@@ -121,7 +121,7 @@ impl Downloads {
         Ok(self.hops().map(run).collect())
     }
 
-    /// The downloads of `hop` in the simulator; those that do not end are not there.
+    /// The simulated downloads of `hop`, without those that do not finish.
     fn simulated(&self, hop: &Hop, sender: &Scheme) -> Result<Vec<Download>, RunsError> {
         let file = |(start_ms, number): (u32, u32)| {
             format!("{{name=\"download {number}\",size=\"{} B\",start=\"{start_ms} ms\"}}", self.bytes())
@@ -146,7 +146,7 @@ impl Downloads {
         Ok(ended.map(|flow| download(flow.lasted.as_secs_f64())).collect())
     }
 
-    /// The point of a curve: all `downloads`, and for each that did not end one that took as long as one may.
+    /// The point of a curve with all `downloads`. Each unfinished one counts with the time limit.
     fn point(&self, curve: String, mut downloads: Vec<Download>, disturbed: Option<String>) -> Point {
         downloads.resize(self.count as usize, Download { total_s: LIMIT_S.into(), connected_s: 0.0 });
         let of = |download: Download| {
@@ -159,19 +159,19 @@ impl Downloads {
 }
 
 impl Hop {
-    /// When each download starts, in milliseconds after the upload.
+    /// Start of each download, in milliseconds after the upload.
     fn starts_ms(&self) -> impl Iterator<Item = u32> {
         let Self { first_ms, slot_ms, .. } = *self;
         (0..self.count).map(move |number| first_ms + number * slot_ms)
     }
 
-    /// When every download has ended or taken too long, in seconds after the upload.
+    /// Time by which every download has finished or reached its limit, in seconds after the upload.
     fn end_s(&self) -> u32 {
         (self.first_ms + self.count * self.slot_ms) / 1_000 + LIMIT_S
     }
 
-    /// The program of the client's side: a shell script. Each download writes a line, as [`GoodputSource::Downloads`] says.
-    /// The receiver's buffer has `receive_buffer`; without one the kernel tunes it.
+    /// The program on the client's side: a shell script. Each download prints a line as described for
+    /// [`GoodputSource::Downloads`]. `receive_buffer` sets the receive buffer; without it the kernel tunes the buffer.
     fn client_script(&self, receive_buffer: Option<Bytes>) -> String {
         let last_s = self.end_s();
         let mut script = format!("iperf3 -c 198.18.0.1 -C cubic -t {last_s} >/dev/null 2>&1 & upload=$!; ");
@@ -181,11 +181,11 @@ impl Hop {
             before_ms = start_ms;
             script += &format!("sleep {}.{:03}; get & ", pause_ms / 1_000, pause_ms % 1_000);
         }
-        // Only the downloads are waited for.
+        // The script waits only for the downloads.
         let get = format!(
             "get() {{ curl -s -f -m {LIMIT_S} -o /dev/null -w 'took %{{time_total}} %{{time_connect}}\\n' http://198.18.0.1:8001/file; }}; "
         );
-        // Of the memory that a kernel gives a connection half is for payload (`tcp_adv_win_scale`, ip-sysctl).
+        // Half of the memory that the kernel assigns to a connection is for payload (`tcp_adv_win_scale`, ip-sysctl).
         let buffer = receive_buffer.map_or(String::new(), |Bytes(bytes)| {
             format!("echo 4096 {0} {0} >/proc/sys/net/ipv4/tcp_rmem; ", 2 * bytes)
         });
@@ -206,7 +206,7 @@ impl Form for Downloads {
         Self { count, ..self.clone() }
     }
 
-    /// All senders at the same time, so that each meets the same moments of the traces.
+    /// Runs all senders at the same time, so that each experiences the same parts of the traces.
     fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
         let runs = self.senders.iter().map(|sender| self.runs(sender)).collect::<Result<Vec<_>, _>>()?;
         let all = runs.concat();
@@ -238,7 +238,7 @@ impl Form for Downloads {
         Ok(Transferred { points })
     }
 
-    /// For claims: the time in which each share of the downloads ended, the share in per cent being x.
+    /// The data for claims: the time within which each percentage of the downloads finished, with the percentage as x.
     fn drawn(&self, results: &Transferred) -> PlotData {
         let curve = |point: &Point| {
             let sorted = COLUMNS.map(|name| {
@@ -248,7 +248,7 @@ impl Form for Downloads {
             });
             let at = |share: u32| {
                 let share = share * SHARE_PERCENT;
-                // The nearest rank.
+                // The nearest-rank method.
                 let ranked = |seconds: &Vec<f64>| {
                     let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
                     seconds.get(rank).copied()
@@ -270,7 +270,7 @@ impl Form for Downloads {
         })
     }
 
-    /// The distributions.
+    /// Draws the distributions.
     fn picture(&self, results: &Transferred, figure: &Figure) -> Option<String> {
         let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
         let chart = LineChart {
@@ -345,7 +345,7 @@ tolerance = 0
         outcome
     }
 
-    /// Downloads of 1, 2, … seconds, or of twice that.
+    /// Downloads of 1, 2, … seconds, or twice that.
     fn report(run: &TransferRun) -> TransferReport {
         let times = if is_rre(run) { 1.0 } else { 2.0 };
         let download = |number| Download { total_s: f64::from(number) * times, connected_s: 0.5 };
@@ -377,7 +377,7 @@ tolerance = 0
     #[test]
     fn an_unfinished_download_counts_as_long() {
         let outcome = result(None, |run| if is_rre(run) { TransferReport::default() } else { report(run) });
-        // Two of 60 s, where 1.5 were allowed.
+        // Two downloads of 60 s, while 1.5 are allowed.
         assert!(outcome.claims[0].measured.is_some_and(|ratio| ratio < 0.2), "{outcome:?}");
     }
 

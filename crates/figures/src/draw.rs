@@ -1,4 +1,4 @@
-//! Pictures of curves: with the claims about them as marks, and a panel of gains.
+//! Draws curves, with marks for the claims about them and a panel of gains.
 
 use super::claim::Reference;
 use super::figure::{Claim, Figure, Gain};
@@ -7,7 +7,7 @@ use super::plot_data::PlotData;
 use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
 use tacit_runs::aggregate;
 
-/// The figure as SVG: the curves, then the gain, then variants.
+/// The figure as SVG: the curves, then the gain, then the variants.
 pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
     let alt = format!("{}: {}", figure.id, figure.title);
     if figure.plot.cdf {
@@ -19,11 +19,11 @@ pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
     let gain = figure.plot.gain.as_ref().map(|gain| gain_panel(figure, drawn, gain));
     let variants = figure.plot.panels.iter().filter_map(|name| {
         let (_, curves) = drawn.variants.iter().find(|(known, _)| known == name)?;
-        // The first panel names the quantity; a panel is too low for both names.
+        // The first panel names the quantity, because a panel is too low for both names.
         Some(LineChart { y: name.clone(), ..curves_chart(figure, drawn, curves) })
     });
     let mut charts: Vec<LineChart> = [curves].into_iter().chain(gain).chain(variants).collect();
-    // The x axis is named once, below all.
+    // The x axis is labelled once, below all panels.
     let above = charts.len() - 1;
     charts.iter_mut().take(above).for_each(|chart| chart.x = String::new());
     let ranked: Vec<Option<Vec<DotChart>>> =
@@ -36,7 +36,7 @@ pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
     stacked(&alt, &panels)
 }
 
-/// Distributions of the plotted column over the seeds: of the sweep as it is, then of the variants with panels.
+/// Distributions of the plotted column over the seeds: of the sweep itself, then of the variants with panels.
 fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
     let panels = figure.plot.panels.iter().map(|name| Some(name.as_str()));
     let names: Vec<Option<&str>> = [None].into_iter().chain(panels).collect();
@@ -58,7 +58,7 @@ fn distributions(figure: &Figure, drawn: &PlotData) -> Vec<LineChart> {
     names.into_iter().enumerate().map(chart).collect()
 }
 
-/// A chart of cumulative shares, without its lines.
+/// An empty chart for cumulative distributions.
 pub(super) fn distribution_chart(figure: &Figure) -> LineChart {
     LineChart {
         log_x: figure.plot.log_x,
@@ -69,7 +69,7 @@ pub(super) fn distribution_chart(figure: &Figure) -> LineChart {
     }
 }
 
-/// For each of `values` which share is no larger, in percent.
+/// For each of `values`, the percentage of values that are not larger.
 pub(super) fn distribution(name: &str, mut values: Vec<f64>) -> Line {
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
@@ -90,7 +90,7 @@ fn curves_chart(figure: &Figure, drawn: &PlotData, curves: &Curves) -> LineChart
     }
 }
 
-/// Claims about the plotted curves, and their sources.
+/// Marks for claims about the plotted curves, and their sources.
 pub(super) fn marks_of(figure: &Figure, curves: &Curves) -> (Vec<Mark>, String) {
     named(marks(figure, curves))
 }
@@ -106,14 +106,14 @@ fn line(curve: &Curve) -> Line {
     }
 }
 
-/// The curves that the panel of gains and the claims name.
+/// The curves that the panel of gains and the claims refer to.
 pub(super) fn concerned(figure: &Figure) -> Vec<String> {
     let gain = figure.plot.gain.iter().flat_map(|gain| [gain.of.as_str(), &gain.over]);
     let measures = figure.claims.iter().filter_map(|claim| claim.measure.of_curves());
     gain.chain(measures.flat_map(Measure::curves)).map(str::to_owned).collect()
 }
 
-/// The panel of gains has a claimed gain to itself.
+/// Whether a claimed gain is shown in the panel of gains.
 fn in_panel(figure: &Figure, claim: &Claim) -> bool {
     let Some(measure) = claim.measure.of_curves() else { return false };
     let panel = figure.plot.gain.as_ref().map(|gain| (gain.of.as_str(), gain.over.as_str()));
@@ -123,14 +123,14 @@ fn in_panel(figure: &Figure, claim: &Claim) -> bool {
 /// A mark and its source.
 type LabelledMark<'a> = (Mark, &'a str);
 
-/// Claims about the curves drawn: values as such, gains over the curves they are over.
+/// Marks for claims about the drawn curves. A claimed gain becomes the value it implies for its curve.
 fn marks<'a>(figure: &'a Figure, curves: &Curves) -> Vec<LabelledMark<'a>> {
     let mark = |claim: &'a Claim| {
         let measure = claim.measure.of_curves()?;
         let (name, (from, to)) = measure.plotted()?;
         let line = curves.curves.iter().position(|curve| curve.name == name)?;
         let (from, to) = ends(curves.curves[line].points.iter().map(|(x, _)| *x), from, to)?;
-        // The mean of gains over several places is no place in this picture.
+        // The mean of gains over several places has no position in this picture.
         if !same(from, to) && measure.curves().count() > 1 {
             return None;
         }
@@ -150,7 +150,7 @@ fn ends(places: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<(f64, f
     Some((first, inside.last().unwrap_or(first)))
 }
 
-/// The marks, of each curve and place the first, and the names of their sources.
+/// The first mark for each curve and place, and the names of the sources.
 fn named(said: Vec<LabelledMark<'_>>) -> (Vec<Mark>, String) {
     let mut marks: Vec<Mark> = Vec::new();
     let mut names: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! A figure, and the parts of each kind of figure: one trait for its file, one for its results.
+//! A figure and the interfaces of the kinds of figures: one trait for the file, one for the results.
 
 use std::any::Any;
 use std::fmt;
@@ -25,9 +25,9 @@ pub struct Figure {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Where it comes from.
+    /// Its source.
     pub paper: String,
-    /// Notes that a reader needs to judge it: its assumptions, why it comes out so.
+    /// Notes that a reader needs to assess it: assumptions and explanations.
     pub note: Option<String>,
     pub(super) kind: Arc<dyn Kind>,
     pub(super) plot: Plot,
@@ -40,11 +40,11 @@ pub struct Figure {
 pub(super) struct Plot {
     pub log_x: bool,
     pub log_y: bool,
-    /// A panel below the curves: the gain of one over another.
+    /// A panel below the curves that shows the gain of one curve over another.
     pub gain: Option<Gain>,
-    /// Variants with a panel each below the curves.
+    /// Variants that have a separate panel below the curves.
     pub panels: Vec<String>,
-    /// Cumulative distributions over the seeds in place of curves over x; of a sweep at a single x.
+    /// Draw cumulative distributions over the seeds instead of curves over x. Only for a sweep with a single x.
     pub cdf: bool,
 }
 
@@ -56,20 +56,20 @@ pub(super) struct Gain {
 }
 
 impl Figure {
-    /// The part of its file about its kind, where that is `K`.
+    /// The kind-specific part of its file, if its kind is `K`.
     #[cfg(test)]
     pub(super) fn kind_as<K: Kind>(&self) -> Option<&K> {
         let kind: &dyn Any = &*self.kind;
         kind.downcast_ref()
     }
 
-    /// The measures over curves: of the claims, and of the cells of the table.
+    /// All measures over curves, of claims and of table cells.
     pub(super) fn measures(&self) -> impl Iterator<Item = &measure::Measure> {
         let claims = self.claims.iter().filter_map(|claim| claim.measure.of_curves());
         claims.chain(self.table.iter().flat_map(Table::measures))
     }
 
-    /// Columns that are measured beside the plotted one.
+    /// Columns that are measured in addition to the plotted one.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.measures().filter_map(measure::Measure::column)
     }
@@ -78,7 +78,7 @@ impl Figure {
 /// A claim of a figure.
 pub(super) type Claim = claim::Claim<Measure>;
 
-/// Measure of a claim: a number of curves, or of the frames of a time line.
+/// Measure of a claim: a number from curves, or from the frames of a time line.
 #[derive(Clone, Debug)]
 pub(super) enum Measure {
     Curves(measure::Measure),
@@ -86,7 +86,7 @@ pub(super) enum Measure {
 }
 
 impl Measure {
-    /// The number of curves that it is.
+    /// The measure over curves, if it is one.
     pub const fn of_curves(&self) -> Option<&measure::Measure> {
         match self {
             Self::Curves(measure) => Some(measure),
@@ -95,17 +95,17 @@ impl Measure {
     }
 }
 
-/// The part of a figure file about the source of its results.
+/// The part of a figure file that describes the source of its results.
 pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
-    /// Names of the curves that claims may speak of; `None` of a figure without curves.
+    /// Names of the curves that claims can refer to; `None` for a figure without curves.
     fn curve_names(&self) -> Option<Vec<String>>;
 
-    /// The variants beside the curves that are drawn first.
+    /// The variants in addition to the main curves.
     fn variants(&self) -> Vec<VariantNames<'_>> {
         Vec::new()
     }
 
-    /// Refuses a column that its curves do not have; `root` is the figure file.
+    /// Refuses a column that the curves do not have. `root` is the figure file.
     fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
         check_metric(name, root)
     }
@@ -115,7 +115,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
         measure::Measure::read(section).map(Measure::Curves)
     }
 
-    /// Whether its curves are the seeds of one x, which have a distribution.
+    /// Whether its curves have a single x with several seeds, so that a distribution over them exists.
     fn is_at_one_x(&self) -> bool {
         false
     }
@@ -125,64 +125,64 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether the quick form has all that `measure` takes.
+    /// Whether the quick form includes all runs that `measure` needs.
     fn makes_in_short(&self, _measure: &measure::Measure) -> bool {
         true
     }
 
-    /// Makes its live runs, `quick` or in full; nothing of a figure that has none.
+    /// Executes its live runs, quick or in full. Returns `None` for a figure without live runs.
     ///
     /// # Errors
-    /// Where one cannot be made.
+    /// If a run cannot be executed.
     fn make_live(&self, _quick: bool, _make: &mut dyn MakeLive) -> Result<Option<Made>, RunsError> {
         Ok(None)
     }
 
-    /// Why this machine did not make figure `id`: live runs are made before figures are.
+    /// Why this machine did not execute the live runs of figure `id`, which happens before figures are drawn.
     fn skip_reason(&self, _id: &str, _options: &Options) -> Option<String> {
         None
     }
 
-    /// Whether `directory` has results of `figure`.
+    /// Whether `directory` contains results of `figure`.
     fn is_stored(&self, figure: &Figure, directory: &Path) -> bool;
 
-    /// Its results: made, or read where `making` says from where.
+    /// Its results, either computed or read, depending on `making`.
     ///
     /// # Errors
-    /// Where a run fails, or results are missing, damaged, or cannot be kept.
+    /// If a run fails, or results are missing, damaged, or cannot be stored.
     fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError>;
 }
 
-/// A variant, and its names for claims.
+/// A variant with the names that claims use.
 pub(super) struct VariantNames<'a> {
     pub name: &'a str,
-    /// Its own curves, which may be measured over those of other variants. `None` of one that has those of the figure, which
-    /// claims cannot measure over others.
+    /// Its own curves, which claims may compare with those of other variants. `None` if it has the figure's curves;
+    /// these cannot be compared with other variants.
     pub curves: Option<Vec<String>>,
 }
 
-/// Results of a figure: claims are measured there, and it is drawn.
+/// Results of a figure, from which claims are measured and the figure is drawn.
 pub(super) trait Findings {
-    /// Its curves; `None` of frames.
+    /// Its curves; `None` for frames.
     fn curves(&self) -> Option<&PlotData>;
 
-    /// The result of `measure`.
+    /// Evaluates `measure`.
     fn measured(&self, measure: &Measure) -> Measurement {
         let of_curves = self.curves().zip(measure.of_curves());
         of_curves.map_or_else(Measurement::default, |(curves, measure)| curves.measurement(measure))
     }
 
-    /// Why `claim` is not judged though `measured` was: the machine disturbed the runs it is about.
+    /// Why `claim` is not judged although `measured` is known: the machine disturbed the runs it refers to.
     fn disturbance(&self, _claim: &Claim, _measured: Option<f64>) -> Option<String> {
         None
     }
 
-    /// Its own picture, as SVG; without one its table is drawn, or its curves.
+    /// A special picture as SVG. Without one, the table or the curves are drawn.
     fn picture(&self, _figure: &Figure) -> Option<String> {
         None
     }
 
-    /// Measurements, a line for each place.
+    /// Measurements as text, one line per place.
     fn measurements(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! A figure file, read.
+//! Reads a figure file.
 
 use super::figure::{Claim, Figure, Gain, Plot, VariantNames};
 use super::kinds;
@@ -9,10 +9,10 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, Tree, flag, text, texts};
 
 impl Figure {
-    /// Reads a figure file; `source` names it in messages.
+    /// Parses a figure file. `source` names it in messages.
     ///
     /// # Errors
-    /// Where the text is not TOML, or says something that is not allowed.
+    /// If the text is not TOML, or contains something that is not allowed.
     pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
         let tree = Tree::parse(source, toml)?;
         let root = Section::root(source, &tree);
@@ -39,7 +39,7 @@ impl Figure {
         Ok(figure)
     }
 
-    /// Claims, tables and panels may only speak of curves and columns that the figure has.
+    /// Checks that claims, tables and panels refer only to curves and columns of the figure.
     fn check_names(&self, root: &Section<'_>) -> Result<(), InputError> {
         let Some(names) = self.kind.curve_names() else { return Ok(()) };
         let swept = |name: &str| {

@@ -1,4 +1,4 @@
-//! Common parts of the forms of `[transfers]`: real programs give their results, and the simulator stands beside.
+//! Common parts of the forms of `[transfers]`: results of real programs together with simulations.
 
 use std::any::Any;
 use std::fmt;
@@ -16,53 +16,53 @@ use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
 
-/// A kind of figure whose results come from live hops, and from the simulator beside them.
+/// A kind of figure whose results come from live hops and from the simulator.
 pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
-    /// Columns of every curve; the first is drawn.
+    /// Columns of every curve; the first one is drawn.
     const COLUMNS: &'static [&'static str];
-    /// Valid runs are kept, and not made again.
+    /// Whether valid runs are stored and not repeated.
     const KEEPS: bool;
 
-    /// Names of the curves that claims may speak of.
+    /// Names of the curves that claims can refer to.
     fn names_of_curves(&self) -> Vec<String>;
 
-    /// Names of the variants beside the curves that are drawn first, with the same curves.
+    /// Names of the variants, which have the same curves as the main transfers.
     fn names_of_variants(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Whether its runs have all that `measure` takes.
+    /// Whether its runs suffice for `measure`.
     fn makes(&self, _measure: &Measure) -> bool {
         true
     }
 
-    /// The runs as they are made, `quick` or in full.
+    /// The runs that are executed, quick or in full.
     fn shortened(&self, quick: bool) -> Self;
 
-    /// Makes the live runs.
+    /// Executes the live runs.
     ///
     /// # Errors
-    /// Where one cannot be made.
+    /// If a run cannot be executed.
     fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError>;
 
-    /// Results of the live runs, and the same simulated.
+    /// Results of the live runs together with the corresponding simulations.
     ///
     /// # Errors
-    /// Where a simulation fails.
+    /// If a simulation fails.
     fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError>;
 
-    /// The curves that `results` come to.
+    /// The curves of `results`.
     fn drawn(&self, results: &Transferred) -> PlotData;
 
-    /// Why `claim` is not judged though `measured` was.
+    /// Why `claim` is not judged although `measured` is known.
     fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String>;
 
-    /// The picture, where it is not of the curves.
+    /// The picture, if it is not one of curves.
     fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<String> {
         None
     }
 
-    /// Measurements, a line for each place.
+    /// Measurements as text, one line per place.
     fn measurements(&self, _results: &Transferred) -> Vec<String> {
         Vec::new()
     }
@@ -134,10 +134,10 @@ impl<F: Form> Findings for LiveFindings<F> {
 }
 
 impl LiveRuns {
-    /// Makes the live runs of `figures`, of those that have any.
+    /// Executes the live runs of those `figures` that have any.
     ///
     /// # Errors
-    /// Where a run cannot be made.
+    /// If a run cannot be executed.
     pub fn make(figures: &[Figure], quick: bool, make: &mut dyn MakeLive) -> Result<Self, RunsError> {
         let mut all = Self::default();
         for figure in figures {

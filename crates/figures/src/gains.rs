@@ -17,26 +17,27 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, text, texts};
 use tacit_scenario::scheme::Scheme;
 
-/// Share of a claim's tolerance that the machine's own delays may be worth: beyond that, a missing gain can be theirs.
+/// Maximum effect of the machine's delays as a fraction of a claim's tolerance. If the effect is larger, it may explain
+/// a missing gain.
 pub const MACHINE_SHARE_MAX: f64 = 0.5;
 
-/// Columns of every curve; the first is drawn.
+/// Columns of every curve; the first one is drawn.
 const COLUMNS: [&str; 4] = ["gain_percent", "ack_ratio", "stock_mbps", "hack_mbps"];
-/// How long programs waited for a processor, on average, kept beside the columns of a live point.
+/// Average time that programs waited for a CPU, stored in addition to the columns of a live point.
 const WAITS: [&str; 4] =
     ["stock_client_waited_us", "stock_server_waited_us", "hack_client_waited_us", "hack_server_waited_us"];
-/// The variant in which simulated hosts take as long as the programs did.
+/// The variant in which simulated hosts are as slow as the programs were.
 const SLOWED: &str = "slowed";
 
-/// Shortest live run: the seconds between its first and its last count.
+/// Minimum duration of a live run in seconds. The first and the last second are ignored.
 const MIN_SECONDS: u32 = 4;
 
-/// `form = "gains"`: pairs of downloads by iperf3, stock and HACK, beside the same pairs simulated.
+/// `form = "gains"`: pairs of iperf3 downloads, stock and HACK, compared with simulations of the same pairs.
 #[derive(Clone, Debug)]
 pub(super) struct Gains {
-    /// For each of `acks` the arm of stock, then that of HACK.
+    /// For each of `acks`, the stock arm followed by the HACK arm.
     transfers: Transfers,
-    /// How receivers acknowledge, as `tacit shell --acks` takes it: a pair of curves each.
+    /// ACK modes of receivers, as in `tacit shell --acks`. Each results in a pair of curves.
     acks: Vec<String>,
     stock: &'static Scheme,
     hack: &'static Scheme,
@@ -57,20 +58,20 @@ impl Gains {
         Ok(Self { transfers, acks, stock, hack })
     }
 
-    /// The schemes, and beside each the columns of how long the client's and the server's programs waited.
+    /// The schemes, each with the columns for the waiting times of the client's and the server's programs.
     fn with_waits(&self) -> [(&'static Scheme, &'static [&'static str]); 2] {
         let (stock, hack) = WAITS.split_at(2);
         [(self.stock, stock), (self.hack, hack)]
     }
 
-    /// The curves, without places where a run has no numbers.
+    /// The curves, without places where a run has no results.
     fn curves(&self, results: &Transferred, variant: Option<&str>) -> Curves {
         let mut curves = results.curves(&COLUMNS, self.names_of_curves(), variant);
         curves.curves.iter_mut().for_each(|curve| curve.points.retain(|(_, values)| values[0].is_some()));
         curves
     }
 
-    /// Live points that `measure` is about: it may read the simulated curve, too.
+    /// The live points that `measure` depends on; it may also use the simulated curve.
     fn concerned<'a>(
         &'a self,
         results: &'a Transferred,
@@ -83,7 +84,7 @@ impl Gains {
         })
     }
 
-    /// How long the programs of a live point waited.
+    /// The waiting times of the programs in a live point.
     fn waits(&self, point: &Point) -> Vec<String> {
         let of = |(scheme, names): (&Scheme, &[&str])| {
             let mut ms = names.iter().map(|name| Some(point.runs.first()?.get(*name)? / 1e3));
@@ -94,7 +95,7 @@ impl Gains {
     }
 }
 
-/// Why nothing can be claimed of a run.
+/// Why a run cannot support a claim.
 fn disturbance(run: &TransferReport) -> Option<&str> {
     let unknown = run.waited_us.is_none().then_some("nothing tells how long its programs waited");
     run.invalid.as_deref().or(unknown)
@@ -112,15 +113,15 @@ impl Form for Gains {
         Self { transfers: self.transfers.shortened(quick), ..self.clone() }
     }
 
-    /// Stock and HACK after one another at each place.
+    /// Runs stock and HACK one after another at each place.
     fn measured(&self, make: &mut dyn MakeLive) -> Result<Made, RunsError> {
         let made = self.transfers.measured(make)?;
         let missing = made.iter().find_map(|place| place.runs.as_ref().err().cloned());
         Ok(missing.map_or(Ok(made), Err))
     }
 
-    /// The live runs, beside each pair the simulated one, and both as they would be if simulated hosts took as long as the
-    /// programs did.
+    /// The live runs, for each pair the simulated pair, and a simulated pair in which hosts are as slow as the programs
+    /// were.
     fn compared(&self, live: &[TransferPoint], _making: RunContext<'_>) -> Result<Transferred, RunsError> {
         let mut points = Vec::new();
         for (number, acks) in self.acks.iter().enumerate() {
@@ -188,7 +189,7 @@ impl Form for Gains {
     }
 }
 
-/// The gain of HACK, by [`COLUMNS`].
+/// The gain of HACK, with the other [`COLUMNS`].
 fn gained(stock: Measured, hack: Measured) -> Row {
     let gain_percent = gain(hack.goodput_mbps, stock.goodput_mbps) * 100.0;
     row(&COLUMNS, [gain_percent, stock.ack_ratio, stock.goodput_mbps, hack.goodput_mbps].map(Some))
@@ -209,7 +210,7 @@ mod tests {
     use tacit_runs::RunsError;
     use tacit_runs::sweep::Control;
 
-    /// Makes runs of iperf3, unless it says why not.
+    /// A mock of iperf3 runs, or the reason why they are not possible.
     struct Iperf<F>(Result<F, &'static str>);
 
     impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Iperf<F> {
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// A run with one segment in two acknowledged, at a steady rate.
+    /// A run with a steady rate and one ACK per two segments.
     fn report(mbps: f64) -> TransferReport {
         TransferReport {
             mbps: vec![7.0, mbps, mbps, 3.0],
@@ -261,7 +262,7 @@ measure = { difference = \"live, acks 2\", over = \"simulated, acks 2\", x = 150
 tolerance = 5
 ";
 
-    /// The figure's outcome where a machine gives these numbers.
+    /// The outcome of the figure on a machine with these results.
     fn result(quick: bool, give: impl Fn(&TransferRun) -> TransferReport) -> FigureOutcome {
         let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
         let live =
@@ -270,7 +271,7 @@ tolerance = 5
         run(&figures, &options, Control::unattended()).unwrap().remove(0)
     }
 
-    /// Roughly the simulator's results.
+    /// Approximately the simulator's results.
     fn right(run: &TransferRun) -> TransferReport {
         let at_150 = run.hop.assignments.iter().any(|assignment| assignment == "wifi.rate=150Mbps");
         report(match (at_150, run.hop.scheme) {
@@ -308,7 +309,7 @@ tolerance = 5
             let outcome = result(true, busy);
             assert_eq!(verdicts(&outcome), ["skipped", "skipped"], "{outcome:?}");
             assert!(!outcome.fails() && outcome.is_skipped());
-            // The number is told all the same.
+            // The number is reported nevertheless.
             assert!(outcome.claims[0].measured.is_some());
             assert!(
                 outcome.to_text().contains("stock at 150: busy; hack-more-data at 150: busy"),
@@ -320,7 +321,7 @@ tolerance = 5
 
     #[test]
     fn gains_within_the_machines_delays_are_not_judged() {
-        // Programs that wait for 30 ms each way are a longer round trip than the queue is deep.
+        // Programs that wait 30 ms in each direction add more to the round trip than a full queue.
         for give in [right, |_: &TransferRun| report(100.0)] {
             let slow = |run: &TransferRun| TransferReport { waited_us: Some([30_000.0; 2]), ..give(run) };
             let outcome = result(true, slow);
@@ -331,7 +332,7 @@ tolerance = 5
                 "{reason}"
             );
         }
-        // Waits that do not change the simulated gain are no excuse.
+        // Waiting times without effect on the simulated gain do not explain a difference.
         let wrong = |run: &TransferRun| TransferReport {
             waited_us: Some([200.0; 2]),
             ..report(if run.hop.scheme == "stock" { 118.0 } else { 110.0 })

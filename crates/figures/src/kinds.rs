@@ -1,4 +1,4 @@
-//! The kinds of figures there are: each has sections of its own in a figure's file.
+//! The kinds of figures. Each has its own sections in a figure file.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ macro_rules! kind {
     };
 }
 
-/// The sections that make a figure one of a kind: it has those of one row.
+/// The sections that determine the kind. A figure has the sections of one row.
 const KINDS: [(&[&str], ReadKind); 4] = [
     kind!("theory" and "sweep" => TheoryAndSweep::read),
     kind!("timeline" => Timeline::read),
@@ -30,7 +30,7 @@ const KINDS: [(&[&str], ReadKind); 4] = [
 
 type ReadForm = fn(Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
 
-/// The forms of `[transfers]`, by the name in `form`. The first needs none.
+/// The forms of `[transfers]` by the value of `form`. The first one is the default.
 const FORMS: [(&str, ReadForm); 3] = [
     ("arms", |section| Ok(Arc::new(Transfers::read(section)?))),
     ("gains", |section| Ok(Arc::new(Gains::read(section)?))),
@@ -41,7 +41,7 @@ fn read_form(section: Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
     section.or("form", FORMS[0].1, one_of(&FORMS))?(section)
 }
 
-/// Reads the sections of the one kind that is there.
+/// Reads the sections of the kind that is present.
 pub(super) fn read(root: &Section<'_>) -> Result<Arc<dyn Kind>, InputError> {
     let mut present = Vec::new();
     for (keys, read) in KINDS {

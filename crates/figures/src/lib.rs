@@ -1,7 +1,7 @@
 //! The papers' figures: one small TOML file each, with the papers' claims about it.
 //!
-//! `docs/use/figure.md` describes the files. Each is of a kind: a closed form, a sweep with its variants, a time line, a
-//! series, or transfers through live hops. Curves, tables and frames come out of it, and claims are numbers taken from those.
+//! `docs/use/figure.md` describes the files. The kinds are: closed forms, sweeps with variants, time lines, series, and
+//! transfers through live hops. A figure yields curves, tables or frames, and claims are numbers derived from these.
 
 mod ack_ratio;
 mod arms;
@@ -68,43 +68,43 @@ pub struct FigureOutcome {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Where it comes from.
+    /// Its source.
     pub paper: String,
-    /// Notes that a reader needs to judge it.
+    /// Notes that a reader needs to assess it.
     pub note: Option<String>,
-    /// The paper's table with its cells measured, where it is one.
+    /// The paper's table with measured values, if it has one.
     pub table: Option<MeasuredTable>,
-    /// The dependence of its result, where it has variants.
+    /// The dependence of its result on variants, if it has any.
     pub depends: Option<Dependence>,
     /// The claims, in the order of the file.
     pub claims: Vec<ClaimOutcome>,
-    /// How many claims more are judged in whole runs only: the quick form does not make the runs they measure.
+    /// Number of further claims that only whole runs judge, because the quick form lacks the runs they need.
     pub in_full_only: usize,
-    /// Measurements, a line for each place of a curve, of transfers.
+    /// Measurements of transfers as text, one line per place of a curve.
     #[serde(rename = "told")]
     pub measurements: Vec<String>,
     /// Which points of the four systems, drawn beside a rival, no claim measures.
     pub not_claimed: Option<String>,
-    /// The versions of tacit that made its runs; nothing where results do not name it.
+    /// The versions of tacit that executed its runs; empty if the results do not name them.
     pub made_by: Vec<String>,
     /// Its picture.
     pub svg: Option<PathBuf>,
-    /// Why it was not made: this machine cannot. It claims nothing then.
+    /// Why this machine could not produce it. It then has no claims.
     pub skipped: Option<String>,
 }
 
 impl FigureOutcome {
-    /// Some claim is missed without a reason.
+    /// True if any claim is missed without a reason.
     pub fn fails(&self) -> bool {
         self.claims.iter().any(ClaimOutcome::fails)
     }
 
-    /// It was not made, or some claim was not judged: this machine cannot.
+    /// True if this machine could not produce it, or could not judge some claim.
     pub fn is_skipped(&self) -> bool {
         self.skipped.is_some() || self.claims.iter().any(|claim| claim.skipped.is_some())
     }
 
-    /// As text: a line per claim.
+    /// As text, one line per claim.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
         if let Some(reason) = &self.skipped {
@@ -146,7 +146,7 @@ impl FigureOutcome {
     }
 }
 
-/// How many claims of several figures came out how.
+/// Number of claims by verdict over several figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     papers: Counts,
@@ -159,7 +159,7 @@ pub struct Tally {
     rows: usize,
     /// Claims that the quick form does not judge.
     in_full_only: usize,
-    /// Figures that were not made, whose claims were not judged.
+    /// Figures that were not produced, so that their claims were not judged.
     figures_skipped: usize,
 }
 
@@ -223,7 +223,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Four significant digits, at most four after the point.
+/// Four significant digits, with at most four decimals.
 fn value(number_to_show: f64) -> String {
     let magnitude = number_to_show.abs().max(1e-4).log10().floor();
     let decimals = (3.0 - magnitude).clamp(0.0, 4.0) as usize;
@@ -231,18 +231,18 @@ fn value(number_to_show: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Every figure there is.
+/// All bundled figures.
 ///
 /// # Errors
-/// Where a file says something that is not allowed.
+/// If a file contains something that is not allowed.
 pub fn all() -> Result<Vec<Figure>, RunsError> {
     library::ALL.iter().map(|bundled| Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)).collect()
 }
 
-/// The figure called `id`, or the one in the file of that path where it ends in `.toml`.
+/// The figure `id`, or the one in the file at this path if it ends in `.toml`.
 ///
 /// # Errors
-/// Where there is none, or its file says something that is not allowed.
+/// If there is no such figure, or its file contains something that is not allowed.
 pub fn find(id: &str) -> Result<Figure, RunsError> {
     if let Some(stem) = Path::new(id).file_name().and_then(|name| name.to_str()?.strip_suffix(".toml")) {
         return own(id, stem);
@@ -257,9 +257,9 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
     Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)
 }
 
-/// The figure in the file at `path`, called `stem`.
+/// The figure with the ID `stem` in the file at `path`.
 fn own(path: &str, stem: &str) -> Result<Figure, RunsError> {
-    /// Longest file of a figure, in bytes.
+    /// Maximum size of a figure file in bytes.
     const MAX_FILE: u64 = 1 << 20;
     let file = Path::new(path);
     let bytes = bounded::read(file, MAX_FILE).map_err(RunsError::io(file))?.ok_or_else(|| {

@@ -1,11 +1,11 @@
-//! The figure files that come with the program, embedded so that an installed binary has them.
+//! The bundled figure files. They are embedded so that an installed binary has them.
 
 /// A figure file.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
     /// Name on the command line: paper and figure.
     pub id: &'static str,
-    /// Its file in the source tree, for messages.
+    /// Path of its file in the source tree, for messages.
     pub path: &'static str,
     /// The TOML.
     pub text: &'static str,
@@ -21,7 +21,7 @@ macro_rules! bundled {
     };
 }
 
-/// All of them, in the order they are shown.
+/// All bundled figures, in the order in which they are shown.
 pub const ALL: &[Bundled] = bundled![
     "hack/fig1a",
     "hack/fig1b",
@@ -132,7 +132,7 @@ mod tests {
         let mut files = Vec::new();
         for paper in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()) {
             let name = paper.file_name().into_string().unwrap();
-            // Beside the papers' folders stands the list of figures without a file.
+            // Next to the papers' directories is the list of figures without a file.
             if paper.path().is_file() {
                 assert_eq!(name, "later.toml");
                 continue;

@@ -1,7 +1,8 @@
-//! Live runs that figures want, and their results.
+//! The live runs that figures need, and their results.
 //!
-//! This room makes no live runs: a figure says which it wants, and the caller brings the program that makes them
-//! ([`MakeLive`]). They are made before all else, because they fork a process that must have a single thread.
+//! This crate does not execute live runs. A figure describes the runs it needs, and the caller provides an
+//! implementation of [`MakeLive`]. Live runs are executed before everything else, because they fork a process that must
+//! have a single thread.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +11,43 @@ use serde::{Deserialize, Serialize};
 use super::shell_hop::ShellHop;
 use tacit_runs::RunsError;
 
-/// Maker of live runs. An error of a run is one line.
+/// Executes live runs. Errors of a run are one line.
 pub trait MakeLive {
-    /// Why this machine makes none; asked before the first run of each figure. `keeps` tells that its runs are kept.
+    /// Why this machine cannot execute any; called before the first run of each figure. `keeps` means that its runs are
+    /// stored.
     ///
     /// # Errors
-    /// Where the store that keeps them cannot be opened.
+    /// If the store cannot be opened.
     fn skip_reason(&mut self, _keeps: bool) -> Result<Option<String>, RunsError> {
         Ok(None)
     }
 
-    /// Why runs like this one cannot be made here: a program is not there.
+    /// Why such a run cannot be executed here: a program is missing.
     fn missing(&mut self, _run: &TransferRun) -> Option<String> {
         None
     }
 
-    /// Makes `runs`, all of them at the same time; a report for each.
+    /// Executes `runs` at the same time. Returns one report per run.
     ///
     /// # Errors
-    /// Where one cannot be made.
+    /// If a run cannot be executed.
     fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String>;
 }
 
 impl dyn MakeLive + '_ {
-    /// Makes one run.
+    /// Executes one run.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// If it cannot be executed.
     pub(super) fn one(&mut self, run: &TransferRun) -> Result<TransferReport, RunsError> {
         let reports = self.all(std::slice::from_ref(run), || run.command())?;
         Ok(reports.into_iter().next().unwrap_or_default())
     }
 
-    /// Makes all `runs` at the same time; `command` tells how.
+    /// Executes all `runs` at the same time. `command` is used in error messages.
     ///
     /// # Errors
-    /// Where one cannot be made.
+    /// If a run cannot be executed.
     pub(super) fn all(
         &mut self,
         runs: &[TransferRun],
@@ -60,20 +62,20 @@ impl dyn MakeLive + '_ {
     }
 }
 
-/// Results of the live runs of figures, by the figures' ids.
+/// Results of the live runs of figures, by figure ID.
 #[derive(Clone, Debug, Default)]
 pub struct LiveRuns(pub(super) BTreeMap<String, Made>);
 
-/// The live runs of a figure, or why this machine made none.
+/// The live runs of a figure, or the reason why this machine executed none.
 pub(super) type Made = Result<Vec<TransferPoint>, String>;
 
 impl LiveRuns {
-    /// The live runs of figure `id`; nothing where none were made.
+    /// The live runs of figure `id`; empty if there are none.
     pub(super) fn get(&self, id: &str) -> &[TransferPoint] {
         self.0.get(id).and_then(|made| made.as_deref().ok()).unwrap_or_default()
     }
 
-    /// Why there is nothing for figure `id`.
+    /// Why figure `id` has no live runs.
     pub(super) fn skip_reason(&self, id: &str) -> Option<String> {
         match self.0.get(id) {
             Some(made) => made.as_ref().err().cloned(),
@@ -82,89 +84,89 @@ impl LiveRuns {
     }
 }
 
-/// The live runs of an arm at one place, or why there are none.
+/// The live runs of an arm at one place, or the reason why there are none.
 #[derive(Clone, Debug)]
 pub(super) struct TransferPoint {
-    /// Place of the arm in the file.
+    /// Index of the arm in the file.
     pub arm: usize,
     pub variant: Option<String>,
     pub x: f64,
     pub runs: Result<Vec<TransferReport>, String>,
 }
 
-/// Source of a live run's goodput.
+/// Where the goodput of a live run comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoodputSource {
-    /// The program on the client's side, in a line of JSON.
+    /// The program on the client's side, which prints a line of JSON.
     Client,
-    /// The hop, of TCP: the bytes that its receiver acknowledged.
+    /// The hop, for TCP: the bytes that the receiver acknowledged.
     Hop,
-    /// The client's side, in a line for each of several downloads: `took`, the seconds it took, and those until it was
+    /// The client's side, with one line per download: `took`, the total seconds, and the seconds until it was
     /// connected.
     Downloads,
 }
 
-/// A live run that a figure wants.
+/// A live run that a figure needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRun {
     /// The hop.
     pub hop: ShellHop,
-    /// The command on the server's side, with places for [`Self::filled`].
+    /// The command on the server's side, with placeholders for [`Self::filled`].
     pub server: Vec<String>,
-    /// The command on the client's.
+    /// The command on the client's side.
     pub client: Vec<String>,
-    /// Programs that those start, beside the first words.
+    /// Programs that the commands start, in addition to their first words.
     pub programs: &'static [&'static str],
-    /// How long the run lasts, at most.
+    /// Maximum duration of the run.
     pub seconds: u32,
-    /// Length of the file that is there, in bytes; zero where there is none.
+    /// Length of the file to transfer, in bytes; 0 if there is none.
     pub bytes: u64,
-    /// Whose numbers count.
+    /// Where the goodput comes from.
     pub goodput_source: GoodputSource,
-    /// Where it is valid it is kept, and not made again.
+    /// Whether a valid run is stored and not repeated.
     pub kept: bool,
 }
 
-/// Results of a live run. A run that is kept is kept without the values that only other runs are asked for.
+/// Results of a live run. Values that are needed only in runs that are not stored are not serialised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferReport {
     /// Goodput of each full second in Mb/s.
     pub mbps: Vec<f64>,
-    /// Bytes of a file and the seconds it took.
+    /// Length of a file in bytes, and the duration of its transfer in seconds.
     pub file: Option<(u64, f64)>,
     /// Packets with data that reached the client.
     pub data_packets: Option<u64>,
     /// Packets that the client sent.
     pub ack_packets: Option<u64>,
-    /// Bytes that crossed, as the measure of their cost.
+    /// Transferred bytes, to which costs are related.
     pub bytes: Option<u64>,
-    /// Processor seconds of the programs of both sides.
+    /// CPU seconds of the programs on both sides.
     pub cpu_s: Option<f64>,
-    /// Why the run is not valid: the disturbance by the machine, and how much of that a run bears.
+    /// Why the run is not valid: the disturbance by the machine, and the acceptable amount.
     pub invalid: Option<String>,
-    /// TCP's pure ACKs per segment with data.
+    /// TCP's pure ACKs per data segment.
     #[serde(skip)]
     pub ack_ratio: Option<f64>,
-    /// How long the client's and the server's programs waited for a processor, on average, in microseconds;
-    /// none where the kernel does not tell.
+    /// Average time that the client's and the server's programs waited for a CPU, in microseconds; `None` if the kernel
+    /// does not report it.
     #[serde(skip)]
     pub waited_us: Option<[f64; 2]>,
-    /// Several downloads, in any order; those that did not end are not there.
+    /// Several downloads in any order, without those that did not finish.
     #[serde(skip)]
     pub downloads: Vec<Download>,
 }
 
-/// How long a download took, in seconds.
+/// Duration of a download in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Download {
-    /// Until it had ended.
+    /// Total duration.
     pub total_s: f64,
-    /// Of that, until the connection was there.
+    /// The part of it until the connection was established.
     pub connected_s: f64,
 }
 
 impl TransferRun {
-    /// `words` with their places filled in: `{peer}`, `{seconds}` and `{bytes}`, and those that `own` names.
+    /// `words` with `{peer}`, `{seconds}`, `{bytes}` and the placeholders in `own` replaced.
     pub fn filled(&self, words: &[String], own: &[(&str, &str)]) -> Vec<String> {
         let (seconds, bytes) = (self.seconds.to_string(), self.bytes.to_string());
         let known = [("{peer}", "198.18.0.1"), ("{seconds}", &*seconds), ("{bytes}", &*bytes)];
@@ -175,7 +177,7 @@ impl TransferRun {
         words.iter().map(fill).collect()
     }
 
-    /// The command that makes it.
+    /// The command that executes it.
     pub fn command(&self) -> String {
         let words = |words: &[String]| self.filled(words, &[]).join(" ");
         self.hop.command(&words(&self.client), &words(&self.server))

@@ -1,4 +1,4 @@
-//! Measure of a claim: a number out of a figure's curves.
+//! Measure of a claim: a number derived from a figure's curves.
 
 use tacit_runs::aggregate::{Mean, Median, gain};
 
@@ -6,21 +6,21 @@ use super::claim::Range;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, number, one_of, text};
 
-/// A curve with every column that was measured.
+/// A curve with all measured columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// As in the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// By x ascending: x, and the value of each column in the order of the names.
+    /// Points in ascending order of x: x, and the value of each column in the order of the names.
     pub points: Vec<(f64, Vec<Option<f64>>)>,
-    /// Half-width of the 95 % confidence interval of the first column at each point; empty where it is unknown.
+    /// Half-width of the 95 % confidence interval of the first column at each point; empty if unknown.
     pub ci95: Vec<Option<f64>>,
 }
 
 /// All curves of a figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
-    /// Names of the columns; the plotted one first.
+    /// Names of the columns, starting with the plotted one.
     pub columns: Vec<String>,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -33,18 +33,18 @@ impl Curves {
     }
 }
 
-/// How two curves become one number per point.
+/// How two curves are combined into one number per point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Value,
     Gain,
     Ratio,
     Difference,
-    /// How much of a curve a straight line explains: R^2 of the line with the least squares.
+    /// R^2 of a least-squares straight line: the fraction of the variance that it explains.
     Linear,
 }
 
-/// How the numbers of several points become one.
+/// How the numbers of several points are reduced to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reduction {
     Mean,
@@ -52,26 +52,26 @@ enum Reduction {
     Most,
 }
 
-/// A number out of a figure's curves.
+/// A number derived from a figure's curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     operation: Operation,
     of: String,
     over: Option<String>,
-    /// Where on the other curve, if not at the same x.
+    /// The x on the other curve, if it differs.
     over_x: Option<f64>,
     column: Option<String>,
-    /// Of which variant of the sweep; `None` for the runs that are drawn.
+    /// The variant of the sweep; `None` for the sweep as drawn.
     variant: Option<String>,
-    /// Of which variant the other curve is, if not of the same.
+    /// The variant of the other curve, if it differs.
     over_variant: Option<String>,
-    /// Ends of the range of x, inclusive.
+    /// Range of x, inclusive.
     from: f64,
     to: f64,
     reduction: Reduction,
 }
 
-/// Two x this close (relatively) are the same.
+/// Two values of x with at most this relative difference are equal.
 const SAME_X: f64 = 1e-6;
 
 impl Measure {
@@ -114,18 +114,18 @@ impl Measure {
         Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })
     }
 
-    /// Names of curves it refers to.
+    /// Names of the curves it refers to.
     pub(super) fn curves(&self) -> impl Iterator<Item = &str> {
         [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether it takes a value of one of `curves` at `x`.
+    /// Whether it depends on the value of one of `curves` at `x`.
     pub(super) fn reads(&self, curves: &[String], x: f64) -> bool {
         let at = (self.from..=self.to).contains(&x) || self.over_x.is_some_and(|over_x| same(over_x, x));
         at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
     }
 
-    /// Whether it finds its values where curves have points at `places` only.
+    /// Whether curves that have points only at `places` contain all values that it needs.
     pub(super) fn is_within(&self, places: &[f64]) -> bool {
         let there = places.iter().any(|x| (self.from..=self.to).contains(x));
         there && self.over_x.is_none_or(|over_x| places.iter().any(|x| same(over_x, *x)))
@@ -136,17 +136,17 @@ impl Measure {
         self.column.as_deref()
     }
 
-    /// The variant it speaks of; `None` for the runs that are drawn.
+    /// The variant it refers to; `None` for the sweep as drawn.
     pub(super) fn variant(&self) -> Option<&str> {
         self.variant.as_deref()
     }
 
-    /// The variant that the curve is of which it measures over, if not the same.
+    /// The variant of the curve that it is compared with, if different.
     pub(super) fn over_variant(&self) -> Option<&str> {
         self.over_variant.as_deref()
     }
 
-    /// Curve and places of the plotted values that it measures, where those are one value each.
+    /// Curve and x range of the plotted values that it measures, if it is a plain value.
     pub(super) fn plotted(&self) -> Option<(&str, (f64, f64))> {
         let plain = self.column.is_none()
             && self.variant.is_none()
@@ -156,14 +156,14 @@ impl Measure {
         plain.then_some((self.of.as_str(), (self.from, self.to)))
     }
 
-    /// The gain it measures: of which curve over which, at the same x.
+    /// The pair of curves whose gain it measures, if both are taken at the same x.
     pub(super) fn gain(&self) -> Option<(&str, &str)> {
         let same_x =
             self.operation == Operation::Gain && self.over_x.is_none() && self.over_variant.is_none();
         same_x.then_some((self.of.as_str(), self.over.as_deref()?))
     }
 
-    /// Where its curve would stand at `x` if the measure were `value`, the other curve being as it is.
+    /// The value of its curve at `x` if the measure had this `value` and the other curve were unchanged.
     pub(super) fn implied(&self, curves: &Curves, x: f64, value: f64) -> Option<f64> {
         let Some(over) = &self.over else { return Some(value) };
         let over = curves.named(over)?;
@@ -177,13 +177,13 @@ impl Measure {
         })
     }
 
-    /// Whether it takes the least or the largest of several cells.
+    /// Whether it takes the minimum or maximum over several cells.
     pub(super) fn is_extreme(&self) -> bool {
         self.reduction != Reduction::Mean
     }
 
-    /// The number where `seeds` are the curves of single seeds, each with those that it measures over: from the medians of the
-    /// cells over the seeds. Of the least or largest of several cells also which cell that is.
+    /// The number based on the medians of the cells over seeds. `seeds` contains, per seed, the curves and those to
+    /// compare with. For the minimum or maximum of several cells, also returns which cell it is.
     pub(super) fn over_medians(&self, seeds: &[(&Curves, &Curves)]) -> Option<(f64, Option<Cell>)> {
         let alone: Vec<Vec<(f64, f64)>> =
             seeds.iter().map(|(own, others)| self.cells(own, others)).collect::<Option<_>>()?;
@@ -203,17 +203,17 @@ impl Measure {
         Some((one, cell))
     }
 
-    /// The number; `None` where the curves have no such point.
+    /// The number; `None` if the curves lack a point.
     pub fn of(&self, curves: &Curves) -> Option<f64> {
         self.between(curves, curves)
     }
 
-    /// The number, where the curve that it measures over is one of `others`.
+    /// The number, if the curve to compare with is one of `others`.
     pub fn between(&self, curves: &Curves, others: &Curves) -> Option<f64> {
         self.reduce(&self.cells(curves, others)?)
     }
 
-    /// Its values at each place, by x; `None` where there is a hole.
+    /// Its values by x; `None` if one is missing.
     fn cells(&self, curves: &Curves, others: &Curves) -> Option<Vec<(f64, f64)>> {
         let column = match &self.column {
             Some(name) => curves.columns.iter().position(|column| column == name)?,
@@ -244,7 +244,7 @@ impl Measure {
         points.map(cell).collect()
     }
 
-    /// One number of those of several places.
+    /// Reduces the numbers of several places to one.
     fn reduce(&self, cells: &[(f64, f64)]) -> Option<f64> {
         let (places, values): (Vec<f64>, Vec<f64>) = cells.iter().copied().unzip();
         if self.operation == Operation::Linear {
@@ -259,17 +259,17 @@ impl Measure {
     }
 }
 
-/// A place of a grid that a number is of.
+/// The place in a grid where a number was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// Where it is.
+    /// Its x value.
     pub x: f64,
-    /// The interval of its median over the seeds; `None` of few.
+    /// The interval of its median over the seeds; `None` if there are too few.
     pub interval: Option<Range>,
 }
 
-/// R^2 of the straight line with the least squares through the points: the square of their correlation. `None` of fewer
-/// than three points, which a line always meets, and where all are alike.
+/// R^2 of the least-squares straight line through the points, which is the square of their correlation. `None` with
+/// fewer than three points, through which a line always passes, and if all values are equal.
 fn linearity(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = (x.len() >= 3).then_some(x.len() as f64)?;
     let [x_mean, y_mean] = [x, y].map(|all| all.iter().sum::<f64>() / n);
@@ -280,14 +280,14 @@ fn linearity(x: &[f64], y: &[f64]) -> Option<f64> {
     Some(xy * xy / (xx * yy)).filter(|square| square.is_finite())
 }
 
-/// The ends of the range of x: about `x`, or from `x-from` to `x-to`.
+/// The range of x: around `x`, or from `x-from` to `x-to`.
 fn range(section: &Section<'_>) -> Result<(f64, f64), InputError> {
     let (from, to) = (section.optional("x-from", number)?, section.optional("x-to", number)?);
     if let Some(x) = section.optional("x", number)? {
         if from.is_some() || to.is_some() {
             return Err(section.error("x", "stands alone, without x-from and x-to"));
         }
-        // An x may be negative, as decibels are.
+        // x may be negative, as with decibels.
         return Ok((x - SAME_X * x.abs(), x + SAME_X * x.abs()));
     }
     let (from, to) = (from.unwrap_or(f64::NEG_INFINITY), to.unwrap_or(f64::INFINITY));
@@ -297,7 +297,7 @@ fn range(section: &Section<'_>) -> Result<(f64, f64), InputError> {
     Ok((from, to))
 }
 
-/// True when two x are the same place.
+/// True if two values of x denote the same place.
 pub(super) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME_X * a.abs().max(b.abs())
 }
@@ -360,7 +360,7 @@ mod tests {
         assert!(Measure::read(Section::root("test", &tree)).is_err());
     }
 
-    /// Over single seeds the place with the least differs: the median of each place counts, not the luckiest run.
+    /// The place with the minimum differs between seeds. The median of each place counts, not the luckiest run.
     #[test]
     fn the_least_of_a_grid_is_the_median_of_a_cell() {
         let seed = |values: [f64; 2]| Curves {
@@ -382,7 +382,8 @@ mod tests {
     fn a_straight_line_explains_its_points_and_a_bent_one_less() {
         let line = measured("linear = \"decibels\"\nx-to = -2.5");
         assert_eq!(line, None, "two points are always in line");
-        // By hand: x 1, 2, 6.5 and y 11, 24, 3; sums of products about the means -41.83, 17.17 and 224.67.
+        // Computed by hand: x 1, 2, 6.5 and y 11, 24, 3; the sums of products around the means are -41.83, 17.17 and
+        // 224.67.
         let bent = measured("linear = \"a\"").unwrap();
         assert!((bent - 41.833_333_f64.powi(2) / (17.166_667 * 224.666_667)).abs() < 1e-4, "{bent}");
         assert!((linearity(&[0.0, 1.0, 5.0], &[9.0, 7.0, -1.0]).unwrap() - 1.0).abs() < 1e-12);

@@ -1,10 +1,10 @@
-//! Metrics that figure files name.
+//! Metrics named in figure files.
 
 use tacit_runs::metric;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Mismatch, Section, Value, text};
 
-/// Refuses names that are no metric of runs; `root` is the figure file.
+/// Refuses a name that is not a metric of runs. `root` is the figure file.
 pub(super) fn check_metric(name: &str, root: &Section<'_>) -> Result<(), InputError> {
     match metric_column(&Value::Text(name.to_owned())) {
         Ok(_) => Ok(()),
@@ -12,13 +12,13 @@ pub(super) fn check_metric(name: &str, root: &Section<'_>) -> Result<(), InputEr
     }
 }
 
-/// A metric by name; `_mbps` is a `_bps` metric in millions.
+/// A metric by name; `_mbps` means a `_bps` metric in millions.
 pub(super) fn metric_column(value: &Value) -> Result<String, Mismatch> {
     let name = text(value)?;
     known_metric(&name).map(|_| name)
 }
 
-/// Place and factor of the metric called `name`.
+/// Index and factor of the metric with this name.
 pub(super) fn known_metric(name: &str) -> Result<(usize, f64), Mismatch> {
     metric::resolve_column(name).ok_or_else(|| {
         let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! All figures of a run on one page.
+//! A page with all figures of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_scenario::table::count;
 
-/// Where [`write`] puts the page.
+/// The path to which [`write`] writes the page.
 pub(super) fn page_path(directory: &Path) -> PathBuf {
     directory.join("index.html")
 }
 
-/// Writes the page; `pictures` are the outcomes' SVG.
+/// Writes the page. `pictures` contains the SVG of each outcome.
 pub(super) fn write(
     directory: &Path,
     outcomes: &[FigureOutcome],

@@ -1,29 +1,29 @@
-//! The curves of a figure, and of its seeds and variants: claims are held against them.
+//! The curves of a figure, its seeds and its variants, on which claims are evaluated.
 
 use super::claim::Range;
 use super::dependence::Dependence;
 use super::measure::{Cell, Curves, Measure};
 use super::sweep::Average;
 
-/// Result of a claim's measure.
+/// The result of evaluating a measure.
 #[derive(Default)]
 pub(super) struct Measurement {
-    /// `None` where there is nothing to measure.
+    /// `None` if it is unavailable.
     pub number: Option<f64>,
-    /// The least and the largest over single seeds, where there are several.
+    /// The minimum and maximum over single seeds, if there are several.
     pub over_seeds: Option<Range>,
-    /// The one cell of which it is the median.
+    /// The cell, if it is the median of a single cell.
     pub cell: Option<Cell>,
 }
 
-/// Curves with the meaning of their axes.
+/// Curves and the labels of their axes.
 pub(super) struct PlotData {
     pub x: String,
     pub y: String,
     pub curves: Curves,
-    /// The curves of each variant, by its name.
+    /// The curves of each variant, with its name.
     pub variants: Vec<(String, Curves)>,
-    /// The same of each seed alone; nothing where there are not several.
+    /// The same data for each seed; empty without several seeds.
     pub seeds: Vec<Self>,
     pub average: Average,
     pub depends: Option<Dependence>,
@@ -35,7 +35,7 @@ impl PlotData {
         Self { x, y, curves, variants, seeds, average: Average::Mean, depends: None }
     }
 
-    /// The curves of each seed, or of the one there is; of a variant if it is named.
+    /// The curves of each seed, or of the only one; for a variant if it is named.
     pub fn of_each_seed(&self, variant: Option<&str>) -> impl Iterator<Item = &Curves> {
         let seeds = if self.seeds.is_empty() { std::slice::from_ref(self) } else { &self.seeds };
         seeds.iter().filter_map(move |seed| seed.of_variant(variant))
@@ -48,25 +48,26 @@ impl PlotData {
         }
     }
 
-    /// The curves that `measure` is about, and those it measures over: of its variants if it names them.
+    /// The curves that `measure` refers to, and those to compare with, from the variants that it names.
     fn of_variants(&self, measure: &Measure) -> Option<(&Curves, &Curves)> {
         let own = self.of_variant(measure.variant())?;
         let other = measure.over_variant().map_or(Some(own), |name| self.of_variant(Some(name)))?;
         Some((own, other))
     }
 
-    /// The number that `measure` takes from the curves.
+    /// The number that `measure` yields.
     pub fn measured(&self, measure: &Measure) -> Option<f64> {
         Some(self.measured_at(measure)?.0)
     }
 
-    /// The same with its seeds and its cell.
+    /// The number with its range over seeds and its cell.
     pub fn measurement(&self, measure: &Measure) -> Measurement {
         let (number, cell) = self.measured_at(measure).unzip();
         Measurement { number, over_seeds: self.over_seeds(measure), cell: cell.flatten() }
     }
 
-    /// The number, and of the median of one cell which one that is. The least or largest of a grid is always a median.
+    /// The number, and, for the median of one cell, which cell it is. The minimum or maximum of a grid is always based
+    /// on medians.
     fn measured_at(&self, measure: &Measure) -> Option<(f64, Option<Cell>)> {
         let is_median = self.average == Average::Median || measure.is_extreme();
         if self.seeds.is_empty() || !is_median {
@@ -77,7 +78,7 @@ impl PlotData {
         measure.over_medians(&seeds?)
     }
 
-    /// From the least to the largest that it takes from the curves of a single seed.
+    /// The minimum and maximum over the curves of single seeds.
     fn over_seeds(&self, measure: &Measure) -> Option<Range> {
         Range::of(self.seeds.iter().filter_map(|seed| seed.measured(measure)))
     }

@@ -1,4 +1,4 @@
-//! Source of a figure's runs: they are made and kept, or read from kept results.
+//! Source of a figure's runs: they are simulated and stored, or read from stored results.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,32 +16,32 @@ use tacit_runs::{RunsError, VERSION};
 use tacit_scenario::{InputError, RunSpec, Scenario, quoted};
 use tacit_sim::{RunError, RunOutcome, Setup};
 
-/// How to run figures.
+/// Options for running figures.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Fewer and shorter runs, as the files say.
+    /// Fewer and shorter runs, as configured in the files.
     pub quick: bool,
-    /// Where pictures and results go; `None` keeps nothing.
+    /// Directory of pictures and results; `None` stores nothing.
     pub directory: Option<PathBuf>,
-    /// Where results are read instead of made: nothing is run.
+    /// Directory from which results are read instead of running anything.
     pub from: Option<PathBuf>,
-    /// Every figure was asked for: those without results in `from` are skipped.
+    /// All figures were requested, so those without results in `from` are skipped.
     pub all: bool,
-    /// Live runs for the figures of live hops.
+    /// Live runs of the figures that need them.
     pub live: LiveRuns,
 }
 
-/// How a figure is made, and the versions that made its results.
+/// Options and control of a figure, and the versions that produced its results.
 #[derive(Clone, Copy)]
 pub(super) struct RunContext<'a> {
     pub options: &'a Options,
     pub control: Control<'a>,
-    /// The versions of tacit that made the runs.
+    /// The versions of tacit that executed the runs.
     pub versions: &'a RefCell<BTreeSet<String>>,
 }
 
 impl RunContext<'_> {
-    /// Remembers which versions made runs.
+    /// Adds versions that executed runs.
     pub fn made_by(&self, versions: impl IntoIterator<Item = impl Into<String>>) {
         self.versions.borrow_mut().extend(versions.into_iter().map(Into::into));
     }
@@ -57,7 +57,7 @@ pub(super) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// Those in the directory that figure `id` has under `name`.
+    /// The results of figure `id` stored under `name`.
     pub fn new(making: RunContext<'a>, id: &str, name: &str) -> Self {
         let options = making.options;
         let directory = options.from.as_deref().or(options.directory.as_deref());
@@ -80,7 +80,7 @@ impl<'a> Results<'a> {
     /// The runs of `plan`.
     ///
     /// # Errors
-    /// Where a run fails, cannot be kept, or was to be read and is missing.
+    /// If a run fails or cannot be stored, or is to be read but is missing.
     pub fn runs(
         &self,
         plan: &Plan,
@@ -100,10 +100,10 @@ impl<'a> Results<'a> {
         Ok(runs)
     }
 
-    /// The run of `spec` with the observations of `observe`, which makes it where it is not there.
+    /// The run of `spec` with its observations. `observe` executes it if it is not stored.
     ///
     /// # Errors
-    /// Where the run fails, cannot be kept, or was to be read and is missing.
+    /// If the run fails or cannot be stored, or is to be read but is missing.
     pub fn observed(
         &self,
         spec: &RunSpec,
@@ -146,7 +146,7 @@ impl<'a> Results<'a> {
         store.record(&run.id)
     }
 
-    /// The provenance that is kept with `runs` of `scenario`.
+    /// The provenance stored with `runs` of `scenario`.
     pub fn provenance(
         &self,
         scenario: &Scenario,
@@ -169,21 +169,21 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Observations of a run moment by moment.
+/// Detailed observations of a run.
 #[derive(Default)]
 pub(super) struct Observed {
     /// The frames on the air.
     pub ppdus: Vec<PpduRecord>,
-    /// How a flow fared.
+    /// The state of a flow over time.
     pub track: Vec<TrackRecord>,
 }
 
-/// Name of a figure's file.
+/// Name of a file of a figure.
 pub(super) fn file_name(id: &str, end: &str) -> String {
     format!("{}{end}", id.replace('/', "-"))
 }
 
-/// A name as part of a file's: letters and digits, one hyphen between words.
+/// A name as part of a file name: letters and digits, with single hyphens between words.
 pub(super) fn slug(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()

@@ -1,4 +1,4 @@
-//! Makes figures or reads their results, holds the claims against them, draws.
+//! Runs figures or reads their results, judges the claims, and draws.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,18 +16,17 @@ use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_runs::sweep::Control;
 
-/// Runs `figures`, and draws them and a page of all of them where a directory is given.
+/// Runs `figures`. If a directory is given, draws each of them and a page of all.
 ///
 /// # Errors
-/// As a sweep: on a failed run, an interruption, or a directory that cannot be read or written. A claim that
-/// fails is no error.
+/// On a failed run, an interruption, or a directory that cannot be read or written. A claim that fails is not an error.
 pub fn run(
     figures: &[Figure],
     options: &Options,
     control: Control<'_>,
 ) -> Result<Vec<FigureOutcome>, RunsError> {
     if let Some(from) = options.from.as_ref().filter(|_| options.all) {
-        // Of a directory that is not there all figures would be skipped, and their page written to a new one.
+        // If the directory did not exist, all figures would be skipped and a page be written to a new directory.
         fs::read_dir(from).map_err(RunsError::io(from))?;
     }
     let mut outcomes = Vec::new();
@@ -43,7 +42,7 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// Outcome of a figure, and its picture, which is empty where it is not made.
+/// The outcome of a figure, and its picture, which is empty if the figure is skipped.
 fn outcome(
     figure: &Figure,
     options: &Options,
@@ -91,15 +90,14 @@ fn outcome(
     Ok((outcome, svg))
 }
 
-/// Why a figure is not made: this machine cannot, or there is nothing to read.
+/// Why a figure is skipped: this machine cannot produce it, or there are no results to read.
 fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
     let Some(from) = &options.from else { return figure.kind.skip_reason(&figure.id, options) };
     (options.all && !figure.kind.is_stored(figure, from))
         .then(|| format!("no results in {}; tacit figure {} makes them", from.display(), figure.id))
 }
 
-/// The claims judged, without those that quick runs do not judge: those that say so, and those about runs that are not
-/// made.
+/// Judges the claims. Quick runs leave out claims that say so, and claims about runs that are not included.
 fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOutcome> {
     let makes = |claim: &Claim| {
         let measure = claim.measure.of_curves();
@@ -151,7 +149,7 @@ fn not_claimed(figure: &Figure, drawn: &PlotData) -> Option<String> {
     (!open.is_empty()).then(|| format!("Not claimed: {}.", open.join("; ")))
 }
 
-/// The picture, as SVG.
+/// The picture as SVG.
 fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> String {
     if let Some(own) = findings.picture(figure) {
         return own;

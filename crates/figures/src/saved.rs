@@ -1,4 +1,4 @@
-//! Results of live hops as a figure keeps them: a file of JSON beside its picture.
+//! Stored results of live hops: a JSON file next to the picture of the figure.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
@@ -12,7 +12,7 @@ use super::transferred::Transferred;
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 
-/// Longest file of results that is read.
+/// Maximum size of a results file in bytes.
 const MAX_SAVED_BYTES: u64 = 16 << 20;
 
 /// Contents of a file.
@@ -20,16 +20,16 @@ const MAX_SAVED_BYTES: u64 = 16 << 20;
 pub(super) struct Saved {
     #[serde(default)]
     figure: String,
-    /// Which version made the results; none where they do not name it.
+    /// The version that produced the results; `None` if not recorded.
     version: Option<String>,
     #[serde(flatten)]
     pub results: Transferred,
 }
 
-/// The results of figure `id`: read where `making` says from where, else made and kept.
+/// The results of figure `id`: read or produced and stored, depending on `making`.
 ///
 /// # Errors
-/// Where they cannot be made or kept; where there are none to read, or they are damaged.
+/// If they cannot be produced or stored, or are to be read but are missing or damaged.
 pub(super) fn read_or_made(
     id: &str,
     making: RunContext<'_>,
@@ -49,7 +49,7 @@ pub(super) fn read_or_made(
     Ok(results)
 }
 
-/// Whether `directory` has results of figure `id`.
+/// Whether `directory` contains results of figure `id`.
 pub(super) fn is_there(id: &str, directory: &Path) -> bool {
     path(id, directory).exists()
 }
@@ -58,16 +58,16 @@ fn path(id: &str, directory: &Path) -> PathBuf {
     directory.join(file_name(id, ".json"))
 }
 
-/// As figure `id` keeps them.
+/// The results of figure `id` in the stored form.
 pub(super) fn to_json(id: &str, results: &Transferred) -> serde_json::Result<Value> {
     let version = Some(tacit_runs::VERSION.to_owned());
     serde_json::to_value(Saved { figure: id.to_owned(), version, results: results.clone() })
 }
 
-/// Those that were kept in the file at `path`.
+/// Reads the results in the file at `path`.
 ///
 /// # Errors
-/// Where there are none, or they are damaged.
+/// If the file is missing or damaged.
 pub(super) fn read(path: &Path) -> Result<Saved, RunsError> {
     let file = File::open(path).map_err(RunsError::io(path))?;
     serde_json::from_reader(BufReader::new(file.take(MAX_SAVED_BYTES)))

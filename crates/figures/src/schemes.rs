@@ -1,10 +1,10 @@
-//! Schemes that figure files name.
+//! Schemes named in figure files.
 
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, text, texts};
 use tacit_scenario::scheme::{self, Scheme};
 
-/// Schemes by name; the scenario as it is written is one too.
+/// Reads a list of schemes by name, which may include the scenario as written.
 pub(super) fn read_schemes(section: &Section<'_>) -> Result<Vec<&'static Scheme>, InputError> {
     let mut names = section.or("schemes", Vec::new(), texts)?;
     let before = names.len();
@@ -20,13 +20,13 @@ pub(super) fn read_schemes(section: &Section<'_>) -> Result<Vec<&'static Scheme>
     Ok(schemes)
 }
 
-/// The scheme that `scheme` names; the scenario as it is written unless it is given.
+/// Reads the scheme in the key `scheme`. The default is the scenario as written.
 pub(super) fn read_scheme(section: &Section<'_>) -> Result<&'static Scheme, InputError> {
     let name = section.or("scheme", scheme::AS_WRITTEN.name.to_owned(), text)?;
     scheme_named(section, "scheme", &name)
 }
 
-/// The scheme called `name`, the scenario as it is written included; `key` of `section` names it.
+/// The scheme with this name, which may be the scenario as written. Errors refer to `key` of `section`.
 pub(super) fn scheme_named(
     section: &Section<'_>,
     key: &str,
@@ -35,7 +35,7 @@ pub(super) fn scheme_named(
     scheme::named("", name).map_err(|error| at(section, key, error))
 }
 
-/// The schemes called `names`, those that are compared by default for none; `key` of `section` names them.
+/// The schemes with these names, or the default schemes if `names` is empty. Errors refer to `key` of `section`.
 pub(super) fn selected(
     section: &Section<'_>,
     key: &str,
@@ -44,7 +44,7 @@ pub(super) fn selected(
     scheme::select("", names).map_err(|error| at(section, key, error))
 }
 
-/// The scheme of the table called `name`; `key` of `section` names it.
+/// The scheme of the table with this name. Errors refer to `key` of `section`.
 pub(super) fn scheme_of_table(
     section: &Section<'_>,
     key: &str,
@@ -54,7 +54,7 @@ pub(super) fn scheme_of_table(
     selected(section, key, &[name.to_owned()]).map(|found| found[0])
 }
 
-/// An error about a name, at the key that names it.
+/// Moves an error to the key that contains the name.
 fn at(section: &Section<'_>, key: &str, error: InputError) -> InputError {
     section.error(key, error.what).allowed(error.allowed.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! How a flow fares over time: a run for each curve, sampled.
+//! The state of a flow over time: one sampled run per curve.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use tacit_scenario::input::{Mismatch, Section, Value, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
 
-/// Largest seed; a figure needs one that works, not many.
+/// Largest seed. A figure needs a seed that shows the effect, not many seeds.
 const MAX_SEED: u32 = 10_000;
 
-/// The curve that the links on the way are.
+/// Name of the curve of the links on the path.
 const LINK: &str = "link";
-/// The panel that shows states instead of curves.
+/// Name of the panel that shows states instead of curves.
 const STATE: &str = "state";
-/// A column that is 1 in the state whose name follows, and else 0.
+/// Prefix of a column that is 1 while the flow is in the named state, and 0 otherwise.
 const IN_STATE: &str = "in ";
 
-/// A number of each sample.
+/// A value derived from each sample.
 struct Column {
     name: &'static str,
     label: &'static str,
-    /// Of the sample at this place; those before it say how much came since.
+    /// The value at the given index. Earlier samples are needed to compute differences.
     of: fn(&[TrackRecord], usize) -> Option<f64>,
 }
 
@@ -55,18 +55,18 @@ const COLUMNS: [Column; 5] = [
     },
 ];
 
-/// `[series]`: its runs, and the panels drawn of them.
+/// `[series]`: its runs, and the panels drawn from them.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     scenario: String,
     assignments: Vec<String>,
     every: String,
-    /// Place of the flow among those of the run.
+    /// Index of the flow in the run.
     flow: usize,
     seed: u32,
     clients: u32,
     curves: Vec<Run>,
-    /// Names of columns, and [`STATE`].
+    /// Names of columns, or [`STATE`].
     panels: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ struct Run {
     name: String,
     assignments: Vec<String>,
     scheme: &'static Scheme,
-    /// Place of another flow than the others show.
+    /// Index of the flow, if it differs from that of the other curves.
     flow: Option<usize>,
 }
 
@@ -101,10 +101,10 @@ impl Series {
         Ok(series)
     }
 
-    /// Its runs, as `results` gives them for a directory each.
+    /// The samples of its runs. `results` returns the store for each run's directory.
     ///
     /// # Errors
-    /// Where a scenario cannot be run, or its results are missing.
+    /// If a scenario cannot be run, or its results are missing.
     fn tracks<'a>(
         &self,
         figure: &Figure,
@@ -135,7 +135,7 @@ impl Series {
         self.curves.iter().map(of_run).collect()
     }
 
-    /// The curves of `tracks` over time in seconds: the panels' columns, and those that claims ask for.
+    /// The curves of `tracks` over time in seconds: the columns of the panels, and those that claims need.
     fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
         let mut columns: Vec<String> = self.panels.iter().filter(|panel| *panel != STATE).cloned().collect();
         for column in figure.columns() {
@@ -167,7 +167,7 @@ impl Series {
         PlotData::new("time (s)".to_owned(), label.to_owned(), Curves { columns, curves })
     }
 
-    /// The picture: a panel below the other.
+    /// The picture, with the panels below each other.
     fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
         let last = self.panels.len() - 1;
         let x = |panel: usize| if panel == last { drawn.x.clone() } else { String::new() };
@@ -206,7 +206,7 @@ impl Series {
             Strip { name: run.name.clone(), states }
         };
         let end = tracks.iter().filter_map(|track| track.last()).map(seconds).fold(0.0, f64::max);
-        // Curves leave as much room on the right.
+        // Curves leave the same margin on the right.
         StripChart { x, end: end * 1.05, strips: self.curves.iter().zip(tracks).map(strip).collect() }
     }
 }
@@ -273,7 +273,7 @@ fn seconds(sample: &TrackRecord) -> f64 {
     sample.at_ns as f64 / 1e9
 }
 
-/// Since the sample before, or since the start.
+/// Goodput since the previous sample, or since the start.
 fn goodput_mbps(all: &[TrackRecord], at: usize) -> Option<f64> {
     let before = at.checked_sub(1).map_or((0, 0), |before| (all[before].at_ns, all[before].delivered_bytes));
     let nanos = all[at].at_ns.checked_sub(before.0).filter(|nanos| *nanos > 0)?;
@@ -291,7 +291,7 @@ fn label(column: &str) -> &str {
     COLUMNS.iter().find(|known| known.name == column).map_or(column, |known| known.label)
 }
 
-/// The panel of the column at place `column`; claims' marks belong to the first.
+/// The panel of the column with index `column`. The first panel has the marks of claims.
 fn chart(figure: &Figure, drawn: &PlotData, column: usize, x: String) -> LineChart {
     let line = |curve: &Curve| Line {
         name: curve.name.clone(),
@@ -332,7 +332,7 @@ mod tests {
     use crate::{Options, run};
     use tacit_runs::sweep::Control;
 
-    /// 12 Mb/s that fall to 6 after two seconds.
+    /// A link of 12 Mb/s that drops to 6 Mb/s after two seconds.
     const SERIES: &str = "\
 title = \"t\"
 paper = \"p\"
@@ -392,7 +392,7 @@ tolerance = 1.5
         for shown in ["queueing (ms)", "slow start", "startup", "probe bandwidth", "link"] {
             assert!(svg.contains(shown), "{shown}");
         }
-        // Judged again from the kept results.
+        // Judges the stored results again.
         let options = Options { from: options.directory, ..Options::default() };
         let again = &run(&[figure()], &options, Control::unattended()).unwrap()[0];
         assert_eq!(again.claims, outcome.claims);

@@ -1,29 +1,29 @@
-//! A live hop, as `tacit shell` is told of it.
+//! A live hop, as specified to `tacit shell`.
 
 use tacit_scenario::quoted;
 use tacit_scenario::scheme::AS_WRITTEN;
 
-/// The hop of a live run, and the settings of the kernels of both sides.
+/// The hop of a live run, and the settings of the kernels on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellHop {
-    /// A scenario that comes with the program.
+    /// Name of a bundled scenario.
     pub scenario: String,
-    /// Assignments to it.
+    /// Assignments to the scenario.
     pub assignments: Vec<String>,
     /// Name of the scheme.
     pub scheme: &'static str,
-    /// How many ACKs the kernel's receivers send, as `tacit shell --acks` takes it; its own where there is none.
+    /// ACK mode of the kernel's receivers, as in `tacit shell --acks`; `None` for the kernel's own.
     pub acks: Option<String>,
-    /// Congestion control of both kernels; theirs where there is none.
+    /// Congestion control of both kernels; `None` for their default.
     pub congestion: Option<String>,
-    /// Simulated stations beside.
+    /// Number of additional simulated stations.
     pub background: u32,
-    /// Seed of all draws of the hop; the first where there is none.
+    /// Seed of all random draws in the hop; `None` for the first seed.
     pub seed: Option<u64>,
 }
 
 impl ShellHop {
-    /// The hop of `scenario` with `assignments`, and nothing else said.
+    /// The hop of `scenario` with `assignments`, and defaults for everything else.
     pub fn new(scenario: &str, assignments: Vec<String>) -> Self {
         Self {
             scenario: scenario.to_owned(),
@@ -36,7 +36,7 @@ impl ShellHop {
         }
     }
 
-    /// Arguments of `tacit shell` before its words for the two sides.
+    /// Arguments of `tacit shell` before the commands of the two sides.
     pub fn words(&self) -> Vec<String> {
         let mut words = vec![self.scenario.clone()];
         words.extend(self.assignments.iter().flat_map(|assignment| ["--set".to_owned(), assignment.clone()]));

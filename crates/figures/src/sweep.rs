@@ -1,4 +1,4 @@
-//! `[sweep]`: simulations over an axis, as the file says.
+//! `[sweep]`: simulations over an axis, as configured in the file.
 
 use super::axis::{Axis, CLIENTS};
 use super::measure::Measure;
@@ -17,45 +17,45 @@ pub(super) struct Sweep {
     pub assignments: Vec<String>,
     pub schemes: Vec<&'static Scheme>,
     pub axis: Axis,
-    /// A second axis: at each x the value that gives most of `column` counts.
+    /// A second axis: at each x, the value with the highest `column` is used.
     pub best_of: Option<BestOf>,
     pub column: String,
     pub x_label: String,
     pub y_label: String,
     pub seeds: Option<u32>,
-    /// How the seeds of a place become one number.
+    /// How the seeds of a place are reduced to one number.
     pub average: Average,
-    /// Its runs with something changed, beside those as they are.
+    /// Variants: the same runs with different settings.
     pub variants: Vec<Variant>,
     /// The table of the variants.
     pub depends: Option<Depends>,
     quick: Quick,
 }
 
-/// How the runs of a place, which differ in their seeds, become one number.
+/// How the runs of a place, which differ in the seed, are reduced to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Average {
     Mean,
-    /// Of gains and ratios the median of those of equal seeds.
+    /// The median; for gains and ratios, that of the values of equal seeds.
     Median,
 }
 
-/// Changes of `--quick`.
+/// Settings of `--quick`.
 #[derive(Clone, Debug)]
 struct Quick {
     seeds: Option<u32>,
     assignments: Vec<String>,
-    /// Those of the sweep's schemes that are run; the others have no claim.
+    /// The schemes to run; claims about the others are not judged.
     schemes: Option<Vec<&'static Scheme>>,
     x: Option<Vec<f64>>,
     best_of: Option<Vec<f64>>,
 }
 
-/// The axis that is searched for the best at each x.
+/// The axis that is searched for the best value at each x.
 #[derive(Clone, Debug)]
 pub(super) struct BestOf {
     pub axis: Axis,
-    /// Of these schemes each value is a curve of its own, beside the best.
+    /// For these schemes, each value has its own curve in addition to that of the best value.
     pub curves: Vec<&'static Scheme>,
 }
 
@@ -113,7 +113,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// The sweep as `--quick` runs it.
+    /// The sweep with the settings of `--quick`.
     pub fn quick(&self) -> Self {
         let mut quick = self.clone();
         quick.seeds = self.quick.seeds.or(self.seeds);
@@ -134,7 +134,7 @@ impl Sweep {
         quick
     }
 
-    /// The sweep that makes the runs of `variant`.
+    /// The sweep that executes the runs of `variant`.
     pub fn varied(&self, variant: &Variant) -> Self {
         let mut own = self.clone();
         own.assignments.extend(variant.assignments.iter().cloned());
@@ -148,13 +148,13 @@ impl Sweep {
         own
     }
 
-    /// Whether these runs, some of those of `whole`, have all that `measure` takes.
+    /// Whether these runs, a subset of `whole`, suffice for `measure`.
     pub fn makes(&self, whole: &Self, measure: &Measure) -> bool {
         let made = |variant: Option<&str>| {
             let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
             measure.is_within(&variant.map_or(self.axis.clone(), |variant| self.varied(variant).axis).values)
         };
-        // Each value of a second axis is a curve; curves of theory are always there.
+        // Each value of a second axis has a curve. Curves of closed forms always exist.
         let (own, all) = (self.curve_names(), whole.curve_names());
         let is_left_out =
             |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
@@ -162,7 +162,7 @@ impl Sweep {
         variants.into_iter().all(made) && !measure.curves().any(is_left_out)
     }
 
-    /// One number of the runs of a place, and half the width of its 95 % confidence interval.
+    /// The number for the runs of a place, and half the width of its 95 % confidence interval.
     pub fn middle(&self, runs: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
         Some(match self.average {
             Average::Mean => {
@@ -176,7 +176,7 @@ impl Sweep {
         })
     }
 
-    /// The gain of the runs of a place over others, as a fraction, likewise.
+    /// The gain of the runs of a place over others as a fraction, with the same kind of interval.
     pub fn gain(&self, runs: &Group<'_>, over: &Group<'_>, column: Column) -> Option<(f64, Option<f64>)> {
         Some(match self.average {
             Average::Mean => {
@@ -190,7 +190,7 @@ impl Sweep {
         })
     }
 
-    /// Name of a column: the plotted one has a label.
+    /// Label of a column. Only the plotted column has a separate label.
     pub fn y_label_of(&self, column: &str) -> String {
         if column == self.column { self.y_label.clone() } else { column.to_owned() }
     }
@@ -210,7 +210,7 @@ fn is_in(schemes: &[&Scheme], scheme: &Scheme) -> bool {
     schemes.iter().any(|other| other.name == scheme.name)
 }
 
-/// The schemes that the quick form runs of those swept, if not all.
+/// The schemes that the quick form runs, if not all.
 fn read_quick_schemes(
     quick: &Section<'_>,
     swept: &[&'static Scheme],
@@ -242,7 +242,7 @@ fn read_best_of(section: Section<'_>) -> Result<Option<BestOf>, InputError> {
     Ok(Some(BestOf { axis, curves }))
 }
 
-/// Values of the axis; where it counts clients they are such counts.
+/// Checks the values of the axis. If it counts clients, they must be valid counts.
 fn check_places(counts_clients: bool, x: &Section<'_>, values: &[f64]) -> Result<(), InputError> {
     let whole =
         |value: &f64| value.fract().abs() < f64::EPSILON && (1.0..=f64::from(MAX_CLIENTS)).contains(value);

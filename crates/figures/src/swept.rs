@@ -1,4 +1,4 @@
-//! The runs of a sweep, and the curves they come to.
+//! Executes the runs of a sweep and computes its curves.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tacit_runs::record::RunSummary;
 use tacit_runs::store::Provenance;
 use tacit_scenario::Scenario;
 
-/// The curves of the runs of `sweep`, and of its variants.
+/// The curves of the runs of `sweep` and of its variants.
 pub(super) fn swept(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> Result<PlotData, RunsError> {
     let sweep = if making.options.quick { sweep.quick() } else { sweep.clone() };
     let plain = simulate(figure, &sweep, None, making)?;
@@ -41,14 +41,14 @@ pub(super) fn swept(figure: &Figure, sweep: &Sweep, making: RunContext<'_>) -> R
 
 /// The runs of a sweep, or of one variant of it.
 struct SweepRuns {
-    /// Means over the seeds.
+    /// Averages over the seeds.
     curves: Curves,
-    /// Of each seed alone; nothing where there are not several.
+    /// For each seed; empty without several seeds.
     seeds: Vec<Curves>,
     records: Vec<RunSummary>,
 }
 
-/// Makes the runs of a sweep, or of one variant of it, and keeps them in a directory of their own.
+/// Executes the runs of a sweep or of one variant, and stores them in a separate directory.
 fn simulate(
     figure: &Figure,
     sweep: &Sweep,
@@ -61,7 +61,7 @@ fn simulate(
     let end = variant.map_or(String::new(), |name| format!("-{}", slug(name)));
     let results = Results::new(making, &figure.id, &file_name(&figure.id, &end));
     let records = results.runs(&plan, |runs| provenance(figure, sweep, variant, &base, &results, runs))?;
-    // All seeds of a place follow each other.
+    // The runs of a place are consecutive, one per seed.
     let places = || records.chunks(seeds);
     let alone = |seed: usize| {
         let runs: Vec<&[RunSummary]> = places().filter_map(|place| place.get(seed..=seed)).collect();
@@ -74,7 +74,7 @@ fn simulate(
     })
 }
 
-/// Runs by x, then value of the second axis, then scheme, then seed: the order [`curves`] relies on.
+/// Runs ordered by x, then second axis, then scheme, then seed. [`curves`] relies on this order.
 fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, RunsError> {
     let mut plan = Plan::default();
     for x in &sweep.axis.values {
@@ -89,7 +89,7 @@ fn plan(sweep: &Sweep, base: &Scenario, seeds: u32) -> Result<Plan, RunsError> {
     Ok(plan)
 }
 
-/// Values of the second axis; a sweep without one has a single place on it.
+/// Values of the second axis. A sweep without one has a single place there.
 fn second_values(sweep: &Sweep) -> Vec<Option<f64>> {
     match &sweep.best_of {
         Some(best_of) => best_of.axis.values.iter().copied().map(Some).collect(),
@@ -97,7 +97,7 @@ fn second_values(sweep: &Sweep) -> Vec<Option<f64>> {
     }
 }
 
-/// The scenario and its clients at one place of the axes.
+/// The scenario and number of clients at one place of the axes.
 fn at(sweep: &Sweep, x: f64, best_of: Option<f64>, base: &Scenario) -> Result<(Scenario, u32), RunsError> {
     let mut assignments = sweep.assignments.clone();
     if sweep.axis.key != CLIENTS {
@@ -129,7 +129,7 @@ fn provenance(
     };
     let seeds = format!("1 to {}", records.iter().map(|record| record.label.seed).max().unwrap_or(0));
     let schemes = sweep.schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(",");
-    // The figure's file names the settings it depends on: there are no conditions.
+    // The figure's file contains all settings, so there are no further conditions.
     Provenance {
         x_label: sweep.x_label.clone(),
         y_label: sweep.y_label.clone(),
@@ -138,9 +138,9 @@ fn provenance(
     }
 }
 
-/// One curve per scheme, averaged over the runs of each of `places`; the plotted column first, then every one a claim needs.
-/// With a second axis it is the envelope: at each x all columns of the value that gives most of the
-/// first.
+/// One curve per scheme, averaged over the runs of each of `places`. The first column is the plotted one, followed by
+/// those that claims need. With a second axis, the curve is the envelope: at each x, all columns of the value with the
+/// highest first column.
 fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Curves {
     let mut columns = vec![sweep.column.clone()];
     for column in figure.columns() {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((records.len(), provenance.command.as_str()), (8, "tacit figure test/sweep --quick"));
     }
 
-    /// Wire delays of 1 and 5 ms; the variant has one place of its own, and a slower wire.
+    /// Wire delays of 1 and 5 ms. The variant has a single place and a slower wire.
     const VARIANTS: &str = "\
 title = \"t\"
 paper = \"p\"
@@ -249,7 +249,7 @@ tolerance = 0
         assert_eq!((depends.x.as_slice(), depends.rows.len()), (&[1.0, 5.0][..], 2));
         let [plain, slow] = &depends.rows[..] else { panic!("{depends:?}") };
         assert_eq!((plain.name.as_str(), slow.name.as_str()), ("as it is", "a slow wire"));
-        // The variant has one place; where it was run its gain follows from its own two curves.
+        // The variant was run at one place. Its gain there is that between its own two curves.
         assert_eq!(slow.cells[0], None);
         let cell = slow.cells[1].unwrap();
         let (from, to) = (cell.from.unwrap(), cell.to.unwrap());

@@ -1,4 +1,4 @@
-//! A table of a paper: its cells measured, the paper's numbers beside them.
+//! A table of a paper: measured values next to the paper's numbers.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// A number: the paper's, and how it is measured here where it is.
+/// A cell: the paper's number, and its measure if it is measured.
 #[derive(Clone, Debug)]
 struct Cell {
     paper: Option<f64>,
@@ -53,7 +53,7 @@ impl Table {
         self.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.measure.as_ref())
     }
 
-    /// The table with the values that `recorded` has for the cells of a row and a column.
+    /// The table with the recorded values. `recorded` returns the value for a row and a column.
     pub fn recorded(&self, recorded: impl Fn(&str, &str) -> Option<f64>) -> MeasuredTable {
         let row = |row: &Row| {
             let cell = |(cell, column): (&Cell, &String)| MeasuredCell {
@@ -66,7 +66,7 @@ impl Table {
         MeasuredTable { columns: self.columns.clone(), rows: self.rows.iter().map(row).collect() }
     }
 
-    /// The table with every cell measured by `measure`.
+    /// The table with every cell evaluated by `measure`.
     pub fn measured(&self, measure: impl Fn(&Measure) -> Option<f64>) -> MeasuredTable {
         let cell = |cell: &Cell| MeasuredCell {
             paper: cell.paper,
@@ -86,10 +86,10 @@ fn read_cell(section: Section<'_>) -> Result<Cell, InputError> {
     Ok(cell)
 }
 
-/// A paper's table, measured.
+/// A paper's table with measured values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeasuredTable {
-    /// Heads of the columns, the first column, of the rows' names, not among them.
+    /// Headings of the columns, except that of the row names.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<MeasuredRow>,
@@ -100,16 +100,16 @@ pub struct MeasuredTable {
 pub struct MeasuredRow {
     /// Name of the row.
     pub name: String,
-    /// A cell for each column.
+    /// One cell per column.
     pub cells: Vec<MeasuredCell>,
 }
 
-/// A number of a paper's table.
+/// A cell of a paper's table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeasuredCell {
-    /// As printed; null where nothing is.
+    /// The printed value; null if there is none.
     pub paper: Option<f64>,
-    /// As measured; null where it is not.
+    /// The measured value; null if it was not measured.
     pub measured: Option<f64>,
 }
 
@@ -117,22 +117,22 @@ impl MeasuredTable {
     /// Caption of a printed table.
     pub(super) const CAPTION: &str = "measured (paper)";
 
-    /// A cell without a number.
+    /// Text of a cell without a number.
     pub(super) const NOTHING: &str = "–";
 
-    /// The cells as they are printed.
+    /// The row names with the cells as text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.rows.iter().map(|row| (row.name.as_str(), row.cells.iter().map(MeasuredCell::text).collect()))
     }
 
-    /// Heads and rows as they are drawn.
+    /// Headings and rows for drawing.
     pub(super) fn grid(&self) -> Vec<Vec<String>> {
         let heads = [Self::CAPTION.to_owned()].into_iter().chain(self.columns.iter().cloned()).collect();
         let rows = self.texts().map(|(name, cells)| [name.to_owned()].into_iter().chain(cells).collect());
         [heads].into_iter().chain(rows).collect()
     }
 
-    /// As text, indented as claims are.
+    /// As text, indented like claims.
     pub(super) fn to_text(&self) -> String {
         let heads: Vec<[&str; 1]> = [Self::CAPTION]
             .into_iter()

@@ -14,10 +14,10 @@ use tacit_runs::store::Store;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, one_of};
 
-/// `[theory]` and `[sweep]`; at least one is there.
+/// `[theory]` and `[sweep]`, of which at least one is present.
 #[derive(Debug)]
 pub(super) struct TheoryAndSweep {
-    /// A figure of [`tacit_theory`].
+    /// The ID of a figure in [`tacit_theory`].
     theory: Option<String>,
     sweep: Option<Sweep>,
 }
@@ -36,7 +36,7 @@ impl TheoryAndSweep {
         Ok(read)
     }
 
-    /// Names of the closed forms' curves.
+    /// Names of the curves from closed forms.
     fn theory_names(&self) -> Vec<String> {
         let theory = self.theory.as_deref().and_then(|id| tacit_theory::figure(id).ok());
         theory.into_iter().flat_map(|theory| theory.series).map(|series| series.name).collect()
@@ -102,7 +102,7 @@ fn from_theory(id: &str) -> PlotData {
     PlotData::new(figure.x.to_owned(), figure.y.to_owned(), curves)
 }
 
-/// Adds the curves of theory at the same x, beside every variant, too: a closed form may be of one of those.
+/// Adds the closed forms at the same x to the sweep and to every variant, because a closed form may describe a variant.
 fn with_theory(mut drawn: PlotData, theory: Option<PlotData>) -> PlotData {
     let swept: Vec<f64> =
         drawn.curves.curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
@@ -171,7 +171,7 @@ tolerance = 0
         assert!(goodput(&full, "udp 150Mbps")[0] < 1.0);
         let quick = drawn(true);
         assert_eq!(goodput(&quick, "udp"), [goodput(&full, "udp 15Mbps")[0], best[2]]);
-        // Theory knows no SNR of these values, except by chance a rate of 15 or 60 Mb/s.
+        // The closed form has no SNR at these values, except that 15 and 60 Mb/s happen to match.
         let with_theory = with_theory(full, Some(from_theory("hack/fig1b")));
         assert_eq!(with_theory.curves.curves.last().unwrap().points.len(), 2);
         let outcomes = run(&[figure], &Options::default(), Control::unattended()).unwrap();

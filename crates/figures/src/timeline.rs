@@ -1,4 +1,4 @@
-//! Time lines: the frames around an event of one run, drawn and counted.
+//! Time lines: the frames around an event in one run, drawn and counted.
 
 pub(super) mod measure;
 mod select;
@@ -23,9 +23,9 @@ use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
 
-/// Most PPDUs in a picture.
+/// Maximum number of PPDUs in a picture.
 const MAX_FRAMES: u32 = 200;
-/// Largest seed; a figure needs one that works, not many.
+/// Largest seed. A figure needs a seed that shows the effect, not many seeds.
 const MAX_SEED: u32 = 10_000;
 
 /// `[timeline]`: one run, and which of its frames are shown.
@@ -38,13 +38,13 @@ pub(super) struct Timeline {
     clients: u32,
     /// The event.
     at: Selector,
-    /// PPDUs shown before it.
+    /// Number of PPDUs shown before it.
     before: usize,
-    /// PPDUs shown in all.
+    /// Total number of PPDUs shown.
     frames: usize,
 }
 
-/// The frames shown and the run they come from.
+/// The frames shown, and their run.
 pub(super) struct Shown {
     ppdus: Vec<Ppdu>,
     metrics: Vec<Option<f64>>,
@@ -70,10 +70,10 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// The part of its run that is shown, as `results` give it.
+    /// The part of its run that is shown, from `results`.
     ///
     /// # Errors
-    /// Where the scenario cannot be run, its results are missing, or nothing matches the selector.
+    /// If the scenario cannot be run, its results are missing, or nothing matches the selector.
     fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
         let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
         let subject = Arc::new(Subject::new(scenario, self.scheme));

@@ -1,4 +1,4 @@
-//! Results of transfers: the runs of each curve and place, live and simulated, and which the machine disturbed.
+//! Results of transfers: the runs of each curve and place, live and simulated, and which of them the machine disturbed.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::measure::{Curve, Curves};
 use tacit_runs::aggregate::median;
 
-/// The results of a figure, as they are kept.
+/// The results of a figure in the stored form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Transferred {
     pub points: Vec<Point>,
@@ -19,16 +19,16 @@ pub(super) struct Point {
     pub curve: String,
     pub variant: Option<String>,
     pub x: f64,
-    /// Of each run, by column; a value that a run does not have is missing.
+    /// The values of each run by column. Unavailable values are missing.
     pub runs: Vec<Row>,
-    /// Why nothing is claimed of it.
+    /// Why its claims are not judged.
     pub disturbed: Option<String>,
 }
 
-/// The numbers of a run, by column.
+/// The values of a run by column.
 pub(super) type Row = BTreeMap<String, f64>;
 
-/// `values` in the order of `columns`, those that there are.
+/// The available `values`, which are in the order of `columns`.
 pub(super) fn row(columns: &[&str], values: impl IntoIterator<Item = Option<f64>>) -> Row {
     let named = columns.iter().zip(values);
     named
@@ -37,7 +37,7 @@ pub(super) fn row(columns: &[&str], values: impl IntoIterator<Item = Option<f64>
 }
 
 impl Transferred {
-    /// The curves called `names` of a variant: medians.
+    /// The curves `names` of a variant, consisting of medians.
     pub fn curves(&self, columns: &[&str], names: Vec<String>, variant: Option<&str>) -> Curves {
         let curve = |name: String| {
             let is_own = |point: &&Point| point.variant.as_deref() == variant && point.curve == name;
@@ -52,17 +52,17 @@ impl Transferred {
 }
 
 impl Point {
-    /// Runs that nothing disturbs.
+    /// A point of simulated runs, which nothing disturbs.
     pub fn simulated(curve: String, variant: Option<&str>, x: f64, runs: Vec<Row>) -> Self {
         Self { curve, variant: variant.map(str::to_owned), x, runs, disturbed: None }
     }
 
-    /// The values of a column, of the runs that tell them.
+    /// The values of a column in the runs that have it.
     pub fn column(&self, name: &str) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.get(name).copied()).collect()
     }
 
-    /// In the order of `columns`.
+    /// The median of each of `columns`.
     pub fn medians(&self, columns: &[&str]) -> Vec<Option<f64>> {
         columns.iter().map(|name| median(self.column(name))).collect()
     }
@@ -90,7 +90,7 @@ mod tests {
         let path = directory.path().join("points.json");
         std::fs::write(&path, json.to_string()).unwrap();
         assert_eq!(saved::read(&path).unwrap().results, results);
-        // As gains were kept once.
+        // A former file format of gains.
         std::fs::write(&path, r#"{"figure":"hack/live","version":"0","curves":[],"slowed":[]}"#).unwrap();
         let error = saved::read(&path).err().unwrap().to_string();
         assert!(

@@ -1,5 +1,5 @@
-//! Transfers through live hops by several programs, and the same simulated: the goodput of each, the packets back, and the
-//! price.
+//! Transfers by several programs, live and simulated: the goodput of each, the packets sent in the reverse direction,
+//! and the CPU cost.
 
 use std::ops::RangeInclusive;
 
@@ -13,15 +13,15 @@ use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, Scenario};
 
-/// Longest live run.
+/// Maximum duration of a live run in seconds.
 const MAX_SECONDS: u32 = 600;
-/// Largest file that is transferred.
+/// Maximum size of a transferred file in MB.
 const MAX_MEGABYTES: u32 = 4_000;
 
-/// A run that the machine disturbed is made so often at most; the last one is then kept as disturbed.
+/// Maximum number of attempts for a run that the machine disturbs. The last one is then stored as disturbed.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
 
-/// Numbers of simulated stations beside the one that transfers.
+/// Allowed numbers of simulated stations in addition to the one that transfers.
 const BACKGROUND: RangeInclusive<u32> = 0..=MAX_CLIENTS - 1;
 
 /// `[transfers]`: the same transfer by several arms, over an axis.
@@ -32,24 +32,24 @@ pub(super) struct Transfers {
     pub arms: Vec<Arm>,
     pub axis: Axis,
     pub x_label: String,
-    /// The same with something else set, beside the transfers as they are.
+    /// Variants: the same transfers with different settings.
     pub variants: Vec<Variant>,
     pub length: Length,
     pub seeds: u32,
     background: u32,
-    /// How often a run is made until it is valid. One that is made once is not kept either.
+    /// Maximum number of attempts to obtain a valid run. If it is 1, runs are not stored.
     attempts: u32,
     quick: Quick,
 }
 
-/// How much is transferred.
+/// The amount of data to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Length {
-    /// How long each run lasts, at most.
+    /// Maximum duration of each run in seconds.
     pub seconds: u32,
-    /// Of those the first do not count. Zero with `megabytes`, of which all counts.
+    /// Initial seconds that are ignored. Zero with `megabytes`, because the whole transfer counts.
     pub from_s: u32,
-    /// The file, where it is one; otherwise data flows for `seconds`.
+    /// The length of the file; `None` if data flows for `seconds`.
     pub megabytes: Option<u32>,
 }
 
@@ -57,10 +57,10 @@ pub(super) struct Length {
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
     pub name: String,
-    /// None of an arm that is simulated only.
+    /// `None` if the arm is only simulated.
     programs: Option<Programs>,
     assignments: Vec<String>,
-    /// None of an arm that is live only.
+    /// `None` if the arm is only live.
     pub simulated: Option<&'static Scheme>,
 }
 
@@ -80,13 +80,13 @@ struct Programs {
 pub(super) struct Variant {
     pub name: String,
     assignments: Vec<String>,
-    /// Its own number of simulated stations.
+    /// Number of simulated stations, if it differs.
     background: Option<u32>,
-    /// Its own places; empty for those of the transfers.
+    /// Places on the axis; empty for those of the transfers.
     values: Vec<f64>,
 }
 
-/// Changes of `--quick`.
+/// Settings of `--quick`.
 #[derive(Clone, Debug, Default)]
 struct Quick {
     x: Option<Vec<f64>>,
@@ -128,7 +128,7 @@ impl Transfers {
         Ok(transfers)
     }
 
-    /// A run of `arms` at each place of the axis, of at least `least` seconds; `quick` is a part of `section`.
+    /// One run of `arms` at each place of the axis, of at least `least` seconds. `quick` is a part of `section`.
     pub fn once_each(
         section: &Section<'_>,
         quick: &Section<'_>,
@@ -158,7 +158,7 @@ impl Transfers {
         })
     }
 
-    /// Names are told apart, medians are of odd numbers, and something is left to measure.
+    /// Checks that names are unique, medians are of odd numbers, and some of the transfer is measured.
     fn check(&self, section: &Section<'_>) -> Result<(), InputError> {
         let twice = |names: &[&str]| {
             let found = (0..names.len()).find(|index| names[..*index].contains(&names[*index]));
@@ -180,7 +180,7 @@ impl Transfers {
                 .error("quick", format!("variants: no {name:?}"))
                 .allowed(variants.join(", ")));
         }
-        // A median of few runs is the run of an outlier.
+        // With few runs, the median could be an outlier.
         if self.seeds < 5 || self.seeds.is_multiple_of(2) {
             return Err(section
                 .error("medians", format!("{} runs", self.seeds))
@@ -201,7 +201,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// As they are made, `quick` or in full.
+    /// The transfers that are executed, quick or in full.
     pub fn shortened(&self, quick: bool) -> Self {
         let mut shortened = self.clone();
         if !quick {
@@ -209,7 +209,7 @@ impl Transfers {
         }
         if let Some(x) = &self.quick.x {
             shortened.axis.values.clone_from(x);
-            // Of its own places a variant keeps those that are there.
+            // A variant with its own places keeps those that are left.
             shortened
                 .variants
                 .iter_mut()
@@ -228,12 +228,12 @@ impl Transfers {
         self.variants.iter().map(|variant| variant.name.as_str())
     }
 
-    /// The transfers as drawn, then each variant.
+    /// The transfers as drawn, followed by the variants.
     pub fn parts(&self) -> impl Iterator<Item = Option<&str>> {
         std::iter::once(None).chain(self.variant_names().map(Some))
     }
 
-    /// Simulated stations beside the one that transfers.
+    /// Number of simulated stations in addition to the one that transfers.
     pub fn background(&self, variant: Option<&str>) -> u32 {
         self.variant(variant).and_then(|variant| variant.background).unwrap_or(self.background)
     }
@@ -250,7 +250,7 @@ impl Transfers {
         }
     }
 
-    /// The assignments to the scenario at `x`, of `arm`.
+    /// The assignments to the scenario of `arm` at `x`.
     pub fn assignments_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Vec<String> {
         let varied = self.variant(variant).map_or(&[][..], |variant| &variant.assignments);
         let place = [self.axis.assignment(x)];
@@ -258,15 +258,15 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    /// The scenario at `x`, of `arm`.
+    /// The scenario of `arm` at `x`.
     ///
     /// # Errors
-    /// Where something that is set in it is not allowed.
+    /// If a setting is not allowed.
     pub fn scenario_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Result<Scenario, RunsError> {
         Ok(Scenario::load(&self.scenario, &self.assignments_at(arm, variant, x))?)
     }
 
-    /// The live run of `arm`; none of one that is simulated only.
+    /// The live run of `arm`; `None` if it is only simulated.
     pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
         let programs = arm.programs.as_ref()?;
         Some(TransferRun {
@@ -289,11 +289,11 @@ impl Transfers {
         })
     }
 
-    /// At each place all arms after one another under one seed, then under the next, so that disturbances by the machine
-    /// meet all of them alike.
+    /// Executes the runs: at each place all arms one after another with one seed, then with the next, so that
+    /// disturbances by the machine affect all arms alike.
     ///
     /// # Errors
-    /// Where one cannot be made.
+    /// If a run cannot be executed.
     pub fn measured(&self, make: &mut dyn MakeLive) -> Result<Vec<TransferPoint>, RunsError> {
         let mut places = Vec::new();
         for variant in self.parts() {
@@ -316,7 +316,7 @@ impl Transfers {
         Ok(places)
     }
 
-    /// The run, again where the machine disturbed it, a few times at most.
+    /// Executes the run, and repeats it a limited number of times if the machine disturbs it.
     fn made_well(&self, run: &TransferRun, make: &mut dyn MakeLive) -> Result<TransferReport, RunsError> {
         let mut attempts = 1;
         loop {
@@ -330,7 +330,7 @@ impl Transfers {
 }
 
 impl Length {
-    /// Of the file; zero without one.
+    /// Length of the file in bytes; 0 without a file.
     pub fn bytes(self) -> u64 {
         u64::from(self.megabytes.unwrap_or(0)) * 1_000_000
     }
@@ -354,7 +354,7 @@ impl Arm {
         Ok(arm)
     }
 
-    /// A download by iperf3, live only.
+    /// An iperf3 download that is only live.
     pub fn iperf(scheme: &'static Scheme, acks: &str, congestion: &str) -> Self {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let programs = Programs {
@@ -473,7 +473,7 @@ measure = { value = \"live few\", column = \"cpu_s_per_gb\", x = 5 }
 tolerance = 0.001
 ";
 
-    /// A machine that gives the results of `of`, and remembers its requests.
+    /// A mock that returns the results of `of` and records its requests.
     struct Machine<F> {
         of: F,
         asked: RefCell<Vec<(String, u64)>>,
@@ -499,7 +499,7 @@ tolerance = 0.001
         Machine { of, asked: RefCell::default(), missing: None }
     }
 
-    /// 125 Mb/s by few packets back and 110 by many, an outlier under the second seed.
+    /// 125 Mb/s with few reverse packets, 110 Mb/s with many, and an outlier for the second seed.
     fn right(run: &TransferRun, _: usize) -> TransferReport {
         let few = run.client[0] == "few";
         let mbps = match run.hop.seed {
@@ -595,7 +595,7 @@ tolerance = 0.001
         };
         let mut always = machine(always);
         let outcome = result(true, &mut always, None);
-        // Claims about other arms than the disturbed one are judged.
+        // Claims about arms other than the disturbed one are judged.
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
         let text = outcome.to_text();
@@ -639,7 +639,7 @@ tolerance = 0.001
         assert_eq!((transfers.background(None), transfers.background(Some("slow"))), (0, 2));
     }
 
-    /// A file in the simulator beside other stations takes as long as its share of the air lets it.
+    /// A file transfer in the simulator with other stations takes as long as its share of channel time allows.
     #[test]
     fn a_file_is_measured_by_the_time_it_takes() {
         let text = FIGURE
@@ -654,7 +654,7 @@ tolerance = 0.001
         let live = LiveRuns::make(&figures, true, &mut machine).unwrap();
         let options = Options { quick: true, live, ..Options::default() };
         let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-        // 2 MB in 2 s are 8 Mb/s; half of the air is about 58.
+        // 2 MB in 2 s are 8 Mb/s. Half of the channel carries about 58 Mb/s.
         let measured = |at: usize| outcome.claims[at].measured.unwrap();
         assert!((measured(2) - 2.0).abs() < 1e-9, "{outcome:?}");
         assert!((0.1..0.3).contains(&measured(1)), "{outcome:?}");

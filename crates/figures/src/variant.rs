@@ -1,4 +1,4 @@
-//! Variants of a sweep: the runs again with something changed, and the table of them.
+//! Variants of a sweep: the same runs with different settings, and a table that compares them.
 
 use super::axis::read_also;
 use super::measure::same;
@@ -7,21 +7,21 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, numbers, text, texts};
 use tacit_scenario::scheme::Scheme;
 
-/// `[[sweep.variant]]`: differences from the sweep that is drawn.
+/// `[[sweep.variant]]`: differences from the sweep as drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
     /// Its name in claims and the table.
     pub name: String,
     pub assignments: Vec<String>,
-    /// Its own places on the axis, and further assignments there; empty for those of the sweep.
+    /// Its places on the axis, and further assignments there; empty for those of the sweep.
     pub values: Vec<f64>,
     pub also: Vec<(f64, Vec<String>)>,
-    /// Its own schemes; empty for those of the sweep.
+    /// Its schemes; empty for those of the sweep.
     pub schemes: Vec<&'static Scheme>,
 }
 
 impl Variant {
-    /// Reads `section`; `clients` says whether the axis counts clients.
+    /// Reads `section`. `clients` is true if the axis counts clients.
     fn read(
         section: Section<'_>,
         check: impl Fn(&Section<'_>, &[f64]) -> Result<(), InputError>,
@@ -42,14 +42,14 @@ impl Variant {
         Ok(variant)
     }
 
-    /// Keeps of its own schemes only those that `is_run`; false where none of them is.
+    /// Removes its own schemes for which `is_run` is false. Returns false if none remains.
     pub fn restrict_schemes(&mut self, is_run: impl Fn(&&'static Scheme) -> bool) -> bool {
         let has_own = !self.schemes.is_empty();
         self.schemes.retain(is_run);
         !has_own || !self.schemes.is_empty()
     }
 
-    /// Keeps of its places only those that `x` has as well.
+    /// Removes its places that are not in `x`.
     pub fn restrict(&mut self, x: &[f64]) {
         if !self.values.is_empty() {
             self.values.retain(|own| x.iter().any(|other| same(*own, *other)));
@@ -57,7 +57,7 @@ impl Variant {
     }
 }
 
-/// Reads `[[sweep.variant]]`; names differ.
+/// Reads `[[sweep.variant]]`. Names must be unique.
 pub(super) fn read_all(
     section: &Section<'_>,
     check: impl Fn(&Section<'_>, &[f64]) -> Result<(), InputError>,
@@ -77,14 +77,14 @@ pub(super) fn read_all(
 #[derive(Clone, Debug)]
 pub(super) struct Depends {
     pub of: String,
-    /// The curve of which `of` is a gain; without one the value itself is shown.
+    /// The curve over which the gain of `of` is computed; without one, the value itself is shown.
     pub over: Option<String>,
     /// The column, if not the plotted one.
     pub column: Option<String>,
     pub unit: String,
     /// Places on the axis; empty for all.
     pub x: Vec<f64>,
-    /// Name in the table of the runs that are drawn.
+    /// Name of the sweep as drawn in the table.
     pub plain: String,
 }
 
@@ -114,12 +114,12 @@ impl Depends {
         Ok(Some(depends))
     }
 
-    /// Names of the schemes it speaks of.
+    /// Names of the curves it refers to.
     pub fn curves(&self) -> impl Iterator<Item = &str> {
         [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
     }
 
-    /// The column it speaks of, if not the plotted one.
+    /// The column it refers to, if not the plotted one.
     pub fn column(&self) -> Option<&str> {
         self.column.as_deref()
     }

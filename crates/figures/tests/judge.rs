@@ -1,4 +1,4 @@
-//! Figures judged again from stored results: nothing is run.
+//! Judges figures again from stored results. Nothing is run.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -64,7 +64,8 @@ fn claims(outcomes: &[FigureOutcome]) -> Vec<&ClaimOutcome> {
     outcomes.iter().flat_map(|outcome| &outcome.claims).collect()
 }
 
-/// The results of `from` as if another program had made them, whose ids are others, and been killed before the end.
+/// Copies the results in `from` as if another program, with other run ids, had produced them and been killed before the
+/// end.
 fn of_another_program(from: &Path, to: &Path) {
     for name in ["test-sweep", "test-timeline"] {
         let stored = Store::existing(&from.join(name));
@@ -128,7 +129,7 @@ fn missing_results_are_named_instead_of_run() {
     assert!(said.contains("test-sweep: 4 of 12 runs are missing: wlan-11n-150 stock, clients 1, seed 3; "));
     assert!(said.ends_with("; and 1 more; tacit figure test/sweep --quick makes them"), "{said}");
 
-    // All figures were asked for: those that were never made are skipped.
+    // All figures are requested, so those without results are skipped.
     let never = SWEEP.replace("title = \"t\"", "title = \"never made\"");
     let never = [Figure::parse("test/never", "test.toml", &never).unwrap()];
     let from = Some(directory.path().to_owned());

@@ -1,21 +1,21 @@
-//! An error in a user's input, as one line.
+//! An error in user input, formatted as one line.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// A file or argument that cannot be used.
+/// An error in a file or argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// `FILE:LINE`, or the argument.
     pub place: String,
     /// Description of the error.
     pub what: String,
-    /// The allowed values, where they can be listed briefly.
+    /// The allowed values, if they can be listed briefly.
     pub allowed: Option<String>,
 }
 
 impl InputError {
-    /// An error at `place`.
+    /// Creates an error at `place`.
     pub fn new(place: impl fmt::Display, what: impl Into<String>) -> Self {
         Self { place: place.to_string(), what: what.into(), allowed: None }
     }
@@ -23,7 +23,7 @@ impl InputError {
     /// Refuses a `value` of the argument `place` that is not in `range`.
     ///
     /// # Errors
-    /// Where it is not.
+    /// If it is not in the range.
     pub fn check_range<T: Copy + PartialOrd + fmt::Display>(
         place: &str,
         value: T,
@@ -36,7 +36,7 @@ impl InputError {
         Err(Self::new(place, format!("{value} is out of range")).allowed(format!("{least} to {most}")))
     }
 
-    /// This error, with the allowed values.
+    /// Adds the allowed values to this error.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.allowed = Some(allowed.into());

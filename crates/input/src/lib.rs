@@ -1,7 +1,7 @@
-//! Reading TOML that people write: every error names the line, the key and the allowed values.
+//! Reads TOML written by users. Every error names the line, the key and the allowed values.
 //!
-//! A file becomes a [`Tree`] that remembers where each value stands, trees merge, and a [`Section`]
-//! hands out typed values by key. Keys that no reader asks for are refused, the nearest known one suggested.
+//! A file is parsed into a [`Tree`] that records the location of each value. Trees can be merged, and a [`Section`]
+//! provides typed values by key. Keys that no reader requests are refused, with a suggestion of the nearest known key.
 
 mod error;
 mod quantity;
@@ -17,7 +17,7 @@ pub use quantity::{
 pub use section::{Asked, Log, Section};
 pub use tree::{MAX_CLIENTS, Node, Origin, Tree, Value};
 
-/// A wrong value and the allowed ones; becomes an [`InputError`] when the reader adds key and line.
+/// A wrong value and the allowed values. It becomes an [`InputError`] when the reader adds key and line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Description of the error.
@@ -27,15 +27,15 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// A mismatch.
+    /// Creates a mismatch.
     pub fn new(what: impl Into<String>, allowed: impl Into<String>) -> Self {
         Self { what: what.into(), allowed: allowed.into() }
     }
 }
 
-/// Of `known`, the one most like `word`, if any is like it at all.
+/// The name in `known` that is most similar to `word`, if any is similar at all.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Two slips in a short word make another word.
+    // Two edits in a short word result in a different word.
     let limit = (word.chars().count() / 3).max(1) + 1;
     known
         .into_iter()
@@ -45,17 +45,17 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// How far `name` is from `word`: slips, and by how much the lengths differ. Of equal slips a wrong letter is likelier than one
-/// too many: `802.11ax` means `802.11ac` rather than `802.11a`.
+/// Distance between `name` and `word`: the number of edits, and the difference in length. With equal numbers of edits,
+/// a wrong character is more likely than a superfluous one: `802.11ax` is closer to `802.11ac` than to `802.11a`.
 fn distance(word: &str, name: &str) -> (usize, usize) {
     let edits = |name: &str| strsim::damerau_levenshtein(word, name);
-    // `rate` for `ack-rate`, `wire` for `wired-10`: a part of the name is as good as one slip.
+    // `rate` for `ack-rate`, `wire` for `wired-10`: a match with a part of the name counts as one edit.
     let part = name.split('-').map(|part| edits(part) + 1).min();
     let edits = part.map_or_else(|| edits(name), |part| part.min(edits(name)));
     (edits, word.len().abs_diff(name.len()))
 }
 
-/// The names that may stand in the place of `word`, for people: all of a few, of many the ten most like it.
+/// The names that could replace `word`, for messages: all if there are few, otherwise the ten most similar.
 fn few<'a>(word: &str, known: &[&'a str]) -> String {
     const SHOWN: usize = 10;
     if known.len() <= SHOWN {

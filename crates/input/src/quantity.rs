@@ -1,6 +1,6 @@
-//! Values with their unit in the text: `"150Mbps"`, `"1 ms"`, `"64 KiB"`, `"5 %"`, `"126 packets"`.
+//! Values with a unit in text form: `"150Mbps"`, `"1 ms"`, `"64 KiB"`, `"5 %"`, `"126 packets"`.
 //!
-//! Decimals are read exactly, in integers; fractions finer than the unit type are rounded to nearest.
+//! Decimals are parsed exactly with integers. Digits beyond the resolution of the type are rounded to nearest.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
 use crate::{Mismatch, Value, nearest};
 
-/// Longest span of time a file may ask for.
+/// Maximum duration in a file.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
 
 const DURATIONS: [(&str, u64); 6] = [
@@ -41,18 +41,18 @@ const SIZES: [(&str, u64); 9] = [
     ("GiB", 1 << 30),
     ("TiB", 1 << 40),
 ];
-/// Parts per billion in a per cent.
+/// Parts per billion in one per cent.
 const RATIOS: [(&str, u64); 1] = [("%", 10_000_000)];
-/// Thousandths of them.
+/// Thousandths of a decibel.
 const DECIBELS: [(&str, u64); 1] = [("dB", 1_000)];
 const LEVELS: [(&str, u64); 1] = [("dBm", 1_000)];
-/// Millimetres in them.
+/// Millimetres in each unit.
 const LENGTHS: [(&str, u64); 4] = [("mm", 1), ("cm", 10), ("m", 1_000), ("km", 1_000_000)];
 const PACKETS: [(&str, u64); 2] = [("packets", 1), ("packet", 1)];
-/// Of things that are counted, or chosen among a few.
+/// Units of counts, and of values chosen from a list.
 const OTHERS: [(&str, u64); 3] = [("datagrams", 1), ("datagram", 1), ("MHz", 1)];
 
-/// The unit of a text that is a number and one of the units of this module.
+/// The unit in a text that consists of a number and one of the units in this module.
 pub fn unit(text: &str) -> Option<&str> {
     let magnitude = text.trim().trim_start_matches('-');
     let name = magnitude.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '_').trim();
@@ -61,7 +61,7 @@ pub fn unit(text: &str) -> Option<&str> {
     tables.into_iter().any(|units| scaled(magnitude, units).is_some()).then_some(name)
 }
 
-/// Reads `number unit`, the number a plain decimal; the value in the smallest unit.
+/// Parses `number unit` with a plain decimal number. Returns the value in the smallest unit.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -92,18 +92,18 @@ fn quantity(value: &Value, noun: &str, example: &str, units: &[(&str, u64)]) -> 
     }
 }
 
-/// A span of time.
+/// Parses a duration.
 ///
 /// # Errors
-/// Unless a string with a unit of time.
+/// Unless the value is a string with a unit of time.
 pub fn duration(value: &Value) -> Result<Duration, Mismatch> {
     quantity(value, "a duration", "1.5 ms", &DURATIONS).map(Duration::from_nanos)
 }
 
-/// A rate above zero.
+/// Parses a positive rate.
 ///
 /// # Errors
-/// Unless a string with a unit of rate, from 1 bps to 1 Tbps.
+/// Unless the value is a string with a unit of rate, from 1 bps to 1 Tbps.
 pub fn bit_rate(value: &Value) -> Result<BitRate, Mismatch> {
     let bps = quantity(value, "a rate", "150Mbps", &RATES)?;
     if !(1..=1_000_000_000_000).contains(&bps) {
@@ -112,18 +112,18 @@ pub fn bit_rate(value: &Value) -> Result<BitRate, Mismatch> {
     Ok(BitRate::from_bps(bps))
 }
 
-/// An amount of data.
+/// Parses an amount of data.
 ///
 /// # Errors
-/// Unless a string with a unit of data.
+/// Unless the value is a string with a unit of data.
 pub fn byte_count(value: &Value) -> Result<Bytes, Mismatch> {
     quantity(value, "a size", "64 KiB", &SIZES).map(Bytes)
 }
 
-/// A share of 1 in per cent.
+/// Parses a fraction of 1, given in per cent.
 ///
 /// # Errors
-/// Unless a string from "0 %" to "100 %".
+/// Unless the value is a string from "0 %" to "100 %".
 pub fn ratio(value: &Value) -> Result<Ratio, Mismatch> {
     let parts = quantity(value, "a share", "1 %", &RATIOS)?;
     u32::try_from(parts)
@@ -132,18 +132,18 @@ pub fn ratio(value: &Value) -> Result<Ratio, Mismatch> {
         .ok_or_else(|| Mismatch::new(format!("{value} is out of range"), "\"0 %\" to \"100 %\""))
 }
 
-/// A ratio of powers in thousandths of a decibel, which may be below zero.
+/// Parses a ratio of powers, which may be negative. Returns thousandths of a decibel.
 ///
 /// # Errors
-/// Unless a string such as "25 dB" or "-3.5 dB".
+/// Unless the value is a string such as "25 dB" or "-3.5 dB".
 pub fn millidecibels(value: &Value) -> Result<i32, Mismatch> {
     signed_thousandths(value, "a ratio of powers", "25 dB", &DECIBELS)
 }
 
-/// A power in dBm.
+/// Parses a power in dBm.
 ///
 /// # Errors
-/// Unless a string such as "16 dBm".
+/// Unless the value is a string such as "16 dBm".
 pub fn level_dbm(value: &Value) -> Result<f64, Mismatch> {
     signed_thousandths(value, "a power", "16 dBm", &LEVELS).map(|millis| f64::from(millis) / 1e3)
 }
@@ -164,23 +164,23 @@ fn signed_thousandths(
     Ok(if negative.is_some() { -magnitude } else { magnitude })
 }
 
-/// A distance in metres.
+/// Parses a distance. Returns metres.
 ///
 /// # Errors
-/// Unless a string such as "12 m".
+/// Unless the value is a string such as "12 m".
 pub fn metres(value: &Value) -> Result<f64, Mismatch> {
     quantity(value, "a distance", "12 m", &LENGTHS).map(|millis| millis as f64 / 1e3)
 }
 
-/// A number of packets, as text alone; `None` of any other text.
+/// Parses a number of packets; `None` for any other text.
 pub fn packets(text: &str) -> Option<u64> {
     scaled(text, &PACKETS)
 }
 
-/// True or false.
+/// Parses a Boolean.
 ///
 /// # Errors
-/// Unless a boolean.
+/// Unless the value is a Boolean.
 pub fn flag(value: &Value) -> Result<bool, Mismatch> {
     match value {
         Value::Flag(flag) => Ok(*flag),
@@ -188,10 +188,10 @@ pub fn flag(value: &Value) -> Result<bool, Mismatch> {
     }
 }
 
-/// A string.
+/// Parses a string.
 ///
 /// # Errors
-/// Unless a string.
+/// Unless the value is a string.
 pub fn text(value: &Value) -> Result<String, Mismatch> {
     match value {
         Value::Text(text) => Ok(text.clone()),
@@ -199,10 +199,10 @@ pub fn text(value: &Value) -> Result<String, Mismatch> {
     }
 }
 
-/// A string that a terminal prints as it is, on one line.
+/// Parses a string without control characters, which a terminal displays on one line.
 ///
 /// # Errors
-/// Unless a string without control characters.
+/// Unless the value is a string without control characters.
 pub fn line(value: &Value) -> Result<String, Mismatch> {
     let line = text(value)?;
     if line.chars().any(char::is_control) {
@@ -211,10 +211,10 @@ pub fn line(value: &Value) -> Result<String, Mismatch> {
     Ok(line)
 }
 
-/// A string that results and their directories can be called: one line that a terminal prints as it is.
+/// Parses a string that can be the name of results and of their directory: one line without control characters.
 ///
 /// # Errors
-/// As [`line`]; and on text that can name no file.
+/// Same as [`line`]. Also if the text cannot be part of a file name.
 pub fn title(value: &Value) -> Result<String, Mismatch> {
     let title = line(value)?;
     if matches!(title.trim(), "" | "." | "..") {
@@ -223,20 +223,20 @@ pub fn title(value: &Value) -> Result<String, Mismatch> {
     Ok(title)
 }
 
-/// A list of strings.
+/// Parses a list of strings.
 ///
 /// # Errors
-/// Unless a list of strings.
+/// Unless the value is a list of strings.
 pub fn texts(value: &Value) -> Result<Vec<String>, Mismatch> {
     let wrong = || Mismatch::new(format!("{value} is not a list of strings"), "[\"a\", \"b\"]");
     let Value::List(items) = value else { return Err(wrong()) };
     items.iter().map(|item| text(&item.value).map_err(|_| wrong())).collect()
 }
 
-/// A finite number, whole or not, that has no unit.
+/// Parses a finite number without a unit, possibly with a fraction.
 ///
 /// # Errors
-/// Unless a number.
+/// Unless the value is a number.
 pub fn number(value: &Value) -> Result<f64, Mismatch> {
     match value {
         Value::Integer(number) => Ok(*number as f64),
@@ -245,10 +245,10 @@ pub fn number(value: &Value) -> Result<f64, Mismatch> {
     }
 }
 
-/// A list of numbers, whole or not.
+/// Parses a list of numbers, possibly with fractions.
 ///
 /// # Errors
-/// Unless a list of numbers.
+/// Unless the value is a list of numbers.
 pub fn numbers(value: &Value) -> Result<Vec<f64>, Mismatch> {
     let wrong = || Mismatch::new(format!("{value} is not a list of numbers"), "[1, 2.5]");
     let Value::List(items) = value else { return Err(wrong()) };
@@ -260,7 +260,7 @@ pub fn numbers(value: &Value) -> Result<Vec<f64>, Mismatch> {
     items.iter().map(number).collect()
 }
 
-/// A whole number in `range`.
+/// Returns a parser for integers in `range`.
 pub fn integer(range: RangeInclusive<u32>) -> impl Fn(&Value) -> Result<u32, Mismatch> {
     move |value| {
         let allowed = format!("a whole number from {} to {}", range.start(), range.end());
@@ -274,7 +274,7 @@ pub fn integer(range: RangeInclusive<u32>) -> impl Fn(&Value) -> Result<u32, Mis
     }
 }
 
-/// The value of `parse`, if it is in `range`.
+/// Returns a parser that accepts values of `parse` in `range`.
 pub fn within<T: PartialOrd + Display>(
     range: RangeInclusive<T>,
     parse: impl Fn(&Value) -> Result<T, Mismatch>,
@@ -289,12 +289,12 @@ pub fn within<T: PartialOrd + Display>(
     }
 }
 
-/// The user's name for `value`; `None` for one that users cannot choose.
+/// The user's name for `value`; `None` for a value that users cannot select.
 pub fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> Option<&'static str> {
     choices.iter().find(|(_, choice)| choice == value).map(|(name, _)| *name)
 }
 
-/// One of `choices` by name.
+/// Returns a parser for one of `choices` by name.
 pub fn one_of<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Value) -> Result<T, Mismatch> {
     move |value| {
         let names = || choices.iter().map(|(name, _)| *name);

@@ -1,26 +1,26 @@
-//! A table being read: hands out typed values and remembers which keys it was asked for.
+//! A table being read: provides typed values and records which keys were requested.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::{InputError, Mismatch, Node, Origin, Tree, Value, few, nearest};
 
-/// A key that a reader asked for.
+/// A key that a reader requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Through the tables from the top; tables of an array by their number, from 1: `client[2].rate`.
+    /// The path from the top level. Tables in an array have a number, counted from 1: `client[2].rate`.
     pub path: String,
-    /// The node there, if there is one.
+    /// The node at this path, if it exists.
     pub found: Option<Node>,
 }
 
-/// Every key asked for, in order; a key asked for twice is there twice.
+/// Every requested key in order, including repetitions.
 pub type Log = Rc<RefCell<Vec<Asked>>>;
 
-/// A table under a path, perhaps absent, with the keys asked for so far.
+/// A table at a path, which may be absent, with the keys requested so far.
 pub struct Section<'a> {
     path: String,
-    /// The path in the log, where tables of an array have numbers.
+    /// The path in the log, in which tables of an array have numbers.
     label: String,
     origin: Origin,
     tree: Option<&'a Tree>,
@@ -29,7 +29,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The top of a document that `source` names.
+    /// The top level of a document. `source` is its name in messages.
     pub fn root(source: &str, tree: &'a Tree) -> Self {
         Self {
             path: String::new(),
@@ -41,22 +41,22 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The whole document, with `log` for the keys that it and the sections below it are asked for.
+    /// The top level of a document. `log` records the keys requested from it and from its subsections.
     pub fn logged(source: &str, tree: &'a Tree, log: Log) -> Self {
         Self { log: Some(log), ..Self::root(source, tree) }
     }
 
-    /// True when the table stands in the document.
+    /// True if the table exists in the document.
     pub fn is_present(&self) -> bool {
         self.tree.is_some()
     }
 
-    /// True when `key` stands in the document.
+    /// True if `key` exists in the document.
     pub fn has(&self, key: &str) -> bool {
         self.tree.is_some_and(|tree| tree.entries.contains_key(key))
     }
 
-    /// The node under `key`, unparsed.
+    /// The node at `key`, unparsed.
     pub fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.asked.borrow_mut().push(key);
         let found = self.tree.and_then(|tree| tree.entries.get(key));
@@ -66,10 +66,10 @@ impl<'a> Section<'a> {
         found
     }
 
-    /// The value under `key` as `parse` reads it.
+    /// The value at `key`, parsed with `parse`, if present.
     ///
     /// # Errors
-    /// Where `parse` does not take the value.
+    /// If `parse` does not accept the value.
     pub fn optional<T>(
         &self,
         key: &'static str,
@@ -81,10 +81,10 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The value under `key`, or `default` without one.
+    /// The value at `key`, or `default` if it is absent.
     ///
     /// # Errors
-    /// Where `parse` does not take the value.
+    /// If `parse` does not accept the value.
     pub fn or<T>(
         &self,
         key: &'static str,
@@ -94,10 +94,10 @@ impl<'a> Section<'a> {
         Ok(self.optional(key, parse)?.unwrap_or(default))
     }
 
-    /// The value under `key`.
+    /// The value at `key`.
     ///
     /// # Errors
-    /// Without one, or where `parse` does not take it.
+    /// If it is absent, or `parse` does not accept it.
     pub fn required<T>(
         &self,
         key: &'static str,
@@ -106,15 +106,15 @@ impl<'a> Section<'a> {
         self.optional(key, parse)?.ok_or_else(|| self.missing(key))
     }
 
-    /// The error that `key` is not there.
+    /// The error that `key` is missing.
     pub fn missing(&self, key: &str) -> InputError {
         InputError::new(&self.origin, format!("{} is missing", self.full(key)))
     }
 
-    /// The table under `key`, perhaps absent.
+    /// The table at `key`, which may be absent.
     ///
     /// # Errors
-    /// Where something else stands there.
+    /// If the value at `key` is not a table.
     pub fn section(&self, key: &'static str) -> Result<Self, InputError> {
         let path = self.full(key);
         let absent = |origin| Self {
@@ -137,10 +137,10 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The tables of the array under `key`; none where it is absent.
+    /// The tables of the array at `key`; empty if it is absent.
     ///
     /// # Errors
-    /// Where something else stands there.
+    /// If the value at `key` is not an array of tables.
     pub fn sections(&self, key: &'static str) -> Result<Vec<Self>, InputError> {
         let path = self.full(key);
         let wrong = |origin: &Origin, value: &Value| {
@@ -170,10 +170,10 @@ impl<'a> Section<'a> {
         origin.complaint(&self.full(key), what.as_ref())
     }
 
-    /// Ends the reading: nothing may be left that was not asked for.
+    /// Finishes reading, and checks that every key was requested.
     ///
     /// # Errors
-    /// On the first key that was not asked for.
+    /// On the first key that was not requested.
     pub fn finish(self) -> Result<(), InputError> {
         let Some(tree) = self.tree else { return Ok(()) };
         let mut asked = self.asked.into_inner();
@@ -184,7 +184,7 @@ impl<'a> Section<'a> {
         };
         let kind = if matches!(node.value, Value::Table(_)) { "section" } else { "key" };
         let place = if self.path.is_empty() { String::new() } else { format!(" in [{}]", self.path) };
-        // An argument of the command line names it already.
+        // A command-line argument already contains the key.
         let is_named = node.origin == Origin::assigned(&below(&self.path, key));
         let named = if is_named { String::new() } else { format!(" {key:?}{place}") };
         let suggestion = nearest(key, asked.iter().copied())

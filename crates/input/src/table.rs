@@ -1,4 +1,4 @@
-//! Tables of text: columns aligned, numbers to the right.
+//! Text tables with aligned columns, numbers to the right.
 
 /// A table under construction.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// A table under `heads`; each may have several lines, such as a name and a unit.
+    /// Creates a table with these headings. Each heading may have several lines, such as a name and a unit.
     pub fn new<const LINES: usize>(heads: &[[&str; LINES]]) -> Self {
         let rows = (0..LINES).map(|line| heads.iter().map(|head| head[line].to_owned()).collect());
         Self { rows: rows.collect(), heads: LINES, droppable: Vec::new() }
@@ -60,7 +60,7 @@ impl TextTable {
         (narrow.render(), dropped.into_iter().map(|column| self.name(column)).collect())
     }
 
-    /// The table as lines of text, the first column to the left and all others to the right.
+    /// The table as lines of text. The first column is left-aligned, all others are right-aligned.
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(|column| self.width(column)).collect();
@@ -114,7 +114,7 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     lines.join("\n") + end
 }
 
-/// `value` with `decimals` digits after the point and commas between thousands.
+/// `value` with `decimals` decimals, and with commas between thousands.
 pub fn number(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let (whole, fraction) = plain.split_once('.').map_or((plain.as_str(), None), |(w, f)| (w, Some(f)));
@@ -130,12 +130,12 @@ pub fn number(value: f64, decimals: usize) -> String {
     format!("{sign}{grouped}{fraction}")
 }
 
-/// `value` as [`number`] does, or a dash where there is none.
+/// `value` formatted by [`number`], or a dash if it is `None`.
 pub fn number_or_dash(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| number(value, decimals))
 }
 
-/// `value` with four digits at most behind the point: none where it is whole, or large.
+/// `value` with at most four decimals, and with none if it is an integer or large.
 pub fn significant(value: f64) -> String {
     let decimals = match value.abs() {
         size if size.fract() == 0.0 || size >= 1_000.0 => 0,
@@ -150,12 +150,12 @@ pub fn percent(fraction: Option<f64>, decimals: usize) -> String {
     fraction.map_or_else(|| "–".to_owned(), |fraction| format!("{} %", number(fraction * 100.0, decimals)))
 }
 
-/// A change in per cent, with its sign.
+/// A change in per cent with its sign.
 pub fn signed_percent(fraction: Option<f64>, decimals: usize) -> String {
     fraction.map_or_else(|| "–".to_owned(), |fraction| format!("{:+.decimals$} %", fraction * 100.0))
 }
 
-/// `n noun`, with an s where it takes one.
+/// `n noun`, with a plural s if necessary.
 pub fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", number(n as f64, 0), if n == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! A TOML document that remembers where each value stands.
+//! A TOML document that records the location of each value.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::InputError;
 
-/// Where a value was written.
+/// The location where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     source: Arc<str>,
@@ -17,25 +17,25 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A file as a whole, or an argument.
+    /// A whole file, or an argument.
     pub fn whole(source: &str) -> Self {
         Self { source: source.into(), line: None }
     }
 }
 
 impl Origin {
-    /// Of a value that `--set` gives the key at `path`, through tables from the top.
+    /// The origin of a value that `--set` assigns to the key at `path`.
     pub fn assigned(path: &str) -> Self {
         Self::whole(&format!("--set {path}"))
     }
 
-    /// The error `what` of the key at `path`, which an argument of the command line names already.
+    /// The error `what` about the key at `path`. A command-line argument already contains the key.
     pub fn complaint(&self, path: &str, what: &str) -> InputError {
         let is_named = *self == Self::assigned(path);
         InputError::new(self, if is_named { what.to_owned() } else { format!("{path}: {what}") })
     }
 
-    /// Directory of the file that the value was written in; `None` for a value from no file.
+    /// Directory of the file that contains the value; `None` if it is not from a file.
     pub fn directory(&self) -> Option<&Path> {
         self.line.and_then(|_| Path::new(&*self.source).parent())
     }
@@ -48,25 +48,25 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value and where it was written.
+/// A value with its location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where.
+    /// The location.
     pub origin: Origin,
     /// Its value.
     pub value: Value,
 }
 
-/// A TOML value; dates are kept as text, no schema here has any.
+/// A TOML value. Dates are kept as text, because no schema here uses them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A string.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
     /// A number with a fraction.
     Float(f64),
-    /// True or false.
+    /// A Boolean.
     Flag(bool),
     /// An array.
     List(Vec<Node>),
@@ -89,10 +89,10 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// As inline TOML.
+    /// Formats the value as inline TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Debug escapes quotes, backslashes and newlines as a TOML basic string does.
+            // Debug escapes quotes, backslashes and newlines in the same way as a TOML basic string.
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Integer(number) => write!(f, "{number}"),
             Self::Float(number) => write!(f, "{number:?}"),
@@ -115,7 +115,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A key as TOML writes it.
+/// A key in TOML syntax.
 struct Key<'a>(&'a str);
 
 impl fmt::Display for Key<'_> {
@@ -132,15 +132,15 @@ impl fmt::Display for Key<'_> {
 /// A table: keys and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
-    /// In alphabetical order.
+    /// The entries in alphabetical order.
     pub entries: BTreeMap<String, Node>,
 }
 
 impl Tree {
-    /// Parses `text`, which `source` names in messages.
+    /// Parses `text`. `source` is its name in messages.
     ///
     /// # Errors
-    /// Where the text is not TOML.
+    /// If the text is not TOML.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
         let source: Arc<str> = source.into();
         let lines = LineIndex::new(text);
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// Lays `over` on top: tables merge, anything else replaces the value below.
+    /// Merges `over` into this tree: tables are merged, and any other value replaces the existing one.
     pub fn merge(&mut self, over: Self) {
         for (key, node) in over.entries {
             match (self.entries.get_mut(&key), node) {
@@ -170,11 +170,11 @@ impl Tree {
         }
     }
 
-    /// Applies one `key.path=value` of the command line. The value is read as TOML where it is TOML
-    /// (numbers, true, lists) and as a string otherwise, so units need no quotes.
+    /// Applies a `key.path=value` argument of the command line. The value is parsed as TOML if possible (numbers, true,
+    /// lists), and is a string otherwise, so units need no quotes.
     ///
     /// # Errors
-    /// Without `=`, with an empty key, or where the path leads through something that is no table.
+    /// If `=` is missing, a key is empty, or the path passes through something that is not a table.
     pub fn set(&mut self, assignment: &str) -> Result<(), InputError> {
         let whole = format!("--set {assignment}");
         let usage = "key.path=value, for example wifi.rate=65Mbps";
@@ -218,8 +218,8 @@ impl Tree {
         }
     }
 
-    /// Item `number`, from 1, of the list at `key`. Of clients there are as many as are asked for, and a table that stands
-    /// for several is taken apart.
+    /// Item `number`, counted from 1, of the list at `key`. The list of clients is extended to this number if
+    /// necessary, and a table with a count is expanded.
     fn item(&mut self, key: &str, number: usize, source: &Arc<str>) -> Result<&mut Node, InputError> {
         let origin = Origin { source: source.clone(), line: None };
         let empty = || Node { origin: origin.clone(), value: Value::Table(Self::default()) };
@@ -247,7 +247,7 @@ impl Tree {
         })
     }
 
-    /// An assignment to client `number` wants it there: a smaller count does not count.
+    /// Ensures that client `number` exists by increasing a smaller client count.
     fn count_clients(&mut self, number: usize) {
         let Some(Value::Table(clients)) = self.entries.get_mut("clients").map(|node| &mut node.value) else {
             return;
@@ -258,7 +258,7 @@ impl Tree {
         }
     }
 
-    /// Its content as TOML text, keys in alphabetical order: equal trees give equal text.
+    /// The content as TOML text with keys in alphabetical order. Equal trees result in equal text.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         self.write_toml("", &mut text);
@@ -297,13 +297,13 @@ impl Tree {
     }
 }
 
-/// The list whose tables may stand for several each.
+/// The list whose tables may each describe several clients.
 const CLIENTS: &str = "client";
 
-/// Most clients of a scenario: no more tables are made of that list.
+/// Maximum number of clients in a scenario. The list is not expanded beyond this.
 pub const MAX_CLIENTS: u32 = 1_000;
 
-/// `client[3]` as the name of a list and a number from 1; `None` for a key without brackets.
+/// Splits `client[3]` into the name of a list and a number counted from 1; `None` for a key without brackets.
 fn numbered<'a>(key: &'a str, source: &Arc<str>) -> Result<Option<(&'a str, usize)>, InputError> {
     let Some((list, rest)) = key.split_once('[') else { return Ok(None) };
     let number = rest.strip_suffix(']').and_then(|number| number.parse().ok()).filter(|number| *number > 0);
@@ -313,7 +313,7 @@ fn numbered<'a>(key: &'a str, source: &Arc<str>) -> Result<Option<(&'a str, usiz
     number.map(|number| Some((list, number))).ok_or_else(wrong)
 }
 
-/// `tables` with one for each client, where some stand for several. Errors of a count are the reader's to report.
+/// Expands `tables` to one table per client. Errors in a count are left to the reader.
 fn one_by_one(tables: Vec<Node>) -> Vec<Node> {
     let several = |table: Node| {
         let Value::Table(keys) = &table.value else { return vec![table] };
@@ -333,7 +333,7 @@ fn one_by_one(tables: Vec<Node>) -> Vec<Node> {
     tables.into_iter().flat_map(several).collect()
 }
 
-/// Line numbers from byte offsets.
+/// Converts byte offsets to line numbers.
 struct LineIndex {
     starts: Vec<usize>,
 }
@@ -435,7 +435,7 @@ mod tests {
             let mut tree = Tree::parse("test", text).unwrap();
             assignments.iter().try_for_each(|said| tree.set(said)).map(|()| tree.to_toml())
         };
-        // A table for each of several, and as many as it takes.
+        // A table with a count is expanded, and the list is extended as necessary.
         let text = "[clients]\ncount = 2\n[[client]]\ncount = 2\nsnr = \"9 dB\"\n";
         assert_eq!(
             set(text, &["client[4].distance=5 m", "client[2].snr=3 dB"]).unwrap(),

@@ -1,4 +1,4 @@
-//! Control groups: whose sockets use the control.
+//! Control groups that determine whose sockets use the congestion control.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -10,21 +10,21 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::statfs::{CGROUP2_SUPER_MAGIC, fstatfs};
 use tacit_live::LiveError;
 
-/// Names of the groups that `tacit rre run` makes begin with this.
+/// Prefix of the names of groups created by `tacit rre run`.
 const PREFIX: &str = "tacit-rre-";
-/// Most processes of one number, each in its PID namespace, that have a group at the same time.
+/// Maximum number of processes with the same PID, each in its own PID namespace, that have a group at the same time.
 const SAME_NUMBER_MAX: u32 = 1_000;
-/// How often a group is looked at until it is empty, and how many times.
+/// Interval between checks whether a group is empty, and the maximum number of checks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const LOOKS_MAX: u32 = 2_000;
 
-/// Where cgroup2 is mounted.
+/// The mount point of cgroup2.
 ///
 /// # Errors
-/// Where it is not.
+/// If it is not mounted.
 pub fn root() -> Result<PathBuf, LiveError> {
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(LiveError::io("/proc/self/mounts"))?;
-    // Something else may have been mounted over it since.
+    // Something else may have been mounted over it.
     let mounted = mounts_of_cgroup2(&mounts).find(|path| open(path).is_ok());
     mounted.ok_or_else(|| {
         crate::refused(
@@ -39,7 +39,7 @@ fn mounts_of_cgroup2(mounts: &str) -> impl Iterator<Item = PathBuf> {
     mounts.lines().filter_map(|line| {
         let mut words = line.split(' ').skip(1);
         let path = words.next()?;
-        // The kernel writes a blank as an octal escape.
+        // The kernel writes a space as an octal escape.
         (words.next()? == "cgroup2").then(|| PathBuf::from(path.replace("\\040", " ")))
     })
 }
@@ -47,7 +47,7 @@ fn mounts_of_cgroup2(mounts: &str) -> impl Iterator<Item = PathBuf> {
 /// Opens a control group.
 ///
 /// # Errors
-/// Where `path` is none of cgroup2.
+/// If `path` is not in cgroup2.
 pub fn open(path: &Path) -> Result<File, LiveError> {
     let bad = |what: String| LiveError::Argument {
         argument: "--cgroup",
@@ -62,33 +62,33 @@ pub fn open(path: &Path) -> Result<File, LiveError> {
     }
 }
 
-/// The group this process is in.
+/// The group of this process.
 fn own() -> Result<PathBuf, LiveError> {
     let file = "/proc/self/cgroup";
     let groups = fs::read_to_string(file).map_err(LiveError::io(file))?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
     let root = root()?;
     let own = root.join(path);
-    // A process moved out of its cgroup namespace is in a group that has no path in here.
+    // The group of a process that was moved out of its cgroup namespace has no path here.
     Ok(if own.is_dir() { own } else { root })
 }
 
-/// A control group made for a command. When it is dropped, or this process dies, the processes in it are killed and it
-/// is removed.
+/// A control group for a command. When this value is dropped or this process dies, the processes in the group are
+/// killed and the group is removed.
 #[derive(Debug)]
 pub struct Group {
     path: PathBuf,
-    /// Held while it is in use; its watcher holds it too, as a copy.
+    /// Locked while the group is in use. Its watcher shares the lock through an inherited descriptor.
     directory: Flock<File>,
-    /// Removes it when its standard input ends, which it does with this process.
+    /// Removes the group when its standard input ends, which happens when this process ends.
     watcher: Child,
 }
 
 impl Group {
-    /// Makes one below the group that this process is in, and removes abandoned ones.
+    /// Creates a group below that of this process, and removes abandoned groups.
     ///
     /// # Errors
-    /// Where the kernel does not let us.
+    /// If the kernel does not permit it.
     pub fn make() -> Result<Self, LiveError> {
         let parent = own()?;
         remove_abandoned(&parent);
@@ -103,14 +103,15 @@ impl Group {
         match started {
             Ok((watcher, directory)) => Ok(Self { path, directory, watcher }),
             Err(error) => {
-                // It is still empty.
+                // The group is still empty.
                 let _ = fs::remove_dir(&path);
                 Err(error)
             }
         }
     }
 
-    /// A directory of this process alone. Processes of other PID namespaces may have its number: then it counts on.
+    /// Creates a directory for this process alone. If a process in another PID namespace has the same PID, a counter is
+    /// appended.
     fn make_directory(parent: &Path) -> Result<PathBuf, LiveError> {
         let number = std::process::id();
         let names = std::iter::once(format!("{PREFIX}{number}"))
@@ -130,15 +131,15 @@ impl Group {
         Err(crate::refused(&what, last, "run as root"))
     }
 
-    /// The directory.
+    /// The directory of the group.
     pub fn directory(&self) -> &File {
         &self.directory
     }
 
-    /// The file that a process writes to, to be in it.
+    /// The file to which a process writes to enter the group.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// If it cannot be opened.
     pub fn door(&self) -> Result<File, LiveError> {
         let path = self.path.join("cgroup.procs");
         File::options().write(true).open(&path).map_err(LiveError::io(&path.display().to_string()))
@@ -147,21 +148,21 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The watcher waits for this.
+        // The watcher waits for the end of its standard input.
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
     }
 }
 
-/// Starts this very program as `tacit rre watch PATH`, in a process group of its own, so that a signal that ends this one
-/// spares it.
+/// Starts this program as `tacit rre watch PATH` in a separate process group, so that a signal that ends this process
+/// does not reach it.
 fn start_watcher(path: &Path) -> Result<Child, LiveError> {
     use std::os::unix::process::CommandExt as _;
     let mut watcher = Command::new("/proc/self/exe");
     watcher.arg("rre").arg("watch").arg(path).process_group(0);
     watcher.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut watcher = watcher.spawn().map_err(LiveError::io("a watcher"))?;
-    // One byte says that it is there. Without the byte there is no watcher.
+    // The watcher sends one byte when it is ready. Without the byte it has failed.
     let mut ready = [0];
     let mut answer = watcher.stdout.take();
     match answer.as_mut().map(|answer| answer.read_exact(&mut ready)) {
@@ -177,10 +178,10 @@ fn start_watcher(path: &Path) -> Result<Child, LiveError> {
 /// The watcher: waits until its standard input ends, then kills the processes in the group and removes it.
 ///
 /// # Errors
-/// Where the group cannot be removed.
+/// If the group cannot be removed.
 pub fn watch(path: &Path) -> Result<(), LiveError> {
     use std::io::Write as _;
-    // Only groups that `Group` made may be killed, for any caller.
+    // The watcher may be called by anyone, and must only kill groups created by `Group`.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(PREFIX) {
         return Err(LiveError::Setup { what: path.display().to_string(), said: "is not ours".to_owned() });
@@ -198,7 +199,7 @@ pub fn watch(path: &Path) -> Result<(), LiveError> {
 fn kill_and_remove(path: &Path) -> Result<(), LiveError> {
     let mut last = Ok(());
     for _ in 0..LOOKS_MAX {
-        // Linux 5.14. A process that cannot be killed shows below.
+        // Requires Linux 5.14. If a process cannot be killed, the code below reports it.
         let _ = fs::write(path.join("cgroup.kill"), "1");
         remove_groups_below(path);
         last = fs::remove_dir(path);
@@ -211,26 +212,26 @@ fn kill_and_remove(path: &Path) -> Result<(), LiveError> {
     last.map_err(LiveError::io(&path.display().to_string()))
 }
 
-/// Commands may make groups of their own.
+/// Commands may create their own groups.
 fn remove_groups_below(path: &Path) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove_groups_below(&entry.path());
-            // A process that is still in there shows at the parent.
+            // If a process is still in the group, removing the parent fails.
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// Removes groups below that of this process, of which the owner and its watcher were both killed, as they are with the PID
-/// namespace that they are in.
+/// Removes groups below that of this process whose owner and watcher were both killed, as happens when their PID
+/// namespace ends.
 pub fn remove_abandoned_groups() {
     if let Ok(parent) = own() {
         remove_abandoned(&parent);
     }
 }
 
-/// Removes groups whose process and watcher were both killed, unless something still runs in them.
+/// Removes groups whose owner and watcher were both killed, unless a process still runs in them.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX)

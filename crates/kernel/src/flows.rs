@@ -12,39 +12,39 @@ use serde::{Serialize, Serializer};
 #[cfg(any(feature = "load", test))]
 pub(crate) const RECORD_BYTES: usize = 104;
 
-/// Families of addresses (include/linux/socket.h).
+/// Address families (include/linux/socket.h).
 #[cfg(any(feature = "load", test))]
 const AF_INET: u16 = 2;
 #[cfg(any(feature = "load", test))]
 const AF_INET6: u16 = 10;
 
-/// One flow that uses the control.
+/// A flow that uses the congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Flow {
-    /// The kernel's name of the control: several may be loaded.
+    /// The kernel's name of the congestion control, of which several may be loaded.
     pub control: String,
-    /// Inode of the network namespace, as in `/proc/PID/ns/net`.
+    /// Inode of its network namespace, as in `/proc/PID/ns/net`.
     pub namespace: u32,
-    /// This side.
+    /// Address of this side.
     #[serde(serialize_with = "as_text")]
     pub local: SocketAddr,
-    /// The other side.
+    /// Address of the other side.
     #[serde(serialize_with = "as_text")]
     pub peer: SocketAddr,
-    /// State of the control.
+    /// State of the congestion control.
     pub state: &'static str,
-    /// Whether the receiver's clock, as its timestamps show it, is `trusted`; `unknown` at first. Where it is
-    /// `refused`, or there are no timestamps, the rate at which ACKs arrive stands for the receive rate.
+    /// Whether the receiver's clock, as visible in its timestamps, is `trusted`; initially `unknown`. If it is
+    /// `refused`, or there are no timestamps, the arrival rate of ACKs is used as the receive rate.
     pub clock: &'static str,
-    /// Length of a tick of it, 0 where it is not trusted.
+    /// Length of a tick of this clock; 0 if it is not trusted.
     pub tick_us: u32,
-    /// The rate at which it sends.
+    /// The sending rate.
     pub sending_rate_bps: u64,
-    /// The rate at which the receiver gets it.
+    /// The rate at which the receiver receives data.
     pub receive_rate_bps: u64,
-    /// Queueing on the way to the receiver.
+    /// Queueing delay on the path to the receiver.
     pub buffer_delay_us: u64,
-    /// At most so much is unacknowledged.
+    /// Maximum number of unacknowledged bytes.
     pub window_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
     to.collect_str(address)
 }
 
-/// Names of the states in `bpf/rre_core.h` and of the judgments of clocks in `bpf/rre_clock.h`, by their number.
+/// Names of the states in `bpf/rre_core.h` and of the clock verdicts in `bpf/rre_clock.h`, by number.
 #[cfg(any(feature = "load", test))]
 const STATES: [&str; 6] = ["start", "fill", "drain", "refresh", "monitor", "compete"];
 #[cfg(any(feature = "load", test))]
@@ -60,7 +60,7 @@ const CLOCKS: [&str; 3] = ["unknown", "trusted", "refused"];
 
 #[cfg(any(feature = "load", test))]
 impl Flow {
-    /// Reads a `struct flow_record` of `bpf/flow.h`.
+    /// Parses a `struct flow_record` of `bpf/flow.h`.
     pub(crate) fn read(record: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
         let half = |at: usize| Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?));
@@ -73,7 +73,7 @@ impl Flow {
                 AF_INET6 => IpAddr::V6(Ipv6Addr::from(bytes)),
                 _ => return None,
             };
-            // Sockets of IPv6 speak IPv4 too.
+            // IPv6 sockets may carry IPv4.
             Some(SocketAddr::new(address.to_canonical(), port))
         };
         let name = record.get(88..104)?.split(|byte| *byte == 0).next()?;
@@ -128,7 +128,7 @@ pub fn to_text(flows: &[Flow]) -> String {
     text
 }
 
-/// Thousandths as a number with three digits behind the point.
+/// A number of thousandths with three decimals.
 fn thousandths(number: u64) -> String {
     format!("{}.{:03}", number / 1_000, number % 1_000)
 }
@@ -137,7 +137,7 @@ fn thousandths(number: u64) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// A `struct flow_record` as in memory.
+    /// The memory representation of a `struct flow_record`.
     pub(crate) fn record(family: u16, local: &[u8], peer: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for word in [1_250_000_u64, 1_000_000, 12_345, 65_536] {

@@ -1,8 +1,8 @@
 //! TCP-RRE as a congestion control of the Linux kernel.
 //!
-//! The programs in `bpf/` are compiled beforehand and embedded. Nothing is pinned and no setting of the system is
-//! changed: the control and its choice of sockets hang on files that this process has open, so they are gone when it ends,
-//! however it ends.
+//! The programs in `bpf/` are compiled in advance and embedded. Nothing is pinned, and no system setting is changed.
+//! The congestion control and its selection of sockets depend on files that this process has open, so they disappear
+//! when it ends, for any reason.
 
 pub mod cgroup;
 mod flows;
@@ -26,16 +26,17 @@ use std::time::Duration;
 use tacit_live::LiveError;
 use tacit_live::doctor::Check;
 
-/// Settings of one control.
+/// Settings of one instance of the congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Only sockets of the network namespace with this cookie use it; `None` for those of any.
+    /// If set, only sockets of the network namespace with this cookie use it.
     pub only_namespace_cookie: Option<u64>,
-    /// The buffer delay to keep to at 250 kb/s and below, 5 s at most; `None` for 80 ms.
+    /// The target buffer delay at rates up to 250 kb/s, at most 5 s; `None` for 80 ms.
     pub target: Option<Duration>,
 }
 
-/// Results of `tacit doctor` on the control, and on the list of its flows. Loads the programs to find out, and drops them.
+/// The checks of `tacit doctor` for the congestion control and for listing its flows. They load the programs and unload
+/// them again.
 pub fn doctor() -> [Check; 2] {
     let said = |name, needed_for, checked: Result<String, LiveError>| {
         let works = checked.is_ok();
@@ -45,7 +46,7 @@ pub fn doctor() -> [Check; 2] {
     [said("rre", "tacit rre", check()), said("rre status", "tacit rre status", check_status())]
 }
 
-/// This machine cannot, and why.
+/// The error that this machine does not support it, with the reason.
 pub(crate) fn refused(what: &str, source: io::Error, advice: &'static str) -> LiveError {
     LiveError::Refused { what: what.to_owned(), source, advice }
 }

@@ -1,4 +1,4 @@
-//! The programs, loaded.
+//! The loaded eBPF programs.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,16 +23,16 @@ use crate::{Settings, refused};
 static RRE: &[u8] = include_bytes!("../../../bpf/rre.bpf.o");
 static FLOWS: &[u8] = include_bytes!("../../../bpf/flows.bpf.o");
 
-/// Names in `bpf/`.
+/// Names used in `bpf/`.
 const FLOWS_MAP: &str = "tacit_rre_flows";
 const LISTING_PROGRAM: &str = "tacit_rre_list";
 const CHOOSING_PROGRAM: &str = "rre_choose";
 const CONTROL_MAP: &str = "tacit_rre";
-/// The kernel's name of the control that is loaded first; others get a number behind it.
+/// The kernel's name of the first loaded instance. Further ones have a number appended.
 const CONTROL_NAME: &str = "tacit_rre";
-/// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, with the end.
+/// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, including the terminator.
 const CONTROL_NAME_BYTES: usize = 16;
-/// Most that may be loaded at once.
+/// Maximum number of instances loaded at the same time.
 const CONTROLS_MAX: u32 = 99;
 
 /// `struct settings` in `bpf/rre.bpf.c`.
@@ -44,41 +44,41 @@ const SETTINGS_BYTES: usize = 32;
 /// `counts.refused` in `bpf/rre.bpf.c`.
 const REFUSED_AT: usize = 8;
 
-/// Where this is set, all that libbpf and the kernel's verifier complain of goes to standard error.
+/// If this variable is set, all messages of libbpf and of the kernel's verifier are written to standard error.
 const LOG_VARIABLE: &str = "TACIT_RRE_LOG";
 
-/// The first message of libbpf since a program was opened last.
+/// The first message of libbpf since the last program was opened.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 #[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it so")]
 fn remember(_level: PrintLevel, text: String) {
     if std::env::var_os(LOG_VARIABLE).is_some() {
-        // Nowhere to say that saying it failed.
+        // An error here cannot be reported anywhere.
         let _ = io::stderr().write_all(text.as_bytes());
     }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    // The first complaint is the cause; the rest follows from it.
+    // The first message is the cause; others are consequences.
     if said.is_empty() {
         *said = text.trim().to_owned();
     }
 }
 
-/// The congestion control, loaded. It is gone when this is dropped or the process ends; sockets that use it keep
-/// it until they are closed.
+/// The loaded congestion control. It is unloaded when this value is dropped or the process ends; sockets that use it
+/// keep it until they are closed.
 #[derive(Debug)]
 pub struct Control {
     name: String,
-    // Links before the objects that they link.
+    // Links are dropped before the objects they refer to.
     choices: Vec<Link>,
     _control: Link,
     object: Object,
 }
 
 impl Control {
-    /// Loads it. Sockets use it where [`Control::use_in`] says so.
+    /// Loads the congestion control. Sockets use it after [`Control::use_in`].
     ///
     /// # Errors
-    /// When this machine cannot.
+    /// If this machine does not support it.
     pub fn load(settings: Settings) -> Result<Self, LiveError> {
         let rate_sample_argument = examine()?;
         let mut number = 1;
@@ -94,7 +94,7 @@ impl Control {
                 .attach_struct_ops();
             match linked {
                 Ok(control) => return Ok(Self { name, choices: Vec::new(), _control: control, object }),
-                // Another control has the name.
+                // Another instance has this name.
                 Err(error)
                     if error.kind() == libbpf_rs::ErrorKind::AlreadyExists && number < CONTROLS_MAX =>
                 {
@@ -105,15 +105,15 @@ impl Control {
         }
     }
 
-    /// The kernel's name of it.
+    /// The kernel's name of this instance.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes new sockets of a control group and of those below use it.
+    /// Makes new sockets in a control group and in groups below it use this congestion control.
     ///
     /// # Errors
-    /// When the kernel does not let us.
+    /// If the kernel does not permit it.
     pub fn use_in(&mut self, cgroup: &File) -> Result<(), LiveError> {
         let program = self.object.progs_mut().find(|program| program.name() == CHOOSING_PROGRAM);
         let program = program.ok_or_else(|| broken(CHOOSING_PROGRAM))?;
@@ -122,7 +122,7 @@ impl Control {
         Ok(())
     }
 
-    /// Sockets that the kernel did not let use it.
+    /// Number of sockets that the kernel did not permit to use it.
     pub fn refused_sockets(&self) -> u64 {
         let counts = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
         let value = counts.and_then(|map| map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
@@ -132,7 +132,7 @@ impl Control {
     }
 }
 
-/// Writes the values that differ from one load to the next.
+/// Writes the settings, which differ between loads.
 fn set_up(
     open: &mut OpenObject,
     name: &str,
@@ -171,7 +171,7 @@ fn load(open: OpenObject) -> Result<Object, LiveError> {
     open.load().map_err(|error| explained("loading an eBPF program", error))
 }
 
-/// The embedded object is not the one that this file was written for; the tests load it.
+/// The error that the embedded object does not match this file. The tests load it, so this should not occur.
 fn broken(what: &str) -> LiveError {
     LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
 }
@@ -185,7 +185,7 @@ fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
             "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
         );
     }
-    // Verifier logs are long; the sentence is the first line.
+    // Verifier logs are long. Their first line describes the error.
     let what = match said.lines().next() {
         Some(line) => format!("{what} ({line})"),
         None => what.to_owned(),
@@ -195,11 +195,11 @@ fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
 
 // --- The kernel's features ------------------------------------------------------------------------
 
-/// The kernel's types.
+/// Type information of the kernel.
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Refuses where the kernel lacks something; gives the place of the rate sample among the arguments of
-/// `cong_control`.
+/// Returns an error if the kernel lacks a feature. Otherwise returns the position of the rate sample among the
+/// arguments of `cong_control`.
 fn examine() -> Result<u32, LiveError> {
     let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
     if !Path::new(KERNEL_TYPES).exists() {
@@ -215,7 +215,7 @@ fn examine() -> Result<u32, LiveError> {
             "use one that was built with CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL",
         ));
     }
-    // The first that lets one go with the process that loaded it.
+    // The first kernel in which a congestion control is unloaded together with the process that loaded it.
     if types.type_by_name::<Func<'_>>("bpf_struct_ops_link_create").is_none() {
         return Err(lacks(
             "this kernel cannot drop a congestion control by itself",
@@ -237,10 +237,10 @@ fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
     Some(function.len())
 }
 
-/// Loads the control and drops it.
+/// Loads the congestion control and unloads it.
 ///
 /// # Errors
-/// Where that is not possible, with the reason.
+/// If this fails, with the reason.
 pub fn check() -> Result<String, LiveError> {
     let rate_sample_argument = examine()?;
     let mut control = open(RRE)?;
@@ -250,11 +250,11 @@ pub fn check() -> Result<String, LiveError> {
     Ok(format!("loads; cgroup2 on {}", cgroups.display()))
 }
 
-/// Loads the iterator over flows and drops it. A kernel may take the control and refuse this: a security module can
-/// forbid programs for tracing.
+/// Loads the iterator over flows and unloads it. A kernel may accept the congestion control but refuse this, because a
+/// security module can forbid tracing programs.
 ///
 /// # Errors
-/// Where that is not possible, with the reason.
+/// If this fails, with the reason.
 pub fn check_status() -> Result<String, LiveError> {
     examine()?;
     load(open(FLOWS)?)?;
@@ -263,10 +263,10 @@ pub fn check_status() -> Result<String, LiveError> {
 
 // --- Flows ----------------------------------------------------------------------------------------
 
-/// The flows of every control that is loaded on this machine, by any process.
+/// The flows of every instance loaded on this machine by any process.
 ///
 /// # Errors
-/// When the kernel does not let us look.
+/// If the kernel does not permit it.
 pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     examine()?;
     let object = load(open(FLOWS)?)?;
@@ -275,10 +275,10 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
     let own = open(RRE)?;
     let own = own.maps().find(|map| map.name() == FLOWS_MAP).ok_or_else(|| broken(FLOWS_MAP))?;
     let mut flows = Vec::new();
-    // Another version of tacit may keep other things of a flow.
+    // Another version of tacit may store other data per flow.
     let same = |name: &OsStr, bytes: u32| name == FLOWS_MAP && bytes == own.value_size();
     for map in MapInfoIter::default().filter(|map| same(&map.name, map.value_size)) {
-        // It may have gone since.
+        // It may have been unloaded in the meantime.
         let Ok(map) = MapHandle::from_map_id(map.id) else { continue };
         let link = program.attach_iter(map.as_fd());
         let link = link.map_err(|error| explained("attaching to flows", error))?;
@@ -297,7 +297,7 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
 mod tests {
     use super::*;
 
-    /// This file writes its values at the right places of the object.
+    /// Settings are written at the correct offsets of the object.
     #[test]
     fn the_embedded_object_has_its_settings_where_they_are_written() {
         let open = ObjectBuilder::default().open_memory(RRE).unwrap();

@@ -1,4 +1,4 @@
-//! Flows for Prometheus (its text format, version 0.0.4).
+//! Metrics of flows for Prometheus (text format, version 0.0.4).
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -10,15 +10,15 @@ use tacit_live::LiveError;
 use crate::flows::Flow;
 use crate::loaded::read_flows;
 
-/// How long a reader may take with its request, and how long that may be.
+/// Maximum time for a reader to send its request, and maximum length of the request.
 const PATIENCE: Duration = Duration::from_secs(2);
 const REQUEST_BYTES_MAX: u64 = 8_192;
 
-/// Answers every `GET` at `address` with the flows of that moment; calls `ready` with the address first. Ends with
-/// the process.
+/// Responds to every `GET` at `address` with the current flows. First calls `ready` with the address. Runs until the
+/// process ends.
 ///
 /// # Errors
-/// Where nothing can listen there, or flows cannot be read at all.
+/// If listening there fails, or flows cannot be read.
 pub fn serve(address: &str, ready: impl FnOnce(&str)) -> Result<(), LiveError> {
     read_flows()?;
     let bad = |error: io::Error| LiveError::Argument {
@@ -29,7 +29,7 @@ pub fn serve(address: &str, ready: impl FnOnce(&str)) -> Result<(), LiveError> {
     let listener = TcpListener::bind(address).map_err(bad)?;
     ready(&listener.local_addr().map_err(bad)?.to_string());
     for reader in listener.incoming().flatten() {
-        // A reader that goes away has no other effect.
+        // A reader that disconnects has no other effect.
         let _ = answer(reader);
     }
     Ok(())

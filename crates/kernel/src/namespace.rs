@@ -10,14 +10,14 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use tacit_live::LiveError;
 
-/// Where `ip netns` keeps the names (ip-netns(8)).
+/// Directory in which `ip netns` stores names (ip-netns(8)).
 const NAMED: &str = "/run/netns";
 
-/// The number by which eBPF programs know the network namespace `name`: one of `ip netns`, or a path such as
+/// The cookie by which eBPF programs identify the network namespace `name`: a name from `ip netns`, or a path such as
 /// `/proc/PID/ns/net`.
 ///
 /// # Errors
-/// Where there is no such namespace, or it may not be entered.
+/// If the namespace does not exist, or must not be entered.
 pub fn cookie_of(name: &str) -> Result<u64, LiveError> {
     let path = if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED).join(name) };
     let file = File::open(&path).map_err(|error| LiveError::Argument {
@@ -25,7 +25,7 @@ pub fn cookie_of(name: &str) -> Result<u64, LiveError> {
         what: format!("{}: {error}", path.display()),
         allowed: "a name that ip netns lists, or a path such as /proc/PID/ns/net".to_owned(),
     })?;
-    // A namespace is left with the thread that entered it.
+    // A separate thread, because a namespace is left by ending the thread that entered it.
     let entered = std::thread::spawn(move || {
         setns(file, CloneFlags::CLONE_NEWNET)?;
         own_cookie()
@@ -36,7 +36,7 @@ pub fn cookie_of(name: &str) -> Result<u64, LiveError> {
         .map_err(|error| crate::refused("entering a network namespace", error, "run as root"))
 }
 
-/// The cookie of the namespace that this thread is in (SO_NETNS_COOKIE, Linux 5.14).
+/// The cookie of this thread's namespace (SO_NETNS_COOKIE, Linux 5.14).
 fn own_cookie() -> io::Result<u64> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     let mut cookie: u64 = 0;

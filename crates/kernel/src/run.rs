@@ -1,4 +1,4 @@
-//! A command whose sockets use the control.
+//! Runs a command whose sockets use the congestion control.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,16 +24,17 @@ use crate::namespace::cookie_of;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit status, or 128 and the number of the signal that killed it.
+    /// Its exit status, or 128 plus the number of the signal that killed it.
     pub status: u8,
-    /// Sockets of it that the kernel did not let use the control.
+    /// Number of its sockets that the kernel did not permit to use the congestion control.
     pub refused_sockets: u64,
 }
 
-/// Runs `command`; its sockets and those of its children use the control, and no others do. `target` as in [`Settings`].
+/// Runs `command`. Only its sockets and those of its children use the congestion control. `target` has the meaning of
+/// [`Settings::target`].
 ///
 /// # Errors
-/// When this machine cannot, or the command cannot be started.
+/// If this machine does not support it, or the command cannot be started.
 pub fn run(command: &[OsString], target: Option<Duration>) -> Result<Ended, LiveError> {
     let terminal = Terminal::look();
     let signals = Signals::taken_over()?;
@@ -65,7 +66,7 @@ fn start(command: &[OsString], group: &Group) -> Result<Child, LiveError> {
     command.spawn().map_err(failed)
 }
 
-/// Passes signals on until the command ends.
+/// Forwards signals until the command ends.
 fn until_it_ends(mut child: Child, signals: &Signals) -> Result<ExitStatus, LiveError> {
     let process = Pid::from_raw(child.id() as i32);
     let (ended, end) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
@@ -90,26 +91,26 @@ fn until_it_ends(mut child: Child, signals: &Signals) -> Result<ExitStatus, Live
             && let Some(signal) = signals.to_pass_on()
             && let Ok(signal) = Signal::try_from(signal)
         {
-            // It may have ended meanwhile.
+            // It may have ended in the meantime.
             let _ = kill(process, signal);
         }
     }
 }
 
-/// Whose new sockets are to use the control.
+/// The new sockets that should use the congestion control.
 #[derive(Clone, Copy, Debug)]
 pub enum Whose<'a> {
-    /// Those of processes in a control group and in groups below.
+    /// Those of processes in a control group and in groups below it.
     Cgroup(&'a Path),
-    /// Those of a network namespace.
+    /// Those in a network namespace.
     Namespace(&'a str),
 }
 
-/// Loads the control for `whose` sockets, calls `attached` with its name, and keeps it until a signal says to stop.
-/// `target` as in [`Settings`].
+/// Loads the congestion control for `whose` sockets, calls `attached` with its name, and keeps it until a signal
+/// requests to stop. `target` has the meaning of [`Settings::target`].
 ///
 /// # Errors
-/// When this machine cannot.
+/// If this machine does not support it.
 pub fn attach(
     whose: Whose<'_>,
     target: Option<Duration>,
@@ -118,7 +119,7 @@ pub fn attach(
     let signals = Signals::taken_over()?;
     let (directory, cookie) = match whose {
         Whose::Cgroup(path) => (cgroup::open(path)?, None),
-        // Sockets of every namespace pass the root; the program looks at the namespace.
+        // The root group contains the sockets of every namespace; the program checks the namespace.
         Whose::Namespace(name) => {
             let cookie = cookie_of(name)?;
             (cgroup::open(&cgroup::root()?)?, Some(cookie))

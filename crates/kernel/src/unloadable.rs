@@ -1,4 +1,4 @@
-//! Stands for the loader in builds without it.
+//! Replaces the loader in builds without it.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ fn not_built_in() -> LiveError {
 pub enum Control {}
 
 impl Control {
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
     /// Always.
@@ -29,7 +29,7 @@ impl Control {
         Err(not_built_in())
     }
 
-    /// Its name.
+    /// The name of this instance.
     pub fn name(&self) -> &str {
         match *self {}
     }
@@ -37,18 +37,18 @@ impl Control {
     /// Makes the sockets of a cgroup use it.
     ///
     /// # Errors
-    /// Never: there is no control.
+    /// Never: this value cannot exist.
     pub fn use_in(&mut self, _cgroup: &File) -> Result<(), LiveError> {
         match *self {}
     }
 
-    /// Sockets that the kernel did not let use it.
+    /// Number of sockets that the kernel did not permit to use it.
     pub fn refused_sockets(&self) -> u64 {
         match *self {}
     }
 }
 
-/// Refuses.
+/// Always fails.
 ///
 /// # Errors
 /// Always.
@@ -56,7 +56,7 @@ pub fn check() -> Result<String, LiveError> {
     Err(not_built_in())
 }
 
-/// Refuses.
+/// Always fails.
 ///
 /// # Errors
 /// Always.
@@ -64,7 +64,7 @@ pub fn check_status() -> Result<String, LiveError> {
     Err(not_built_in())
 }
 
-/// Refuses.
+/// Always fails.
 ///
 /// # Errors
 /// Always.

@@ -1,4 +1,5 @@
-//! The core of TCP-RRE is the same in Rust and in the C that the kernel runs: every output and all that is remembered.
+//! The core of TCP-RRE behaves identically in Rust and in the C code that runs in the kernel: all outputs and the whole
+//! state are equal.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -16,11 +17,11 @@ use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
 
 use event::Event;
 
-/// Random sequences, and how many events each has.
+/// Number of random sequences, and of events in each.
 const SEQUENCES: u64 = 1_000;
 const EVENTS: usize = 1_000;
 
-/// `struct event` of `rre_host.c`.
+/// The event as `struct event` of `rre_host.c`.
 fn bytes(event: Event) -> Vec<u8> {
     let (name, numbers) = event.name_and_numbers();
     let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence"];
@@ -33,7 +34,7 @@ fn bytes(event: Event) -> Vec<u8> {
     bytes
 }
 
-/// The same numbers in every run (SplitMix64).
+/// Pseudorandom numbers, the same in every run (SplitMix64).
 struct Draws(u64);
 
 impl Draws {
@@ -45,7 +46,7 @@ impl Draws {
         mixed ^ (mixed >> 31)
     }
 
-    /// From `least` to `most`.
+    /// A number from `least` to `most`.
     fn within(&mut self, least: u64, most: u64) -> u64 {
         least + self.next() % (most - least + 1)
     }
@@ -55,7 +56,7 @@ impl Draws {
     }
 }
 
-/// A path with a buffer, drawn anew now and then, so that every state is reached.
+/// A path with a buffer whose parameters are redrawn occasionally, so that every state is reached.
 struct Link {
     now_us: u64,
     /// Bytes per second.
@@ -66,7 +67,7 @@ struct Link {
     tick_us: u64,
     offsets: (u32, u32),
     stamped: bool,
-    /// The receiver's clock is off by this.
+    /// Error of the receiver's clock.
     step_us: u64,
 }
 
@@ -86,7 +87,7 @@ impl Link {
         }
     }
 
-    /// The next event when `core` sends as it does.
+    /// The next event, given the sending behaviour of `core`.
     fn event(&mut self, core: &Core, draws: &mut Draws) -> Event {
         let apart_us = match draws.within(0, 9) {
             0 => draws.within(0, 200_000),
@@ -144,7 +145,7 @@ impl Link {
         }
     }
 
-    /// An ACK that no path gives.
+    /// An ACK that cannot occur on a real path.
     fn wild(&self, draws: &mut Draws) -> Ack {
         Ack {
             now_us: self.now_us,
@@ -163,7 +164,7 @@ impl Link {
     }
 }
 
-/// A sequence from its first event on; it depends on the core's actions.
+/// A complete sequence of events, which depends on the core's actions.
 fn sequence(seed: u64) -> Vec<Event> {
     let mut draws = Draws(seed);
     let mut path = Link::new(&mut draws);
@@ -190,7 +191,7 @@ fn sequence(seed: u64) -> Vec<Event> {
     events
 }
 
-/// A sequence of numbers that no path says.
+/// A sequence of values that cannot occur on a real path.
 fn wild(seed: u64) -> Vec<Event> {
     let mut draws = Draws(!seed);
     let mut path = Link::new(&mut draws);
@@ -216,7 +217,7 @@ fn golden() -> Vec<Vec<Event>> {
     texts.iter().map(events).collect()
 }
 
-/// The C, compiled for this machine; nothing where there is no compiler, which is said.
+/// The C code compiled for this machine; `None`, with a message, if there is no compiler.
 fn compiled(directory: &Path) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let program = directory.join("rre_host");
@@ -225,7 +226,7 @@ fn compiled(directory: &Path) -> Option<PathBuf> {
         cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]).args(checks);
         cc.arg(here.join("rre_host.c")).arg("-o").arg(&program).output()
     };
-    // The kernel's compiler might treat undefined behaviour of the C differently.
+    // The kernel's compiler could treat undefined behaviour in the C code differently.
     let checked = compile(&["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
     let Ok(checked) = checked else {
         let _ = writeln!(std::io::stderr(), "SKIPPED: no C compiler: THE C WAS NOT COMPARED WITH THE RUST");
@@ -238,7 +239,7 @@ fn compiled(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// All that the C remembers after an event, and when silence is due.
+/// The whole state of the C code after an event, and when its silence timer is due.
 type Words = [u64; WORDS + 1];
 
 fn words_of(bytes: &[u8]) -> Words {
@@ -247,7 +248,7 @@ fn words_of(bytes: &[u8]) -> Words {
     words.try_into().unwrap()
 }
 
-/// The state of the C on this host after each of `events`.
+/// The state of the C code on this machine after each of `events`.
 fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words> {
     let file = directory.join("events");
     std::fs::write(&file, events.iter().flat_map(|event| bytes(*event)).collect::<Vec<u8>>()).unwrap();
@@ -256,7 +257,7 @@ fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words>
     output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
 }
 
-/// Compares the state of both after each event, and when silence is due.
+/// Compares the state of both after each event, and when the silence timer is due.
 fn compare(
     sequences: impl Iterator<Item = Vec<Event>>,
     mut answers: impl FnMut(&[Event]) -> Vec<Words>,
@@ -271,7 +272,7 @@ fn compare(
             event.happen(&mut core);
             let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
             assert_eq!(in_c[..], in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
-            // The state, and the judgment of the clock.
+            // The state, and the verdict on the clock.
             seen.insert((in_rust[5], in_rust[7]));
         }
     }
@@ -302,17 +303,17 @@ fn the_golden_vectors_leave_the_same_in_both() {
     compare(golden().into_iter(), |events| on_the_host(&program, directory.path(), events));
 }
 
-/// The C as this machine's kernel has compiled it.
+/// The C code as compiled by this machine's kernel.
 #[cfg(feature = "load")]
 mod loaded {
     use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
 
     use super::*;
 
-    /// Sequences that the kernel runs: each event is two system calls.
+    /// Number of sequences that run in the kernel. Each event takes two system calls.
     const LOADED_SEQUENCES: u64 = 200;
 
-    /// The program, loaded; nothing where the kernel does not let us, which is said.
+    /// The loaded program; `None`, with a message, if the kernel does not permit it.
     fn program() -> Option<Object> {
         let object =
             std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf/step.bpf.o")).unwrap();

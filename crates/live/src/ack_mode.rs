@@ -1,9 +1,9 @@
-//! How many TCP ACKs a receiving kernel sends: declared, since a gain without its ACK ratio means
-//! nothing.
+//! The number of TCP ACKs that a receiving kernel sends. It is set explicitly, because a gain is meaningless without
+//! its ACK ratio.
 //!
-//! Left alone, a kernel that gets an aggregate as one burst acknowledges once per burst or so, and how
-//! often depends on which thread gets the processor. `quickack` on the routes of a hop makes it one ACK
-//! per packet, at any load; the hop can then thin them as a delaying receiver would.
+//! By default, a kernel that receives an aggregate as a burst acknowledges about once per burst, and the exact number
+//! depends on thread scheduling. `quickack` on the routes of a hop results in one ACK per packet under any load. The
+//! hop can then thin these ACKs as a receiver with delayed ACKs would.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -14,12 +14,12 @@ use tacit_proto::units::Duration;
 
 use crate::merge::Merge;
 
-/// Longest that a thinned ACK waits for its fellows: the least delayed-ACK timeout of Linux.
+/// Maximum time that a thinned ACK is held: Linux's minimum delayed-ACK timeout.
 const DELAY: Duration = Duration::from_millis(40);
 /// How many ACKs the receiving kernels of a hop send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckMode {
-    /// As many as they like.
+    /// The kernel's default.
     #[default]
     Kernel,
     /// One per packet: `quickack` on the hop's routes.
@@ -29,12 +29,13 @@ pub enum AckMode {
 }
 
 impl AckMode {
-    /// True when the hop's routes say `quickack`.
+    /// True if the hop's routes use `quickack`.
     pub fn quick(self) -> bool {
         self != Self::Kernel
     }
 
-    /// Packets that are handed to a kernel together: one that acknowledges each segment has to see each.
+    /// Kinds of packets that may be merged before they are passed to a kernel. A kernel that is to acknowledge each
+    /// segment must receive each separately.
     pub(crate) fn merge(self) -> Merge {
         match self {
             Self::Kernel => Merge::All,
@@ -42,7 +43,7 @@ impl AckMode {
         }
     }
 
-    /// How ACKs are thinned where they enter the hop, as a receiver that delays them would; `None` for not.
+    /// Thinning of ACKs at the entry of the hop, which imitates a receiver with delayed ACKs; `None` for no thinning.
     pub fn hold(self) -> Option<AckHoldConfig> {
         match self {
             Self::OneIn(packets) => Some(AckHoldConfig { ratio: packets.get(), delay: DELAY }),
@@ -98,7 +99,8 @@ mod tests {
         tcp.ack.unwrap()
     }
 
-    /// Offers packets with these numbers and payloads to one in `packets`; returns the numbers that pass.
+    /// Passes packets with these numbers and payloads through thinning of one in `packets`. Returns the numbers that
+    /// pass.
     fn offer(packets: u32, segments: &[(u32, &[u8])]) -> Vec<u32> {
         let mode = AckMode::OneIn(NonZeroU32::new(packets).unwrap());
         let mut hold = AckHold::new(mode.hold().unwrap());
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn one_in_two_passes_and_says_it_all() {
-        // The first tells where the flow stands.
+        // The first ACK initialises the state of the flow.
         assert_eq!(offer(2, &[(100, b""), (200, b""), (300, b""), (400, b""), (500, b"")]), [100, 300, 500]);
     }
 

@@ -1,8 +1,8 @@
 //! Addresses of a hop's two sides.
 //!
-//! IPv4 from 198.18.0.0/15, which is set aside for tests of network devices (RFC 2544 appendix C.2.2),
-//! IPv6 from 2001:2::/48 (RFC 5180 section 8). A hop inside a hop takes the next numbers, so that hops
-//! nest: hosts behind both are reached through both.
+//! IPv4 addresses are from 198.18.0.0/15, which is reserved for testing network devices (RFC 2544 appendix C.2.2), and
+//! IPv6 addresses from 2001:2::/48 (RFC 5180 section 8). A hop inside a hop uses the next numbers, so that hops can be
+//! nested and hosts behind both are reachable through both.
 
 use std::fs::{self, File};
 use std::net::IpAddr;
@@ -15,31 +15,31 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::clock::wall;
 use crate::error::LiveError;
 
-/// Tells a program inside how many hops it is behind.
+/// Environment variable with the number of hops around a program.
 pub const DEPTH_VARIABLE: &str = "TACIT_DEPTH";
 
-/// Hops inside each other, and hops beside each other in one network.
+/// Maximum number of nested hops plus hops in parallel in one network.
 const BLOCKS: u16 = 256;
 
-/// How long another hop may take to set its addresses up.
+/// Maximum time that another hop may take to set up its addresses.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
-/// How often that is looked at.
+/// Interval between attempts.
 const CLAIM_LOOK: Duration = Duration::from_millis(5);
 
-/// The right to choose numbers in the network of this process, until this is dropped or the process dies:
-/// a lock on the file that stands for the network namespace.
+/// The exclusive right to choose numbers in the network of this process, until this value is dropped or the process
+/// dies. It is a lock on the file that represents the network namespace.
 pub struct Claim(Flock<File>);
 
 impl Claim {
-    /// Waits until no other hop chooses.
+    /// Waits until no other hop holds the claim.
     ///
     /// # Errors
-    /// When one does for longer than it can take.
+    /// If another hop holds it for longer than the setup can take.
     pub fn wait() -> Result<Self, LiveError> {
         const NETWORK: &str = "/proc/self/ns/net";
         let mut file = File::open(NETWORK).map_err(LiveError::io(NETWORK))?;
         let start = wall();
-        // Not a blocking call: Ctrl-C is taken over by then, and would not end it.
+        // Not a blocking call, because Ctrl-C has already been redirected and could not interrupt it.
         loop {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) => return Ok(Self(lock)),
@@ -62,18 +62,18 @@ impl AsFd for Claim {
     }
 }
 
-/// Route attributes for the connections of a hop: settings of a side that touch nothing else.
+/// Route attributes for the connections of a hop. They do not affect other traffic.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
-    /// An ACK for each packet.
+    /// Send an ACK for each packet.
     pub quickack: bool,
-    /// Congestion control of the traffic sent this way. The sysctl of a namespace takes only those that
-    /// the host allows every user; a route takes all it has.
+    /// Congestion control of traffic sent over these routes. The sysctl of a namespace accepts only those that the host
+    /// allows for all users; a route accepts all that exist.
     pub congestion: Option<String>,
 }
 
 impl Routes {
-    /// Attributes behind each route for `ip`.
+    /// Attributes to append to each route for `ip`.
     fn attributes(&self) -> String {
         let quickack = if self.quickack { " quickack 1" } else { "" };
         let congestion = self.congestion.as_ref().map_or_else(String::new, |name| format!(" congctl {name}"));
@@ -81,26 +81,26 @@ impl Routes {
     }
 }
 
-/// The numbers of one hop.
+/// The address block of one hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// 198.18.`number`.0/30 and 2001:2:0:`number`::/64.
+    /// Selects 198.18.`number`.0/30 and 2001:2:0:`number`::/64.
     number: u8,
     depth: u16,
     ipv6: bool,
 }
 
 impl Block {
-    /// For a hop whose two sides are networks of its own.
+    /// The block of a hop whose two sides are separate networks.
     pub fn first() -> Self {
         Self { number: 0, depth: depth_here() + 1, ipv6: kernel_has_ipv6() }
     }
 
-    /// For a hop out of the network of this process: numbers that are not in use in it, and are not given to
-    /// others while the claim lasts.
+    /// The block of a hop that starts in the network of this process. Its number is unused there, and no other hop can
+    /// choose it while the claim is held.
     ///
     /// # Errors
-    /// When there are none left.
+    /// If no number is free.
     pub fn free(_claim: &Claim) -> Result<Self, LiveError> {
         let depth = depth_here();
         let routes = fs::read_to_string("/proc/self/net/route").unwrap_or_default();
@@ -111,7 +111,7 @@ impl Block {
                     == Some(u32::from_le_bytes([198, 18, number, 0]))
             })
         };
-        // A hop further out has a lower number.
+        // Hops further out have lower numbers.
         let number =
             (depth..BLOCKS).filter_map(|number| u8::try_from(number).ok()).find(|number| !used(*number));
         let number = number.ok_or_else(|| LiveError::Setup {
@@ -139,7 +139,7 @@ impl Block {
         format!("2001:2:0:{:x}::2", self.number)
     }
 
-    /// Lines for `ip` on the command's side: everything goes through the hop.
+    /// Commands for `ip` on the command's side, which routes everything through the hop.
     pub fn near_script(self, device: &str, routes: &Routes) -> String {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
@@ -159,7 +159,7 @@ impl Block {
         script
     }
 
-    /// Lines for `ip` on the other side: the command's side and the hops inside it are there.
+    /// Commands for `ip` on the other side, which routes to the command's side and to the hops inside it.
     pub fn far_script(self, device: &str, routes: &Routes) -> String {
         let how = routes.attributes();
         let (near, far, near6, far6) = (self.near(), self.far(), self.near6(), self.far6());
@@ -176,7 +176,7 @@ impl Block {
             ));
         }
         for inner in (u16::from(self.number) + 1..BLOCKS).take(INNER) {
-            // Another hop out of this network may have taken the numbers: theirs are tried first.
+            // Another hop in this network may have taken these numbers, and its routes must take precedence.
             let metric = 1_000 + u16::from(self.number);
             script.push_str(&format!(
                 "route append 198.18.{inner}.0/30 via {near} dev {device} src {far} metric {metric}{how}\n"
@@ -191,7 +191,7 @@ impl Block {
         script
     }
 
-    /// Whether `address` is one of the command's side: its own, or of the hops inside it that the far side knows of.
+    /// Whether `address` belongs to the command's side: its own, or that of an inner hop that the far side knows.
     pub fn is_near(self, address: IpAddr) -> bool {
         let (block, host) = match address {
             IpAddr::V4(address) => match address.octets() {
@@ -227,15 +227,15 @@ impl Block {
     }
 }
 
-/// Hops inside a command's side that the other side can answer.
+/// Number of nested hops inside a command's side to which the other side has routes.
 const INNER: usize = 4;
 
-/// Kernels may be built, and started, without.
+/// Whether the kernel supports IPv6. It may be built or started without.
 pub fn kernel_has_ipv6() -> bool {
     fs::exists("/proc/sys/net/ipv6").unwrap_or(false)
 }
 
-/// How many hops this process is behind.
+/// Number of hops around this process.
 fn depth_here() -> u16 {
     let depth = std::env::var(DEPTH_VARIABLE).ok().and_then(|depth| depth.parse().ok());
     depth.unwrap_or(0).min(BLOCKS - 1)
@@ -277,7 +277,7 @@ mod tests {
     fn the_far_side_knows_where_inner_hops_are() {
         let script = Block { number: 0, depth: 1, ipv6: true }.far_script("tacit1", &Routes::default());
         assert!(script.contains("route append 198.18.1.0/30 via 198.18.0.2 dev tacit1"), "{script}");
-        // The last block has no room inside.
+        // The last block has no room for nested hops.
         let script = Block { number: 255, depth: 1, ipv6: true }.far_script("tacit1", &Routes::default());
         assert!(!script.contains("append"), "{script}");
     }

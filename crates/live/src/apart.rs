@@ -1,7 +1,7 @@
-//! A live run in a copy of this process, for a program that has more to do.
+//! Executes a live run in a copy of this process, for a program that continues afterwards.
 //!
-//! A run changes the process it is made in: its network, its signals, the threads it has. In a copy all of that
-//! ends with the run. The copy dies when this process does, and with it, as ever, both sides.
+//! A run changes the process in which it is executed: its network, signals and threads. In a copy, all of these changes
+//! end with the run. The copy dies when this process dies, and so do both sides.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,13 +18,13 @@ use crate::error::LiveError;
 use crate::report::Report;
 use crate::shell::{self, Options};
 
-/// The copy's message: its report, or why there is none.
+/// Message from the copy: its report, or an error.
 type Told = Result<Report, String>;
 
-/// Runs the command through the hop, to its end, and leaves this process as it was.
+/// Runs the command through the hop until it ends, without changing this process.
 ///
 /// # Errors
-/// When this process has more than one thread, and as [`shell::run`].
+/// If this process has more than one thread; also the errors of [`shell::run`].
 pub fn run(options: Options) -> Result<Report, LiveError> {
     options.check()?;
     let failed = |said: String| LiveError::Setup { what: "a live run".to_owned(), said };
@@ -57,9 +57,9 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     }
 }
 
-/// Makes the run and tells its outcome; returns the exit status of the copy.
+/// Executes the run and sends its result. Returns the exit status of the copy.
 fn in_the_copy(options: Options, mut parent_reads: UnixStream, parent: Pid) -> i32 {
-    // A parent that died before that call sends no signal.
+    // A parent that died before this call does not cause a signal.
     if prctl::set_pdeathsig(Signal::SIGKILL).is_err() || getppid() != parent {
         return 1;
     }
@@ -68,12 +68,12 @@ fn in_the_copy(options: Options, mut parent_reads: UnixStream, parent: Pid) -> i
     i32::from(parent_reads.write_all(&told).is_err())
 }
 
-/// The copy, which does not outlive this.
+/// The copy, which is killed when this value is dropped.
 struct Copy(Pid);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // One that has told its outcome has nothing left to do.
+        // A copy that has sent its result has nothing left to do.
         let _ = kill(self.0, Signal::SIGKILL);
         let _ = waitpid(self.0, None);
     }

@@ -1,17 +1,17 @@
-//! The Internet checksum (RFC 1071), and the header fields that it needs.
+//! The Internet checksum (RFC 1071), and the header fields that depend on it.
 
 use std::ops::Range;
 
-/// Numbers of TCP and UDP in IP headers.
+/// IP protocol numbers of TCP and UDP.
 pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
-/// Bytes of an IPv4 header without options, and of an IPv6 header without extensions.
+/// Length of an IPv4 header without options, and of an IPv6 header without extensions, in bytes.
 pub const IP_HEADERS: [usize; 2] = [20, 40];
 
-/// The sum of all 16-bit words, a byte that is left over standing in the high half; sums of parts that begin at even
-/// bytes may be added.
+/// The sum of all 16-bit words. An odd last byte is the high half of a word. Sums of parts may be added if each part
+/// starts at an even offset.
 pub fn sum_of(bytes: &[u8]) -> u64 {
-    // Wide words in the machine's order: the sum is that of 16-bit words with their bytes swapped (section 2B).
+    // Wider words in native byte order give the byte-swapped sum of 16-bit words (section 2B).
     let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
@@ -19,7 +19,7 @@ pub fn sum_of(bytes: &[u8]) -> u64 {
     u64::from(u16::from_be_bytes(folded(sum).to_ne_bytes()))
 }
 
-/// `sum` with its carries added, until it fits.
+/// Folds a sum to 16 bits by adding carries.
 pub fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -27,10 +27,10 @@ pub fn folded(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Writes the length of an IPv4 packet into it, and the checksum of its header of `header_len` bytes.
+/// Writes the length of an IPv4 packet and the checksum of its header, which has `header_len` bytes.
 ///
 /// # Panics
-/// Where `bytes` is shorter than that, or `header_len` less than 20.
+/// If `bytes` is shorter than the header, or `header_len` is less than 20.
 pub fn finish_ipv4(bytes: &mut [u8], header_len: usize, len: u16) {
     bytes[2..4].copy_from_slice(&len.to_be_bytes());
     bytes[10..12].fill(0);
@@ -38,20 +38,20 @@ pub fn finish_ipv4(bytes: &mut [u8], header_len: usize, len: u16) {
     bytes[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The checksum of the TCP segment or UDP datagram at `range` of an IP packet, pseudo-header included: zero where the
-/// field in there is right, the value that belongs there where the field is zero.
+/// The checksum over the TCP segment or UDP datagram at `range` of an IP packet, including the pseudo-header. If the
+/// checksum field is zero, this is the correct value for the field; if the field is correct, this is zero.
 ///
 /// # Panics
-/// Where `range` is not behind the IP header.
+/// If `range` does not follow the IP header.
 pub fn of_transport(bytes: &[u8], protocol: u8, range: Range<usize>) -> u16 {
     let pseudo = of_pseudo_header(bytes, protocol, range.len());
     !folded(u64::from(pseudo) + sum_of(&bytes[range]))
 }
 
-/// The sum of the pseudo-header of an IP packet whose payload has `len` bytes.
+/// The sum of the pseudo-header of an IP packet with `len` bytes of payload.
 ///
 /// # Panics
-/// Where `bytes` is shorter than an IP header.
+/// If `bytes` is shorter than an IP header.
 pub fn of_pseudo_header(bytes: &[u8], protocol: u8, len: usize) -> u16 {
     let addresses = if bytes[0] >> 4 == 4 { 12..20 } else { 8..40 };
     folded(sum_of(&bytes[addresses]) + u64::from(protocol) + len as u64)

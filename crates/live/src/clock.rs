@@ -1,28 +1,29 @@
-//! The medium's own time beside the wall's.
+//! The clock of the medium, in addition to the wall clock.
 //!
-//! A world's events happen at the moment they were scheduled for, however late the processor gets to
-//! them: the next exchange starts where the previous one was scheduled to end, so that being 50 us
-//! late does not cost 50 us of airtime each time. A machine that stops for longer than [`LAG_LIMIT`] stops the
-//! medium too: that time never was, and a run with too much of it has no result.
+//! Events happen at their scheduled time on the medium's clock, even if the processor handles them later. The next
+//! exchange starts when the previous one was scheduled to end, so a delay of 50 us does not cost 50 us of airtime each
+//! time. If the machine stalls for longer than [`LAG_LIMIT`], the medium stops too. A run with too much stopped time
+//! has no result.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::{Duration, Instant};
 
-/// How far behind the wall the medium may fall before it is stopped. A burst of 42 packets costs a
-/// receiving kernel about 150 us; a few of those are caught up with, a descheduled machine is not.
+/// Maximum lag of the medium behind the wall clock before it is stopped. A burst of 42 packets costs a receiving kernel
+/// about 150 us. The medium can catch up with a few of these, but not with a machine that does not schedule the
+/// process.
 pub const LAG_LIMIT: Duration = Duration::from_millis(2);
 
-/// Most lateness the histogram tells apart.
+/// Maximum lateness that the histogram can represent.
 const LATENESS_MAX: Duration = Duration::from_secs(10);
 
-/// Reads the wall clock; nothing else in this crate does.
+/// Reads the wall clock. No other code in this crate does.
 #[expect(clippy::disallowed_methods, reason = "the live edge is where the wall clock is read")]
 pub fn wall() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// The medium's clock: the wall's, without the time the machine stood still.
+/// The medium's clock: the wall clock without stopped time.
 #[derive(Debug)]
 pub struct MediumClock {
     origin: std::time::Instant,
@@ -32,17 +33,17 @@ pub struct MediumClock {
 }
 
 impl MediumClock {
-    /// A clock that shows zero now.
+    /// Creates a clock that starts at zero.
     ///
     /// # Panics
-    /// Never: the histogram's bounds are constants that it takes.
+    /// Never: the bounds of the histogram are valid constants.
     pub fn start() -> Self {
         let lateness_ns = Histogram::new_with_bounds(1, LATENESS_MAX.as_nanos(), 2)
             .expect("1 ns to 10 s in two digits is allowed");
         Self { origin: wall(), slipped: Duration::ZERO, slips: 0, lateness_ns }
     }
 
-    /// The medium's time.
+    /// The current time of the medium.
     pub fn now(&self) -> Instant {
         self.at(wall())
     }
@@ -53,8 +54,8 @@ impl MediumClock {
         Instant::ZERO + elapsed.saturating_sub(self.slipped)
     }
 
-    /// An event that was due at `due` happens at `now`: notes how late, and stops the medium for the time
-    /// beyond the limit. Returns the medium's time after that.
+    /// Records that an event due at `due` happens at `now`, and stops the medium for the time beyond the limit. Returns
+    /// the medium's time after that.
     pub fn note_late(&mut self, due: Instant, now: Instant) -> Instant {
         let late = now.saturating_since(due);
         self.lateness_ns.saturating_record(late.as_nanos());
@@ -67,7 +68,7 @@ impl MediumClock {
         due + LAG_LIMIT
     }
 
-    /// How punctual it was.
+    /// Statistics about lateness.
     pub fn punctuality(&self) -> Punctuality {
         let us = |quantile: f64| self.lateness_ns.value_at_quantile(quantile) as f64 / 1e3;
         Punctuality {
@@ -82,22 +83,22 @@ impl MediumClock {
     }
 }
 
-/// How late the events of a medium were, against the moment they were scheduled for.
+/// Lateness of a medium's events relative to their scheduled time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Punctuality {
-    /// How many there were.
+    /// Number of events.
     pub events: u64,
     /// Median lateness in microseconds.
     pub p50_us: f64,
-    /// 99th percentile.
+    /// 99th percentile in microseconds.
     pub p99_us: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile in microseconds.
     pub p99_9_us: f64,
-    /// Largest.
+    /// Maximum in microseconds.
     pub max_us: f64,
-    /// Times the medium was stopped because the machine stood still.
+    /// Number of times that the medium was stopped because the machine stalled.
     pub slips: u64,
-    /// For how long altogether, in seconds.
+    /// Total stopped time in seconds.
     pub slipped_s: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Congestion controls of this machine's kernel.
+//! Congestion controls in the kernel of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,13 +8,13 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, so
 
 use crate::error::LiveError;
 
-/// Names of those that are built in or loaded (tcp(7)).
+/// File with the names of those that are built in or loaded (tcp(7)).
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Asks the kernel for `name`, which loads its module where there is one and we may.
+/// Requests `name` from the kernel, which loads its module if it exists and is permitted.
 ///
 /// # Errors
-/// [`LiveError::Argument`], where the kernel has none of that name.
+/// [`LiveError::Argument`] if the kernel does not have it.
 pub fn find(name: &str) -> Result<(), LiveError> {
     let asked = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
         .and_then(|socket| setsockopt(&socket, sockopt::TcpCongestion, &OsString::from(name)));
@@ -28,7 +28,7 @@ pub fn find(name: &str) -> Result<(), LiveError> {
                 allowed: loaded,
             })
         }
-        // Those that only root may give a socket are for everybody on routes.
+        // Those that only root may set on a socket can be set on routes by any user.
         _ => Ok(()),
     }
 }

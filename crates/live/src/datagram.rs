@@ -1,5 +1,4 @@
-//! Payload of a live world: IP packets as bytes, beside the simulated packets of its background
-//! stations.
+//! Payload of a live world: IP packets as bytes, in addition to the simulated packets of background stations.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,34 +24,34 @@ pub struct Datagram {
     entry: Option<Entry>,
 }
 
-/// How a packet came into the hop.
+/// How a packet entered the hop.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The medium's time then.
+    /// The medium's time of entry.
     pub at: Instant,
-    /// Its checksum was made here, in its kernel's place.
+    /// Its checksum was computed by this program on behalf of the kernel.
     pub verified: bool,
 }
 
 impl Datagram {
-    /// The packet that `bytes` are, on its way to the host bound as `destination`. Anything will do:
-    /// a packet that cannot be parsed is carried as it is.
+    /// Creates a datagram from `bytes` for the host `destination`. Any content is allowed: a packet that cannot be
+    /// parsed is carried unchanged.
     pub fn new(bytes: &[u8], destination: HostId) -> Self {
         Self { bytes: bytes.into(), destination, summary: Summary::of(bytes), entry: None }
     }
 
-    /// This packet, which came from a device.
+    /// The same packet, marked as received from a device.
     pub fn entered(self, entry: Entry) -> Self {
         Self { entry: Some(entry), ..self }
     }
 
-    /// How it came; `None` for a packet that was made or put together here.
+    /// How it entered the hop; `None` for a packet created or reconstructed by this program.
     pub fn entry(&self) -> Option<Entry> {
         self.entry
     }
 
-    /// The packet that came as `bytes` on a link-layer ACK: its address says which host it is for. `None` for one that
-    /// has no address.
+    /// A packet received as `bytes` on a link-layer ACK. Its destination follows from its address; `None` if there is
+    /// none.
     fn addressed(bytes: &[u8], addresses: &AddressTable) -> Option<Self> {
         let summary = Summary::of(bytes);
         let [_, destination] = summary.addresses?;
@@ -64,7 +63,7 @@ impl Datagram {
         &self.bytes
     }
 
-    /// The host it is for.
+    /// The destination host.
     pub fn destination(&self) -> HostId {
         self.destination
     }
@@ -75,16 +74,16 @@ impl Datagram {
     }
 }
 
-/// Header fields of a packet that accounts need.
+/// Header fields of a packet that are needed for accounting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Tells its flow and direction from others; the default for an unknown packet.
+    /// Identifies the flow and direction; the default for an unknown packet.
     pub flow: FlowKey,
-    /// The key of the other direction.
+    /// Identifies the opposite direction.
     pub reverse: FlowKey,
     /// Contents of the packet.
     pub content: Content,
-    /// Source and destination address; `None` for an unknown packet.
+    /// Source and destination address; `None` for an unparsable packet.
     pub addresses: Option<[IpAddr; 2]>,
 }
 
@@ -95,32 +94,32 @@ pub enum Content {
     Tcp(TcpSummary),
     /// A UDP datagram.
     Udp {
-        /// Bytes of its payload.
+        /// Length of its payload in bytes.
         payload_len: u32,
     },
-    /// A fragment, another protocol, or nothing that can be read.
+    /// A fragment, another protocol, or an unparsable packet.
     #[default]
     Other,
 }
 
-/// A TCP header's part in accounts.
+/// Fields of a TCP header that are needed for accounting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpSummary {
     /// Sequence number.
     pub seq: u32,
-    /// Acknowledgment number, where the ACK flag is set.
+    /// Acknowledgment number, if the ACK flag is set.
     pub ack: Option<u32>,
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     pub payload_len: u32,
     /// Its flags.
     pub flags: Flags,
-    /// It carries SACK blocks.
+    /// Whether it has SACK blocks.
     pub sack: bool,
 }
 
 impl TcpSummary {
-    /// A segment that only acknowledges. Whether the codec can do something with it (ECN, unknown
-    /// options, a wrong checksum) is the codec's business.
+    /// True for a pure ACK. The codec may still be unable to compress it (because of ECN, unknown options, or a wrong
+    /// checksum).
     pub fn is_pure_ack(&self) -> bool {
         self.payload_len == 0 && self.flags.only_acknowledge()
     }
@@ -131,7 +130,7 @@ impl Summary {
         let Some((headers, len)) = whole(bytes) else { return Self::default() };
         let payload_from = |header_len: u32| len.saturating_sub(headers.header_len + header_len);
         let content = match &headers.transport {
-            // The rest of it is elsewhere.
+            // The rest of the packet is in other fragments.
             _ if headers.fragment != Fragment::Whole => Content::Other,
             Transport::Tcp(tcp) => Content::Tcp(TcpSummary {
                 seq: tcp.seq,
@@ -151,14 +150,14 @@ impl Summary {
         }
     }
 
-    /// A TCP segment that only acknowledges.
+    /// True for a pure ACK.
     pub fn is_pure_ack(&self) -> bool {
         matches!(&self.content, Content::Tcp(tcp) if tcp.is_pure_ack())
     }
 }
 
-/// The acknowledgment in `bytes`, where they are a TCP segment that does nothing else and has no option but
-/// timestamps and SACK; looked at by filters alone.
+/// The acknowledgment in `bytes`, if it is a TCP segment that only acknowledges and has no options other than
+/// timestamps and SACK. Only filters need this.
 fn ack_info(bytes: &[u8]) -> Option<AckInfo> {
     let (headers, len) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
     let Transport::Tcp(tcp) = &headers.transport else { return None };
@@ -183,7 +182,7 @@ fn ack_info(bytes: &[u8]) -> Option<AckInfo> {
             _ => return None,
         }
     }
-    // Reserved bits may be flags one day; AccECN has one.
+    // Reserved bits may become flags; AccECN already uses one.
     if tcp.reserved == 0 { AckInfo::of(&segment) } else { None }
 }
 
@@ -194,7 +193,7 @@ fn timestamps(bytes: &[u8]) -> Option<Timestamps> {
     tcp.options().flatten().find(|option| option.kind == TcpOption::TIMESTAMPS)?.timestamps()
 }
 
-/// The headers and the length of a packet of which all is there that its length field says.
+/// The headers and the length of a packet, if it has all the bytes that its length field states.
 fn whole(bytes: &[u8]) -> Option<(Headers, u32)> {
     let headers = Headers::read(bytes)?;
     let len = headers.stated_len.filter(|len| *len as usize <= bytes.len())?;
@@ -206,11 +205,11 @@ fn whole(bytes: &[u8]) -> Option<(Headers, u32)> {
 pub enum Frame {
     /// A packet of a simulated host.
     Simulated(Packet),
-    /// A packet of a real one.
+    /// A packet of a real host.
     Live(Datagram),
 }
 
-/// Equal when their bytes are: a packet reconstituted from a compressed ACK knows nothing else.
+/// Compares only bytes, because a packet reconstructed from a compressed ACK has no other attributes.
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -263,7 +262,7 @@ impl Payload for Frame {
     }
 }
 
-/// The Differentiated Services Code Point of an IP packet (RFC 2474 section 3); 0 where nothing can be read.
+/// The Differentiated Services Code Point of an IP packet (RFC 2474 section 3); 0 if it cannot be parsed.
 fn dscp(bytes: &[u8]) -> u8 {
     match bytes {
         [first, tos, ..] if *first >> 4 == 4 => *tos >> 2,
@@ -272,8 +271,8 @@ fn dscp(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the
-/// checksum of an IPv4 header (RFC 3168 section 5, RFC 1624). False where it is zero, or nothing can be read.
+/// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the checksum of an
+/// IPv4 header (RFC 3168 section 5, RFC 1624). Returns false if the field is zero or the packet cannot be parsed.
 fn mark_congestion(bytes: &mut [u8]) -> bool {
     const CE: u8 = 0b11;
     match bytes {
@@ -289,7 +288,7 @@ fn mark_congestion(bytes: &mut [u8]) -> bool {
             }
             true
         }
-        // The traffic class begins in the second half of the first byte.
+        // The traffic class starts in the second half of the first byte.
         [first, second, ..] if *first >> 4 == 6 && *second & (CE << 4) != 0 => {
             *second |= CE << 4;
             true

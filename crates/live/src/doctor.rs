@@ -1,4 +1,4 @@
-//! Whether this machine can make live hops.
+//! Checks whether this machine can run live hops.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,43 +18,43 @@ use crate::clock::wall;
 use crate::namespace::leave_the_hosts_network;
 use crate::tun::{TUN_FILE, Tun};
 
-/// Sleeps measured, and how long each is meant to be.
+/// Number of sleeps to measure, and their nominal duration.
 const SLEEPS: u32 = 200;
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// The machine's abilities.
+/// The capabilities of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnosis {
-    /// `tacit shell … --server` works here.
+    /// Whether `tacit shell … --server` works here.
     pub live: bool,
-    /// Checks that were made, in the order in which they matter.
+    /// The checks, in order of importance.
     pub checks: Vec<Check>,
-    /// How late a sleep of 1 ms ends, in microseconds: median, 99th percentile, largest.
+    /// Lateness of a sleep of 1 ms in microseconds: median, 99th percentile, maximum.
     pub sleep_late_us: [u64; 3],
-    /// Congestion controls that may be asked for with `--congestion`.
+    /// Congestion controls available for `--congestion`.
     pub congestion_controls: Vec<String>,
-    /// Processors.
+    /// Number of processors.
     pub processors: usize,
 }
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Its subject.
+    /// What was checked.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Whether it works.
     pub works: bool,
     /// The finding, or advice.
     pub found: String,
-    /// The feature that needs it.
+    /// The feature that requires it.
     pub needed_for: &'static str,
-    /// No live hop without it.
+    /// Whether live hops require it.
     pub required: bool,
 }
 
-/// Looks at this machine; takes about half a second and leaves nothing behind.
+/// Examines this machine. Takes about half a second and leaves nothing behind.
 ///
-/// Must be called while the process has one thread: it tries things in a copy of itself.
+/// Must be called while the process has a single thread, because some checks run in a copy of it.
 pub fn examine() -> Diagnosis {
     let checks = vec![
         check("tun", "every live hop", true, open_tun()),
@@ -104,7 +104,7 @@ fn find_ip() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("ip utility, ").to_owned())
 }
 
-/// Tries something in a copy of this process, which takes its devices and namespaces with it when it ends.
+/// Runs `attempt` in a copy of this process. Its devices and namespaces disappear when the copy ends.
 fn in_a_copy(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<String> {
     // SAFETY: there is one thread, so no lock in the copy stays held for ever.
     match unsafe { fork() }? {
@@ -125,7 +125,7 @@ fn sleep_lateness_us() -> [u64; 3] {
     let Ok(mut late_us) = Histogram::<u64>::new(3) else { return [0; 3] };
     for _ in 0..SLEEPS {
         let start = wall();
-        // Interrupted sleeps are shorter, and count as punctual.
+        // Interrupted sleeps are too short and count as punctual.
         let _ = nix::poll::ppoll(&mut [], Some(TimeSpec::from_duration(SLEEP)), None);
         let late = start.elapsed().saturating_sub(SLEEP);
         late_us.saturating_record(u64::try_from(late.as_micros()).unwrap_or(u64::MAX));

@@ -1,56 +1,56 @@
-//! Why there is no live run.
+//! Errors of live runs.
 
 use std::io;
 use std::path::Path;
 
-/// Why a live run could not be made or did not end.
+/// Why a live run could not be started, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The kernel does not let us, or has no such thing.
+    /// The kernel does not permit or support it.
     #[error("{what}: {source}; {advice}")]
     Refused {
-        /// The action that was tried.
+        /// The attempted action.
         what: String,
         /// The kernel's error.
         source: io::Error,
-        /// Advice.
+        /// Advice for the user.
         advice: &'static str,
     },
-    /// The user's argument cannot be used.
+    /// The value of an argument is not valid.
     #[error("{argument}: {what}; allowed: {allowed}")]
     Argument {
-        /// Which.
+        /// The argument.
         argument: &'static str,
-        /// The fault in it.
+        /// What is wrong with the value.
         what: String,
         /// Allowed values.
         allowed: String,
     },
-    /// The scenario has a setting that is possible in simulations only.
+    /// The scenario has a setting that only simulations support.
     #[error("{what} is not possible in a live hop; allowed: {allowed}")]
     Unsupported {
         /// The setting.
         what: &'static str,
-        /// Settings that are possible.
+        /// Settings that live hops support.
         allowed: &'static str,
     },
-    /// A program that networks are set up with is missing or failed.
+    /// A program for setting up networks is missing or failed.
     #[error("{what}: {said}")]
     Setup {
         /// The action.
         what: String,
-        /// The error message.
+        /// Its error message.
         said: String,
     },
-    /// A command of the user cannot be started.
+    /// The user's command could not be started.
     #[error("{command}: {source}")]
     Command {
-        /// Which.
+        /// The command.
         command: String,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The world that the hop is broke.
+    /// The world simulated by the hop failed.
     #[error(transparent)]
     World(#[from] tacit_sim::RunError),
     /// Reading or writing failed.
@@ -58,13 +58,13 @@ pub enum LiveError {
     Io {
         /// The file or action.
         what: String,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl LiveError {
-    /// For `map_err`, with a file that `argument` names.
+    /// For `map_err`: an error about a file that `argument` names.
     pub(crate) fn not_writable<'p>(
         argument: &'static str,
         path: &'p Path,
@@ -76,7 +76,7 @@ impl LiveError {
         }
     }
 
-    /// For `map_err`.
+    /// For `map_err`: an I/O error in the action `what`.
     pub fn io(what: &str) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| Self::Io { what: what.to_owned(), source }
     }

@@ -28,58 +28,58 @@ use crate::readers::{NearShim, ReaderSocket};
 use crate::table::AddressTable;
 use crate::tun::Tun;
 
-/// Packets read from a device before events are looked at again.
+/// Maximum number of packets read from a device before events are handled again.
 const READ_BATCH: usize = 64;
-/// How long a device that was not written to is not asked for packets: asking for nothing costs as much as an event.
+/// Interval between reads of a device to which nothing was written. A read without result costs as much as an event.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
-/// The last part of a wait is spent turning: sleeping is late by about 20 us at the median and up to
-/// 145 us at the 99th percentile.
+/// The last part of a wait is busy-waiting, because sleeps end about 20 us late at the median and up to 145 us late at
+/// the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
-/// The same for a thread that goes before others, whose sleeps end within a few microseconds.
+/// The same for a thread with priority over others, whose sleeps end within a few microseconds.
 const SPIN_PREFERRED: Duration = Duration::from_micros(10);
-/// How often the snapshot for others is renewed.
+/// Interval between updates of the snapshot for watchers.
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(100);
-/// A hop has no end of its own; this one is centuries away.
+/// Duration of the simulated world. A hop has no end of its own, so this is a century.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Parts of a hop.
+/// The components of a hop.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Hosts and links; its flows are background traffic. Its duration is not used.
+    /// Hosts and links. Its flows are background traffic, and its duration is ignored.
     pub setup: Setup,
-    /// The host whose packets the command's side sends.
+    /// The host that represents the command's side.
     pub near: HostId,
-    /// The host whose packets the other side sends.
+    /// The host that represents the other side.
     pub far: HostId,
-    /// How ACKs that enter the hop are thinned.
+    /// How ACKs are thinned when they enter the hop.
     pub ack_mode: AckMode,
-    /// Whether reconstituted ACKs are compared with those that were sent.
+    /// Whether reconstructed ACKs are compared with the originals.
     pub oracle: Oracle,
 }
 
-/// Whether the hop remembers the ACKs that ride, and ends a run in which another one is reconstituted.
+/// Whether the hop remembers compressed ACKs, and ends a run if a reconstructed one differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Oracle {
-    /// It does.
+    /// Compare.
     #[default]
     Watch,
-    /// It does not: an ACK is read from its bytes alone.
+    /// Do not compare: ACKs are reconstructed from their bytes alone.
     Off,
 }
 
 impl Plan {
-    /// FWP's shim at the near host, and how many of a million frames its link is expected to lose; `None` where there is
-    /// none.
+    /// FWP's shim at the near host, and the expected number of lost frames per million on its link; `None` if there is
+    /// no shim.
     pub(crate) fn shim(&self) -> Option<(fwp::Config, u32)> {
         self.setup.bss.iter().find_map(|set| set.fwp_shim(self.near))
     }
 
-    /// Whether a hop can carry out the plan.
+    /// Checks whether a hop can execute the plan.
     ///
     /// # Errors
-    /// [`LiveError::Unsupported`], where it cannot.
+    /// [`LiveError::Unsupported`] if it cannot.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
-        // The agent makes segments, and a hop carries other programs' bytes.
+        // The FastACK agent generates segments, but in a hop the bytes belong to other programs.
         if self.setup.bss.iter().any(|set| matches!(set.access_point.driver, ApDriver::FastAck(_))) {
             return Err(LiveError::Unsupported {
                 what: "wifi.ap-acks = \"fastack\", to acknowledge the segments of real programs,",
@@ -90,44 +90,44 @@ impl Plan {
     }
 }
 
-/// Progress, for watchers.
+/// Progress of a hop, for watchers.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The medium's time.
     pub now: Instant,
-    /// Bytes received so far: down, up.
+    /// Bytes received so far: downlink, uplink.
     pub received: [u64; 2],
     /// ACKs per segment so far: of downloads, of uploads.
     pub ack_ratio: [Option<f64>; 2],
-    /// How late events were.
+    /// Lateness of events.
     pub punctuality: Punctuality,
 }
 
-/// Results of a hop.
+/// The results of a hop.
 #[derive(Debug)]
 pub struct Ended {
     /// The world's counters.
     pub outcome: RunOutcome,
-    /// Error of the world's books; `None` when they balance.
+    /// Inconsistency in the world's accounting; `None` if it is consistent.
     pub unbalanced: Option<String>,
-    /// Traffic that went through.
+    /// Statistics of the traffic.
     pub meter: Meter,
-    /// How late events were.
+    /// Lateness of events.
     pub punctuality: Punctuality,
-    /// From the start to the end, in the medium's time.
+    /// Duration in the medium's time.
     pub lasted: Duration,
-    /// Processor time of the hop's thread.
+    /// CPU time of the hop's thread.
     pub cpu: Duration,
-    /// Packets that a side's kernel refused, or handed over in a form that cannot be sent.
+    /// Number of packets that a side's kernel refused, or passed on in a form that cannot be sent.
     pub refused_packets: u64,
-    /// Counters of FWP's shim; `None` where there is none.
+    /// Counters of FWP's shim; `None` if there is none.
     pub fwp: Option<fwp::Counters>,
 }
 
 /// Runs a hop until `stop` becomes readable.
 ///
 /// # Errors
-/// When the world breaks, a device dies, or the capture cannot be written.
+/// If the world fails, a device disappears, or the capture cannot be written.
 pub fn run(
     plan: &Plan,
     block: Block,
@@ -178,16 +178,16 @@ pub fn run(
     Ok(ended)
 }
 
-/// Where a side meets the world.
+/// The connection between a side and the world.
 struct Port {
     tun: Tun,
     host: HostId,
     peer: HostId,
-    /// When the device is asked for packets next.
+    /// When to read from the device next.
     looks_at: Instant,
-    /// Packets that arrived for its kernel and were not given on yet.
+    /// Packets for the side's kernel that have not been passed on yet.
     merger: Merger,
-    /// Packets that its kernel refused.
+    /// Number of packets that the kernel refused.
     refused: u64,
 }
 
@@ -196,7 +196,7 @@ impl Port {
         Self { tun, host, peer, looks_at: Instant::ZERO, merger: Merger::new(merge), refused: 0 }
     }
 
-    /// Gives the kernel a packet, with others that come before [`Port::flush`].
+    /// Passes a packet to the kernel, possibly merged with others until [`Port::flush`].
     fn give(&mut self, datagram: &Datagram) {
         let Self { tun, merger, refused, .. } = self;
         let verified = datagram.entry().is_some_and(|entry| entry.verified);
@@ -205,7 +205,7 @@ impl Port {
             merger.flush(sending(tun, refused));
             *refused += u64::from(!tun.send(datagram.bytes(), verified));
         }
-        // It may answer at once.
+        // The kernel may answer immediately.
         self.looks_at = Instant::ZERO;
     }
 
@@ -214,7 +214,7 @@ impl Port {
     }
 }
 
-/// Sends gathered packets, and counts those that are refused.
+/// Returns a function that sends merged packets and counts refused ones.
 fn sending(tun: &mut Tun, refused: &mut u64) -> impl FnMut(Option<Header>, &mut [u8]) {
     |header, packet| {
         *refused += match header {
@@ -226,18 +226,18 @@ fn sending(tun: &mut Tun, refused: &mut u64) -> impl FnMut(Option<Header>, &mut 
 
 struct Hop<'o> {
     world: World<'o, Frame>,
-    /// The near one, then the far one.
+    /// The near port, then the far one.
     ports: [Port; 2],
-    /// In front of the near kernel's TCP.
+    /// FWP's shim before the near kernel's TCP.
     shim: Option<NearShim>,
     thinner: Option<AckHold<Frame>>,
     meter: Meter,
     clock: MediumClock,
-    /// The part of a wait that is not slept.
+    /// The last part of a wait, which is busy-waiting.
     spin: Duration,
 }
 
-/// Packets read from each port come from the other side's point of view.
+/// Direction of packets read from each port, as seen from the command's side.
 const WAYS_IN: [Direction; 2] = [Direction::Up, Direction::Down];
 
 impl Hop<'_> {
@@ -250,7 +250,7 @@ impl Hop<'_> {
                 self.meter.advance(now);
                 *snapshot.lock().unwrap_or_else(PoisonError::into_inner) = self.snapshot(now);
                 snapshot_due = now + SNAPSHOT_EVERY;
-                // A hop that is behind never waits, and is told to stop here.
+                // A hop that lags behind never waits, so it has to check for the stop request here.
                 if self.sleep(Duration::ZERO, stop.as_fd())? {
                     return Ok(());
                 }
@@ -261,12 +261,11 @@ impl Hop<'_> {
         }
     }
 
-    /// One event of the world at the moment it was due, its deliveries, and the packets that came in; returns
-    /// the medium's time.
+    /// Handles one event of the world at its due time, its deliveries, and new packets. Returns the medium's time.
     ///
-    /// Kernels answer within the system call that gives them a packet. Their answers are read before
-    /// the next event, and enter the medium at the moment of this one: a hop that runs late is late
-    /// on the wall, not on the medium.
+    /// Kernels respond within the system call that gives them a packet. Their responses are read before the next event,
+    /// and enter the medium at the time of the current event. So the lateness of a hop is visible on the wall clock,
+    /// but not on the medium's clock.
     fn step(&mut self) -> Result<Instant, LiveError> {
         let wall = self.clock.now();
         let now = match self.world.poll_timeout() {
@@ -299,7 +298,7 @@ impl Hop<'_> {
         self.ports.iter_mut().for_each(Port::flush);
     }
 
-    /// FWP's shim may have something for the near kernel, and its readers something to say.
+    /// Handles timers of FWP's shim, and messages from its readers.
     fn turn_shim(&mut self, now: Instant) {
         let Some(shim) = &mut self.shim else { return };
         shim.turn(now, |datagram| self.ports[0].give(&datagram));
@@ -351,7 +350,7 @@ impl Hop<'_> {
         });
     }
 
-    /// Waits for the next event, a packet, or the end; true at the end.
+    /// Waits for the next event, a packet, or the stop request. Returns true for the latter.
     fn wait(&mut self, snapshot_due: Instant, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
         let thinned = self.thinner.as_ref().and_then(AckHold::poll_timeout);
         let settled = self.shim.as_ref().and_then(NearShim::poll_timeout);
@@ -367,9 +366,9 @@ impl Hop<'_> {
         }
     }
 
-    /// Sleeps until a packet comes, but not longer than `longest`; true when told to stop.
+    /// Sleeps until a packet arrives, for at most `longest`. Returns true on a stop request.
     fn sleep(&mut self, longest: Duration, stop: BorrowedFd<'_>) -> Result<bool, LiveError> {
-        // Without readers the descriptor for stop stands twice.
+        // Without readers, the descriptor for stop requests is used twice.
         let readers = self.shim.as_ref().map_or(stop, NearShim::readers);
         let mut fds = [
             PollFd::new(stop, PollFlags::POLLIN),
@@ -426,7 +425,7 @@ impl Hop<'_> {
     }
 }
 
-/// A host gives `frame` to the hop, of which the meter takes note.
+/// A host sends `frame` into the hop, and the meter records it.
 fn let_in(
     world: &mut World<'_, Frame>,
     meter: &mut Meter,
@@ -440,8 +439,8 @@ fn let_in(
     world.inject(now, host, frame);
 }
 
-/// Goes before other threads where that is allowed: a hop needs little time, but at once. True where it
-/// does.
+/// Gives this thread priority over others if permitted: a hop needs little CPU time, but without delay. Returns whether
+/// it succeeded.
 pub fn prefer_this_thread() -> bool {
     // SAFETY: zeros are one; C libraries other than glibc have fields that are not read here.
     let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
@@ -451,7 +450,7 @@ pub fn prefer_this_thread() -> bool {
     unsafe { libc::sched_setscheduler(0, policy, &raw const priority) == 0 }
 }
 
-/// Processor time of this thread.
+/// CPU time of this thread.
 fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, |time| {
         let nanos = std::time::Duration::from(time).as_nanos();
@@ -459,5 +458,5 @@ fn thread_cpu() -> Duration {
     })
 }
 
-/// State that a hop's thread and its watchers share.
+/// State shared by a hop's thread and its watchers.
 pub type Shared = Arc<Mutex<Snapshot>>;

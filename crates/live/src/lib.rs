@@ -1,10 +1,10 @@
 //! Unmodified Linux programs through a real-time 802.11 hop.
 //!
-//! The hop is the simulator's [`World`](tacit_sim::World) under a wall clock, with two of its hosts
-//! bound to TUN devices: the same MAC, TCP/HACK driver, NIC and codec, bytes instead of structs at the
-//! edge. Commands run in namespaces that exist only as long as their processes do.
+//! The hop is the simulator's [`World`](tacit_sim::World) driven by a wall clock, with two of its hosts bound to TUN
+//! devices. It uses the same MAC, TCP/HACK driver, NIC and codec, with bytes instead of structs at the edge. Commands
+//! run in namespaces that exist only as long as their processes.
 //!
-//! This crate and `tacit-kernel` are those of the workspace that make system calls of their own, hence with `unsafe`.
+//! Only this crate and `tacit-kernel` make system calls directly, and therefore use `unsafe`.
 
 mod ack_mode;
 mod address;

@@ -1,8 +1,9 @@
-//! Packets that arrive together handed over together, as drivers of 802.11 cards do (GRO, through NAPI).
+//! Merges packets that arrive together before passing them to the kernel, as drivers of 802.11 cards do (GRO, through
+//! NAPI).
 //!
-//! An aggregate's packets of one connection become one large packet: the receiving kernel looks at it once and wakes
-//! its reader once. Only packets whose checksums were made here, and that [`offload`](crate::offload) could cut apart
-//! again as they were, but for the identification of IPv4.
+//! The packets of one connection in an aggregate become one large packet, so the receiving kernel processes it once and
+//! wakes its reader once. This is done only with packets whose checksums this program computed, and which
+//! [`offload`](crate::offload) could split again without changes other than in the IPv4 identification.
 
 use std::ops::Range;
 
@@ -10,62 +11,62 @@ use crate::checksum;
 use crate::checksum::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::offload::{Header, Large, UDP_HEADER};
 
-/// Connections whose packets are gathered at once, as many as GRO's table has (MAX_GRO_SKBS).
+/// Maximum number of connections whose packets are merged at the same time, equal to GRO's table (MAX_GRO_SKBS).
 const TRAINS: usize = 8;
-/// Most datagrams of UDP in one (UDP_MAX_SEGMENTS).
+/// Maximum number of UDP datagrams in a merged packet (UDP_MAX_SEGMENTS).
 const DATAGRAMS_MAX: u16 = 64;
-/// Longest IP packet.
+/// Maximum length of an IP packet in bytes.
 const PACKET_MAX: usize = 65_535;
-/// The flags of TCP's byte 13.
+/// Flags in byte 13 of the TCP header.
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
-/// Kinds of packets that are gathered.
+/// Kinds of packets to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Datagrams of UDP: programs that did not ask for them together get them one by one.
+    /// UDP datagrams. Programs that did not enable UDP GRO receive them individually.
     Udp,
-    /// Segments of TCP too: their receiver acknowledges them together.
+    /// Also TCP segments, which their receiver then acknowledges together.
     All,
 }
 
-/// Gathers packets for a kernel.
+/// Merges packets for a kernel.
 #[derive(Debug)]
 pub struct Merger {
     what: Merge,
-    /// The first `open` of these have something.
+    /// The first `open` of these are in use.
     trains: Vec<Train>,
     open: usize,
 }
 
-/// Packets of one connection that follow one another.
+/// Consecutive packets of one connection.
 #[derive(Debug, Default)]
 struct Train {
     bytes: Vec<u8>,
     shape: Shape,
     packets: u16,
-    /// Nothing may follow a short packet, or one that is pushed.
+    /// No packet can follow a short one, or one with PSH.
     is_complete: bool,
 }
 
-/// Where the parts of a packet are.
+/// Positions of the parts of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shape {
     is_v4: bool,
     is_tcp: bool,
     transport_at: usize,
     payload_at: usize,
-    /// Bytes of the first packet's payload.
+    /// Payload length of the first packet in bytes.
     size: usize,
 }
 
-/// Relation of a packet to a train.
+/// Relation between a packet and a train.
 enum Fit {
-    /// It was appended.
+    /// The packet was appended.
     Joined,
-    /// Of the same connection, and it does not follow: the train must leave first.
+    /// The packet is of the same connection but cannot be appended, so the train must be sent first.
     Breaks,
-    /// Of another one.
+    /// The packet is of another connection.
     Stranger,
 }
 
@@ -74,8 +75,9 @@ impl Merger {
         Self { what, trains: Vec::new(), open: 0 }
     }
 
-    /// Takes a packet whose checksum was made here, and gives on the packets that have to leave for it. False where it cannot
-    /// be gathered: the caller flushes then, for it may be of any connection, and gives it on.
+    /// Takes a packet whose checksum was computed by this program, and passes on the packets that must precede it.
+    /// Returns false if it cannot be merged. The caller must then flush and pass it on itself, because it may belong to
+    /// any connection.
     pub fn take(&mut self, packet: &[u8], mut give: impl FnMut(Option<Header>, &mut [u8])) -> bool {
         let Some(shape) = Shape::of(packet).filter(|shape| self.what == Merge::All || !shape.is_tcp) else {
             return false;
@@ -106,7 +108,7 @@ impl Merger {
         true
     }
 
-    /// Gives on the gathered packets: large ones with the header that says how to cut them, others as they came.
+    /// Passes on the merged packets: large ones with a header that describes how to split them, single ones unchanged.
     pub fn flush(&mut self, mut give: impl FnMut(Option<Header>, &mut [u8])) {
         for train in &mut self.trains[..self.open] {
             train.leave(&mut give);
@@ -177,12 +179,12 @@ impl Train {
 }
 
 impl Shape {
-    /// That of a whole packet without IP options or extensions, with payload, of UDP or of TCP that acknowledges and
-    /// nothing else.
+    /// The shape of a complete packet with payload and without IP options or extensions. It must be UDP, or TCP with no
+    /// flags other than ACK and PSH.
     fn of(packet: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
         let (is_v4, protocol, transport_at, len) = match *packet.first()? {
-            // Neither a fragment nor one that has others.
+            // It must not be a fragment.
             0x45 if word(6)? & 0x3fff == 0 => (true, *packet.get(9)?, 20, usize::from(word(2)?)),
             first if first >> 4 == 6 => (false, *packet.get(6)?, 40, usize::from(word(4)?) + 40),
             _ => return None,
@@ -204,7 +206,7 @@ impl Shape {
         self.is_tcp && packet[self.transport_at + 13] & PSH != 0
     }
 
-    /// Addresses and ports agree.
+    /// Whether addresses and ports are equal.
     fn is_same_connection(&self, one: &[u8], shape: &Self, other: &[u8]) -> bool {
         let addresses = if self.is_v4 { 12..20 } else { 8..40 };
         let ports = self.transport_at..self.transport_at + 4;
@@ -213,10 +215,10 @@ impl Shape {
             && one[ports.clone()] == other[ports]
     }
 
-    /// Whether `next` could be cut off behind `bytes`, by its headers.
+    /// Whether the headers allow `next` to be appended to `bytes` and split off again.
     fn headers_agree(&self, bytes: &[u8], next: &[u8]) -> bool {
         let same = |range: Range<usize>| bytes[range.clone()] == next[range];
-        // All but lengths, identification and checksum of IPv4; Don't Fragment must agree.
+        // All fields except lengths and IPv4 identification and checksum. Don't Fragment must be equal.
         let ip = if self.is_v4 { same(0..2) && same(6..10) } else { same(0..4) && same(6..8) };
         if !self.is_tcp {
             return ip;
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
     use crate::offload;
 
-    /// A packet of connection `port`; `number` is the place of its payload in the stream.
+    /// A packet of connection `port`, whose payload starts at `number` in the stream.
     fn packet(is_v4: bool, is_tcp: bool, port: u16, number: u32, payload: &[u8]) -> Vec<u8> {
         let builder = match is_v4 {
             true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
@@ -257,7 +259,7 @@ mod tests {
         bytes
     }
 
-    /// Hands `packets` to a kernel: the number of calls, and the packets into which they are cut.
+    /// Passes `packets` to a mock kernel. Returns the number of calls, and the packets after splitting.
     fn handed_over(what: Merge, packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
         let (mut merger, mut calls, mut out) = (Merger::new(what), 0, Vec::new());
         let mut give = |header: Option<Header>, bytes: &mut [u8]| {
@@ -275,7 +277,7 @@ mod tests {
         (calls, out)
     }
 
-    /// Without the fields that a cut changes: the identification of IPv4, and the checksum over it.
+    /// The packet without the fields that splitting changes: IPv4 identification, and the checksum over it.
     fn known(packet: &[u8]) -> Vec<u8> {
         let mut bytes = packet.to_vec();
         if bytes.first() == Some(&0x45) && bytes.len() >= 20 {
@@ -288,8 +290,8 @@ mod tests {
     fn assert_same(one: &[Vec<u8>], other: &[Vec<u8>]) {
         let sorted = |packets: &[Vec<u8>]| {
             let mut known: Vec<_> = packets.iter().map(|packet| known(packet)).collect();
-            // Connections may overtake each other, packets of one may not: a stable order by IP version, protocol and ports, which
-            // name a connection.
+            // Connections may overtake each other, but packets within a connection may not. So use a stable sort by IP
+            // version, protocol and ports, which identify a connection.
             known.sort_by_key(|bytes| match bytes[0] >> 4 {
                 4 => (bytes[0], bytes[9], bytes[20..24].to_vec()),
                 _ => (bytes[0], bytes[6], bytes[40..44].to_vec()),
@@ -383,7 +385,7 @@ mod tests {
             let whole = |packets: &[Vec<u8>]| {
                 packets.iter().filter(|bytes| bytes.len() > 25).cloned().collect::<Vec<_>>()
             };
-            // Checksums were right and are.
+            // Checksums are still correct.
             assert_same(&whole(&out), &whole(&packets));
         }
     }

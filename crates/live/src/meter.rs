@@ -1,4 +1,4 @@
-//! Traffic that went through a live hop.
+//! Measures the traffic through a live hop.
 
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -8,11 +8,11 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::datagram::{Content, Datagram, Summary};
 
-/// Connections told apart; bytes of more are counted in the totals only.
+/// Maximum number of connections that are tracked. Further ones count only in the totals.
 const MAX_FLOWS: usize = 16_384;
-/// Seconds of which single results are kept: a day.
+/// Maximum number of seconds with individual results: one day.
 const MAX_INTERVALS: usize = 86_400;
-/// Longest delay that is told from longer ones.
+/// Maximum delay that the histogram can represent.
 const DELAY_MAX: Duration = Duration::from_secs(100);
 /// Length of an interval.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// The opposite direction.
     pub const fn reverse(self) -> Self {
         match self {
             Self::Down => Self::Up,
@@ -36,31 +36,31 @@ impl Direction {
     }
 }
 
-/// Totals of one direction, since the start.
+/// Totals of one direction since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Packets given to the hop.
+    /// Packets that entered the hop.
     pub packets_in: u64,
-    /// Packets that came out.
+    /// Packets that left the hop.
     pub packets_out: u64,
-    /// Payload bytes of TCP and UDP given to the hop, sent again ones included.
+    /// Payload bytes of TCP and UDP that entered the hop, including retransmissions.
     pub payload_in: u64,
-    /// Payload bytes that the far end has: acknowledged by its TCP, or UDP that came out.
+    /// Payload bytes received by the far end: acknowledged by its TCP, or delivered UDP.
     pub received: u64,
-    /// TCP segments with data that came out.
+    /// TCP segments with data that left the hop.
     pub data_segments_out: u64,
-    /// TCP segments of which no byte was new when they were given to the hop.
+    /// TCP segments that entered the hop without any new byte.
     pub retransmitted_segments: u64,
-    /// Pure TCP ACKs that receivers of *the other* direction gave to the hop in this one.
+    /// Pure TCP ACKs that entered the hop in this direction, sent by receivers of *the other* direction.
     pub pure_acks_in: u64,
-    /// When the first payload was given to the hop.
+    /// When the first payload entered the hop.
     pub first: Option<Instant>,
-    /// When the last payload came out.
+    /// When the last payload left the hop.
     pub last: Option<Instant>,
 }
 
 impl Totals {
-    /// From the first payload in to the last out.
+    /// Time from the first payload that entered to the last that left.
     pub fn active(&self) -> Duration {
         match (self.first, self.last) {
             (Some(first), Some(last)) => last.saturating_since(first),
@@ -68,32 +68,32 @@ impl Totals {
         }
     }
 
-    /// Payload bits per second while there was any; zero when there was none.
+    /// Payload bits per second during this time; zero without payload.
     pub fn goodput_bps(&self) -> f64 {
         let seconds = self.active().as_secs_f64();
         if seconds > 0.0 { self.received as f64 * 8.0 / seconds } else { 0.0 }
     }
 }
 
-/// One second of both directions.
+/// One second in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Bytes received in it: down, up.
+    /// Bytes received in this second: downlink, uplink.
     pub received: [u64; 2],
 }
 
-/// Where one direction of a TCP connection stands.
+/// State of one direction of a TCP connection.
 #[derive(Debug, Default)]
 struct Flow {
-    /// After the last byte given to the hop.
+    /// Sequence number after the last byte that entered the hop.
     sent_to: Option<u32>,
-    /// After the last byte acknowledged.
+    /// Sequence number after the last acknowledged byte.
     acknowledged_to: Option<u32>,
-    /// The sequence number of a FIN, which counts as a byte and is none.
+    /// The sequence number of a FIN, which must not count as a byte.
     fin: Option<u32>,
 }
 
-/// Counts packets that go in and come out.
+/// Counts packets that enter and leave the hop.
 #[derive(Debug)]
 pub struct Meter {
     totals: [Totals; 2],
@@ -106,7 +106,7 @@ pub struct Meter {
 
 impl Default for Meter {
     fn default() -> Self {
-        // 1 us to 100 s in two digits is allowed.
+        // Valid bounds: 1 us to 100 s with two significant digits.
         let delays_us =
             Histogram::new_with_bounds(1, DELAY_MAX.as_micros(), 2).expect("the bounds are constants");
         Self {
@@ -120,8 +120,8 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// How long packets of a direction took, in microseconds of the medium's time; without those that were put together
-    /// on the way, such as ACKs that rode on link-layer ACKs.
+    /// Delays of packets in a direction, in microseconds of the medium's time. Packets reconstructed in the hop are not
+    /// included, such as ACKs carried on link-layer ACKs.
     pub fn delays_us(&self, direction: Direction) -> &Histogram<u64> {
         &self.delays_us[direction as usize]
     }
@@ -131,19 +131,19 @@ impl Meter {
         &self.totals[direction as usize]
     }
 
-    /// The full seconds so far.
+    /// The completed seconds so far.
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
     }
 
-    /// Pure ACKs per segment of data that came out in `direction`; `None` without data.
+    /// Pure ACKs per data segment that left the hop in `direction`; `None` without data.
     pub fn ack_ratio(&self, direction: Direction) -> Option<f64> {
         let segments = self.totals(direction).data_segments_out;
         let acks = self.totals(direction.reverse()).pure_acks_in;
         (segments > 0).then(|| acks as f64 / segments as f64)
     }
 
-    /// The medium's time is `now`: closes intervals that have ended.
+    /// Advances the medium's time to `now`, and completes intervals that have ended.
     pub fn advance(&mut self, now: Instant) {
         while self.intervals.len() < MAX_INTERVALS {
             let end = Instant::ZERO + INTERVAL.saturating_mul(self.intervals.len() as u64 + 1);
@@ -157,7 +157,7 @@ impl Meter {
         }
     }
 
-    /// `packet` is given to the hop.
+    /// Records that `packet` enters the hop.
     pub fn packet_in(&mut self, now: Instant, direction: Direction, packet: &Datagram) {
         let summary = packet.summary();
         let totals = &mut self.totals[direction as usize];
@@ -187,7 +187,7 @@ impl Meter {
         }
     }
 
-    /// `packet` comes out.
+    /// Records that `packet` leaves the hop.
     pub fn packet_out(&mut self, now: Instant, direction: Direction, packet: &Datagram) {
         let summary = packet.summary();
         let totals = &mut self.totals[direction as usize];
@@ -206,17 +206,17 @@ impl Meter {
         }
     }
 
-    /// The receiver of `flow`, which goes in `direction`, has everything before `ack`.
+    /// Records that the receiver of `flow`, whose data goes in `direction`, has everything before `ack`.
     fn acknowledge(&mut self, direction: Direction, flow: FlowKey, ack: u32) {
         let Some(flow) = self.flow(flow) else { return };
         let ack =
             if flow.fin.is_some_and(|fin| ack == fin.wrapping_add(1)) { ack.wrapping_sub(1) } else { ack };
         let Some(before) = flow.acknowledged_to else {
-            // Of a connection that was there before, or the SYN: counting starts here.
+            // The ACK of an existing connection, or of the SYN: counting starts here.
             flow.acknowledged_to = Some(ack);
             return;
         };
-        // An ACK of data that never came this way says nothing about this hop.
+        // An ACK of data that did not pass this hop must not count.
         if is_after(ack, before) && flow.sent_to.is_some_and(|sent_to| !is_after(ack, sent_to)) {
             flow.acknowledged_to = Some(ack);
             self.totals[direction as usize].received += u64::from(ack.wrapping_sub(before));
@@ -239,7 +239,7 @@ fn payload_len(summary: &Summary) -> u32 {
     }
 }
 
-/// Sequence number order (RFC 9293 section 3.4).
+/// Comparison of sequence numbers (RFC 9293 section 3.4).
 fn is_after(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) > 0
 }
@@ -268,8 +268,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// A download of `segments` of 1000 bytes, across the wrap of sequence numbers; each is
-    /// acknowledged.
+    /// A download of `segments` of 1000 bytes across the wrap of sequence numbers. Each segment is acknowledged.
     fn download(segments: u32) -> Meter {
         let mut meter = Meter::default();
         let first = u32::MAX - 1_500;

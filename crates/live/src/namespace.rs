@@ -1,9 +1,8 @@
-//! The two sides of a hop: network namespaces that exist only as long as their processes do.
+//! The two sides of a hop: network namespaces that exist only as long as their processes.
 //!
-//! A side is a process of ours, number one of a new process namespace, in a new network and mount
-//! namespace. When it dies the kernel kills everything else in there and takes the namespaces down; it
-//! dies when its parent does, however that happens. Nothing has to be cleaned up, so nothing can be
-//! left behind.
+//! A side is a child process, which is number one of a new PID namespace, in a new network and mount namespace. When it
+//! dies, the kernel kills all other processes in the side and removes the namespaces. It dies when its parent dies, for
+//! any reason. Therefore no cleanup is necessary, and nothing can be left behind.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,71 +23,71 @@ use nix::unistd::{Pid, getgid, getuid};
 
 use crate::error::LiveError;
 
-/// Stack of a side's first process: its own code and a thread; commands have stacks of their own.
+/// Stack size of a side's first process, which needs it for its own code and a thread. Commands have separate stacks.
 const STACK_BYTES: usize = 1 << 20;
-/// Longest error message of a side, in bytes.
+/// Maximum length of an error message from a side, in bytes.
 const MESSAGE_MAX: usize = 4_096;
 
-/// The program networks are set up with (iproute2).
+/// The program that sets up networks (iproute2).
 const IP: &str = "ip";
 
 /// Command and environment of a side.
 #[derive(Debug)]
 pub struct Inside {
-    /// Lines for `ip -batch`, once the device is there.
+    /// Input for `ip -batch` once the device exists.
     pub script: String,
-    /// Sysctls below `/proc/sys`, and their values.
+    /// Sysctls below `/proc/sys` with their values.
     pub sysctls: Vec<(String, String)>,
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// Environment variables on top of ours.
+    /// Environment variables in addition to ours.
     pub environment: Vec<(String, String)>,
-    /// Where the command's standard streams go.
+    /// The command's standard streams.
     pub streams: Streams,
 }
 
-/// Where a command's standard streams go; standard error is always ours.
+/// A command's standard streams. Standard error is always ours.
 #[derive(Debug)]
 pub enum Streams {
-    /// Ours.
+    /// All are ours.
     Inherited,
-    /// Standard output goes to our standard error.
+    /// Standard output is redirected to our standard error.
     OutputToError,
-    /// Nothing to read; standard output goes to the file, or nowhere.
+    /// Standard input is empty. Standard output is redirected to the file, or discarded.
     Detached(Option<File>),
 }
 
-/// A side at work.
+/// A running side.
 #[derive(Debug)]
 pub struct Side {
     process: Pid,
     control: UnixStream,
 }
 
-/// Orders to a side: one byte, and a signal's number behind the last.
+/// Orders to a side: one byte. The last one is followed by a signal number.
 const CONFIGURE: u8 = b'c';
 const START: u8 = b's';
 const SIGNAL: u8 = b'k';
-/// Answers of a side.
+/// Responses from a side.
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
 const NOT_STARTED: u8 = b'n';
 const ENDED: u8 = b'e';
 
-/// How the commands of a side ended.
+/// How the command of a side ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The command ended with this status: 128 and the signal's number, where one killed it.
+    /// The command exited with this status, or 128 plus the number of the signal that killed it.
     Exited(u8),
-    /// The side itself is gone.
+    /// The side itself has died.
     Gone,
 }
 
-/// Moves this process into a network namespace of its own, and into a user namespace where it takes
-/// one. Must happen before there is a second thread.
+/// Moves this process into a separate network namespace, and into a user namespace if necessary. Must be called before
+/// a second thread exists.
 ///
 /// # Errors
-/// When the kernel has no namespaces, or does not let us.
+/// If the kernel does not support or permit it.
 pub fn leave_the_hosts_network() -> Result<(), LiveError> {
     let refused = |source: Errno| LiveError::Refused {
         what: "cannot make a network namespace".to_owned(),
@@ -109,10 +108,10 @@ pub fn leave_the_hosts_network() -> Result<(), LiveError> {
     }
 }
 
-/// Runs lines through `ip -batch`.
+/// Runs commands with `ip -batch`.
 ///
 /// # Errors
-/// When there is no `ip`, or it fails: with its message.
+/// If `ip` is missing or fails, with its message.
 pub fn ip_batch(script: &str) -> Result<(), LiveError> {
     let failed = |said: String| LiveError::Setup { what: format!("{IP} -batch"), said };
     let started = Command::new(IP)
@@ -123,7 +122,7 @@ pub fn ip_batch(script: &str) -> Result<(), LiveError> {
         .spawn();
     let mut ip = started.map_err(|error| failed(format!("{error}; install iproute2")))?;
     if let Some(mut stdin) = ip.stdin.take() {
-        // A failing `ip` closes its input early; its message tells more.
+        // If `ip` fails, it closes its input early. Its message is more informative.
         let _ = stdin.write_all(script.as_bytes());
     }
     let output = ip.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -135,12 +134,12 @@ pub fn ip_batch(script: &str) -> Result<(), LiveError> {
 }
 
 impl Side {
-    /// Makes the namespaces of a side. `others` are closed inside: they belong to the hop.
+    /// Creates the namespaces of a side. `others` are descriptors of the hop that are closed in the side.
     ///
-    /// Must happen before there is a second thread, since it copies the process.
+    /// Must be called before a second thread exists, because it copies the process.
     ///
     /// # Errors
-    /// When the kernel does not let us.
+    /// If the kernel does not permit it.
     pub fn make(inside: Inside, others: &[BorrowedFd<'_>]) -> Result<Self, LiveError> {
         let (control, theirs) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
         let ours = control.as_raw_fd();
@@ -169,15 +168,15 @@ impl Side {
         Ok(Self { process, control })
     }
 
-    /// Number of the side's first process, as the parent sees it.
+    /// PID of the side's first process, as seen by the parent.
     pub fn process(&self) -> Pid {
         self.process
     }
 
-    /// Takes the device into the side and sets the network up.
+    /// Moves the device into the side and configures the network.
     ///
     /// # Errors
-    /// Where that fails, with the message about it.
+    /// If this fails, with the error message.
     pub fn configure(&mut self, device: &str) -> Result<(), LiveError> {
         ip_batch(&format!("link set dev {device} netns {}\n", self.process))?;
         self.order(&[CONFIGURE])?;
@@ -190,7 +189,7 @@ impl Side {
     /// Starts the command.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// If it cannot be started.
     pub fn start(&mut self, command: &str) -> Result<(), LiveError> {
         self.order(&[START])?;
         match self.answer()? {
@@ -203,13 +202,13 @@ impl Side {
         }
     }
 
-    /// Sends the command a signal.
+    /// Sends a signal to the command.
     pub fn signal(&mut self, signal: i32) {
-        // A side that is gone has no command to signal.
+        // If the side has died, there is no command to signal.
         let _ = self.order(&[SIGNAL, signal as u8]);
     }
 
-    /// Waits for the end of the command; call it when [`Side::as_fd`] is readable.
+    /// Waits for the end of the command. Call it when [`Side::as_fd`] is readable.
     pub fn ending(&mut self) -> Ending {
         match self.answer() {
             Ok((ENDED, status)) => status.parse().map_or(Ending::Gone, Ending::Exited),
@@ -234,13 +233,13 @@ impl AsFd for Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // The rest of the side goes with its first process.
+        // All other processes of the side die with the first one.
         let _ = kill(self.process, Signal::SIGKILL);
         let _ = waitpid(self.process, None);
     }
 }
 
-/// Reads a kind, two bytes of length and a text.
+/// Reads a message: a kind, two bytes of length, and a text.
 fn read_message(control: &mut UnixStream) -> io::Result<(u8, String)> {
     let mut head = [0; 3];
     control.read_exact(&mut head)?;
@@ -259,13 +258,13 @@ fn write_message(control: &mut UnixStream, kind: u8, text: &str) -> io::Result<(
 
 // --- Inside ---------------------------------------------------------------------------------------
 
-/// Process number one of a side; returns its exit status.
+/// The first process of a side. Returns its exit status.
 fn first_process(inside: Inside, mut control: UnixStream) -> i32 {
-    // Any end of the parent ends this process, and with it the side.
+    // This process, and with it the side, dies when the parent dies for any reason.
     if prctl::set_pdeathsig(Signal::SIGKILL).is_err() {
         return 1;
     }
-    // A parent that was gone before that has closed its end.
+    // If the parent died before that call, its end of the connection is closed.
     let mut order = [0];
     if control.read_exact(&mut order).is_err() || order[0] != CONFIGURE {
         return 1;
@@ -292,7 +291,7 @@ fn first_process(inside: Inside, mut control: UnixStream) -> i32 {
 }
 
 fn set_up(inside: &Inside) -> Result<(), LiveError> {
-    // Mounts of this side stay in it.
+    // Mounts in this side must not propagate.
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .map_err(|error| LiveError::Io { what: "mounts of a side".to_owned(), source: error.into() })?;
@@ -302,9 +301,10 @@ fn set_up(inside: &Inside) -> Result<(), LiveError> {
         source: error.into(),
         advice: "containers that mask /proc forbid it; run outside, or with more privileges",
     })?;
-    // Lets programs find out about devices; most ask by netlink, and do without.
+    // Some programs look up devices in sysfs. Most use netlink and do not need it, so an error is ignored.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), flags, none);
-    // That hid the control groups, which `tacit rre run` needs behind a hop; without root there are none.
+    // Mounting sysfs has hidden the control groups, which `tacit rre run` needs inside a hop. Without root they are
+    // unavailable.
     let _ = mount(Some("cgroup2"), "/sys/fs/cgroup", Some("cgroup2"), flags, none);
     for (name, value) in &inside.sysctls {
         let path = format!("/proc/sys/{name}");
@@ -335,14 +335,14 @@ fn start_command(inside: Inside) -> io::Result<Pid> {
     Ok(Pid::from_raw(child.id() as i32))
 }
 
-/// Waits for `child`, reaps orphans, passes signals on; returns the exit status of process number one.
+/// Waits for `child`, reaps orphans and forwards signals. Returns the exit status of the first process.
 fn look_after(child: Pid, control: UnixStream) -> i32 {
     let Ok(mut orders) = control.try_clone() else { return 1 };
     std::thread::spawn(move || {
         let mut order = [0; 2];
         while orders.read_exact(&mut order).is_ok() {
             if let (SIGNAL, Ok(signal)) = (order[0], Signal::try_from(i32::from(order[1]))) {
-                // It may have ended meanwhile.
+                // The process may have ended in the meantime.
                 let _ = kill(child, signal);
             }
         }
@@ -358,7 +358,7 @@ fn look_after(child: Pid, control: UnixStream) -> i32 {
         if write_message(&mut control, ENDED, &status.to_string()).is_err() {
             return 1;
         }
-        // The network stays up for the other side, until the parent has had enough.
+        // Keeps the network up for the other side until the parent ends this process.
         loop {
             let _ = waitpid(None, None);
             nix::unistd::pause();

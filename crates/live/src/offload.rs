@@ -1,34 +1,34 @@
-//! Work that a TUN device leaves to its reader: checksums, and the cutting of large packets.
+//! Work that a TUN device leaves to its reader: checksums, and splitting large packets.
 //!
-//! A kernel hands over up to 64 KiB of a connection at once where the device says that it cuts them itself (TSO, USO),
-//! as network cards do. A radio sends, as those do, packets with headers of their own.
+//! A kernel passes up to 64 KiB of a connection at once if the device claims to split them (TSO, USO), as network cards
+//! do. Like those, a radio sends packets with separate headers.
 
 use std::ops::Range;
 
 use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Bytes of virtio's network header (VIRTIO 1.2 section 5.1.6, the legacy form), which stands before each packet.
+/// Length of virtio's network header (VIRTIO 1.2 section 5.1.6, legacy form), which precedes each packet.
 pub const HEADER_LEN: usize = 10;
 
-/// `flags`: the checksum is to be completed.
+/// Value of `flags`: the checksum has to be completed.
 const NEEDS_CHECKSUM: u8 = 1;
-/// `flags`: the checksum has been verified.
+/// Value of `flags`: the checksum has been verified.
 const CHECKSUM_VALID: u8 = 2;
-/// `gso_type`: nothing to cut; TCP over IPv4; TCP over IPv6; UDP.
+/// Values of `gso_type`: nothing to split; TCP over IPv4; TCP over IPv6; UDP.
 const NONE: u8 = 0;
 const TCP_V4: u8 = 1;
 const TCP_V6: u8 = 4;
 const UDP: u8 = 5;
-/// A bit of `gso_type`: the flag CWR is for the first segment alone (RFC 3168 section 6.1.2).
+/// Bit of `gso_type`: the CWR flag applies only to the first segment (RFC 3168 section 6.1.2).
 const WITH_ECN: u8 = 0x80;
 
-/// Bytes of a UDP header, and of a TCP header without options.
+/// Length of a UDP header, and of a TCP header without options, in bytes.
 pub const UDP_HEADER: usize = 8;
 const TCP_HEADER: usize = 20;
-/// Longest headers that are copied to each packet: those of IP and TCP with all their options, and then some for
-/// extensions of IPv6.
+/// Maximum length of headers that are copied to each packet: IP and TCP with all options, with room for IPv6
+/// extensions.
 const HEADERS_MAX: usize = 256;
-/// Flags of a TCP header's byte 13: for the last segment, and for the first.
+/// Flags in byte 13 of the TCP header for the last segment, and for the first.
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
@@ -37,23 +37,23 @@ const CWR: u8 = 0x80;
 pub struct Header {
     flags: u8,
     gso_type: u8,
-    /// Bytes of the headers, where there is something to cut.
+    /// Length of the headers in bytes, if the packet has to be split.
     header_len: u16,
-    /// Bytes of payload in each packet but the last.
+    /// Payload length of each packet except the last, in bytes.
     gso_size: u16,
-    /// Where the checksum begins to count.
+    /// Offset at which the checksum starts to count.
     csum_start: u16,
-    /// Where it stands, from there.
+    /// Offset of the checksum field from there.
     csum_offset: u16,
 }
 
 impl Header {
-    /// The header of a packet without anything left to do; with `verified`, its checksum need not be looked at.
+    /// The header of a packet without remaining work. With `verified`, its checksum need not be checked.
     pub fn whole(verified: bool) -> Self {
         Self { flags: if verified { CHECKSUM_VALID } else { 0 }, ..Self::default() }
     }
 
-    /// The header of a packet that stands for several; its checksum is that of the pseudo-header.
+    /// The header of a merged packet, whose checksum field contains the sum of the pseudo-header.
     pub fn large(large: &Large) -> Self {
         let gso_type = match (large.is_tcp, large.is_v4) {
             (true, true) => TCP_V4,
@@ -70,7 +70,7 @@ impl Header {
         }
     }
 
-    /// The header that `bytes` are, in the machine's order.
+    /// Parses a header in native byte order.
     pub fn read(bytes: [u8; HEADER_LEN]) -> Self {
         let [flags, gso_type, words @ ..] = bytes;
         let word = |at: usize| u16::from_ne_bytes([words[at], words[at + 1]]);
@@ -78,7 +78,7 @@ impl Header {
         Self { flags, gso_type, header_len, gso_size, csum_start, csum_offset }
     }
 
-    /// As bytes, in the machine's order.
+    /// The header as bytes in native byte order.
     pub fn bytes(&self) -> [u8; HEADER_LEN] {
         let mut bytes = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
         let words = [self.header_len, self.gso_size, self.csum_start, self.csum_offset];
@@ -88,29 +88,29 @@ impl Header {
         bytes
     }
 
-    /// Whether the kernel left the checksum of its own packet to others: it is right once it is completed.
+    /// Whether the kernel left the checksum of its own packet to be completed. It is then correct after completion.
     pub fn completes_checksum(&self) -> bool {
         self.flags & NEEDS_CHECKSUM != 0
     }
 }
 
-/// Where the parts of a packet are that stands for several.
+/// The layout of a merged packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Large {
-    /// Of IPv4, not of IPv6.
+    /// IPv4 instead of IPv6.
     pub is_v4: bool,
-    /// Of TCP, not of UDP.
+    /// TCP instead of UDP.
     pub is_tcp: bool,
-    /// Where the header of TCP or UDP begins.
+    /// Offset of the TCP or UDP header.
     pub transport_at: u16,
-    /// Where the payload begins.
+    /// Offset of the payload.
     pub payload_at: u16,
-    /// Bytes of payload of each but the last.
+    /// Payload length of each packet except the last, in bytes.
     pub size: u16,
 }
 
-/// Gives on `packet` with its checksum completed, or the packets it is to be cut into. `packet` is used up. `None` for one
-/// that cannot be parsed, of which nothing or not all was given on.
+/// Passes on `packet` with its checksum completed, or the packets into which it is split. `packet` is overwritten.
+/// Returns `None` if it cannot be parsed; some of the packets may then have been passed on.
 pub fn packets(header: &Header, packet: &mut [u8], mut give: impl FnMut(&[u8])) -> Option<()> {
     if header.gso_type == NONE {
         if header.completes_checksum() {
@@ -122,25 +122,25 @@ pub fn packets(header: &Header, packet: &mut [u8], mut give: impl FnMut(&[u8])) 
     Cut::of(header, packet)?.packets(packet, give)
 }
 
-/// Completes a checksum whose field holds the sum of the pseudo-header.
+/// Completes a checksum whose field contains the sum of the pseudo-header.
 fn complete(packet: &mut [u8], start: usize, offset: usize) -> Option<()> {
     let sum = !checksum::folded(checksum::sum_of(packet.get(start..)?));
-    // A UDP checksum that comes out as zero is sent as its other form (RFC 768); to TCP both are one.
+    // A computed UDP checksum of zero is sent as all ones (RFC 768). For TCP both are equivalent.
     let sum = if sum == 0 { 0xffff } else { sum };
     packet.get_mut(start + offset..start + offset + 2)?.copy_from_slice(&sum.to_be_bytes());
     Some(())
 }
 
-/// How a large packet is cut.
+/// How to split a large packet.
 struct Cut {
     is_v4: bool,
     is_tcp: bool,
     with_ecn: bool,
-    /// Where the header of TCP or UDP begins.
+    /// Offset of the TCP or UDP header.
     transport_at: usize,
-    /// Where the payload begins.
+    /// Offset of the payload.
     payload_at: usize,
-    /// Bytes of payload of each packet but the last.
+    /// Payload length of each packet except the last, in bytes.
     size: usize,
 }
 
@@ -175,7 +175,7 @@ impl Cut {
         let (mut at, mut number) = (self.payload_at, 0);
         while at < packet.len() {
             let payload = at..packet.len().min(at + self.size);
-            // The headers go where the payload before was, which has been given on.
+            // The headers overwrite the preceding payload, which has already been passed on.
             let whole = at - self.payload_at..payload.end;
             let is_last = payload.end == packet.len();
             let one = &mut packet[whole];
@@ -187,7 +187,7 @@ impl Cut {
         Some(())
     }
 
-    /// Gives packet `number`, whose headers are those of the large one, its own fields.
+    /// Updates the fields of packet `number`, whose headers are a copy of those of the large packet.
     fn mend(&self, one: &mut [u8], number: u32, is_last: bool) -> Option<()> {
         let len = one.len();
         if self.is_v4 {
@@ -247,7 +247,7 @@ mod tests {
     const SEQ: u32 = u32::MAX - 100;
     const SOURCE: [u8; 16] = [7; 16];
 
-    /// A packet as a kernel hands it over: one header for all, and the checksum of the pseudo-header alone.
+    /// A packet as passed by a kernel: one header for all data, and only the checksum of the pseudo-header.
     fn large(is_v4: bool, is_tcp: bool, payload: &[u8]) -> (Vec<u8>, u16) {
         let builder = match is_v4 {
             true => PacketBuilder::ipv4([198, 18, 0, 1], [198, 18, 0, 2], 64),
@@ -281,7 +281,7 @@ mod tests {
         all
     }
 
-    /// Verifies the checksums of a packet with another implementation; returns its payload.
+    /// Verifies the checksums of a packet with another implementation. Returns its payload.
     fn content(bytes: &[u8]) -> Vec<u8> {
         let sum = |transport: &TransportHeader| match transport {
             TransportHeader::Tcp(tcp) => tcp.checksum,
@@ -378,7 +378,7 @@ mod tests {
             let len = bytes.len();
             let mut given = 0;
             let cut = packets(&header, &mut bytes, |one| given += one.len());
-            // Headers are repeated at most once for each byte.
+            // Headers are repeated at most once per byte.
             prop_assert!(cut.is_none() || given <= len * (1 + HEADERS_MAX));
         }
     }

@@ -1,5 +1,5 @@
-//! FWP's shim in front of a kernel's TCP, and the programs that read its flows: each has a connection to a socket with an
-//! abstract name in the command's network, which no program outside reaches and which is gone when the hop is.
+//! FWP's shim before a kernel's TCP, and its connections to the programs that read the flows. They connect to a socket
+//! with an abstract name in the command's network, which is not reachable from outside and disappears with the hop.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -21,18 +21,18 @@ use tacit_proto::units::{Duration, Instant};
 use crate::datagram::Datagram;
 use crate::socket_owner::{SocketOwners, peer_uid};
 
-/// The protocol number of TCP.
+/// IP protocol number of TCP.
 const TCP: u8 = 6;
-/// Connections of readers at once.
+/// Maximum number of concurrent connections to readers.
 const MOST_CONNECTIONS: usize = 512;
-/// Bytes read of a message: one more than the longest that readers send.
+/// Number of bytes read per message: one more than the longest message of readers.
 const MESSAGE_LEN: usize = 64;
-/// Messages read of one connection before others have their turn.
+/// Maximum number of messages read from one connection before others are handled.
 const MESSAGES_AT_ONCE: usize = 64;
-/// How often the socket is looked at while the hop has no time to wait.
+/// Interval between checks of the socket while the hop has no time to wait.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// The shim of a hop's near side.
+/// The shim at a hop's near side.
 #[derive(Debug)]
 pub struct NearShim {
     shim: Shim<Datagram>,
@@ -61,16 +61,16 @@ struct Connections {
 #[derive(Debug)]
 pub struct ReaderSocket {
     listener: OwnedFd,
-    /// None where the kernel does not tell owners: then only root and the user of this process may register.
+    /// `None` if the kernel does not reveal socket owners. Then only root and the user of this process may register.
     owners: Option<SocketOwners>,
 }
 
-/// The listening socket in the network of `process`.
+/// Creates the listening socket in the network of `process`.
 ///
 /// # Errors
-/// When the kernel does not let us in, or the name is taken.
+/// If the kernel does not permit it, or the name is in use.
 pub fn listen_in(process: Pid) -> io::Result<ReaderSocket> {
-    // A thread may have a network of its own, and this one takes it to its end.
+    // A thread can enter another network namespace. This one stays there until it ends.
     let inside = move || -> io::Result<ReaderSocket> {
         setns(File::open(format!("/proc/{process}/ns/net"))?, CloneFlags::CLONE_NEWNET)?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -104,7 +104,7 @@ impl Readers for Connections {
     fn late(&mut self, flow: FlowKey, start: u64, _: u64, bytes: &[u8]) {
         let Some(index) = self.of(flow) else { return };
         for (part, start) in bytes.chunks(MAX_LATE_LEN).zip((start..).step_by(MAX_LATE_LEN)) {
-            // A reader that cannot hear it asks the server.
+            // A reader that does not receive this requests the bytes from the server.
             self.tell(index, &ToReader::Late { start, bytes: part });
         }
     }
@@ -117,32 +117,33 @@ impl Readers for Connections {
 }
 
 impl NearShim {
-    /// Behind a link that is expected to lose `expected_ppm` of a million frames.
+    /// Creates the shim for a link with `expected_ppm` expected losses per million frames.
     ///
     /// # Errors
-    /// When the kernel has no randomness or no room.
+    /// If the kernel has no randomness or no memory.
     pub fn new(config: Config, expected_ppm: u32, socket: ReaderSocket) -> io::Result<Self> {
         let mut shim = Shim::new(config);
         shim.expect(expected_ppm);
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // The first number is the listener's: connections have those from 1 on by file.
+        // Number 0 is the listener. A connection has its file descriptor plus 1.
         ready.add(&socket.listener, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         let connections = Connections { all: Vec::new(), ready, message: Vec::new() };
         let random = File::open("/dev/urandom")?;
         Ok(Self { shim, connections, socket, looks_at: Instant::ZERO, random })
     }
 
-    /// Becomes readable when a reader sends a message.
+    /// Readable when a reader has sent a message.
     pub fn readers(&self) -> BorrowedFd<'_> {
         self.connections.ready.0.as_fd()
     }
 
-    /// The command's kernel sent `datagram`.
+    /// Records that the command's kernel sent `datagram`.
     pub fn outgoing(&mut self, now: Instant, datagram: &Datagram) {
         self.shim.handle_up(now, datagram);
     }
 
-    /// `datagram` came for the command's kernel, and `missing` frames before it did not: each datagram that goes to it, in order.
+    /// Processes `datagram` for the command's kernel, before which `missing` frames were lost. Calls `each` with every
+    /// datagram for the kernel, in order.
     pub fn incoming(
         &mut self,
         now: Instant,
@@ -157,7 +158,7 @@ impl NearShim {
         self.drain(each);
     }
 
-    /// Looks after timers and readers: the datagrams that go to the kernel for that.
+    /// Handles timers and readers. Calls `each` with the resulting datagrams for the kernel.
     pub fn turn(&mut self, now: Instant, each: impl FnMut(Datagram)) {
         self.shim.handle_timeout(now, &mut self.connections);
         if now >= self.looks_at {
@@ -167,7 +168,7 @@ impl NearShim {
         self.drain(each);
     }
 
-    /// A reader said something: it is heard at the next turn.
+    /// Schedules reading messages from readers for the next turn.
     pub fn look_now(&mut self) {
         self.looks_at = Instant::ZERO;
     }
@@ -180,10 +181,10 @@ impl NearShim {
         self.shim.counters()
     }
 
-    /// Verifies its books.
+    /// Verifies the consistency of its accounting.
     ///
     /// # Errors
-    /// The fault in them.
+    /// A description of the inconsistency.
     pub fn check(&self) -> Result<(), String> {
         self.shim.check()
     }
@@ -194,7 +195,7 @@ impl NearShim {
         }
     }
 
-    /// Reads messages of readers.
+    /// Reads messages from readers.
     fn serve(&mut self) {
         let mut events = [EpollEvent::empty(); 32];
         let Ok(count) = self.connections.ready.wait(&mut events, EpollTimeout::ZERO) else { return };
@@ -211,7 +212,7 @@ impl NearShim {
         while let Ok(file) = accept4(self.socket.listener.as_raw_fd(), flags) {
             // SAFETY: the call made this file and it has no other owner.
             let socket = unsafe { OwnedFd::from_raw_fd(file) };
-            // One too many is closed: its reader goes on without placeholders.
+            // A connection beyond the limit is closed. Its reader works without placeholders.
             if self.connections.all.len() < MOST_CONNECTIONS {
                 let event = EpollEvent::new(EpollFlags::EPOLLIN, number_of(&socket));
                 if self.connections.ready.add(&socket, event).is_ok() {
@@ -221,7 +222,7 @@ impl NearShim {
         }
     }
 
-    /// Reads from the connection with this number; forgets it at its end.
+    /// Reads from the connection with this number, and removes it when it ends.
     fn read(&mut self, number: u64) {
         for _ in 0..MESSAGES_AT_ONCE {
             let known = |connection: &Connection| number_of(&connection.socket) == number;
@@ -236,7 +237,7 @@ impl NearShim {
             };
             if !goes_on {
                 let Connection { socket, flow } = self.connections.all.swap_remove(index);
-                // Closing would do: this is for files that another process has too.
+                // Closing would suffice, unless another process has the file open too.
                 let _ = self.connections.ready.delete(&socket);
                 if let Some(flow) = flow {
                     self.shim.unregister(flow);
@@ -246,11 +247,11 @@ impl NearShim {
         }
     }
 
-    /// A reader says `bytes`; false where that ends its connection.
+    /// Handles a message from a reader. Returns false if the connection must be closed.
     fn hear(&mut self, index: usize, bytes: &[u8]) -> bool {
         match (ToShim::decode(bytes), self.connections.all[index].flow) {
             (Ok(ToShim::Register { version, local, remote }), None) => {
-                // An IPv4 address of a socket for both versions is one of IPv4 on the wire.
+                // The IPv4 address of a dual-stack socket appears as IPv4 on the wire.
                 let [local, remote] = [local, remote].map(|mut end| {
                     end.set_ip(end.ip().to_canonical());
                     end
@@ -278,7 +279,7 @@ impl NearShim {
                 self.connections.tell(index, &ToReader::Refused(Refusal::Unreadable));
                 false
             }
-            // Such a reader may take any bytes for true.
+            // Such a reader might take any bytes for original.
             (_, Some(flow)) => {
                 self.shim.fail(flow);
                 true
@@ -286,7 +287,7 @@ impl NearShim {
         }
     }
 
-    /// True for root and for the user whose socket it is: placeholders would damage the stream of any other reader.
+    /// True for root, and for the owner of the socket: placeholders would corrupt the stream of any other reader.
     fn may_register(&self, index: usize, local: SocketAddr, remote: SocketAddr) -> bool {
         let Ok(reader) = peer_uid(&self.connections.all[index].socket) else { return false };
         reader.is_root()
@@ -307,7 +308,7 @@ impl NearShim {
     }
 }
 
-/// The number of a connection among those that may be ready.
+/// The number that identifies a connection in epoll events.
 fn number_of(socket: &OwnedFd) -> u64 {
     socket.as_raw_fd() as u64 + 1
 }

@@ -1,4 +1,4 @@
-//! Report of a live run.
+//! The report of a live run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,15 +14,14 @@ use crate::hop::Ended;
 use crate::meter::{Direction, Meter};
 use crate::waits::Waits;
 
-/// A run whose medium stood still for more than this share of it has no result: throughput would be off
-/// by as much.
+/// Maximum fraction of stopped time in a run with results. Throughput would be wrong by the same fraction.
 const SLIPPED_SHARE_MAX: f64 = 0.01;
-/// A run of whose events more than one in a hundred were later than this has no result: kernels would
-/// see delays that the medium does not have.
+/// Maximum 99th percentile of lateness in a run with results, in microseconds. Otherwise kernels would observe delays
+/// that the medium does not have.
 const LATENESS_P99_MAX_US: f64 = 1_000.0;
-/// Of fewer events one in a hundred says little.
+/// Minimum number of events for this percentile to be meaningful.
 const EVENTS_MIN: u64 = 1_000;
-/// The processor's share of a shorter run is mostly that of its start.
+/// Minimum duration for reporting CPU utilisation; that of a shorter run is dominated by its start.
 const PROCESSOR_SECONDS_MIN: f64 = 0.5;
 
 /// A finished live run.
@@ -32,56 +31,56 @@ pub struct Report {
     pub scenario: String,
     /// Name of the scheme.
     pub scheme: String,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// How many ACKs receivers were made to send: kernel, packet, or 1 in a number of packets.
+    /// ACK mode of receivers: kernel, packet, or 1 in a number of packets.
     pub ack_mode: String,
-    /// Whether the numbers below say something about the hop and not about the machine.
+    /// Whether the numbers below characterise the hop, rather than a busy machine.
     pub valid: bool,
-    /// Why not, if not.
+    /// The reasons, if it is not valid.
     pub reasons: Vec<String>,
     /// Exit status of the command.
     pub exit_status: u8,
-    /// That of the server, where it ended before the command; null where it did not, or there was none.
+    /// Exit status of the server, if it ended before the command; null if it did not, or if there was none.
     #[serde(default)]
     pub server_exit_status: Option<u8>,
-    /// Seconds from the start to the end.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Traffic that went through; null where the run is not valid.
+    /// Statistics of the traffic; null if the run is not valid.
     pub transfer: Option<Transfer>,
-    /// Fractions of the channel's time by use, for each channel; null where the run is not valid.
+    /// Fractions of the channel's time by use, for each channel; null if the run is not valid.
     pub airtime: Option<Vec<Shares>>,
-    /// TCP/HACK at each station that speaks it, the access point first.
+    /// Statistics of each station that uses TCP/HACK, access point first.
     pub hack: Vec<HackReport>,
-    /// Counters of FWP's shim on the command's side; null where there is none.
+    /// Counters of FWP's shim on the command's side; null if there is none.
     pub fwp: Option<fwp::Counters>,
-    /// How late events were.
+    /// Lateness of events.
     pub lateness: Punctuality,
-    /// How long commands waited for a processor.
+    /// Time that commands waited for a CPU.
     pub waits: Waits,
-    /// Packets that a side's kernel refused, or handed over in a form that cannot be sent.
+    /// Number of packets that a side's kernel refused, or passed on in a form that cannot be sent.
     pub refused_packets: u64,
-    /// Processor seconds of the hop's thread.
+    /// CPU seconds of the hop's thread.
     pub cpu_s: f64,
-    /// Processor seconds of the hop's thread per gigabit received; null where nothing was.
+    /// CPU seconds of the hop's thread per gigabit received; null if nothing was received.
     pub cpu_s_per_gbit: Option<f64>,
 }
 
-/// Both directions.
+/// Statistics of both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// To the command's side.
     pub down: Way,
-    /// From it.
+    /// From the command's side.
     pub up: Way,
 }
 
-/// One direction, in the words of iperf3's JSON where it has some.
+/// One direction. Field names are those of iperf3's JSON if it has them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
-    /// Full seconds.
+    /// Completed seconds.
     pub intervals: Vec<IntervalSum>,
-    /// All of it.
+    /// Totals.
     pub end: WayEnd,
 }
 
@@ -92,26 +91,26 @@ pub struct IntervalSum {
     pub sum: Sum,
 }
 
-/// The sums at the end.
+/// Totals at the end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WayEnd {
-    /// Data that was given to the hop, retransmitted segments included.
+    /// Data that entered the hop, including retransmitted segments.
     pub sum_sent: Sum,
-    /// Data that receivers have: acknowledged TCP, or UDP that came out.
+    /// Data that receivers have: acknowledged TCP, or delivered UDP.
     pub sum_received: Sum,
-    /// Packets of all kinds that were given to the hop.
+    /// Packets of any kind that entered the hop.
     pub packets_sent: u64,
-    /// Those that came out.
+    /// Packets that left the hop.
     pub packets_received: u64,
-    /// Those that never came out: dropped by queues, lost on the air, or under way at the end.
+    /// Packets that did not leave the hop: dropped by queues, lost on the air, or in transit at the end.
     pub packets_dropped: u64,
-    /// How long packets took through the hop, on the medium's clock; null where none came out.
+    /// Delay of packets through the hop on the medium's clock; null if no packet left.
     pub delay: Option<Delay>,
-    /// Segments of TCP sent again.
+    /// Retransmitted TCP segments.
     pub retransmits: u64,
-    /// TCP segments with data that came out.
+    /// TCP segments with data that left the hop.
     pub data_segments: u64,
-    /// Pure TCP ACKs that their receiver sent.
+    /// Pure TCP ACKs sent by their receiver.
     pub pure_acks: u64,
     /// Pure ACKs per segment; null without data.
     pub ack_ratio: Option<f64>,
@@ -126,16 +125,16 @@ pub struct Delay {
     pub p95_ms: f64,
     /// 99th percentile.
     pub p99_ms: f64,
-    /// Longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
-/// Bytes over a time.
+/// Bytes in an interval.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Sum {
-    /// Seconds since the start of the run.
+    /// Start in seconds since the start of the run.
     pub start: f64,
-    /// Seconds since the start of the run.
+    /// End in seconds since the start of the run.
     pub end: f64,
     /// `end - start`.
     pub seconds: f64,
@@ -145,7 +144,7 @@ pub struct Sum {
     pub bits_per_second: f64,
 }
 
-/// Shares of a channel's time, by [`AirtimeUse`]; they add up to 1.
+/// Fractions of a channel's time by [`AirtimeUse`]. They add up to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shares(Vec<(&'static str, f64)>);
 
@@ -163,7 +162,7 @@ impl<'de> Deserialize<'de> for Shares {
     }
 }
 
-/// Work of a station's TCP/HACK driver.
+/// Statistics of a station's TCP/HACK driver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct HackReport {
     /// Number of the channel.
@@ -175,26 +174,26 @@ pub struct HackReport {
     pub counters: hack::Counters,
 }
 
-/// Facts about the run that the hop does not know.
+/// Properties of the run that are unknown to the hop.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the scheme.
     pub scheme: String,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// How receivers were made to acknowledge.
+    /// ACK mode of receivers.
     pub ack_mode: String,
     /// Exit status of the command.
     pub exit_status: u8,
-    /// That of the server, where it ended before the command; null where it did not, or there was none.
+    /// Exit status of the server, if it ended before the command; null if it did not, or if there was none.
     pub server_exit_status: Option<u8>,
-    /// How long commands waited for a processor.
+    /// Time that commands waited for a CPU.
     pub waits: Waits,
 }
 
-/// Quantities for conditions, of each direction; units are the ends of the names.
+/// Quantities of each direction for conditions. The names end in the units.
 const READINGS: [&str; 8] = [
     "goodput_bps",
     "delay_p50_ms",
@@ -225,8 +224,8 @@ impl WayEnd {
 }
 
 impl Transfer {
-    /// Quantities for conditions: of each direction, as `down_delay_p95_ms`, and without a prefix of that which carried
-    /// more.
+    /// Quantities for conditions: of each direction, as `down_delay_p95_ms`, and, without a prefix, those of the
+    /// direction that carried more.
     pub fn readings(&self) -> Vec<(String, Option<f64>)> {
         let (down, up) = (&self.down.end, &self.up.end);
         let busier = if up.sum_received.bytes > down.sum_received.bytes { up } else { down };
@@ -242,7 +241,7 @@ impl Transfer {
 }
 
 impl Report {
-    /// The report of a hop that has ended.
+    /// Creates the report of a hop that has ended.
     pub fn new(about: About, ended: &Ended) -> Self {
         let reasons = reasons_against(ended);
         let valid = reasons.is_empty();
@@ -292,7 +291,7 @@ impl Report {
         if let Some(transfer) = &self.transfer {
             let ways = [("down", &transfer.down), ("up", &transfer.up)];
             let most = ways.iter().map(|(_, way)| way.end.sum_sent.bytes).max().unwrap_or(0);
-            // A client's requests are no upload.
+            // The requests of a client do not count as an upload.
             let counts = |way: &Way| way.end.sum_sent.bytes > most / 1_000;
             for (name, way) in ways.into_iter().filter(|(_, way)| counts(way)) {
                 way.write(name, &mut text);
@@ -346,7 +345,7 @@ impl Report {
 
 const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
 
-/// In percent, or `–` where the run was too short to tell.
+/// CPU utilisation in percent, or `–` if the run was too short.
 fn processor_share(cpu_s: f64, seconds: f64) -> String {
     if seconds < PROCESSOR_SECONDS_MIN {
         return "–".to_owned();

@@ -1,4 +1,4 @@
-//! TCP segments of real packets as FWP's shim sees them, and packets that it makes.
+//! The view of TCP segments that FWP's shim needs, and the generation of packets for it.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP};
 use crate::datagram::Datagram;
 
-/// The kind of the window scale (RFC 7323 section 2.2).
+/// Kind of the window scale option (RFC 7323 section 2.2).
 const WINDOW_SCALE: u8 = 3;
-/// Bytes of a TCP header without options, and with timestamps and padding.
+/// Length of a TCP header without options, and with timestamps and padding, in bytes.
 const TCP_HEADERS: [usize; 2] = [20, 32];
 
 /// A TCP segment in the bytes of a packet.
 struct Parts {
     tcp: Tcp,
-    /// Where its TCP header begins.
+    /// Offset of its TCP header.
     header_at: usize,
     text: Range<usize>,
 }
 
-/// The segment in `bytes`; `None` for other packets, for fragments, and for IP options or extensions between the headers.
+/// The segment in `bytes`; `None` for other packets, for fragments, and if there are IP options or extension headers.
 fn parts(bytes: &[u8]) -> Option<Parts> {
     let headers = Headers::read(bytes)?;
     let end = headers.stated_len.map(|len| len as usize).filter(|len| *len <= bytes.len())?;
@@ -87,19 +87,20 @@ impl SegmentPacket for Datagram {
     fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self {
         let Some(bytes) = parts(self.bytes()).and_then(|parts| forge(self.bytes(), &parts, segment, text))
         else {
-            // A packet without a segment has none forged.
+            // A packet without a segment cannot be the template of one.
             return self.clone();
         };
         Self::new(&bytes, self.destination())
     }
 }
 
-/// A packet with the addresses and ports of `like` and `segment`; `None` where that is too long for one.
+/// Creates a packet with the addresses and ports of `like` and the content of `segment`; `None` if it would be too
+/// long.
 fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u64)>) -> Option<Vec<u8>> {
     let tcp_len = TCP_HEADERS[usize::from(segment.timestamps.is_some())];
     let text_len = segment.payload_len as usize;
     let is_v4 = like.first()? >> 4 == 4;
-    // Options of the sender's IP are not repeated.
+    // IP options of the sender are not copied.
     let ip_len = IP_HEADERS[usize::from(!is_v4)];
     let mut bytes = vec![0; ip_len + tcp_len + text_len];
     bytes[..ip_len].copy_from_slice(like.get(..ip_len)?);
@@ -120,7 +121,7 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     tcp[13] = segment.flags.0;
     tcp[14..16].copy_from_slice(&segment.window.to_be_bytes());
     if let Some(stamps) = segment.timestamps {
-        // Two bytes of padding first, as Linux writes them (RFC 7323 appendix A).
+        // Two bytes of padding first, as in Linux (RFC 7323 appendix A).
         tcp[20..24].copy_from_slice(&[1, 1, TcpOption::TIMESTAMPS, 10]);
         tcp[24..28].copy_from_slice(&stamps.value.to_be_bytes());
         tcp[28..32].copy_from_slice(&stamps.echo_reply.to_be_bytes());
@@ -133,8 +134,8 @@ fn forge(like: &[u8], parts: &Parts, segment: &Segment, text: Option<(Marker, u6
     Some(bytes)
 }
 
-/// The ECN field that begins at `shift` of this byte does not say congestion experienced: a segment that was never sent met
-/// none (RFC 3168 section 5).
+/// Clears congestion experienced in the ECN field at bit `shift` of this byte, because a generated segment has not met
+/// congestion (RFC 3168 section 5).
 fn unmark(byte: &mut u8, shift: u8) {
     if *byte >> shift & 0b11 == 0b11 {
         *byte &= !(0b01 << shift);
@@ -177,7 +178,7 @@ mod tests {
             for place in 0..datagram.bytes().len() {
                 let mut bytes = datagram.bytes().to_vec();
                 bytes[place] ^= 0x10;
-                // Damage causes no panic; damage that the checksum covers is noticed.
+                // Damage causes no panic, and is detected if the checksum covers it.
                 let damaged = Datagram::new(&bytes, HostId(3));
                 let header_len = if is_v4 { 20 } else { 40 };
                 assert!(place < header_len || !damaged.is_intact(), "byte {place}");
@@ -207,7 +208,7 @@ mod tests {
                 assert_eq!((made.flow_key(), made.destination()), (like.flow_key(), like.destination()));
                 assert!(MARKER.made(42, made.payload()));
                 let header_len = if is_v4 { 20 } else { 40 };
-                // Another implementation reads it too.
+                // Another implementation can parse it.
                 let tcp = TcpHeaderSlice::from_slice(&made.bytes()[header_len..]).unwrap();
                 assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 40_000));
                 if is_v4 {

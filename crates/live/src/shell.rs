@@ -24,16 +24,16 @@ use crate::signals::{Signals, Terminal, somebody_else_has_the_terminal};
 use crate::tun::Tun;
 use crate::waits::{Waits, Watcher};
 
-/// How long a server may take until it listens.
+/// Maximum time until a server listens.
 const SERVER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
-/// How often it is looked at.
+/// Interval between checks for that, in milliseconds.
 const SERVER_LOOK: u16 = 20;
-/// How often watchers are told, in milliseconds.
+/// Interval between calls of watchers.
 const WATCH_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
-/// How often the commands are looked at, in milliseconds.
+/// Interval between checks of the commands, in milliseconds.
 const LOOK_EVERY: u16 = 200;
 
-/// Command and hop of a live run.
+/// Options of a live run.
 #[derive(Debug)]
 pub struct Options {
     /// The hop.
@@ -46,39 +46,39 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// The command on the other side; `None` leaves the caller's own network there.
     pub server: Option<Vec<OsString>>,
-    /// Where the server's standard output goes; `None` drops it.
+    /// File for the server's standard output; `None` discards it.
     pub server_log: Option<PathBuf>,
-    /// Congestion control on both sides; `None` leaves the kernel's default.
+    /// Congestion control of both sides; `None` for the kernel's default.
     pub congestion: Option<String>,
-    /// Where to write a capture of the air.
+    /// File for a capture of all frames.
     pub pcap: Option<PathBuf>,
-    /// Where the command's standard output goes.
+    /// Destination of the command's standard output.
     pub output: Output,
     /// Called about once per second while the command runs.
     pub watch: Option<fn(&Snapshot)>,
 }
 
-/// Where the standard output of a command goes.
+/// Destination of a command's standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// To ours; its input is ours too.
+    /// Our standard output. The command also has our standard input.
     #[default]
     Ours,
-    /// To our standard error; its input is ours.
+    /// Our standard error. The command also has our standard input.
     ToError,
-    /// Nowhere, and it has no input.
+    /// Discarded, and standard input is empty.
     Dropped,
 }
 
-/// Runs the command through the hop, to its end.
+/// Runs the command through the hop until it ends.
 ///
-/// Must be called while the process has one thread: it copies itself to make the sides.
+/// Must be called while the process has a single thread, because it copies itself to create the sides.
 ///
 /// # Errors
-/// When the machine does not allow it, a command cannot be started, or the hop broke.
+/// If the machine does not permit it, a command cannot be started, or the hop fails.
 pub fn run(options: Options) -> Result<Report, LiveError> {
     options.check()?;
-    // First: opening a FIFO waits for its reader, and Ctrl-C has to end that.
+    // Done first, because opening a FIFO waits for its reader, and Ctrl-C must be able to interrupt that.
     let pcap = written(options.pcap.as_deref(), "--pcap", AtomicFile::create)?;
     let log = written(options.server_log.as_deref(), "--server-log", File::create)?;
     let signals = Signals::taken_over()?;
@@ -93,7 +93,7 @@ pub fn run(options: Options) -> Result<Report, LiveError> {
     let mut watched = Watched { near, far, waits: Default::default(), server_ended: None };
     let status = watched.until_the_end(&signals, &running, options.watch);
     terminal.take_back();
-    // A hop that broke says why; the command can only have noticed that nothing moves.
+    // If the hop failed, its error is reported, because the command could only notice that no data moved.
     let ended = running.stop()?;
     let about = About {
         scenario: options.scenario,
@@ -116,12 +116,12 @@ fn written<'p, T>(
     path.map(|path| create(path).map_err(LiveError::not_writable(argument, path))).transpose()
 }
 
-/// Both sides, their networks set up and their commands not started.
+/// Both sides with configured networks, before their commands start.
 struct Sides {
     near: Side,
-    /// `None` is the network this was started in.
+    /// `None` for the network in which this process was started.
     far: Option<Side>,
-    /// The near one, then the far one.
+    /// The near device, then the far one.
     tuns: [Tun; 2],
     /// Their addresses.
     block: Block,
@@ -133,7 +133,7 @@ impl Sides {
         if private {
             leave_the_hosts_network()?;
         }
-        // Held until the addresses are set: they are in use from then on.
+        // Held until the addresses are configured and therefore in use.
         let claim = if private { None } else { Some(Claim::wait()?) };
         let block = claim.as_ref().map_or_else(|| Ok(Block::first()), Block::free)?;
         let tuns = [make_device()?, make_device()?];
@@ -177,7 +177,7 @@ impl Sides {
     }
 }
 
-/// A new network namespace has it down; the host's is none of our business.
+/// The loopback interface is down in a new network namespace. That of the host is not touched.
 const LOOPBACK_UP: &str = "link set dev lo up\n";
 
 fn make_device() -> Result<Tun, LiveError> {
@@ -190,10 +190,10 @@ fn make_device() -> Result<Tun, LiveError> {
 }
 
 impl Options {
-    /// Whether a hop can carry out these options.
+    /// Checks whether a hop can execute these options.
     ///
     /// # Errors
-    /// Where the plan has a setting that only simulations can have, or this kernel has no such congestion control.
+    /// If the plan has a setting that only simulations support, or the kernel lacks the congestion control.
     pub(crate) fn check(&self) -> Result<(), LiveError> {
         self.plan.check()?;
         self.congestion.as_deref().map_or(Ok(()), congestion::find)
@@ -215,7 +215,7 @@ fn name_of(command: &[OsString]) -> String {
     command.first().map_or_else(String::new, |program| program.to_string_lossy().into_owned())
 }
 
-/// Forwarding lets a hop inside a hop reach hosts behind both.
+/// Forwarding allows a hop inside a hop to reach hosts behind both.
 fn sysctls() -> Vec<(String, String)> {
     let mut all = vec![("net/ipv4/ip_forward".to_owned(), "1".to_owned())];
     if kernel_has_ipv6() {
@@ -240,7 +240,7 @@ impl RunningHop {
         near: &Side,
         pcap: Option<AtomicFile>,
     ) -> Result<Self, LiveError> {
-        // Before the command starts: a program that looks for the socket finds it.
+        // Created before the command starts, so that it already exists when a program looks for it.
         let readers = plan.shim().map(|_| listen_in(near.process()));
         let readers = readers.transpose().map_err(LiveError::io("the socket of FWP's readers"))?;
         let (stop, told) = UnixStream::pair().map_err(LiveError::io("socketpair"))?;
@@ -261,7 +261,7 @@ impl RunningHop {
 
 // --- The commands ---------------------------------------------------------------------------------
 
-/// Waits until something listens on the other side, the server ends, or patience does.
+/// Waits until a socket listens on the other side, the server ends, or the time is up.
 fn wait_for_server(far: &mut Side) {
     let start = wall();
     while !listens(far) && start.elapsed() < SERVER_PATIENCE {
@@ -272,7 +272,7 @@ fn wait_for_server(far: &mut Side) {
     }
 }
 
-/// Whether any socket of a side's network listens (TCP state 0A) or is bound (UDP).
+/// Whether any socket in a side's network listens (TCP state 0A) or is bound (UDP).
 fn listens(side: &Side) -> bool {
     let read =
         |table: &str| fs::read_to_string(format!("/proc/{}/net/{table}", side.process())).unwrap_or_default();
@@ -283,22 +283,22 @@ fn listens(side: &Side) -> bool {
     listens("tcp") || listens("tcp6") || bound("udp") || bound("udp6")
 }
 
-/// Stands for the exit status of a command whose hop broke; the hop's error counts.
+/// Placeholder for the exit status of a command whose hop failed. The hop's error is reported instead.
 const HOP_BROKE: u8 = 125;
 
 /// Both sides while the command runs.
 struct Watched {
     near: Side,
     far: Option<Side>,
-    /// The near side's, then the far one's.
+    /// Watcher of the near side, then that of the far one.
     waits: [Watcher; 2],
-    /// The server's exit status, where it ended before the command.
+    /// The server's exit status, if it ended before the command.
     server_ended: Option<u8>,
 }
 
 impl Watched {
-    /// Looks at the commands, passes signals on and tells watchers, until the command or the hop ends; returns
-    /// the exit status.
+    /// Checks the commands, forwards signals and calls watchers, until the command or the hop ends. Returns the exit
+    /// status.
     fn until_the_end(
         &mut self,
         signals: &Signals,
@@ -338,7 +338,7 @@ impl Watched {
             {
                 next_watch = wall() + WATCH_EVERY;
                 let snapshot = running.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // An interactive shell takes the terminal for itself, and an idle hop has nothing to say.
+                // An interactive shell owns the terminal, and an idle hop has nothing to report.
                 let bytes = snapshot.received.iter().sum::<u64>();
                 if bytes > watched_bytes && !somebody_else_has_the_terminal() {
                     watched_bytes = bytes;
@@ -348,7 +348,7 @@ impl Watched {
         }
     }
 
-    /// Notes the end of the server.
+    /// Records the end of the server.
     fn look_at_server(&mut self) {
         let Some(far) = self.far.as_mut().filter(|_| self.server_ended.is_none()) else { return };
         let mut fds = [PollFd::new(far.as_fd(), PollFlags::POLLIN)];

@@ -1,4 +1,4 @@
-//! Whose socket a TCP connection is, asked of the kernel by sock_diag(7).
+//! Determines the owner of a TCP connection's socket with sock_diag(7).
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
@@ -8,52 +8,53 @@ use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 use nix::unistd::Uid;
 
-/// `SOCK_DIAG_BY_FAMILY` of linux/sock_diag.h.
+/// `SOCK_DIAG_BY_FAMILY` in linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// `NLM_F_REQUEST` of linux/netlink.h.
+/// `NLM_F_REQUEST` in linux/netlink.h.
 const NLM_F_REQUEST: u16 = 1;
-/// `struct nlmsghdr`.
+/// Length of `struct nlmsghdr`.
 const HEADER_LEN: usize = 16;
-/// `struct inet_diag_req_v2` of linux/inet_diag.h, behind the header.
+/// Length of the request: the header and `struct inet_diag_req_v2` of linux/inet_diag.h.
 const REQUEST_LEN: usize = HEADER_LEN + 56;
-/// `struct inet_diag_msg`, behind the header; attributes may follow.
+/// Minimum length of the response: the header and `struct inet_diag_msg`. Attributes may follow.
 const ANSWER_LEN: usize = HEADER_LEN + 72;
-/// Offsets in the answer: `idiag_state`, `id.idiag_dport` and `idiag_uid`.
+/// Offsets in the response: `idiag_state`, `id.idiag_dport` and `idiag_uid`.
 const STATE: usize = HEADER_LEN + 1;
 const REMOTE_PORT: usize = HEADER_LEN + 6;
 const UID: usize = HEADER_LEN + 64;
 /// `INET_DIAG_NOCOOKIE`: any socket with these addresses.
 const NO_COOKIE: [u8; 8] = [0xff; 8];
-/// States of include/net/tcp_states.h without an owner: `TCP_TIME_WAIT` and `TCP_NEW_SYN_RECV`.
+/// States in include/net/tcp_states.h without an owner: `TCP_TIME_WAIT` and `TCP_NEW_SYN_RECV`.
 const OWNERLESS: [u8; 2] = [6, 12];
 
-/// Finds owners of the TCP sockets of one network namespace, that of the thread which made it.
+/// Finds owners of TCP sockets in one network namespace, which is that of the creating thread.
 #[derive(Debug)]
 pub struct SocketOwners {
     netlink: OwnedFd,
 }
 
 impl SocketOwners {
-    /// Of the calling thread's network; `None` where the kernel does not tell (no `CONFIG_INET_DIAG`).
+    /// For the calling thread's network; `None` if the kernel does not support it (no `CONFIG_INET_DIAG`).
     pub fn new() -> Option<Self> {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let protocol = SockProtocol::NetlinkSockDiag;
         let netlink = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol).ok()?;
         let owners = Self { netlink };
-        // A kernel without the handler answers as if there were no such socket: a socket of ours tells them apart.
+        // A kernel without the handler answers as if the socket did not exist. Querying a socket of our own reveals
+        // this.
         let known = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0));
         let known = known.or_else(|_| TcpListener::bind(("0.0.0.0", 0))).ok()?.local_addr().ok()?;
         let unconnected = SocketAddr::new(known.ip(), 0);
         (owners.uid(known, unconnected) == Ok(Some(Uid::current()))).then_some(owners)
     }
 
-    /// The user of the socket that is connected from `local` to `remote`, `None` where there is none.
+    /// The user of the socket that is connected from `local` to `remote`; `None` if there is none.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// If the kernel does not respond.
     pub fn uid(&self, local: SocketAddr, remote: SocketAddr) -> Result<Option<Uid>, Errno> {
         send(self.netlink.as_raw_fd(), &request(local, remote), MsgFlags::empty())?;
-        // The kernel answers before send returns.
+        // The kernel responds before send returns.
         let mut answer = [0; 512];
         let len = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::MSG_DONTWAIT)?;
         Ok(owner(&answer[..len], remote.port()))
@@ -72,7 +73,7 @@ fn request(local: SocketAddr, remote: SocketAddr) -> [u8; REQUEST_LEN] {
     put(&(REQUEST_LEN as u32).to_ne_bytes());
     put(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     put(&NLM_F_REQUEST.to_ne_bytes());
-    // Sequence number and sender: one request at a time, and the kernel knows the sender.
+    // Sequence number and sender are not needed, because there is only one request at a time.
     put(&[0; 8]);
     // Family, protocol, no extensions, padding; all states.
     put(&[family as u8, nix::libc::IPPROTO_TCP as u8, 0, 0]);
@@ -86,7 +87,7 @@ fn request(local: SocketAddr, remote: SocketAddr) -> [u8; REQUEST_LEN] {
     bytes
 }
 
-/// An address as `struct inet_diag_sockid` has it.
+/// An address in the form of `struct inet_diag_sockid`.
 fn address(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(address) => {
@@ -98,7 +99,8 @@ fn address(address: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The owner that `answer` names. A listening socket, which the kernel finds where no connection is, has no remote port.
+/// The owner in `answer`. If there is no connection, the kernel may return a listening socket, which has no remote
+/// port.
 fn owner(answer: &[u8], remote_port: u16) -> Option<Uid> {
     let is_of_socket = answer.len() >= ANSWER_LEN && answer[4..6] == SOCK_DIAG_BY_FAMILY.to_ne_bytes();
     if !is_of_socket
@@ -113,7 +115,7 @@ fn owner(answer: &[u8], remote_port: u16) -> Option<Uid> {
 /// The user at the other end of a Unix socket (`SO_PEERCRED`, unix(7)).
 ///
 /// # Errors
-/// When the kernel does not say.
+/// If the kernel does not reveal it.
 pub fn peer_uid(socket: &OwnedFd) -> io::Result<Uid> {
     let credentials = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerCredentials)?;
     Ok(Uid::from_raw(credentials.uid()))
@@ -134,14 +136,14 @@ mod tests {
         let stream = TcpStream::connect(server).unwrap();
         let (accepted, client) = listener.accept().unwrap();
         let owner = |local, remote| owners.uid(local, remote).unwrap();
-        // Both ends are on this machine, and ours.
+        // Both ends are on this machine and belong to this user.
         assert_eq!(owner(client, server), Some(Uid::current()));
         assert_eq!(owner(server, client), Some(Uid::current()));
-        // The listening socket owns no connection, and a connection that does not exist has no owner.
+        // The listening socket does not own a connection, and a connection that does not exist has no owner.
         let nobody = SocketAddr::new(client.ip(), 1);
         assert_eq!(owner(server, nobody), None);
         assert_eq!(owner(nobody, server), None);
-        // The end that closes first is in TIME-WAIT, without a user.
+        // The end that closes first is in TIME-WAIT, which has no owner.
         drop(stream);
         drop(accepted);
         assert_eq!(owner(client, server), None);

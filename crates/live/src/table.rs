@@ -1,4 +1,4 @@
-//! Which host of a world an address is at: for packets that arrive as bytes on a link-layer ACK.
+//! Maps addresses to hosts of a world, for packets that arrive as bytes on a link-layer ACK.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,29 +8,30 @@ use tacit_proto::{Packet, wire};
 
 use crate::address::Block;
 
-/// Addresses remembered; a program that forges senders makes any number of them.
+/// Maximum number of addresses remembered. A program that forges source addresses can use any number of them.
 const LEARNT: usize = 4_096;
 
-/// Addresses of the two sides of a hop, and the flows of the simulated stations beside it.
+/// Addresses of the two sides of a hop, and the flows of simulated stations.
 ///
-/// An address is at the side that sent from it, as a switch learns where its hosts are. The hop's own routes place an address
-/// that has sent nothing: some are the command's side, all others are out by the default route.
+/// An address belongs to the side that sent from it, similar to the learning of a switch. Addresses that have sent
+/// nothing follow the hop's own routes: some belong to the command's side, and all others are reached by the default
+/// route.
 #[derive(Debug, Default)]
 pub struct AddressTable {
     /// Source and sink of each simulated flow, in order.
     flows: Vec<[HostId; 2]>,
-    /// The command's side, the other one, and the addresses that they were given.
+    /// The command's side, the other side, and their assigned addresses.
     sides: Option<([HostId; 2], Block)>,
     learnt: BTreeMap<IpAddr, HostId>,
 }
 
 impl AddressTable {
-    /// For a hop between the `sides` near and far, beside simulated flows between these hosts.
+    /// For a hop between the near and far `sides`, with simulated flows between these hosts.
     pub fn new(flows: impl IntoIterator<Item = [HostId; 2]>, sides: [HostId; 2], block: Block) -> Self {
         Self { flows: flows.into_iter().collect(), sides: Some((sides, block)), learnt: BTreeMap::new() }
     }
 
-    /// Takes note that `host` sent from `address`.
+    /// Records that `host` sent from `address`.
     pub fn learn(&mut self, address: IpAddr, host: HostId) {
         if let Some(known) = self.learnt.get_mut(&address) {
             *known = host;
@@ -39,14 +40,14 @@ impl AddressTable {
         }
     }
 
-    /// Where packets for `address` go.
+    /// The host that receives packets for `address`.
     pub fn host_at(&self, address: IpAddr) -> Option<HostId> {
         let ([near, far], block) = self.sides?;
         let routed = || if block.is_near(address) { near } else { far };
         Some(self.learnt.get(&address).copied().unwrap_or_else(routed))
     }
 
-    /// The packet of a simulated flow that `bytes` are: their addresses and ports name one.
+    /// The packet of a simulated flow in `bytes`, identified by its addresses and ports.
     pub fn simulated(&self, bytes: &[u8]) -> Option<Packet> {
         if self.flows.is_empty() {
             return None;

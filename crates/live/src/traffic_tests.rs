@@ -1,4 +1,4 @@
-//! Packets as kernels really send them, through a world with HACK: every packet comes out once, byte by byte.
+//! Passes packets as sent by real kernels through a world with HACK: every packet comes out once, byte by byte.
 
 use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
 use tacit_proto::units::{Duration, HostId, Instant};
@@ -16,7 +16,7 @@ const CLIENT: [u8; 4] = [198, 18, 0, 2];
 
 type Tcp = etherparse::PacketBuilderStep<TcpHeader>;
 
-/// A segment with timestamps from the client, or to it.
+/// A segment with timestamps from or to the client.
 fn segment(from_client: bool, change: impl FnOnce(Tcp) -> Tcp, payload: &[u8]) -> Vec<u8> {
     let (source, destination) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let (from, to) = if from_client { (40_000, 80) } else { (80, 40_000) };
@@ -31,13 +31,13 @@ fn ack(number: u32) -> Vec<u8> {
     segment(true, |tcp| tcp.ack(number), b"")
 }
 
-/// `bytes` with another one at `place`, and checksums as they were.
+/// `bytes` with another value at `place`, and unchanged checksums.
 fn with(mut bytes: Vec<u8>, place: usize, value: u8) -> Vec<u8> {
     bytes[place] = value;
     bytes
 }
 
-/// A hop under `scheme`, and the packets that went into it.
+/// A hop with `scheme`, and the packets that entered it.
 struct Hop {
     world: World<'static, Frame>,
     bound: Bound,
@@ -52,13 +52,13 @@ impl Hop {
         Self::beside(0, scheme, Oracle::Watch)
     }
 
-    /// With so many simulated clients beside it.
+    /// With this number of simulated clients.
     fn beside(background: u32, scheme: &str, oracle: Oracle) -> Self {
-        // Nothing may be lost: the test looks at the fate of each packet.
+        // No packet may be lost, because the test checks each of them.
         Self::set(background, scheme, oracle, &["wifi.ap-queue=5000 packets"])
     }
 
-    /// With changes of the scenario.
+    /// With additional assignments.
     fn set(background: u32, scheme: &str, oracle: Oracle, assignments: &[&str]) -> Self {
         let options = Options {
             scenario: "wlan-11n-150".into(),
@@ -98,7 +98,7 @@ impl Hop {
         }
     }
 
-    /// A steady download in which the client says `words`, one per 10 segments.
+    /// A steady download during which the client sends `words`, one per 10 segments.
     fn download(&mut self, words: &[Vec<u8>]) {
         for (number, word) in (0_u32..).zip(words) {
             for part in 0..10 {
@@ -114,7 +114,7 @@ impl Hop {
         self.wait(Duration::from_secs(2));
     }
 
-    /// ACKs may overtake each other on two ways; nothing may be lost, changed or doubled.
+    /// ACKs may overtake each other, because they have two paths. None may be lost, changed or duplicated.
     fn check(mut self) -> tacit_sim::RunOutcome {
         self.world.verify().unwrap();
         for (sent, arrived) in self.sent.iter_mut().zip(&mut self.arrived) {
@@ -143,14 +143,14 @@ fn frames_that_fwps_link_lost_are_counted_before_what_comes_next() {
         let mut bytes = segment(false, |tcp| tcp.ack(1_000).psh(), &[0; 1_000]);
         bytes[24..28].copy_from_slice(&(5_000 + number * 1_000).to_be_bytes());
         hop.send(false, bytes);
-        // 40 Mb/s: no queue overflows.
+        // 40 Mb/s, at which no queue overflows.
         hop.wait(Duration::from_micros(200));
     }
     hop.wait(Duration::from_secs(2));
     let [sent, arrived] = [&hop.sent, &hop.arrived].map(|way| way[0].len() as u64);
     let lost = sent - arrived;
     assert!((150..250).contains(&lost), "{lost} of {sent} are lost");
-    // Frames lost after the last that arrived are not counted.
+    // Losses after the last received frame are not counted.
     assert!((lost - 5..=lost).contains(&hop.missing_frames), "{} missing, {lost} lost", hop.missing_frames);
 }
 
@@ -170,7 +170,7 @@ fn plain_acks_ride_and_come_out_as_they_were() {
     }
 }
 
-/// Bytes tell ACKs of simulated stations from those of real ones, and whose they are.
+/// The bytes alone distinguish ACKs of simulated stations from those of real ones, and identify their flow.
 #[test]
 fn acks_of_simulated_stations_ride_beside_those_of_real_ones() {
     let [watched, alone] = [Oracle::Watch, Oracle::Off].map(|oracle| {
@@ -192,11 +192,11 @@ fn other_packets_than_plain_acks_come_out_unchanged_too() {
     let strange = |index: u32| -> Vec<u8> {
         let ack_number = number(index);
         match index % 16 {
-            // A keep-alive's answer, a window update and a duplicate ACK.
+            // The response to a keep-alive, a window update and a duplicate ACK.
             0 => ack(ack_number),
             1 => segment(true, |tcp| tcp.ack(number(index - 1)), b""),
             2 => with(ack(ack_number), 34, 9),
-            // ECN: echo, reduced, and the codepoints of IP.
+            // ECN: ECE, CWR, and the code points of IP.
             3 => segment(true, |tcp| tcp.ack(ack_number).ece(), b""),
             4 => segment(true, |tcp| tcp.ack(ack_number).cwr(), b""),
             5 => with(ack(ack_number), 1, 2),
@@ -205,9 +205,9 @@ fn other_packets_than_plain_acks_come_out_unchanged_too() {
             7 => segment(true, |tcp| tcp.ack(ack_number).urg(3), b""),
             8 => segment(true, |tcp| tcp.ack(ack_number).psh(), b""),
             9 => segment(true, |tcp| tcp.ack(ack_number).fin(), b""),
-            // A checksum that an offload never filled in.
+            // A checksum that offloading would have to complete.
             10 => with(ack(ack_number), 36, 0xee),
-            // SACK, an unknown option, and options that end early.
+            // SACK, an unknown option, and truncated options.
             11 => segment(
                 true,
                 |tcp| {
@@ -228,7 +228,7 @@ fn other_packets_than_plain_acks_come_out_unchanged_too() {
     };
     for scheme in SCHEMES {
         let mut hop = Hop::new(scheme);
-        // Plain ones in between keep contexts alive.
+        // Ordinary ACKs in between keep the contexts established.
         let words: Vec<_> =
             (1..321).map(|index| if index % 3 == 0 { strange(index) } else { ack(number(index)) }).collect();
         hop.download(&words);

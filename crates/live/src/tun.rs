@@ -1,4 +1,4 @@
-//! TUN devices: the kernel's side of a hop.
+//! TUN devices, the interface between a hop and the kernel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
@@ -9,23 +9,23 @@ use nix::libc;
 
 use crate::offload::{self, Header};
 
-/// The file every TUN device is opened through.
+/// The file used to open TUN devices.
 pub const TUN_FILE: &str = "/dev/net/tun";
 
-// The numbers of TUNSETIFF and TUNSETOFFLOAD in linux/if_tun.h; the macro builds them from the header's parts.
+// The numbers of TUNSETIFF and TUNSETOFFLOAD in linux/if_tun.h. The macro constructs the full request codes.
 nix::ioctl_write_int!(tun_set_iff, b'T', 202);
 nix::ioctl_write_int!(tun_set_offload, b'T', 208);
 
-/// Work that this program does in the kernel's place: checksums (TUN_F_CSUM), and cutting TCP over IPv4 and IPv6, with ECN
-/// too (TUN_F_TSO4, TUN_F_TSO6, TUN_F_TSO_ECN).
+/// Work that this program takes over from the kernel: checksums (TUN_F_CSUM), and splitting TCP over IPv4 and IPv6,
+/// also with ECN (TUN_F_TSO4, TUN_F_TSO6, TUN_F_TSO_ECN).
 const OFFLOAD_TCP: u64 = 0x01 | 0x02 | 0x04 | 0x08;
-/// And cutting UDP over IPv4 and IPv6 (TUN_F_USO4, TUN_F_USO6), from Linux 6.2 on.
+/// Splitting UDP over IPv4 and IPv6 (TUN_F_USO4, TUN_F_USO6), supported from Linux 6.2 on.
 const OFFLOAD_UDP: u64 = 0x20 | 0x40;
 
-/// Most bytes that a device hands over at once: a header, and an IP packet as long as its length field can say.
+/// Maximum number of bytes per read: a header, and an IP packet of maximum length.
 const READ_MAX: usize = offload::HEADER_LEN + 65_535;
 
-/// A TUN device that is gone when this is dropped, or the process dies.
+/// A TUN device, which disappears when this value is dropped or the process dies.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -35,11 +35,11 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// A new device in the network namespace of this thread, named by the kernel: IP packets behind virtio's header,
-    /// large ones and such without checksums among them, reads that do not block.
+    /// Creates a device in the network namespace of this thread, with a name chosen by the kernel. It passes IP packets
+    /// after virtio's header, including large ones and packets without checksums. Reads do not block.
     ///
     /// # Errors
-    /// When the kernel has no TUN, or does not let us.
+    /// If the kernel does not support or permit it.
     pub fn create() -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -63,20 +63,20 @@ impl Tun {
         Ok(Self { file, name, buffer: vec![0; READ_MAX].into(), malformed: 0 })
     }
 
-    /// Name of the device, in the namespace where it was made.
+    /// Name of the device in the namespace where it was created.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads one buffer from the kernel and gives on its packets, one by one, each with whether its checksum was
-    /// made here. Returns how many; `None` when nothing waited.
+    /// Reads one buffer from the kernel, and calls `each` with its packets, each with a flag for whether this program
+    /// computed its checksum. Returns the number of packets, or `None` if nothing was available.
     ///
     /// # Errors
-    /// When the device is gone: with its namespace.
+    /// If the device has disappeared together with its namespace.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8], bool)) -> io::Result<Option<usize>> {
         let len = match self.file.read(&mut self.buffer) {
             Ok(len) => len,
-            // A device that is down has nothing to say either.
+            // A device that is down has nothing to read either.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR | libc::EIO)) => {
                 return Ok(None);
             }
@@ -95,23 +95,24 @@ impl Tun {
         Ok(Some(packets))
     }
 
-    /// How often the kernel handed over a packet that could not be cut: programs with raw sockets can make it.
+    /// Number of packets from the kernel that could not be split. Programs with raw sockets can cause them.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// Gives the kernel one packet; false when it did not want it: too long, not IP, or the device is
-    /// down. With `verified`, the kernel need not look at its checksum.
+    /// Passes one packet to the kernel. Returns false if the kernel refused it: too long, not IP, or the device is
+    /// down. With `verified`, the kernel need not check its checksum.
     pub fn send(&mut self, packet: &[u8], verified: bool) -> bool {
         self.write(&Header::whole(verified), packet)
     }
 
-    /// Gives the kernel a packet that stands for several, which is used up; how many of those it did not want.
+    /// Passes a merged packet, which is overwritten, to the kernel. Returns the number of contained packets that it
+    /// refused.
     pub(crate) fn send_large(&mut self, header: &Header, packet: &mut [u8]) -> usize {
         if self.write(header, packet) {
             return 0;
         }
-        // A kernel before 6.2 takes no large datagrams.
+        // A kernel before 6.2 refuses merged datagrams.
         let mut refused = 0;
         let cut = offload::packets(header, packet, |packet| refused += usize::from(!self.send(packet, true)));
         refused + usize::from(cut.is_none())

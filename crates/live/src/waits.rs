@@ -1,45 +1,46 @@
-//! How long commands wait for a processor: the delay that a busy machine adds to the round trips of a hop.
+//! How long commands wait for a CPU, which is the delay that a busy machine adds to round trips through a hop.
 //!
-//! The kernel counts for each thread how long it was ready and did not run, and how often it got to run
-//! (`schedstat`). Threads are looked at now and then; the time that one that ends waited since the last look is lost.
+//! The kernel counts for each thread how long it was runnable without running, and how often it was scheduled
+//! (`schedstat`). Threads are sampled at intervals; the waiting time of a thread between its last sample and its end is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// Threads of a side that are looked at; one that has more is not waiting for a hop.
+/// Maximum number of threads per side that are sampled. A program with more threads is not waiting for a hop.
 const MAX_THREADS: usize = 1_000;
 
 /// Waiting times of the commands of both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
-    /// On the command's side; null where that is not known.
+    /// Those on the command's side; null if unknown.
     pub command: Option<Wait>,
-    /// On the server's; null also where there is no server.
+    /// Those on the server's side; null if unknown or without a server.
     pub server: Option<Wait>,
 }
 
-/// How long the threads of one side waited, and ran.
+/// Waiting and running times of the threads of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Times that one got a processor.
+    /// Number of times that a thread was scheduled.
     pub turns: u64,
-    /// How long it had been ready by then, in microseconds.
+    /// Mean time that it had been runnable before, in microseconds.
     pub mean_us: f64,
-    /// For how many seconds they ran, all together.
+    /// Total running time in seconds.
     pub ran_s: f64,
 }
 
-/// Looks at the threads of a side.
+/// Samples the threads of a side.
 #[derive(Debug, Default)]
 pub struct Watcher {
-    /// By thread: nanoseconds it ran, nanoseconds it was ready, and times it ran.
+    /// By thread: nanoseconds running, nanoseconds runnable, and number of times scheduled.
     threads: BTreeMap<u32, [u64; 3]>,
 }
 
 impl Watcher {
-    /// Looks at all that `first`, the side's first process, has started.
+    /// Samples all descendants of `first`, the side's first process.
     pub fn look(&mut self, first: u32) {
         let mut processes = children(first);
         while let Some(process) = processes.pop() {
@@ -56,7 +57,7 @@ impl Watcher {
         }
     }
 
-    /// The waiting times so far; `None` where nothing is known.
+    /// The waiting times so far; `None` if unknown.
     pub fn wait(&self) -> Option<Wait> {
         let sum = |place: usize| self.threads.values().map(|counted| counted[place]).sum::<u64>();
         let [ran_ns, waited_ns, turns] = [0, 1, 2].map(sum);
@@ -65,7 +66,7 @@ impl Watcher {
     }
 }
 
-/// Nanoseconds run, nanoseconds ready, and times run.
+/// Nanoseconds running, nanoseconds runnable, and number of times scheduled.
 fn parse(schedstat: &str) -> Option<[u64; 3]> {
     let mut numbers = schedstat.split_ascii_whitespace().map(str::parse);
     Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(Watcher::default().wait(), None);
     }
 
-    /// Ends it on every outcome of the test.
+    /// Kills the child at the end of the test, successful or not.
     struct Ended(Child);
 
     impl Drop for Ended {
@@ -120,7 +121,7 @@ mod tests {
         }
         let _child = Ended(Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap());
         let mut watcher = Watcher::default();
-        // The shell takes a moment to start the other one.
+        // The shell needs a moment to start the other process.
         for _ in 0..500 {
             watcher.look(std::process::id());
             if watcher.threads.len() >= 2 {

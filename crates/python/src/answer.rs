@@ -1,4 +1,4 @@
-//! The answer to a call.
+//! The result of a call.
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -9,23 +9,23 @@ use tacit_runs::store::{Sheet, objects};
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
 
-/// A result: as JSON, as the text of the command line, as tables, and as a piece of HTML where there is one.
+/// A result: as JSON, as the text of the command line, as tables, and, if available, as HTML.
 #[pyclass(module = "tacit._native", frozen)]
 #[derive(Default)]
 pub struct Answer {
-    /// As the command line prints it with `--json`.
+    /// As printed by the command line with `--json`.
     #[pyo3(get)]
     json: String,
-    /// As the command line prints it.
+    /// As printed by the command line.
     #[pyo3(get)]
     text: String,
-    /// Its table in HTML; empty where there is none.
+    /// Its table as HTML; empty if there is none.
     #[pyo3(get)]
     html: String,
     tables: Vec<(&'static str, Py<Table>)>,
 }
 
-/// A result before it meets the interpreter.
+/// A result before it is converted to Python objects.
 #[derive(Default)]
 pub struct Told {
     json: String,
@@ -35,26 +35,26 @@ pub struct Told {
 }
 
 impl Told {
-    /// Of `value`, which people read as `text`.
+    /// Creates a result from `value`, with `text` as the readable form.
     pub fn new(value: &impl Serialize, text: String) -> Outcome<Self> {
         let json = serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?;
         Ok(Self { json, text, ..Self::default() })
     }
 
-    /// With a table called `name`.
+    /// Adds a table with this name.
     #[must_use]
     pub fn with(mut self, name: &'static str, sheet: Sheet) -> Self {
         self.sheets.push((name, sheet));
         self
     }
 
-    /// With its table in HTML.
+    /// Adds its table as HTML.
     #[must_use]
     pub fn with_html(self, html: String) -> Self {
         Self { html, ..self }
     }
 
-    /// For Python.
+    /// Converts the result to Python objects.
     pub fn answered(self, py: Python<'_>) -> PyResult<Answer> {
         let Self { json, text, html, sheets } = self;
         let table = |(name, sheet)| {
@@ -65,7 +65,7 @@ impl Told {
     }
 }
 
-/// Rows of anything that has fields.
+/// A sheet of rows of any type with fields.
 pub fn rows<T: Serialize>(rows: &[T]) -> Outcome<Sheet> {
     let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>();
     Ok(objects(&rows.map_err(|error| Failure::Other(error.to_string()))?))
@@ -73,7 +73,7 @@ pub fn rows<T: Serialize>(rows: &[T]) -> Outcome<Sheet> {
 
 #[pymethods]
 impl Answer {
-    /// The table called `name`; KeyError where there is none.
+    /// The table with this name; KeyError if there is none.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Py<Table>> {
         let found = self.tables.iter().find(|(known, _)| *known == name);
         found.map(|(_, table)| table.clone_ref(py)).ok_or_else(|| PyKeyError::new_err(name.to_owned()))

@@ -1,4 +1,4 @@
-//! Captures: the cost of their ACKs, and how their headers compress.
+//! Captures: the cost of their ACKs, and the compression of their headers.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,7 +17,7 @@ fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<Told> + Send) -> PyResult
     py.detach(work).map_err(|failure| failure.raised(py))?.answered(py)
 }
 
-/// Reports the cost of the acknowledgments in a capture, and their cost under each scheme.
+/// Computes the cost of the acknowledgments in a capture, and their cost with each scheme.
 #[pyfunction]
 pub fn audit(
     py: Python<'_>,
@@ -41,7 +41,7 @@ pub fn audit(
     })
 }
 
-/// Runs a capture through a codec and back, checks every byte, counts and measures.
+/// Runs a capture through a codec and back, checks every byte, and measures.
 #[pyfunction]
 pub fn rohc_stats(py: Python<'_>, capture: PathBuf, codec: &str) -> PyResult<Answer> {
     told(py, || {
@@ -67,17 +67,17 @@ pub fn rohc_compress(
     })
 }
 
-/// Decompresses such a file into a capture.
+/// Decompresses a file of `rohc_compress` into a capture.
 #[pyfunction]
 pub fn rohc_decompress(py: Python<'_>, rohc: PathBuf, out: PathBuf, cid: &str) -> PyResult<Answer> {
     told(py, || {
-        // How often changes were said is not for the decompressor to know.
+        // The decompressor does not depend on the number of repetitions.
         let converted = decompress(&rohc, &out, Channel::parse(cid, 1)?)?;
         Told::new(&converted, converted.to_text())
     })
 }
 
-/// Sets our packets beside another implementation's of the same capture.
+/// Compares our packets with another implementation's for the same capture.
 #[pyfunction]
 pub fn rohc_compare(
     py: Python<'_>,
@@ -92,7 +92,7 @@ pub fn rohc_compare(
     })
 }
 
-/// The edge of the program: the cost of a packet is measured here and nowhere below.
+/// The cost of a packet is measured only here, in the outermost layer of the program.
 #[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
 fn now() -> Instant {
     Instant::now()

@@ -9,20 +9,20 @@ use tacit_rohc as rohc;
 
 use crate::error::{Failure, TacitError};
 
-/// Largest IP packet, and room for the bytes that compression may add to it.
+/// Length of the largest IP packet, plus the bytes that compression may add.
 const LARGEST: usize = 65_535 + 512;
 
-/// Turns IP packets into ROHC packets (RFC 6846, profile 0x0006).
+/// Compresses IP packets into ROHC packets (RFC 6846, profile 0x0006).
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Compressor(Mutex<(rohc::Compressor, Vec<u8>)>);
 
-/// Turns ROHC packets back into IP packets.
+/// Decompresses ROHC packets into IP packets.
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Decompressor(Mutex<(rohc::Decompressor, Vec<u8>)>);
 
 #[pymethods]
 impl Compressor {
-    /// `repeat` says in how many packets each change is told, 1 to 8; `cid` how contexts are numbered: small or large.
+    /// `repeat` is the number of packets that carry each change, 1 to 8. `cid` is the CID space: small or large.
     #[new]
     #[pyo3(signature = (*, repeat=2, cid="small"))]
     fn new(py: Python<'_>, repeat: u8, cid: &str) -> PyResult<Self> {
@@ -32,7 +32,8 @@ impl Compressor {
         Ok(Self(Mutex::new((rohc::Compressor::new(config), vec![0; LARGEST]))))
     }
 
-    /// The ROHC packet of an IP packet. TacitError for a packet that the profile cannot express; such a packet travels otherwise.
+    /// The ROHC packet of an IP packet. Raises TacitError if the profile cannot represent the packet; it must then be
+    /// sent uncompressed.
     fn compress<'py>(&self, py: Python<'py>, packet: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (compressor, out) = &mut *state;
@@ -41,7 +42,7 @@ impl Compressor {
         Ok(PyBytes::new(py, &out[..made.len]))
     }
 
-    /// Takes in the decompressor's feedback.
+    /// Processes the decompressor's feedback.
     fn feedback(&self, bytes: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.feedback(bytes);
     }
@@ -49,18 +50,18 @@ impl Compressor {
 
 #[pymethods]
 impl Decompressor {
-    /// `cid` as of the compressor.
+    /// `cid` is the CID space, as in the compressor.
     #[new]
     #[pyo3(signature = (*, cid="small"))]
     fn new(py: Python<'_>, cid: &str) -> PyResult<Self> {
-        // How often changes were said is not for the decompressor to know.
+        // The decompressor does not depend on the number of repetitions.
         let Channel { cids, .. } = Channel::parse(cid, 1).map_err(|error| Failure::from(error).raised(py))?;
         let config = rohc::DecompressorConfig { cids, ..rohc::DecompressorConfig::default() };
         Ok(Self(Mutex::new((rohc::Decompressor::new(config), vec![0; LARGEST]))))
     }
 
-    /// The IP packet of a ROHC packet, and feedback for the compressor, if any. TacitError for a packet that cannot be
-    /// believed.
+    /// The IP packet of a ROHC packet, and feedback for the compressor, if any. Raises TacitError if the packet cannot
+    /// be decompressed.
     fn decompress<'py>(
         &self,
         py: Python<'py>,

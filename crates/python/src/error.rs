@@ -1,4 +1,4 @@
-//! Errors as exceptions: one line each, as the command line says them.
+//! Converts errors to exceptions. Each is one line of text, as on the command line.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -21,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())
 }
 
-/// Why there is no result, until the interpreter is there to be told.
+/// Why a call failed, before conversion to an exception, which requires the interpreter.
 pub enum Failure {
     Input(Input),
     Other(String),
@@ -69,7 +69,7 @@ impl From<RohcError> for Failure {
 }
 
 impl Failure {
-    /// Where a keyword of Python's is wrong, it is named as Python does.
+    /// If a keyword argument is wrong, it is given its Python name.
     fn of_input(py: Python<'_>, error: Input) -> PyErr {
         let place = error.place.trim_start_matches("--").replace('-', "_");
         let is_keyword = error.place.starts_with("--") && !place.contains(' ');
@@ -86,7 +86,7 @@ impl Failure {
         }
     }
 
-    /// As an exception.
+    /// Converts the failure to an exception.
     pub fn raised(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Input(error) => Self::of_input(py, error),

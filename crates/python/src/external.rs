@@ -1,7 +1,7 @@
-//! ACK policies, controllers and schedulers written in Python, as the simulator takes them.
+//! ACK policies, controllers and schedulers written in Python, for use in the simulator.
 //!
-//! Each call takes the interpreter for a moment. An exception of Python ends the experiment: nothing more is asked, and the call
-//! that made the run raises it.
+//! Each call acquires the interpreter. A Python exception ends the run: Python is not called again, and the call that
+//! started the run raises the exception.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::slot::{Free, Slot, Taken};
 
-/// Makes policies or controllers: a class, or any callable.
+/// Creates policies or controllers: a class, or any callable.
 pub struct Maker {
     make: Py<PyAny>,
     name: String,
@@ -25,7 +25,7 @@ pub struct Maker {
 
 static FREE: Free<Maker> = Mutex::new(Vec::new());
 
-/// A maker in its place for the time of a run.
+/// A maker that occupies a slot during a run.
 pub struct ExternalMaker(Taken<Maker>, Arc<Maker>);
 
 impl ExternalMaker {
@@ -57,14 +57,14 @@ impl ExternalMaker {
         &self.1.name
     }
 
-    /// The exception that Python raised.
+    /// The exception raised by Python, if any.
     pub fn failure(&self) -> Option<PyErr> {
         self.1.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Maker {
-    /// The result of `call`, unless Python has raised something before or does now.
+    /// The result of `call`, unless Python raises an exception now or has raised one before.
     fn ask<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
@@ -90,9 +90,9 @@ fn seconds(time: Instant) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
 
-/// A time in seconds as Python gives it.
+/// Converts a time in seconds from Python.
 fn duration(seconds: f64) -> PyResult<Duration> {
-    /// A day: longer than any run.
+    /// One day, which is longer than any run.
     const MOST: f64 = 86_400.0;
     if !(0.0..=MOST).contains(&seconds) {
         return Err(PyValueError::new_err(format!("{seconds} s; allowed: 0 to {MOST} s")));
@@ -100,49 +100,49 @@ fn duration(seconds: f64) -> PyResult<Duration> {
     Ok(Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// A segment with new data, as a receiver's policy sees it. Times are in seconds.
+/// A segment with new data, as passed to a receiver's policy. Times are in seconds.
 #[pyclass(module = "tacit._native", frozen, get_all)]
 pub struct Arrival {
-    /// When it came, since the start of the run.
+    /// Time of arrival since the start of the run.
     now: f64,
-    /// Bytes of it that are new.
+    /// Number of new bytes in it.
     new_bytes: u64,
-    /// It is neither above a gap nor fills one.
+    /// True if it is neither above a gap nor fills one.
     in_order: bool,
-    /// Bytes that wait behind gaps, after it.
+    /// Number of bytes received above gaps, including this segment.
     waiting_bytes: u64,
-    /// The smallest round-trip time that the receiver has seen.
+    /// The minimum round-trip time observed by the receiver.
     rtt_min: Option<f64>,
-    /// The smoothed round-trip time, as the receiver sees it.
+    /// The smoothed round-trip time at the receiver.
     smoothed_rtt: Option<f64>,
 }
 
-/// Contents of one ACK as told to a sender. Times are in seconds.
+/// Content of one ACK, as passed to a sender's controller. Times are in seconds.
 #[pyclass(module = "tacit._native", frozen, get_all)]
 pub struct Acknowledged {
-    /// When it came, since the start of the run.
+    /// Time of arrival since the start of the run.
     now: f64,
-    /// Bytes that it newly reports, cumulatively or selectively.
+    /// Number of bytes newly acknowledged, cumulatively or selectively.
     delivered_bytes: u64,
-    /// Bytes delivered since the connection began.
+    /// Number of bytes delivered since the start of the connection.
     delivered_total_bytes: u64,
-    /// Bytes newly held lost.
+    /// Number of bytes newly considered lost.
     lost_bytes: u64,
-    /// Bytes thought to be in the network before it.
+    /// Estimated bytes in flight before the ACK.
     prior_in_flight_bytes: u64,
-    /// Bytes thought to be in the network after it.
+    /// Estimated bytes in flight after the ACK.
     in_flight_bytes: u64,
-    /// Round-trip time of the newest segment it reports, where that is unambiguous.
+    /// Round-trip time of the newest acknowledged segment, if it is unambiguous.
     rtt: Option<f64>,
     /// Smoothed round-trip time.
     smoothed_rtt: Option<f64>,
-    /// The rate of delivery that the sender measured, where it could.
+    /// Delivery rate measured by the sender, if available.
     delivery_rate_bps: Option<u64>,
-    /// The rate of arrival that the receiver reports (TACK).
+    /// Arrival rate reported by the receiver (TACK).
     receiver_rate_bps: Option<u64>,
-    /// The application set the pace: rates say little of the path.
+    /// The application limited the rate, so rates reveal little about the path.
     application_limited: bool,
-    /// Losses are being repaired.
+    /// The sender is repairing losses.
     in_recovery: bool,
 }
 
@@ -152,10 +152,10 @@ impl Named for Slot<Maker> {
     }
 }
 
-/// An object and its maker; nothing where it could not be made.
+/// An object and its maker; `None` if it could not be created.
 type Made = Option<(Arc<Maker>, Py<PyAny>)>;
 
-/// The object from the maker in `slot`, called without arguments.
+/// Calls the maker in `slot` without arguments. Returns the object.
 fn made_alone(slot: &Slot<Maker>) -> Made {
     let maker = slot.content()?;
     let made = maker.made(|py, make| make.call0(py))?;
@@ -168,11 +168,11 @@ impl acks::Factory for Slot<Maker> {
     }
 }
 
-/// A policy at work.
+/// A policy in use.
 struct Policy(Made);
 
 impl Policy {
-    /// Without an answer there is an ACK for each segment: the run comes to its end.
+    /// After an exception, each segment is acknowledged, so that the run ends normally.
     fn decide(
         &self,
         now: Instant,
@@ -229,14 +229,14 @@ impl control::Factory for Slot<Maker> {
     }
 }
 
-/// A controller at work.
+/// A controller in use.
 struct Controller {
     made: Made,
-    /// Its last answer, which holds where it gives none.
+    /// Its last result, which stays in effect after an exception.
     steering: control::Steering,
 }
 
-/// A window in bytes, or with a rate in bits per second.
+/// A window in bytes, optionally with a rate in bits per second.
 #[derive(FromPyObject)]
 enum WindowAndRate {
     Window(u64),
@@ -293,35 +293,35 @@ impl control::Control for Controller {
     }
 }
 
-/// A client that an access point has data for. Times are in seconds.
+/// A client for which an access point has data. Times are in seconds.
 #[pyclass(module = "tacit._native", frozen, get_all)]
 pub struct ReadyUser {
-    /// Its number, from 1.
+    /// Its number, counted from 1.
     client: u16,
-    /// Packets that wait for it, those to be sent again included.
+    /// Number of packets queued for it, including retransmissions.
     packets: u32,
-    /// Bytes of these packets.
+    /// Total length of these packets in bytes.
     queued_bytes: u64,
-    /// How long the oldest has waited.
+    /// Waiting time of the oldest one.
     oldest: f64,
-    /// The PHY's rate to it over the whole channel.
+    /// The PHY rate to it over the whole channel.
     rate_bps: u64,
 }
 
-/// A client as its access point knows it. Times are in seconds.
+/// An access point's knowledge about a client. Times are in seconds.
 #[pyclass(module = "tacit._native", frozen, get_all)]
 pub struct UplinkClient {
-    /// Its number, from 1.
+    /// Its number, counted from 1.
     client: u16,
-    /// Bytes that it last said it has.
+    /// Buffer status that it last reported, in bytes.
     reported_bytes: u64,
-    /// MPDUs of data that it was sent since.
+    /// Number of data MPDUs sent to it since this report.
     sent_mpdus: u32,
-    /// Time since it said so.
+    /// Time since this report.
     silent: f64,
-    /// MPDUs that it sent in the busier of this second and the one before.
+    /// The larger of the numbers of MPDUs that it sent in the current and in the previous second.
     mpdus_per_s: u32,
-    /// The PHY's rate from it over the whole channel.
+    /// The PHY rate from it over the whole channel.
     rate_bps: u64,
 }
 
@@ -331,11 +331,11 @@ impl mu::MuSchedulerFactory for Slot<Maker> {
     }
 }
 
-/// A scheduler at work.
+/// A scheduler in use.
 struct Scheduler(Made);
 
 impl Scheduler {
-    /// Without an answer no client is chosen: the run comes to its end.
+    /// After an exception, no client is selected, so that the run ends normally.
     fn choose(
         &self,
         chosen: &mut Vec<usize>,

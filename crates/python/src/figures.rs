@@ -24,8 +24,9 @@ pub fn figures(py: Python<'_>) -> PyResult<Table> {
     Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))
 }
 
-/// Makes a figure in a directory and judges its claims; with `from_directory` those of results that are there. Figures of live
-/// runs are skipped, and say so: they take a process of one thread, which an interpreter is not.
+/// Produces a figure in a directory and judges its claims. With `from_directory`, judges the results stored there
+/// instead. Figures with live runs are skipped and report this, because live runs require a process with a single
+/// thread, which an interpreter does not have.
 #[pyfunction]
 #[pyo3(signature = (id, *, quick, directory, from_directory, cache, progress))]
 pub fn figure(
@@ -56,7 +57,7 @@ fn told(outcome: &FigureOutcome) -> Outcome<Told> {
     Ok(Told::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 
-/// The most that a Wi-Fi hop carries, in closed form.
+/// The maximum goodput of a Wi-Fi hop, in closed form.
 #[pyfunction]
 pub fn theory(py: Python<'_>, phy: &str, rate: &str) -> PyResult<Answer> {
     let told = || -> Outcome<Told> {

@@ -1,8 +1,8 @@
-//! The native half of the Python package `tacit`: calls into the rooms that the command line calls too, with the interpreter
-//! let go meanwhile.
+//! The native half of the Python package `tacit`: calls into the same library crates as the command line, without
+//! holding the interpreter.
 //!
-//! Results are JSON, as the command line prints it, and tables, which speak Arrow's C stream interface; the Python half
-//! makes objects of them. Their Python types are in `python/tacit/_native.pyi`.
+//! Results are JSON, as printed by the command line, and tables with Arrow's C stream interface. The Python half
+//! converts them to objects. Their Python types are in `python/tacit/_native.pyi`.
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over as values")]
 
@@ -23,10 +23,10 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-/// Contents of `tacit._native`.
+/// The module `tacit._native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Results are named after the program that makes them, which is this library and not the interpreter.
+    // The names of results depend on the program that simulates them, which is this library and not the interpreter.
     if let Ok(file) = module.filename() {
         tacit_runs::identity::made_by_library(Path::new(&file.to_string()));
     }

@@ -24,7 +24,8 @@ use crate::error::{Failure, Outcome};
 use crate::external::ExternalMaker;
 use crate::watch::{on_all_cores, watched};
 
-/// Runs a scenario once. `acks`, `controller` and `scheduler` make policies, controllers and schedulers in Python; then nothing is cached.
+/// Runs a scenario once. `acks`, `controller` and `scheduler` are callables that create policies, controllers and
+/// schedulers in Python; if any is given, nothing is cached.
 #[pyfunction]
 #[pyo3(signature = (scenario, assignments, *, scheme, clients, seed, quick, wire, cache, acks, controller, scheduler, pcap))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
@@ -73,7 +74,7 @@ pub fn run(
         let told = Told::new(&single, single.to_text(None))?;
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
-    // An exception of Python says more than the outcome of the run without an answer.
+    // A Python exception is more informative than the result of the run after it.
     if let Some(error) = brought.all().find_map(ExternalMaker::failure) {
         return Err(error);
     }
@@ -92,7 +93,7 @@ impl Brought {
         [&self.acks, &self.controller, &self.scheduler].into_iter().flatten()
     }
 
-    /// Both transports have the controller; receivers of TCP have the policy, access points the scheduler.
+    /// The controller applies to both transports, the policy to TCP receivers, and the scheduler to access points.
     fn put_in(&self, scenario: &mut Scenario) -> PyResult<()> {
         if let Some(external) = &self.acks {
             scenario.tcp.ack_policy = AckPolicy::External(external.acks());
@@ -121,7 +122,7 @@ fn told_of(comparison: &Comparison) -> Outcome<Told> {
         .with_html(table_html(comparison)))
 }
 
-/// Compares schemes on a scenario; with a directory results are kept there, and the report is written.
+/// Compares schemes in a scenario. If a directory is given, results are stored there and a report is written.
 #[pyfunction]
 #[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
@@ -149,7 +150,7 @@ pub fn compare(
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
 
-/// Reads the results in a directory, and draws their report again.
+/// Reads the results in a directory and draws their report again.
 #[pyfunction]
 pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
     let work = |_: Control<'_>| {
@@ -169,7 +170,8 @@ pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
     watched(py, false, None, work)?.answered(py)
 }
 
-/// Says why one scheme has more goodput than another: of a scenario, which is run, or of a directory of results.
+/// Explains why one scheme has more goodput than another, in a scenario, which is simulated, or in a directory of
+/// results.
 #[pyfunction]
 #[pyo3(signature = (scenario, assignments, *, clients, schemes, station, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
@@ -209,7 +211,7 @@ pub fn why(
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
 
-/// As the command line prints it.
+/// The result as printed by the command line.
 #[derive(Serialize)]
 struct Advised<'a> {
     #[serde(flatten)]
@@ -217,7 +219,7 @@ struct Advised<'a> {
     observed: Option<Observed>,
 }
 
-/// Says which ACK frequency or mechanism suits a link.
+/// Recommends an ACK frequency or mechanism for a link.
 #[pyfunction]
 #[pyo3(signature = (scenario, assignments, *, phy, rate, rtt, clients, uploads, capture, seeds, max_seeds, quick, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]

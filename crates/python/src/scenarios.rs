@@ -1,4 +1,4 @@
-//! Lists: scenarios, schemes, metrics, and how schemes look.
+//! Lists of scenarios, schemes and metrics, and the looks of schemes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn table(py: Python<'_>, sheet: Sheet) -> PyResult<Table> {
     Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))
 }
 
-/// The scenarios that come with the package: `name`, `description`.
+/// The bundled scenarios: `name`, `description`.
 #[pyfunction]
 pub fn scenarios(py: Python<'_>) -> PyResult<Table> {
     let described = library::names().map(|name| Ok((name, Scenario::load(name, &[])?.description)));
@@ -31,7 +31,7 @@ pub fn scenarios(py: Python<'_>) -> PyResult<Table> {
     table(py, sheet)
 }
 
-/// The schemes: `name`, `summary`, and whether they are compared by default.
+/// The schemes: `name`, `summary`, and whether each is compared by default.
 #[pyfunction]
 pub fn schemes(py: Python<'_>) -> PyResult<Table> {
     let mut sheet = Sheet::default();
@@ -51,7 +51,7 @@ pub fn metrics(py: Python<'_>) -> PyResult<Table> {
     table(py, sheet)
 }
 
-/// How series look in reports on light ground: `colour`, `marker` by name, and the `dash` of lines in pixels.
+/// The looks of series in reports on a light background: `colour`, `marker` by name, and the `dash` of lines in pixels.
 #[pyfunction]
 pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -65,7 +65,7 @@ pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
     table(py, sheet)
 }
 
-/// How uses of airtime look in reports on light ground: `name` as in results, `label` and `colour`.
+/// The looks of uses of airtime in reports on a light background: `name` as in results, `label` and `colour`.
 #[pyfunction]
 pub fn airtime_looks(py: Python<'_>) -> PyResult<Table> {
     let looks: Vec<_> = report::airtime_looks().collect();
@@ -77,14 +77,14 @@ pub fn airtime_looks(py: Python<'_>) -> PyResult<Table> {
     table(py, sheet)
 }
 
-/// Reads a scenario: its name, its description, and the whole of it as TOML.
+/// Loads a scenario: its name, its description, and the whole scenario as TOML.
 #[pyfunction]
 pub fn load(py: Python<'_>, scenario: &str, assignments: Vec<String>) -> PyResult<(String, String, String)> {
     let scenario = Scenario::load(scenario, &assignments).map_err(|error| Failure::from(error).raised(py))?;
     Ok((scenario.name, scenario.description, scenario.text))
 }
 
-/// Refuses all that a run under `scheme` with `clients` clients would refuse.
+/// Raises the errors that a run with `scheme` and `clients` clients would raise.
 #[pyfunction]
 pub fn check(
     py: Python<'_>,
@@ -102,7 +102,7 @@ pub fn check(
     checked().map_err(|failure| failure.raised(py))
 }
 
-/// Every setting of a scenario, its meaning and where it comes from.
+/// Every setting of a scenario with its meaning and origin.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,

@@ -1,26 +1,27 @@
-//! Places that live as long as the process, for objects that do not.
+//! Slots that exist as long as the process, for objects that do not.
 //!
-//! A configuration of the simulator holds a reference that lives for ever to a program's objects. Objects from Python live
-//! for a run: one sits in one of these places meanwhile. There are as many as ever were taken at once.
+//! A configuration of the simulator holds a static reference to a program's objects, but objects from Python live only
+//! for a run. During the run, such an object occupies one of these slots. Slots are reused, so their number is the
+//! maximum used at the same time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A place for a `T`.
+/// A slot for a `T`.
 pub struct Slot<T: 'static> {
     content: Mutex<Option<Arc<T>>>,
 }
 
-/// All free places for a `T`.
+/// All free slots for a `T`.
 pub type Free<T> = Mutex<Vec<&'static Slot<T>>>;
 
-/// A taken place; it is given back when this is dropped.
+/// A slot in use, which becomes free when this value is dropped.
 pub struct Taken<T: 'static> {
     pub slot: &'static Slot<T>,
     free: &'static Free<T>,
 }
 
 impl<T> Slot<T> {
-    /// The object that sits there; `None` after its run.
+    /// The object in the slot; `None` after its run.
     pub fn content(&self) -> Option<Arc<T>> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -31,7 +32,7 @@ impl<T> Slot<T> {
 }
 
 impl<T> Taken<T> {
-    /// Takes a place that is free, or makes one.
+    /// Takes a free slot, or creates one.
     pub fn new(free: &'static Free<T>, content: Arc<T>) -> Self {
         let found = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let slot = found.unwrap_or_else(|| Box::leak(Box::new(Slot { content: Mutex::new(None) })));

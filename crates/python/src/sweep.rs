@@ -1,4 +1,4 @@
-//! Sweeps in batches, which others may make.
+//! Sweeps in batches, which other machines may simulate.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
 use crate::watch::{on_all_cores, watched};
 
-/// A sweep and the directory that keeps it.
+/// A sweep, and the directory with its results.
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Sweep {
     sweep: Batches,
@@ -42,38 +42,38 @@ impl Sweep {
         py.detach(opened).map_err(|failure| failure.raised(py))
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     #[getter]
     fn runs(&self) -> usize {
         self.sweep.runs()
     }
 
-    /// How many files, one for each batch.
+    /// Number of files, one per batch.
     #[getter]
     fn files(&self) -> usize {
         self.sweep.batches().count()
     }
 
-    /// The batches that are missing, as (first run, end), and how many runs are there.
+    /// The missing batches as (first run, end), and the number of existing runs.
     fn missing(&self, py: Python<'_>) -> PyResult<(Vec<(usize, usize)>, usize)> {
         let missing = py.detach(|| self.directory.missing(&self.sweep));
         let (missing, there) = missing.map_err(|error| Failure::from(error).raised(py))?;
         Ok((missing.into_iter().map(|batch| (batch.start, batch.end)).collect(), there))
     }
 
-    /// All it takes to make a batch elsewhere.
+    /// Everything needed to simulate a batch on another machine.
     fn order(&self, py: Python<'_>, first: usize, end: usize) -> PyResult<String> {
         let order = self.sweep.order(&(first..end));
         Ok(order.map_err(|error| Failure::from(error).raised(py))?.to_text())
     }
 
-    /// Keeps a batch that was made elsewhere.
+    /// Stores a batch that another machine has simulated.
     fn keep(&self, py: Python<'_>, first: usize, end: usize, parquet: &[u8]) -> PyResult<()> {
         let kept = py.detach(|| self.directory.keep(&self.sweep, &(first..end), parquet));
         kept.map_err(|error| Failure::from(error).raised(py))
     }
 
-    /// Makes the missing batches here, on all cores.
+    /// Simulates the missing batches on all cores of this machine.
     fn complete(&self, py: Python<'_>, cache: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Answer> {
         let work = |control: tacit_runs::sweep::Control<'_>| {
             let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
@@ -83,17 +83,17 @@ impl Sweep {
     }
 }
 
-/// The places of a grid from lists as the command line has them, such as `wifi.distance=5 m,17 m`.
+/// The places of a grid from lists as on the command line, such as `wifi.distance=5 m,17 m`.
 #[pyfunction]
 pub fn grid(py: Python<'_>, lists: Vec<String>) -> PyResult<Vec<Vec<String>>> {
     places_of(&lists).map_err(|error| Failure::from(error).raised(py))
 }
 
-/// Makes the batch of an order on the calling thread, and gives it as a Parquet file.
+/// Simulates the batch of an order on the calling thread. Returns a Parquet file.
 #[pyfunction]
 pub fn make_order<'py>(py: Python<'py>, order: &str) -> PyResult<Bound<'py, PyBytes>> {
     let made = py.detach(|| -> Outcome<Vec<u8>> {
-        // The process that hands out orders counts threads: one each.
+        // The process that distributes orders counts threads, so each order uses one.
         let pool = ThreadPoolBuilder::new().num_threads(1).build();
         let pool = pool.map_err(|error| Failure::Other(error.to_string()))?;
         let order = Order::parse(order)?;

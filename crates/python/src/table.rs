@@ -1,4 +1,4 @@
-//! Tables that other libraries take over as they are.
+//! Tables that other libraries can use without conversion.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyCapsule, PyList};
 use tacit_runs::store::{Column, Sheet};
 
-/// Name of the interface's capsules (Arrow PyCapsule interface).
+/// Name of the capsules of the interface (Arrow PyCapsule interface).
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Columns of equal length: texts, counts and numbers, each of which may be missing.
+/// Columns of equal length with texts, integers and numbers, each of which may be missing.
 #[pyclass(module = "tacit._native", frozen)]
 pub struct Table {
     batch: RecordBatch,
 }
 
 impl Table {
-    /// The table of a sheet, whose columns it takes.
+    /// The table of a sheet, which takes over its columns.
     pub fn new(sheet: Sheet) -> Result<Self, ArrowError> {
         let columns = sheet.columns.into_iter().map(|(name, column)| {
             let (kind, array): (_, ArrayRef) = match column {
@@ -34,7 +34,7 @@ impl Table {
             (Field::new(name, kind, true), array)
         });
         let (fields, arrays): (Vec<_>, Vec<_>) = columns.unzip();
-        // A table without columns has no row either.
+        // A table without columns has no rows.
         let rows = arrays.first().map_or(0, |array: &ArrayRef| array.len());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?;
@@ -44,14 +44,14 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The Arrow PyCapsule interface; no value is copied.
+    /// The Arrow PyCapsule interface. Values are not copied.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for other types, and has to take these ("best effort").
+        // A consumer may request other types but must accept these ("best effort").
         let _ = requested_schema;
         let reader = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
@@ -67,7 +67,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The values of a column; KeyError where there is none of that name.
+    /// The values of a column; KeyError if there is no column of this name.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let unknown = || PyKeyError::new_err(name.to_owned());
         let array = self.batch.column_by_name(name).ok_or_else(unknown)?.as_any();

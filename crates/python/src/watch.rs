@@ -1,4 +1,4 @@
-//! Long work beside an interpreter: it is let go meanwhile, Ctrl-C stops between runs, and progress is told.
+//! Runs long operations without holding the interpreter. Ctrl-C stops between runs, and progress is reported.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,17 +14,17 @@ use tacit_runs::sweep::{Control, Progress};
 
 use crate::error::{Failure, Outcome};
 
-/// How often the interpreter may look for Ctrl-C.
+/// Interval at which the interpreter checks for Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Events for Python: `("started", runs, reused)`, `("finished", 1, 0)`, `("warning", text)`.
+/// Progress events for Python: `("started", runs, reused)`, `("finished", 1, 0)`, `("warning", text)`.
 enum Event {
     Started(usize, usize),
     Finished,
     Warning(String),
 }
 
-/// Does `work` on a thread of its own; `progress` is called with (kind, count, count or text).
+/// Runs `work` on a separate thread. `progress` is called with (kind, count, count or text).
 pub fn watched<T: Send>(
     py: Python<'_>,
     use_cache: bool,
@@ -34,7 +34,7 @@ pub fn watched<T: Send>(
     let cache = if use_cache { Cache::of_user() } else { None };
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    // The receiver is used without the interpreter, so it has to be shared, though no other thread takes it.
+    // The receiver is used without holding the interpreter, so it must be `Sync`, although no other thread uses it.
     let told = Mutex::new(told);
     let listening = progress.is_some();
     let result = thread::scope(|scope| {
@@ -47,12 +47,12 @@ pub fn watched<T: Send>(
                     Progress::Warning(text) => Event::Warning(text.to_owned()),
                 };
                 if listening {
-                    // The receiver is gone once Python has raised something.
+                    // The receiver no longer exists if Python has raised an exception.
                     let _ = tell.send(event);
                 }
             };
             let control = Control { stop, progress: &progress, cache };
-            // A thread that Python knows is not made known to it again with each call of a policy.
+            // Attaching the thread once avoids doing so in each call of a policy.
             let result = Python::attach(|py| py.detach(|| work(control)));
             if let Some(cache) = cache {
                 cache.prune();
@@ -88,8 +88,8 @@ pub fn watched<T: Send>(
     }
 }
 
-/// Does `work` with a thread for each core. They end with it: a pool that stays would be there without its threads in a
-/// process that Python forks off.
+/// Runs `work` with one thread per core. The threads end with it, because a permanent pool would exist without its
+/// threads in a process forked by Python.
 pub fn on_all_cores<T: Send>(work: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
     let pool = ThreadPoolBuilder::new().build().map_err(|error| Failure::Other(error.to_string()))?;
     pool.install(work)

@@ -1,4 +1,5 @@
-//! Nanoseconds per packet each way, beside a copy of the header as a number that depends less on the machine.
+//! Nanoseconds per packet for compression and decompression. Each is also given relative to a copy of the header,
+//! because that ratio depends less on the machine.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Nanoseconds per ACK each way in the HACK variant, with frames as the captures' gaps make them.
+//! Nanoseconds per ACK for both directions of the HACK variant. Frames end at the gaps between packets in the captures.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -14,7 +14,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use hack_support::{Seen, capture};
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits};
 
-/// The packets of each frame: at most 21, none across a gap of more than a millisecond.
+/// Groups the packets into frames: at most 21 packets, and no gap longer than 1 ms within a frame.
 fn frames(packets: &[Seen]) -> Vec<Vec<&[u8]>> {
     let mut frames: Vec<Vec<&[u8]>> = vec![Vec::new()];
     let mut last_us = packets[0].at_us;
@@ -28,7 +28,7 @@ fn frames(packets: &[Seen]) -> Vec<Vec<&[u8]>> {
     frames
 }
 
-/// One coding of a capture: its frames as packets and as bytes, and fresh ends.
+/// One coding applied to a capture: its frames as packets and as bytes, and a fresh compressor and decompressor.
 struct Case<'a> {
     coding: Coding,
     native: &'a [u8],

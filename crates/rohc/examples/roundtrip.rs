@@ -1,4 +1,4 @@
-//! Compresses the acknowledgments of one download and gets them back.
+//! Compresses the acknowledgments of one download and decompresses them again.
 //!
 //! `cargo run -p tacit-rohc --example roundtrip`
 
@@ -27,14 +27,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let done = decompressor.decompress(&rohc[..made.len], &mut back)?;
         assert_eq!(back[..done.len], packet[..len]);
         if let Some(feedback) = done.feedback {
-            // On the way back; a compressor also works without feedback, and then repeats its updates.
+            // Send the feedback back. A compressor also works without it, but then repeats its updates.
             compressor.feedback(feedback.as_bytes());
         }
     }
     Ok(())
 }
 
-/// One acknowledgment per two segments of 1448 bytes, timestamps of 1 ms.
+/// One acknowledgment per two segments of 1448 bytes, with a timestamp clock of 1 ms.
 fn acknowledgment(number: u16) -> Header {
     let now = 1_000_000 + u32::from(number / 2);
     let mut area = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];

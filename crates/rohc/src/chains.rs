@@ -14,7 +14,7 @@ const RSF: u8 = flags::RST | flags::SYN | flags::FIN;
 pub(crate) struct Chain<'a> {
     /// TCP and the innermost IP header.
     pub(crate) header: &'a mut Header,
-    /// The others, if there are any.
+    /// All other headers, if there are any.
     pub(crate) layers: Option<&'a mut Layers>,
 }
 
@@ -83,7 +83,7 @@ fn write_static_layer(
     static_ip(writer, &mut Header { ip, ..*header }, &mut next)
 }
 
-/// Reads a static chain: `header.ip` takes the innermost IP header, `layers` all others.
+/// Reads a static chain. The innermost IP header is stored in `header.ip`, all others in `layers`.
 pub(crate) fn read_static_chain(
     reader: &mut Reader<'_>,
     header: &mut Header,
@@ -124,7 +124,7 @@ fn ports(coder: &mut impl Coder, header: &mut Header) -> Result<(), Short> {
     coder.u16(&mut header.destination_port)
 }
 
-/// ipv4_static or ipv6_static with the protocol number `next`. When reading, `header.ip` takes the version that comes.
+/// ipv4_static or ipv6_static with the protocol number `next`. A reader sets `header.ip` to the version it finds.
 fn static_ip(coder: &mut impl Coder, header: &mut Header, next: &mut u8) -> Result<(), Short> {
     let mut first = match header.ip {
         Ip::V4 { .. } => 0,
@@ -164,7 +164,7 @@ fn static_v6(coder: &mut impl Coder, header: &mut Header, first: u8, next: &mut 
     Ok(())
 }
 
-/// fl_enc behind its first byte, which ends in a discriminator bit and four bits of the label.
+/// The rest of fl_enc after its first byte, which ends in a discriminator bit and four bits of the label.
 fn flow_label_rest(coder: &mut impl Coder, first: u8, label: u32) -> Result<u32, Short> {
     if first & 0x10 == 0 {
         return if first & 0xf == 0 { Ok(0) } else { Err(Short) };
@@ -254,7 +254,7 @@ fn tcp_dynamic(coder: &mut impl Coder, header: &mut Header, values: &mut Values)
     coder.u16(&mut header.window)?;
     coder.u16(&mut header.checksum)?;
     unless_zero(byte & 0x10 != 0, &mut header.urgent, |urgent| coder.u16(urgent))?;
-    // Without the flag the stride stays as it is: the value that an IR leaves there is 0, see `Context`.
+    // Without the flag the stride does not change. An IR sets it to 0, see `Context`.
     if byte & 0x40 != 0 {
         let mut stride = stride;
         coder.u16(&mut stride)?;
@@ -276,7 +276,7 @@ fn unless_zero<T: Default>(
     code(value)
 }
 
-/// static_or_irreg for a field in [`Values`]: `bytes` verbatim when the indicator is set.
+/// static_or_irreg for a field in [`Values`]: `bytes` bytes verbatim when the indicator is set.
 #[inline]
 fn if_indicated(
     coder: &mut impl Coder,
@@ -288,8 +288,8 @@ fn if_indicated(
     if values[indicator] != 0 { coder.low(bytes, &mut values[field]) } else { Ok(()) }
 }
 
-/// The optional fields of co_common, up to the list of options. `kept` holds the references for reading; when writing,
-/// it may be anything. Order and presence follow the indicators in `values`.
+/// The optional fields of co_common, up to the list of options. A reader takes its references from `kept`; a writer
+/// ignores `kept`. The indicators in `values` determine which fields are present.
 pub(crate) fn common_tail(
     coder: &mut impl Coder,
     values: &mut Values,
@@ -319,12 +319,12 @@ pub(crate) fn common_tail(
     if_indicated(coder, values, Field::TtlIndicator, Field::Ttl, 1)
 }
 
-/// variable_length_32_enc for the indicators 1 and 2; 0 sends nothing, 3 everything.
+/// variable_length_32_enc for the indicators 1 and 2. Indicator 0 sends nothing, 3 sends all 32 bits.
 pub(crate) const VARIABLE_LENGTH: [Lsb; 2] = [Lsb::new(8, 63), Lsb::new(16, 16383)];
 /// The short form of optional_ip_id_lsb.
 pub(crate) const IP_ID_SHORT: Lsb = Lsb::new(8, 3);
 
-/// optional_ip_id_lsb. The long form is the IP-ID as it stands in the header.
+/// optional_ip_id_lsb. The long form is the IP-ID verbatim.
 fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &ContextFields) -> Result<(), Short> {
     if values[Field::IpIdIndicator] == 0 {
         let reference = kept[Field::IpIdOffset as usize];
@@ -337,8 +337,8 @@ fn common_ip_id(coder: &mut impl Coder, values: &mut Values, kept: &ContextField
     Ok(())
 }
 
-/// The irregular items of layers, ipv4_innermost_irregular and tcp_irregular: those between the base header and the
-/// options' irregular items.
+/// The irregular items of layers, ipv4_innermost_irregular and tcp_irregular: the part between the base header and the
+/// irregular items of the options.
 #[inline]
 pub(crate) fn irregular_chain(
     coder: &mut impl Coder,

@@ -1,4 +1,4 @@
-//! Both directions of a ROHC channel at one end: packets in, frames out, and back (RFC 5795 section 5.1).
+//! One end of a ROHC channel, both directions: packets in, frames out, and the reverse (RFC 5795 section 5.1).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,10 +14,11 @@ use crate::{
     FormatKind, split_feedback,
 };
 
-/// Configuration of a [`Channel`]. Both ends must agree on `cids`, and `reconstructed_bytes` must not exceed the peer's limit.
+/// Configuration of a [`Channel`]. Both ends must agree on `cids`, and `reconstructed_bytes` must not exceed the peer's
+/// limit.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelConfig {
-    /// The numbering of contexts of both directions. It replaces that of `compressor` and `decompressor`.
+    /// CID space of both directions. Overrides the `cids` of `compressor` and `decompressor`.
     pub cids: CidSpace,
     /// How packets are compressed.
     pub compressor: CompressorConfig,
@@ -27,8 +28,8 @@ pub struct ChannelConfig {
     pub packet_bytes: usize,
     /// Length of the longest frame that the link carries, in bytes, at least 16. Longer packets are segmented.
     pub frame_bytes: usize,
-    /// Length of the longest unit reassembled from segments, its CRC included (MRRU), in bytes; 0 disables segments in both
-    /// directions.
+    /// Length of the longest unit reassembled from segments, including its CRC (MRRU), in bytes. 0 disables segments in
+    /// both directions.
     pub reconstructed_bytes: usize,
 }
 
@@ -46,32 +47,32 @@ impl Default for ChannelConfig {
     }
 }
 
-/// How a packet went out.
+/// How a packet was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// How it is coded.
+    /// The packet format.
     pub format: FormatKind,
-    /// Its context.
+    /// The CID of its context.
     pub cid: u16,
-    /// Frames that carry it.
+    /// Number of frames that carry it.
     pub frames: usize,
-    /// Their bytes, feedback included.
+    /// Total length of these frames, including feedback, in bytes.
     pub bytes: usize,
 }
 
-/// Why a packet did not go out.
+/// Why a packet was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
     /// Longer than [`ChannelConfig::packet_bytes`].
     Packet,
-    /// The frame would be longer than [`ChannelConfig::frame_bytes`], and the unit longer than
+    /// The frame would exceed [`ChannelConfig::frame_bytes`], and the reassembled unit would exceed
     /// [`ChannelConfig::reconstructed_bytes`].
     Frame,
     /// Neither IPv4 nor IPv6.
     NoIp,
-    /// Profile 0x0006 does not take it, and the one CID there is belongs to that.
+    /// Profile 0x0006 cannot compress the packet, and the only CID belongs to that profile.
     Compress(CompressError),
 }
 
@@ -90,13 +91,13 @@ impl fmt::Display for SendError {
 
 impl core::error::Error for SendError {}
 
-/// Why a frame gave no packet, though it should have.
+/// Why a frame that should contain or complete a packet did not yield one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveError {
-    /// See there.
+    /// The packet could not be decompressed.
     Decompress(DecompressError),
-    /// Segments whose CRC is wrong, or longer than [`ChannelConfig::reconstructed_bytes`].
+    /// Reassembly failed: the CRC is wrong, or the unit exceeds [`ChannelConfig::reconstructed_bytes`].
     Segments,
 }
 
@@ -111,15 +112,17 @@ impl fmt::Display for ReceiveError {
 
 impl core::error::Error for ReceiveError {}
 
-/// Feedback that waits for a frame to ride on, at most; more than that replaces the oldest.
+/// Capacity for feedback that waits for a frame to piggyback on. When it overflows, all older feedback is dropped.
 const FEEDBACK_BYTES: usize = 64;
-/// Shorter frames carry no segments.
+/// Frames shorter than this carry no segments.
 const LEAST_FRAME: usize = 16;
-/// Packets in a row that announce profile 0x0000, and packets after which one does again while no answer came.
+/// Number of consecutive packets that announce profile 0x0000, and number of packets after which it is announced again
+/// if no feedback has arrived.
 const PLAIN_ANNOUNCED: u32 = 3;
 const PLAIN_REFRESH: u32 = 256;
 
-/// One end of a channel: compressor, decompressor, the feedback between them, and profile 0x0000 for packets that are not TCP.
+/// One end of a channel: compressor, decompressor, the feedback between them, and profile 0x0000 for packets other than
+/// TCP.
 ///
 /// ```
 /// use tacit_rohc::{Channel, ChannelConfig};
@@ -144,29 +147,29 @@ pub struct Channel {
     compressor: Compressor,
     decompressor: Decompressor,
     plain: Plain,
-    /// Feedback about received packets, and bytes of it in use.
+    /// Feedback about received packets, and the number of bytes in use.
     answers: [u8; FEEDBACK_BYTES],
     answers_len: usize,
     malformed_feedback: u64,
-    /// A frame being made, or a packet being delivered.
+    /// The frame under construction, or the packet to deliver.
     scratch: Vec<u8>,
-    /// Segments of a unit that is not whole yet.
+    /// Received segments of an incomplete unit.
     segments: Vec<u8>,
-    /// They were longer than a unit may be.
+    /// The segments exceeded the maximum length of a unit.
     overrun: bool,
 }
 
 /// The sending side of profile 0x0000.
 #[derive(Clone, Debug)]
 struct Plain {
-    /// Its CID, the channel's largest; `None` when there is but one.
+    /// Its CID, the largest of the channel; `None` if the channel has only one CID.
     cid: Option<u16>,
     packets: u32,
     is_known: bool,
 }
 
 impl Plain {
-    /// True when the next packet says whose CID it is.
+    /// True if the next packet must announce that this CID belongs to profile 0x0000.
     fn announces(&mut self) -> bool {
         let announces =
             !self.is_known && (self.packets < PLAIN_ANNOUNCED || self.packets.is_multiple_of(PLAIN_REFRESH));
@@ -176,12 +179,12 @@ impl Plain {
 }
 
 impl Channel {
-    /// A channel without contexts. Takes the memory for a packet and its header now.
+    /// Creates a channel without contexts. Allocates the buffer for one packet and its header.
     pub fn new(config: ChannelConfig) -> Self {
         let max = config.cids.max();
         let rest = max.saturating_sub(1);
-        // The largest CID is for profile 0x0000: with large CIDs it costs no more than others, with small ones 0 is best
-        // left to TCP.
+        // Profile 0x0000 gets the largest CID. In a large CID space it costs no more than any other; in a small one TCP
+        // benefits more from CID 0, which takes no byte.
         let compressor_cids = match config.cids {
             CidSpace::Small { .. } => CidSpace::Small { max: rest as u8 },
             CidSpace::Large { .. } => CidSpace::Large { max: rest },
@@ -206,19 +209,19 @@ impl Channel {
         self.compressor.set_time(now);
     }
 
-    /// Sends an IP packet: hands one frame to `transmit`, or its segments one after the other. Feedback that waits goes
-    /// with the first.
+    /// Sends an IP packet. Calls `transmit` with one frame, or with each of its segments in order. Pending feedback is
+    /// piggybacked on the first frame.
     ///
-    /// Packets that are not TCP, or TCP that profile 0x0006 does not take, go with profile 0x0000.
+    /// Packets that are not TCP, and TCP packets that profile 0x0006 cannot compress, are sent with profile 0x0000.
     ///
     /// # Errors
     ///
-    /// See [`SendError`]. The feedback waits on.
+    /// See [`SendError`]. Pending feedback stays pending.
     pub fn send(&mut self, packet: &[u8], mut transmit: impl FnMut(&[u8])) -> Result<Sent, SendError> {
         if packet.len() > self.config.packet_bytes {
             return Err(SendError::Packet);
         }
-        // Segments are of the unit without the feedback.
+        // A segmented unit does not include feedback.
         let (before, unit) = self.scratch.split_at_mut(FEEDBACK_BYTES);
         let (len, format, cid) = match self.compressor.compress(packet, unit) {
             Ok(made) => (made.len, made.format, made.cid),
@@ -241,14 +244,14 @@ impl Channel {
             let (frames, bytes) = self.send_segments(len, transmit)?;
             return Ok(Sent { format, cid, frames, bytes });
         }
-        // Both fit, but not together.
+        // Each fits in a frame, but not both in one.
         transmit(&self.answers[..answers]);
         self.answers_len = 0;
         transmit(&self.scratch[FEEDBACK_BYTES..FEEDBACK_BYTES + len]);
         Ok(Sent { format, cid, frames: 2, bytes: whole })
     }
 
-    /// Cuts the unit in the scratch space (RFC 5795 section 5.2.5.2): frames and bytes.
+    /// Segments the unit in the scratch buffer (RFC 5795 section 5.2.5.2). Returns the number of frames and of bytes.
     fn send_segments(
         &mut self,
         len: usize,
@@ -262,7 +265,7 @@ impl Channel {
         let check = crc32(&self.scratch[FEEDBACK_BYTES..FEEDBACK_BYTES + len]);
         self.scratch[FEEDBACK_BYTES + len..FEEDBACK_BYTES + unit_len].copy_from_slice(&check.to_le_bytes());
         let (mut frames, mut bytes, mut at) = (0, 0, 0);
-        // Feedback goes in a frame of its own.
+        // Feedback is sent in a separate frame.
         if self.answers_len != 0 {
             transmit(&self.answers[..self.answers_len]);
             (frames, bytes) = (1, self.answers_len);
@@ -270,7 +273,7 @@ impl Channel {
         }
         while at < unit_len {
             let end = unit_len.min(at + room);
-            // The type byte goes where the byte before the segment was, which has gone out.
+            // The type byte overwrites the byte before the segment, which has already been sent.
             let start = FEEDBACK_BYTES + at - 1;
             self.scratch[start] = 0xfe | u8::from(end == unit_len);
             transmit(&self.scratch[start..FEEDBACK_BYTES + end]);
@@ -281,12 +284,12 @@ impl Channel {
         Ok((frames, bytes))
     }
 
-    /// Takes in a frame: feedback goes to the compressor, and a packet, if the frame holds or completes one, to
-    /// `deliver`.
+    /// Processes a received frame: passes feedback to the compressor, and the packet, if the frame contains or
+    /// completes one, to `deliver`.
     ///
     /// # Errors
     ///
-    /// See [`ReceiveError`]. Feedback before a packet counts also when that packet fails.
+    /// See [`ReceiveError`]. Feedback in front of a packet is processed even if that packet fails.
     pub fn receive(&mut self, frame: &[u8], mut deliver: impl FnMut(&[u8])) -> Result<(), ReceiveError> {
         let (elements, packet) = split_feedback(frame);
         self.take_in(elements);
@@ -311,7 +314,7 @@ impl Channel {
         if !is_final {
             return if self.overrun { Err(ReceiveError::Segments) } else { Ok(()) };
         }
-        // Taken out while the decompressor runs, so that its memory stays.
+        // Moved out while the decompressor runs, and moved back to keep the allocation.
         let mut unit = core::mem::take(&mut self.segments);
         let overrun = core::mem::take(&mut self.overrun);
         let result = match unit.split_last_chunk::<4>() {
@@ -326,7 +329,7 @@ impl Channel {
         result
     }
 
-    /// Delivers, and lets the answer wait.
+    /// Delivers the packet and stores the feedback until a frame can carry it.
     fn finish(
         &mut self,
         result: Result<crate::Decompressed, DecompressError>,
@@ -348,14 +351,14 @@ impl Channel {
     fn answer(&mut self, answer: &Feedback) {
         let bytes = answer.as_bytes();
         if self.answers_len + bytes.len() > FEEDBACK_BYTES.min(self.config.frame_bytes.max(LEAST_FRAME)) {
-            // The newest says most.
+            // The newest feedback is the most useful.
             self.answers_len = 0;
         }
         self.answers[self.answers_len..self.answers_len + bytes.len()].copy_from_slice(bytes);
         self.answers_len += bytes.len();
     }
 
-    /// Hands feedback elements to the contexts that they are about.
+    /// Passes feedback elements to the contexts they refer to.
     fn take_in(&mut self, elements: &[u8]) {
         if elements.is_empty() {
             return;
@@ -367,8 +370,8 @@ impl Channel {
         });
     }
 
-    /// Moves waiting feedback into `out`, for a frame of its own if no packet is sent soon, and returns its length in bytes.
-    /// Feedback that does not fit stays.
+    /// Moves pending feedback into `out` and returns its length in bytes. Use this to send a frame with feedback alone
+    /// when no packet is due soon. Feedback that does not fit stays pending.
     pub fn take_feedback(&mut self, out: &mut [u8]) -> usize {
         let len = self.answers_len;
         match out.get_mut(..len) {
@@ -381,37 +384,37 @@ impl Channel {
         }
     }
 
-    /// True when feedback waits for a frame.
+    /// True if feedback is pending.
     pub const fn has_feedback(&self) -> bool {
         self.answers_len != 0
     }
 
-    /// Feedback elements that were malformed or had a wrong CRC.
+    /// Number of feedback elements that were malformed or had a wrong CRC.
     pub const fn malformed_feedback(&self) -> u64 {
         self.malformed_feedback
     }
 
-    /// The sending half: statistics, removal and pinning of contexts, re-initialisation.
+    /// The sending half: for statistics, removal and pinning of contexts, and re-initialisation.
     pub const fn compressor(&mut self) -> &mut Compressor {
         &mut self.compressor
     }
 
-    /// Asks the peer to send the context with this CID again; the request waits as any feedback.
+    /// Requests a refresh of the context with this CID from the peer. The request is queued like other feedback.
     pub fn request_repair(&mut self, cid: u16) {
         let request = self.decompressor.request_repair(cid);
         self.answer(&request);
     }
 
-    /// Removes the receiving context of this CID; see [`Decompressor::remove`].
+    /// Removes the decompressor's context with this CID; see [`Decompressor::remove`].
     pub fn remove_received(&mut self, cid: u16) -> bool {
         self.decompressor.remove(cid)
     }
 }
 
-/// Most bytes that a frame has beyond its packet: see [`Compressor::compress`], and a CRC-32.
+/// The most bytes by which a frame can exceed its packet: see [`Compressor::compress`], plus a CRC-32.
 const LONGEST_GROWTH: usize = 72;
 
-/// A packet of profile 0x0000, as an IR if it announces the profile.
+/// Writes a packet of profile 0x0000, as an IR if it announces the profile.
 fn write_plain(
     packet: &[u8],
     cid: Cid,
@@ -439,8 +442,8 @@ fn write_plain(
     Ok((writer.len, if announce { FormatKind::PlainIr } else { FormatKind::Plain }))
 }
 
-/// True for the CRC-32 of a unit, least significant byte first. RFC 5795 leaves open whether it is complemented
-/// (appendix A says that the text implies it); peers do either.
+/// Checks the CRC-32 of a unit, least significant byte first. RFC 5795 does not state clearly whether the CRC is
+/// complemented (appendix A says that the text implies it), and implementations differ, so both variants are accepted.
 fn checks(unit: &[u8], check: [u8; 4]) -> bool {
     let expected = crc32(unit);
     let found = u32::from_le_bytes(check);

@@ -5,12 +5,12 @@ use crate::wire::{Reader, Short, Writer};
 /// How a channel numbers its contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CidSpace {
-    /// CIDs 0 to `max`, at most 15. CID 0 costs nothing, the others one byte.
+    /// CIDs 0 to `max`, at most 15. CID 0 takes no byte on the wire, the others take one.
     Small {
         /// The largest CID (MAX_CID).
         max: u8,
     },
-    /// CIDs 0 to `max`, at most 16383. One byte up to 127, two beyond.
+    /// CIDs 0 to `max`, at most 16383. CIDs up to 127 take one byte, others two.
     Large {
         /// The largest CID (MAX_CID).
         max: u16,
@@ -42,19 +42,19 @@ impl CidSpace {
         matches!(self, Self::Large { .. })
     }
 
-    /// Writes the bytes before the first byte of a header: the add-CID byte of a small CID other than 0.
+    /// Writes what precedes the first byte of a header: the add-CID byte of a small CID other than 0.
     #[inline]
     pub(crate) fn write_before(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() || cid == 0 { Ok(()) } else { writer.put(&[0xe0 | cid as u8]) }
     }
 
-    /// Writes the bytes after the first byte of a header: a large CID.
+    /// Writes what follows the first byte of a header: a large CID.
     #[inline]
     pub(crate) fn write_after(self, cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
         if self.is_large() { write_large(cid, writer) } else { Ok(()) }
     }
 
-    /// Reads the first byte of a header, and the CID before or after it: the CID and the first byte.
+    /// Reads the first byte of a header and the CID before or after it. Returns the CID and the first byte.
     #[inline]
     pub(crate) fn read(self, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
         let first = reader.next()?;
@@ -89,7 +89,7 @@ impl Cid {
     }
 }
 
-/// A self-describing variable-length value of one or two bytes.
+/// Writes a large CID as a self-describing variable-length value of one or two bytes.
 pub(crate) fn write_large(cid: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
     if cid < 128 { writer.put(&[cid as u8]) } else { writer.put(&(0x8000 | cid).to_be_bytes()) }
 }

@@ -30,36 +30,39 @@ use replicate::{Base, ContextChoice};
 /// Configuration of a [`Compressor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressorConfig {
-    /// The numbering of contexts; both ends of a channel must agree. Also bounds their number.
+    /// The CID space, which both ends of a channel must agree on. It also limits the number of contexts.
     pub cids: CidSpace,
-    /// Number of packets that repeat each change, 1 to [`MAX_REPEAT`] (the optimistic approach, RFC 6846 section 5.2.1.1).
-    /// Fewer consecutive losses than this damage no other packet.
+    /// Number of consecutive packets that carry each change, 1 to [`MAX_REPEAT`] (the optimistic approach, RFC 6846
+    /// section 5.2.1.1). If fewer consecutive packets than this are lost, all others can be decompressed.
     pub repeat: u8,
-    /// Packets of a flow after which all of its context is sent again, 0 for never. Stops with the first feedback.
+    /// Number of packets after which an IR repeats the whole context of a flow, 0 for never. No refreshes are sent once
+    /// feedback has arrived.
     pub refresh_ir: u32,
-    /// Packets of a flow after which the dynamic part of its context is sent again, 0 for never. Stops with the first
-    /// feedback.
+    /// Number of packets after which an IR-DYN repeats the dynamic part of a context, 0 for never. No refreshes are
+    /// sent once feedback has arrived.
     pub refresh_ir_dyn: u32,
-    /// Time after which all of a context is sent again, as with [`CompressorConfig::refresh_ir`]; zero for never. Needs
-    /// [`Compressor::set_time`].
+    /// Time after which an IR repeats the whole context, as with [`CompressorConfig::refresh_ir`]; zero for never.
+    /// Requires [`Compressor::set_time`].
     pub refresh_ir_after: Duration,
-    /// Time after which the dynamic part is sent again, as with [`CompressorConfig::refresh_ir_dyn`]; zero for never. Needs
-    /// [`Compressor::set_time`].
+    /// Time after which an IR-DYN repeats the dynamic part, as with [`CompressorConfig::refresh_ir_dyn`]; zero for
+    /// never. Requires [`Compressor::set_time`].
     pub refresh_ir_dyn_after: Duration,
-    /// Start a flow from the context of another between the same addresses (IR-CR, RFC 6846 section 7.2), after feedback has
-    /// confirmed that one. The first packets become shorter, mostly for IPv6. The peer must support IR-CR.
+    /// Replicate the context of a new flow from that of another flow between the same addresses (IR-CR, RFC 6846
+    /// section 7.2), once feedback has confirmed the other one. This shortens the first packets, especially with IPv6.
+    /// The peer must support IR-CR.
     pub replicate: bool,
-    /// Seed of the random start values of the MSN (RFC 6846 section 6.1.1), and the key of the flow table's hash.
+    /// Seed for the initial MSNs, which RFC 6846 section 6.1.1 wants random, and for the hash of the flow table.
     pub seed: u64,
 }
 
 impl Default for CompressorConfig {
-    /// Sixteen small CIDs, every change sent twice. Without feedback, all of a context is sent again after 2048 packets or 10
-    /// seconds, and its dynamic part after 256 packets or 2 seconds. Refreshes cost about 0.16 bytes per packet.
+    /// Sixteen small CIDs; each change is sent in two packets. Without feedback, the whole context is refreshed after
+    /// 2048 packets or 10 seconds, and its dynamic part after 256 packets or 2 seconds. Refreshes cost about 0.16 bytes
+    /// per packet.
     ///
-    /// Two is the least that survives a lost packet. Each repetition more costs up to half a byte per packet on
-    /// flows whose window or SACK blocks change often and buys one more loss in a row; a link that loses bursts wants
-    /// 4, one that loses nothing may take 1.
+    /// Two repetitions are the minimum that survives the loss of a packet. Each further one tolerates one more
+    /// consecutive loss and costs up to half a byte per packet, on flows whose window or SACK blocks change often. Use
+    /// 4 on links with bursty loss; 1 is enough on a lossless link.
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
@@ -75,40 +78,40 @@ impl Default for CompressorConfig {
 }
 
 impl CompressorConfig {
-    /// As often as [`Compressor::new`] allowed.
+    /// The number of repetitions, as clamped by [`Compressor::new`].
     #[inline]
     pub(crate) const fn repetitions(&self) -> u8 {
         self.repeat
     }
 }
 
-/// A packet that was compressed.
+/// The result of compressing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compressed {
-    /// Bytes of the ROHC packet in the output, payload included.
+    /// Length of the ROHC packet in the output, including the payload, in bytes.
     pub len: usize,
-    /// How it is coded.
+    /// The packet format.
     pub format: FormatKind,
-    /// Its context.
+    /// The CID of its context.
     pub cid: u16,
 }
 
-/// Why a packet cannot be compressed; it must travel otherwise. The peer's contexts are not affected.
+/// Why a packet cannot be compressed. It has to be sent by other means; the peer's contexts are not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompressError {
     /// Not a header of profile 0x0006 as this crate supports it.
     Header(ParseError),
-    /// Options that no compressed list can say: malformed, more than 15, or padding behind an EOL that is not zero
-    /// or longer than 31 bytes (its length in bits has one byte).
+    /// The option area cannot be encoded as a compressed list. It is malformed, has more than 15 options, or its
+    /// padding after the EOL option is not zero or is longer than 31 bytes (its length in bits must fit one byte).
     Options,
-    /// The peer has refused this flow, or another one shortly before this one was new (REJECT, RFC 6846 section
+    /// The peer refused this flow, or refused another one shortly before this new one started (REJECT, RFC 6846 section
     /// 8.3.2.1).
     Rejected,
-    /// All CIDs are kept for other flows ([`Compressor::pin`]).
+    /// All CIDs are pinned to other flows ([`Compressor::pin`]).
     NoContext,
-    /// No room for the ROHC packet.
+    /// The output buffer is too short for the ROHC packet.
     OutputTooSmall,
 }
 
@@ -126,7 +129,7 @@ impl fmt::Display for CompressError {
 
 impl core::error::Error for CompressError {}
 
-/// The place of the addresses and ports in a packet that has been parsed.
+/// Byte range of the addresses and ports in a parsed packet.
 #[inline]
 const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     match ip {
@@ -135,7 +138,7 @@ const fn key_range(ip: &Ip) -> core::ops::Range<usize> {
     }
 }
 
-/// The key of a flow whose packets have layers.
+/// The flow key of a packet with layers.
 fn layered_key<'a>(layers: &Layers, header: &Header, key: &'a mut [u8; KEY_LEN]) -> &'a [u8] {
     let mut writer = Writer::new(key);
     let ports = [header.source_port.to_be_bytes(), header.destination_port.to_be_bytes()];
@@ -152,9 +155,9 @@ fn layered_key<'a>(layers: &Layers, header: &Header, key: &'a mut [u8; KEY_LEN])
 struct Slot {
     context: Context,
     rejected: bool,
-    /// Counts the flows that had this CID.
+    /// Incremented each time the CID is assigned to another flow.
     generation: u32,
-    /// The context that this one is replicated from, until it is established: CID and generation.
+    /// The base context that this one is replicated from, as CID and generation, until this one is established.
     base: Option<(u16, u32)>,
     counts: FlowCounts,
 }
@@ -165,68 +168,70 @@ struct Slot {
 pub struct FlowCounts {
     /// Packets compressed.
     pub packets: u64,
-    /// Their bytes before, payload included.
+    /// Their length before compression, including payload.
     pub ip_bytes: u64,
-    /// Their bytes after, payload included.
+    /// Their length after compression, including payload.
     pub rohc_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
-    /// Positive feedback.
+    /// ACKs received.
     pub acks: u64,
-    /// Negative feedback, STATIC-NACKs included.
+    /// NACKs and STATIC-NACKs received.
     pub nacks: u64,
 }
 
-/// Turns IP packets with TCP inside into ROHC packets of profile 0x0006.
+/// Compresses TCP/IP packets into ROHC packets of profile 0x0006.
 #[derive(Clone, Debug)]
 pub struct Compressor {
     config: CompressorConfig,
-    /// By CID.
+    /// Indexed by CID.
     slots: Vec<Slot>,
     flows: Flows,
     /// The time that [`Compressor::set_time`] set, in milliseconds.
     now_ms: u64,
-    /// Packets of unknown flows that get no context yet, because the peer has refused one.
+    /// Number of packets during which new flows get no context, because the peer sent a REJECT.
     no_new_flows: u32,
-    /// Room for the layers of a packet, from the first that has some.
+    /// Scratch space for the layers of a packet, allocated with the first packet that has any.
     layers: Option<Box<Layers>>,
 }
 
-/// Packets without a context after a REJECT, which asks not to add flows "for some time" (RFC 6846 section 8.3.2.1).
+/// Number of packets during which new flows get no context after a REJECT, which asks not to add flows "for some time"
+/// (RFC 6846 section 8.3.2.1).
 const REJECT_PACKETS: u32 = 1000;
-/// Contexts looked at, from the one used last, for one to replicate from.
+/// Maximum number of contexts searched for a base to replicate from, most recently used first.
 const BASE_CANDIDATES: usize = 32;
 
 impl Compressor {
-    /// A compressor without contexts. Memory for a context is taken with the first packet of its flow.
+    /// Creates a compressor without contexts. A context is allocated with the first packet of its flow.
     pub fn new(config: CompressorConfig) -> Self {
         let flows = Flows::new(config.cids.max(), config.seed);
-        // Clamped once, not for each packet.
+        // Clamped here once, rather than for each packet.
         let config = CompressorConfig { repeat: config.repeat.clamp(1, MAX_REPEAT), ..config };
         Self { config, slots: Vec::new(), flows, now_ms: 0, no_new_flows: 0, layers: None }
     }
 
-    /// Sets the current time, counted from any moment, for refreshes by time ([`CompressorConfig::refresh_ir_after`]). Without
-    /// calls, refreshes are by packets only. A time before the last one counts as the last one.
+    /// Sets the current time, relative to any fixed origin. Refreshes by time need it
+    /// ([`CompressorConfig::refresh_ir_after`]); if it is never called, only packet counts cause refreshes. The clock
+    /// never goes back: an earlier time is ignored.
     pub fn set_time(&mut self, now: Duration) {
         self.now_ms = self.now_ms.max(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
     }
 
     /// Compresses the whole IP packet `packet` into `out`.
     ///
-    /// Bytes behind the length that the IP header states are dropped. A flow that is new, or whose context had to
-    /// make room for another, starts with IR packets. At most 65 bytes longer than the packet itself.
+    /// Bytes beyond the length in the IP header are dropped. A flow starts with IR packets if it is new or its context
+    /// was evicted. The output is at most 65 bytes longer than the packet.
     ///
     /// # Errors
     ///
-    /// See [`CompressError`]: the packet must travel uncompressed, and compression may go on with the next.
+    /// See [`CompressError`]. The packet must then be sent uncompressed; later packets can still be compressed.
     pub fn compress(&mut self, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         if let Some(cid) = self.flows.latest_cid()
             && let Some(made) = self.quick(cid, packet, out)
         {
             return Ok(made);
         }
-        // By reference: the header is large, and moving it here would wait for the stores just made.
+        // Borrowed, because the header is large and moving it would stall on the stores that just filled it.
         let mut parsed = Header::parse_apart(packet);
         let (header, options) = match &mut parsed {
             Ok((header, options)) => (header, *options),
@@ -311,7 +316,7 @@ impl Compressor {
         Ok(Compressed { len: writer.len, format, cid })
     }
 
-    /// The quick path, for a context that is under way.
+    /// The fast path, for an established context.
     #[inline]
     fn quick(&mut self, cid: u16, packet: &[u8], out: &mut [u8]) -> Option<Compressed> {
         let slot = self.slots.get_mut(usize::from(cid))?;
@@ -326,8 +331,9 @@ impl Compressor {
         Some(Compressed { len, format, cid })
     }
 
-    /// The base context of this CID. One that no answer confirmed in time starts again with an IR (from CR to IR, RFC
-    /// 4164): the peer may not know IR-CR, and its answers to them may have a form that is ignored.
+    /// The base context of this CID. If no feedback has confirmed the replication in time, the flow starts again with
+    /// an IR (transition from CR to IR, RFC 4164), because the peer may not support IR-CR, or may answer it with
+    /// feedback that this compressor ignores.
     #[cold]
     fn base_of(&mut self, cid: u16, layers: Option<&Layers>) -> Option<Base> {
         let (base, generation) = self.slots[usize::from(cid)].base?;
@@ -350,7 +356,7 @@ impl Compressor {
         found.filter(|_| slot.base.is_some())
     }
 
-    /// A context between the same addresses that the peer confirmed, but for the one of `cid`: the latest used.
+    /// Finds the most recently used confirmed context between the same addresses, other than `cid`.
     fn find_base(&self, cid: u16) -> Option<(u16, u32)> {
         if !self.config.replicate {
             return None;
@@ -365,7 +371,7 @@ impl Compressor {
         Some((base, self.slots[usize::from(base)].generation))
     }
 
-    /// The context of a flow that is not the one of the last packet, made now if there is none.
+    /// Finds or creates the context of a flow other than that of the last packet.
     fn find_other(&mut self, key: &[u8]) -> Result<u16, CompressError> {
         if let Some(cid) = self.flows.find(key) {
             self.flows.touch(cid);
@@ -379,7 +385,7 @@ impl Compressor {
         let base = self.find_base(cid);
         let counts = FlowCounts::default();
         match self.slots.get_mut(usize::from(cid)) {
-            // Of another flow. Its MSN goes on (RFC 6846 section 6.1.1).
+            // The slot belonged to another flow. Its MSN continues (RFC 6846 section 6.1.1).
             Some(slot) => {
                 let generation = slot.generation.wrapping_add(1);
                 let context = Context::new(slot.context.msn(), &self.config);
@@ -398,7 +404,7 @@ impl Compressor {
         self.slots.get_mut(usize::from(cid))
     }
 
-    /// The CID of the flow that `packet` belongs to, if it has a context. The packet may be any of either's.
+    /// The CID of the flow of `packet`, if it has a context. The packet may have layers ([`Layers`]) or none.
     pub fn cid_of(&self, packet: &[u8]) -> Option<u16> {
         match Header::parse_apart(packet) {
             Ok((header, _)) => self.flows.find(&packet[key_range(&header.ip)]),
@@ -409,7 +415,8 @@ impl Compressor {
         }
     }
 
-    /// Sends all of a context again with the flow's next packets, as after a STATIC-NACK; false if no flow has this CID.
+    /// Re-initialises a context: the next packets of its flow repeat all of it, as after a STATIC-NACK. Returns false
+    /// if no flow has this CID.
     pub fn reinitialise(&mut self, cid: u16) -> bool {
         let config = self.config;
         let Some(slot) = self.slot_mut(cid) else { return false };
@@ -419,7 +426,7 @@ impl Compressor {
         true
     }
 
-    /// Sends all of every context again, as after a change of the peer (RFC 5795 calls this a handover).
+    /// Re-initialises every context, as needed when the peer changes (a handover in RFC 5795).
     pub fn reinitialise_all(&mut self) {
         for cid in 0..self.slots.len() {
             self.reinitialise(cid as u16);
@@ -427,13 +434,14 @@ impl Compressor {
         self.no_new_flows = 0;
     }
 
-    /// Forgets the flow with this CID, pinned or not; its CID goes to the next new flow. False if no flow has it.
+    /// Removes the flow with this CID, pinned or not, and frees the CID for the next new flow. Returns false if no flow
+    /// has it.
     pub fn remove(&mut self, cid: u16) -> bool {
         self.flows.remove(cid)
     }
 
-    /// Keeps this CID for its flow, however long it is silent, or no longer; false if no flow has it. When all CIDs are
-    /// kept, packets of other flows are refused ([`CompressError::NoContext`]).
+    /// Pins this CID to its flow, so that it is not evicted even when idle, or unpins it. Returns false if no flow has
+    /// it. When all CIDs are pinned, packets of other flows are refused ([`CompressError::NoContext`]).
     pub fn pin(&mut self, cid: u16, pinned: bool) -> bool {
         self.flows.pin(cid, pinned)
     }
@@ -444,9 +452,9 @@ impl Compressor {
         self.slots.get(usize::from(cid)).map(|slot| slot.counts)
     }
 
-    /// Takes in feedback elements from the decompressor, one after the other, with their type bytes.
+    /// Processes a sequence of feedback elements from the decompressor, each with its type byte.
     ///
-    /// Returns how many were malformed or had a wrong CRC and were ignored.
+    /// Returns how many were ignored because they were malformed or had a wrong CRC.
     pub fn feedback(&mut self, elements: &[u8]) -> usize {
         let cids = self.config.cids;
         feedback::parse(elements, cids, |element| self.apply(&element))
@@ -471,14 +479,14 @@ impl Compressor {
                 }
                 return;
             }
-            // The static part may be of an earlier flow. Without a valid MSN a NACK means as much as a STATIC-NACK (RFC
-            // 6846 section 8.3.2.2).
+            // The peer's static part may belong to an earlier flow. A NACK without a valid MSN is treated as a
+            // STATIC-NACK (RFC 6846 section 8.3.2.2).
             (FeedbackKind::Nack, Some(msn)) => context.is_foreign(msn),
             _ => true,
         };
         if !context.is_answered(msn, is_static) {
             context.restart(is_static, &config);
-            // From CR to IR (RFC 4164): the assumption about the base was wrong.
+            // Transition from CR to IR (RFC 4164): the peer did not have the base context.
             slot.base = None;
         }
         if element.reject {
@@ -487,7 +495,7 @@ impl Compressor {
     }
 }
 
-/// A start value that differs from one seed and context to the next (the finaliser of splitmix64).
+/// The initial MSN for a seed and context (the finaliser of splitmix64).
 const fn first_msn(seed: u64, cid: u64) -> u16 {
     let mut word = seed.wrapping_add((cid + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -502,7 +510,7 @@ impl Compressor {
         self.slots.iter_mut().for_each(|slot| slot.context.leave_quick());
     }
 
-    /// True when the next packet of the flow of the last one may take the quick path.
+    /// True if the next packet of the most recent flow may take the fast path.
     pub(crate) fn has_quick_path(&self) -> bool {
         let slot = self.flows.latest_cid().and_then(|cid| self.slots.get(usize::from(cid)));
         slot.is_some_and(|slot| slot.context.quiet_packets > 0)

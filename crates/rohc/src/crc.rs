@@ -1,11 +1,13 @@
 //! Cyclic redundancy checks: CRC-3, CRC-7 and CRC-8 of RFC 5795 section 5.3.1, CRC-16 for frames, CRC-32 for segments.
 //!
-//! All are reflected (least significant bit first). The three ROHC checks start with all ones and have no final
-//! exclusive-or. Eight bytes are taken per step, because one byte at a time costs a table look-up's latency each.
+//! All are reflected (least significant bit first). The three ROHC CRCs start with all ones and have no final
+//! exclusive-or. Each step processes eight bytes, because a byte at a time costs the latency of one table look-up per
+//! byte.
 //!
-//! Long inputs are folded first. A polynomial that divides x^n - 1 weighs bits n places apart the same: x^3 + x + 1 does
-//! for n = 7, the CRC-7 polynomial for n = 56 and that of CRC-8 for n = 127. So seven bytes fold on the seven before
-//! them in one exclusive-or, and sixteen bytes on the sixteen before them, which move by one bit.
+//! Long inputs are folded first. If a polynomial divides x^n - 1, bits that are n places apart contribute equally to
+//! the remainder. The smallest such n is 7 for x^3 + x + 1, 56 for the CRC-7 polynomial, and 127 for the CRC-8
+//! polynomial. So seven bytes can be XORed onto the seven bytes before them, and, for CRC-8, sixteen bytes onto the
+//! sixteen before them with a shift by one bit.
 
 /// A reflected CRC of at most eight bits: look-up tables for eight bytes at a time.
 #[derive(Debug)]
@@ -13,12 +15,12 @@ pub struct Crc {
     /// `tables[n][byte]`: the remainder of `byte` followed by `n` zero bytes.
     tables: [[u8; 256]; 8],
     initial: u8,
-    /// The polynomial divides x to this power, less 1.
+    /// The polynomial divides x^period - 1.
     period: u32,
 }
 
 impl Crc {
-    /// The check with this reflected polynomial, width in bits and period in bits.
+    /// The CRC with this reflected polynomial, width in bits, and period in bits.
     const fn new(polynomial: u8, width: u32, period: u32) -> Self {
         let mut tables = [[0; 256]; 8];
         let mut byte = 0;
@@ -54,7 +56,7 @@ impl Crc {
         self.initial
     }
 
-    /// The state after `bytes`; the state after the last byte is the check itself.
+    /// The state after `bytes`. The state after the last byte is the CRC itself.
     #[inline]
     pub fn update(&self, state: u8, bytes: &[u8]) -> u8 {
         let mut state = state;
@@ -76,7 +78,7 @@ impl Crc {
         state
     }
 
-    /// The check over `bytes`.
+    /// The CRC of `bytes`.
     #[inline]
     pub fn check(&self, bytes: &[u8]) -> u8 {
         match self.period {
@@ -89,20 +91,20 @@ impl Crc {
                 let word = fold_seven(self.initial, bytes);
                 let word = word ^ word >> 28;
                 let word = word ^ word >> 14;
-                // The seven bits that are left are the last ones of a byte.
+                // The remaining seven bits are the last ones of a byte.
                 self.tables[0][usize::from(((word ^ word >> 7) << 1) as u8)]
             }
             _ => self.update(self.initial, bytes),
         }
     }
 
-    /// CRC-3 over a header of fixed length, 8 bytes at least: the result of [`Crc::check`].
+    /// CRC-3 of a header of fixed length, at least 8 bytes. Same result as [`Crc::check`].
     #[inline(always)]
     pub(crate) fn check_header<const LEN: usize>(&self, bytes: &[u8; LEN]) -> u8 {
         const SEVEN: u64 = u64::MAX >> 8;
         debug_assert!(self.period == 7);
         let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        // As in `fold_seven`, with lengths that the compiler knows; the eighth byte of each word counts for nothing.
+        // Like `fold_seven`, with lengths known at compile time. The eighth byte of each word is ignored.
         let head = LEN % 7;
         let first = word(0) & !(SEVEN << (8 * head)) & SEVEN ^ u64::from(self.initial);
         let mut folded = if head == 0 { first } else { first << (8 * (7 - head)) };
@@ -125,8 +127,8 @@ impl Crc {
     }
 }
 
-/// Sixteen bytes that have the same remainder as `blocks`, a multiple of sixteen, with this state before them: for a
-/// period of 127, where a bit one block further back counts as one bit further back.
+/// Sixteen bytes with the same remainder as `blocks` after this state; the length of `blocks` is a multiple of sixteen.
+/// Requires a period of 127, so that a bit one block earlier is equivalent to a bit one place earlier.
 #[inline]
 fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
     let mut folded = 0;
@@ -139,14 +141,15 @@ fn fold_sixteen(state: u8, blocks: &[u8]) -> u128 {
     folded
 }
 
-/// Seven bytes that have the same remainder as the eight or more in `bytes` with this initial state.
+/// Seven bytes with the same remainder as `bytes`, at least eight, after this initial state.
 #[inline]
 fn fold_seven(initial: u8, bytes: &[u8]) -> u64 {
     const SEVEN: u64 = u64::MAX >> 8;
     let head = bytes.len() % 7;
     let first = bytes.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk));
     let first = first & !(SEVEN << (8 * head)) & SEVEN ^ u64::from(initial);
-    // Places count from the end, so the head takes the last of the seven; an empty one holds only the initial state.
+    // Positions count from the end, so the head is aligned to the end of the seven bytes. An empty head consists of the
+    // initial state alone.
     let mut folded = if head == 0 { first } else { first << (8 * (7 - head)) };
     let mut rest = &bytes[head..];
     while let Some(chunk) = rest.first_chunk::<8>() {
@@ -180,16 +183,16 @@ const CRC16: [u16; 256] = {
     table
 };
 
-/// CRC-16-CCITT over `bytes`, as the frame check sequence of RFC 1662 (X.25: x^16 + x^12 + x^5 + 1, reflected,
-/// all ones at the start, complemented at the end).
+/// CRC-16-CCITT of `bytes`, as in the frame check sequence of RFC 1662 (X.25: x^16 + x^12 + x^5 + 1, reflected, all
+/// ones at the start, complemented at the end).
 pub fn crc16(bytes: &[u8]) -> u16 {
     let state =
         bytes.iter().fold(0xffff, |state: u16, &byte| (state >> 8) ^ CRC16[usize::from(byte ^ state as u8)]);
     !state
 }
 
-/// CRC-32 over `bytes` (RFC 5795 section 5.3.1.4): reflected, all ones at the start, complemented at the end as in
-/// PPP, which the note in appendix A of the RFC asks for. Nibble by nibble: segments are seldom.
+/// CRC-32 of `bytes` (RFC 5795 section 5.3.1.4): reflected, all ones at the start, and complemented at the end as in
+/// PPP, which the note in appendix A of the RFC requires. Processes one nibble at a time, because segments are rare.
 pub fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
@@ -229,7 +232,7 @@ mod tests {
 
     #[test]
     fn known_checks() {
-        // The catalogue's CRC-3/ROHC, CRC-7/ROHC, CRC-8/ROHC and CRC-16/X-25.
+        // CRC-3/ROHC, CRC-7/ROHC, CRC-8/ROHC and CRC-16/X-25 of the catalogue of CRCs.
         assert_eq!(CRC3.check(CHECK), 0x6);
         assert_eq!(CRC7.check(CHECK), 0x53);
         assert_eq!(CRC8.check(CHECK), 0xd0);

@@ -25,35 +25,36 @@ use options::NO_GENERICS;
 const PROFILE_TCP: u8 = 6;
 const PROFILE_UNCOMPRESSED: u8 = 0;
 
-/// How a [`Decompressor`] behaves.
+/// Configuration of a [`Decompressor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecompressorConfig {
-    /// The numbering of contexts; both ends of a channel must agree.
+    /// The CID space, which both ends of a channel must agree on.
     pub cids: CidSpace,
-    /// Answer with feedback (the O-mode); `false` never does (the U-mode).
+    /// Send feedback (O-mode). If `false`, no feedback is sent (U-mode).
     pub feedback: bool,
-    /// Consecutive failures after which the dynamic context counts as damaged (from FC to SC). Headers with a 3-bit check are
-    /// then refused until one with seven or eight bits succeeds.
+    /// Number of consecutive failures after which the dynamic context counts as damaged (transition from FC to SC).
+    /// Headers with a 3-bit CRC are then refused until one with a 7-bit or 8-bit CRC succeeds.
     pub damaged_after: u32,
-    /// Failures of IR-DYN packets in a damaged context after which the static part counts as damaged too (from SC to NC). Only
-    /// an IR helps then.
+    /// Number of IR-DYN failures in a damaged context after which the static part counts as damaged too (transition
+    /// from SC to NC). After that only an IR can repair the context.
     pub lost_after: u32,
-    /// Decode a failed packet again under the assumption of a loss of up to about 120 packets, and accept the result if its TCP
-    /// checksum is correct. Most losses that are too long for the codec then cost no other packet. The work is bounded, also
-    /// for garbage.
+    /// After a failure, decode the packet again on the assumption that up to about 120 packets were lost, and accept
+    /// the result if its TCP checksum is correct. With this, most losses that exceed the robustness of the encoding
+    /// affect no other packet. The work is bounded, even for garbage.
     pub repair: bool,
-    /// Limit of contexts of profile 0x0006, each of about 1.5 kB. An IR for one more is refused, and with feedback the
-    /// compressor is informed (REJECT, RFC 6846 section 8.3.2.1).
+    /// Maximum number of contexts of profile 0x0006, each about 1.5 kB. An IR for a further context is refused; if
+    /// feedback is enabled, the compressor receives a REJECT (RFC 6846 section 8.3.2.1).
     pub max_contexts: usize,
-    /// Refuse CO packets whose TCP checksum is wrong, even if their CRC is correct. Of packets decoded with a wrong reference,
-    /// one in eight passes a 3-bit CRC and one in 128 a 7-bit CRC; the TCP checksum passes one in 65,536 of those. It costs a
-    /// sum over each segment, and segments sent with a wrong TCP checksum are lost here instead of at the receiver.
+    /// Refuse CO packets whose TCP checksum is wrong, even if their CRC is correct. A packet decoded with a wrong
+    /// reference passes a 3-bit CRC with probability 1/8, a 7-bit CRC with 1/128, and the TCP checksum with 1/65,536.
+    /// The cost is one sum over each segment. Segments sent with a wrong TCP checksum are dropped here instead of at
+    /// the receiver.
     pub verify_tcp_checksum: bool,
 }
 
 impl Default for DecompressorConfig {
-    /// Sixteen small CIDs, no feedback, repairs. A context counts as damaged after 4 failures, and as lost after 3 more that
-    /// only a wrong static part explains. TCP checksums of other packets are not verified.
+    /// Sixteen small CIDs, no feedback, repairs enabled. A context counts as damaged after 4 failures, and its static
+    /// part after 3 more failures that only a wrong static part explains. `verify_tcp_checksum` is off.
     fn default() -> Self {
         Self {
             cids: CidSpace::Small { max: 15 },
@@ -67,55 +68,55 @@ impl Default for DecompressorConfig {
     }
 }
 
-/// A packet that was decompressed.
+/// The result of decompressing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decompressed {
-    /// Length of the IP packet in the output; 0 after an IR of profile 0x0000 without a packet.
+    /// Length of the IP packet in the output, in bytes. 0 after an IR of profile 0x0000 without a packet.
     pub len: usize,
-    /// Its context.
+    /// The CID of its context.
     pub cid: u16,
-    /// How it had been coded.
+    /// The packet format.
     pub format: FormatKind,
-    /// Feedback for the compressor, if any.
+    /// Feedback to send to the compressor, if any.
     pub feedback: Option<Feedback>,
 }
 
-/// Why a ROHC packet gave no IP packet. The context is as it was, but for the count of failures.
+/// Why a ROHC packet could not be decompressed. The context is unchanged, except for its failure count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecompressError {
     /// The reason.
     pub kind: DecompressErrorKind,
-    /// Feedback for the compressor, if any.
+    /// Feedback to send to the compressor, if any.
     pub feedback: Option<Feedback>,
 }
 
-/// The reasons of a [`DecompressError`].
+/// Reasons of a [`DecompressError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecompressErrorKind {
-    /// Nothing but padding or feedback.
+    /// The packet contains only padding or feedback.
     Empty,
-    /// Cut short, or bits that no packet may have.
+    /// The packet is truncated or has bits that no valid packet has.
     Malformed,
     /// A segment (RFC 5795 section 5.2.5); a [`crate::Channel`] reassembles them.
     Segment,
-    /// A CID beyond the channel's largest.
+    /// The CID exceeds the largest CID of the channel.
     Cid,
     /// A profile other than 0x0006 and 0x0000.
     Profile,
-    /// There are as many contexts as may be ([`DecompressorConfig::max_contexts`]).
+    /// The limit of contexts is reached ([`DecompressorConfig::max_contexts`]).
     NoRoom,
-    /// No context for this CID: only an IR packet can help.
+    /// No context for this CID. Only an IR packet can create one.
     NoContext,
-    /// The context may be damaged and the packet has only a 3-bit check.
+    /// The context may be damaged, and the packet has only a 3-bit CRC.
     Damaged,
-    /// The check failed.
+    /// The CRC is wrong.
     Crc,
-    /// The check failed, and by its MSN the packet is a duplicate or came late. Says nothing about the context.
+    /// The CRC is wrong, and the MSN indicates a duplicate or late packet. This does not count against the context.
     Stale,
-    /// The output is shorter than the packet.
+    /// The output buffer is too short for the packet.
     OutputTooSmall,
 }
 
@@ -156,48 +157,48 @@ impl From<Fault> for DecompressErrorKind {
 pub struct ContextCounts {
     /// Packets decompressed.
     pub packets: u64,
-    /// Their bytes as they came, payload included.
+    /// Their length before decompression, including payload.
     pub rohc_bytes: u64,
-    /// Their bytes as they left, payload included.
+    /// Their length after decompression, including payload.
     pub ip_bytes: u64,
     /// IR, IR-DYN and IR-CR packets among them.
     pub initialisations: u64,
-    /// Packets among them that were decoded as following a long loss ([`DecompressorConfig::repair`]).
+    /// Packets among them that were decoded on the assumption of a long loss ([`DecompressorConfig::repair`]).
     pub repaired: u64,
     /// Packets refused, duplicates and late ones included.
     pub refused: u64,
 }
 
-/// Large and seldom parts of a packet, until it is believed.
+/// Scratch space for large or rare parts of a packet, until the packet is accepted.
 #[derive(Clone, Debug)]
 struct Scratch {
     generics: Generics,
     layers: Layers,
 }
 
-/// Turns ROHC packets of profile 0x0006 back into IP packets.
+/// Decompresses ROHC packets of profile 0x0006 into IP packets.
 #[derive(Clone, Debug)]
 pub struct Decompressor {
     config: DecompressorConfig,
     contexts: Vec<Option<Box<Context>>>,
-    /// Contexts of profile 0x0006.
+    /// Number of contexts of profile 0x0006.
     used: usize,
-    /// Bit per CID: a context of profile 0x0000.
+    /// Bit per CID, set for contexts of profile 0x0000.
     plain: Vec<u64>,
     scratch: Box<Scratch>,
-    /// Failures without a context to let pass before the next negative feedback.
+    /// Number of failures without a context to ignore before the next negative feedback.
     quiet: u32,
 }
 
-/// At most one negative feedback in this number of failures of a context, or without one (RFC 6846 section 5.3.2 asks for a
-/// limit).
+/// At most one negative feedback is sent per this number of failures, per context and for all CIDs without a context
+/// (RFC 6846 section 5.3.2 asks for a limit).
 const QUIET_PACKETS: u32 = 8;
-/// Failures of a damaged context after which its negative feedback becomes a STATIC-NACK.
+/// Number of failures of a damaged context after which its negative feedback becomes a STATIC-NACK.
 const UNHEARD: u32 = 64;
 const IR_DYN: u8 = 0xf8;
 
 impl Decompressor {
-    /// A decompressor without contexts. Memory for a context is taken when its first IR packet comes.
+    /// Creates a decompressor without contexts. A context is allocated when its first IR packet arrives.
     pub fn new(config: DecompressorConfig) -> Self {
         let mut contexts = Vec::new();
         contexts.resize_with(usize::from(config.cids.max()) + 1, || None);
@@ -212,7 +213,7 @@ impl Decompressor {
         }
     }
 
-    /// Forgets the context with this CID; only an IR makes a new one. False if there is none.
+    /// Removes the context with this CID; only an IR creates a new one. Returns false if there was none.
     pub fn remove(&mut self, cid: u16) -> bool {
         let plain = self.set_plain(cid, false);
         let slot = self.contexts.get_mut(usize::from(cid)).and_then(Option::take);
@@ -225,8 +226,8 @@ impl Decompressor {
         self.contexts.get(usize::from(cid))?.as_deref().map(|context| context.counts)
     }
 
-    /// Feedback that requests this context again: its dynamic part, or all of it if there is no context. The context remains in
-    /// use meanwhile. For callers that detect a problem by other means.
+    /// Creates feedback that requests a refresh of this context: of its dynamic part, or of all of it if there is no
+    /// context. The context stays in use. For callers that detect a problem by other means.
     pub fn request_repair(&self, cid: u16) -> Feedback {
         let context = self.contexts.get(usize::from(cid)).and_then(Option::as_deref);
         match context {
@@ -235,12 +236,12 @@ impl Decompressor {
         }
     }
 
-    /// True when this CID has a context of profile 0x0000.
+    /// True if this CID has a context of profile 0x0000.
     fn is_plain(&self, cid: u16) -> bool {
         self.plain.get(usize::from(cid) / 64).is_some_and(|word| word >> (cid % 64) & 1 != 0)
     }
 
-    /// Makes or ends a context of profile 0x0000; whether there was one.
+    /// Creates or removes a context of profile 0x0000. Returns whether there was one.
     fn set_plain(&mut self, cid: u16, plain: bool) -> bool {
         let was = self.is_plain(cid);
         if was != plain
@@ -251,7 +252,7 @@ impl Decompressor {
         was
     }
 
-    /// An IR packet of profile 0x0000, whose check stands at `crc_at` (RFC 5795 section 5.4.1).
+    /// Processes an IR packet of profile 0x0000, whose CRC is at `crc_at` (RFC 5795 section 5.4.1).
     fn decompress_plain_ir(
         &mut self,
         cid: u16,
@@ -269,13 +270,13 @@ impl Decompressor {
         Ok((len, FormatKind::PlainIr))
     }
 
-    /// Decompresses one ROHC packet into `out`, which bounds the length of the result.
+    /// Decompresses one ROHC packet into `out`, whose length limits the result.
     ///
-    /// Padding and feedback before the packet are skipped; see [`split_feedback`] for getting at the latter.
+    /// Padding and feedback in front of the packet are skipped; use [`split_feedback`] to obtain the feedback.
     ///
     /// # Errors
     ///
-    /// See [`DecompressErrorKind`]. No context changes on an error, and the content of `out` then means nothing.
+    /// See [`DecompressErrorKind`]. On an error no context changes, and the content of `out` is unspecified.
     pub fn decompress(&mut self, rohc: &[u8], out: &mut [u8]) -> Result<Decompressed, DecompressError> {
         let packet = match rohc.first() {
             Some(0xe0 | 0xf0..=0xf7) => split_feedback(rohc).1,
@@ -328,7 +329,7 @@ impl Decompressor {
             if !matches!(first >> 4, 4 | 6) {
                 return Err(DecompressErrorKind::Malformed);
             }
-            // The first byte of the packet stands before a large CID.
+            // The first byte of the packet precedes a large CID.
             let (head, tail) = out.split_first_mut().ok_or(DecompressErrorKind::OutputTooSmall)?;
             *head = first;
             return Ok((1 + copy_plain(rest, tail)?, FormatKind::Plain));
@@ -374,7 +375,7 @@ impl Decompressor {
         result
     }
 
-    /// An IR, IR-DYN or IR-CR packet of profile 0x0006.
+    /// Processes an IR, IR-DYN or IR-CR packet of profile 0x0006.
     fn decompress_tcp_ir(
         &mut self,
         cid: u16,
@@ -431,7 +432,7 @@ impl Decompressor {
                     self.used -= 1;
                     (FeedbackKind::StaticNack, None, &mut self.quiet)
                 } else if context.failures >= self.config.damaged_after.saturating_add(UNHEARD) {
-                    // A peer may answer a NACK otherwise than with an IR-DYN.
+                    // A peer need not answer a NACK with an IR-DYN.
                     (FeedbackKind::StaticNack, None, &mut context.quiet)
                 } else {
                     (FeedbackKind::Nack, Some(context.msn()), &mut context.quiet)
@@ -447,17 +448,17 @@ impl Decompressor {
         Some(Feedback::new(kind, self.config.cids, cid, msn))
     }
 
-    /// Acknowledges packets that change a context much; the rest needs no answer.
+    /// Acknowledges packets that change much of a context. Other packets need no answer.
     ///
-    /// A compressor sends such packets in a row until it knows, and one answer is enough. In case it is lost others
-    /// follow: for the 2nd, 4th and 8th packet of the row, and for every 16th.
+    /// A compressor repeats such packets until it receives feedback. One ACK is enough, but in case it is lost, ACKs
+    /// are also sent for the 2nd, 4th and 8th packet of the run, and for every 16th.
     #[inline]
     fn positive_feedback(&mut self, cid: u16, format: FormatKind) -> Option<Feedback> {
         if !self.config.feedback {
             return None;
         }
         if format == FormatKind::PlainIr {
-            // A FEEDBACK-1 with a zero is all that profile 0x0000 has (RFC 5795 section 5.4.5).
+            // Profile 0x0000 has no feedback other than a FEEDBACK-1 with a zero (RFC 5795 section 5.4.5).
             return Some(Feedback::new(FeedbackKind::Ack, self.config.cids, cid, Some(0)));
         }
         let significant =
@@ -476,7 +477,7 @@ impl Decompressor {
     }
 }
 
-/// Copies a packet, or the bytes after its first one.
+/// Copies the whole packet, or its bytes after the first one, to the output.
 fn copy_plain(packet: &[u8], out: &mut [u8]) -> Result<usize, DecompressErrorKind> {
     out.get_mut(..packet.len()).ok_or(DecompressErrorKind::OutputTooSmall)?.copy_from_slice(packet);
     Ok(packet.len())
@@ -489,7 +490,7 @@ impl Decompressor {
         self.contexts.iter_mut().flatten().for_each(|context| context.template.forget());
     }
 
-    /// True when some next packet may take the quick path.
+    /// True if a packet of some context may take the fast path.
     pub(crate) fn has_quick_path(&self) -> bool {
         self.contexts.iter().flatten().any(|context| context.template.layout().is_some())
     }

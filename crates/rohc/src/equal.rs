@@ -1,4 +1,5 @@
-//! The quick paths equal the general ones, byte by byte: captures, drawn flows, losses, repetitions and feedback.
+//! Checks that the fast paths produce the same bytes as the general ones, with captures, random flows, losses,
+//! duplicates and feedback.
 
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ mod common;
 #[path = "../tests/common/flow.rs"]
 mod flow;
 
-/// Two channels, the first of which takes the general path only.
+/// Two channels. The first one uses only the general path.
 struct Both {
     compressors: [Compressor; 2],
     decompressors: [Decompressor; 2],
@@ -30,7 +31,7 @@ impl Both {
         }
     }
 
-    /// Compresses on both; the bytes if they could be.
+    /// Compresses on both. Returns the bytes if the packet could be compressed.
     fn compress(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
         self.compressors[0].without_quick_path();
         let ready = self.compressors[1].has_quick_path();
@@ -44,7 +45,7 @@ impl Both {
         Some(out[..made.len].to_vec())
     }
 
-    /// Decompresses on both, and hands the feedback back.
+    /// Decompresses on both, and passes the feedback to the compressors.
     fn decompress(&mut self, rohc: &[u8]) {
         self.decompressors[0].without_quick_path();
         self.quick[1] += u32::from(self.decompressors[1].has_quick_path());
@@ -81,7 +82,7 @@ fn captures_come_out_equal() {
             let mut both = Both::new(config, DecompressorConfig { feedback, ..Default::default() });
             for (at, packet) in packets.iter().enumerate() {
                 let Some(rohc) = both.compress(packet) else { continue };
-                // Now and then one is lost, and one comes twice.
+                // Some packets are lost, and some arrive twice.
                 match at % 97 {
                     5 | 6 => {}
                     40 => (0..2).for_each(|_| both.decompress(&rohc)),
@@ -95,7 +96,7 @@ fn captures_come_out_equal() {
     }
 }
 
-/// Flows of acknowledgments in which now and then anything changes.
+/// Flows of acknowledgments in which other fields occasionally change.
 fn script() -> impl Strategy<Value = flow::Script> {
     let usual = prop_oneof![
         6 => Just(vec![(0, 2)]),

@@ -5,20 +5,20 @@ use crate::crc::CRC8;
 use crate::lsb::Lsb;
 use crate::wire::{Reader, Short, Writer};
 
-/// The kind of a decompressor's feedback about a context.
+/// Kind of feedback about a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FeedbackKind {
     /// A packet was decompressed and its context is valid.
     Ack,
-    /// The dynamic part of the context is assumed damaged.
+    /// The dynamic part of the context is presumed damaged.
     Nack,
-    /// There is no static context, or it is assumed damaged.
+    /// There is no static context, or it is presumed damaged.
     StaticNack,
 }
 
-/// One feedback element, ready to be sent: the bytes begin with the feedback type byte, so they may stand
-/// alone on a feedback channel or before a ROHC header (piggybacked).
+/// One feedback element, ready to send. It starts with the feedback type byte, so it can be sent alone on a feedback
+/// channel or in front of a ROHC header (piggybacked).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     kind: FeedbackKind,
@@ -37,8 +37,8 @@ impl Feedback {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// An element about `cid`. An ACK is a FEEDBACK-1 with eight bits of the MSN; the others are a FEEDBACK-2
-    /// with all 16 bits, or with MSN-NOT-VALID when there is no `msn`.
+    /// Creates an element about `cid`. An ACK is a FEEDBACK-1 with eight bits of the MSN. Other kinds are a FEEDBACK-2
+    /// with all 16 bits, or with MSN-NOT-VALID if `msn` is `None`.
     pub(crate) fn new(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>) -> Self {
         let options: &[u8] = match msn {
             Some(msn) => &[0x41, (msn as u8) << 6],
@@ -47,7 +47,7 @@ impl Feedback {
         Self::with_options(kind, space, cid, msn, options)
     }
 
-    /// A STATIC-NACK that says that there is no room for the flow (RFC 6846 section 8.3.2.1).
+    /// Creates a STATIC-NACK with REJECT: the decompressor has no room for the flow (RFC 6846 section 8.3.2.1).
     pub(crate) fn reject(space: CidSpace, cid: u16) -> Self {
         Self::with_options(FeedbackKind::StaticNack, space, cid, None, &[0x30, 0x20])
     }
@@ -55,7 +55,7 @@ impl Feedback {
     fn with_options(kind: FeedbackKind, space: CidSpace, cid: u16, msn: Option<u16>, options: &[u8]) -> Self {
         let mut bytes = [0; 8];
         let mut writer = Writer::new(&mut bytes);
-        // One type byte, at most two of CID, at most five of FEEDBACK-2: always fits.
+        // Always fits: one type byte, at most two bytes of CID, and at most five of FEEDBACK-2.
         let _ = Self::write(kind, space, cid, msn, options, &mut writer);
         let len = writer.len as u8;
         bytes[0] = 0xf0 | (len - 1);
@@ -94,19 +94,19 @@ impl Feedback {
     }
 }
 
-/// A feedback element as a compressor understands it.
+/// A parsed feedback element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) kind: FeedbackKind,
     pub(crate) cid: u16,
-    /// Low bits of an MSN and their number; `None` with MSN-NOT-VALID.
+    /// Low bits of the MSN, and their number; `None` with MSN-NOT-VALID.
     pub(crate) msn: Option<(u16, u32)>,
     /// The decompressor has no room for this flow.
     pub(crate) reject: bool,
 }
 
 impl Element {
-    /// The full MSN: the latest that was sent and ends in the element's bits.
+    /// The full MSN: the latest one sent whose low bits equal those of the element.
     pub(crate) fn msn_before(&self, sent: u16) -> Option<u16> {
         let (bits, count) = self.msn?;
         if count >= 16 {
@@ -116,10 +116,10 @@ impl Element {
     }
 }
 
-/// Splits the feedback elements and padding off the front of a ROHC packet: (feedback, the rest).
+/// Splits leading feedback elements and padding off a ROHC packet. Returns (feedback, rest).
 ///
-/// The first part may be empty; the compressor of the opposite direction takes it in by
-/// [`crate::Compressor::feedback`]. A truncated element leaves everything in the first part.
+/// The feedback may be empty. Pass it to [`crate::Compressor::feedback`] of the opposite direction. If an element is
+/// truncated, the first part contains the whole packet.
 pub fn split_feedback(packet: &[u8]) -> (&[u8], &[u8]) {
     let mut reader = Reader::new(packet);
     while let Some(&first) = reader.rest.first() {
@@ -136,7 +136,7 @@ pub fn split_feedback(packet: &[u8]) -> (&[u8], &[u8]) {
     packet.split_at(packet.len() - reader.rest.len())
 }
 
-/// The bytes of the element at the front, without type and size.
+/// Takes the first element and returns its bytes without type and size.
 fn take_element<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Short> {
     let len = match reader.next()? & 7 {
         0 => reader.next()?,
@@ -196,7 +196,7 @@ fn parse_element(bytes: &[u8], space: CidSpace) -> Result<Element, Short> {
     Ok(element)
 }
 
-/// Feedback options: REJECT, MSN-NOT-VALID and MSN, each at most once; others are skipped.
+/// Parses the feedback options REJECT, MSN-NOT-VALID and MSN, each at most once. Other options are skipped.
 fn parse_options(reader: &mut Reader<'_>, high: u16, element: &mut Element) -> Result<(), Short> {
     let mut seen = 0u16;
     while !reader.rest.is_empty() {

@@ -1,30 +1,30 @@
-//! The base headers of CO packets (RFC 6846 section 8.2), each described once and used in both directions.
+//! The base headers of CO packets (RFC 6846 section 8.2). Each is described once for both directions.
 //!
-//! Every base header but the tail of co_common fits in 64 bits. A [`Format`] lists its fields in the order of the
-//! wire; compressor and decompressor run over the same list, one shifting values in, the other shifting them out.
+//! Every base header, except the tail of co_common, fits in 64 bits. A [`Format`] lists its fields in wire order. The
+//! compressor shifts values in along this list, and the decompressor shifts them out.
 
 use crate::lsb::Lsb;
 
-/// A field or control field by its place in [`Values`].
+/// A field or control field, as an index into [`Values`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Field {
-    // Kept in the context: a packet that says nothing about these fields inherits them.
+    // Kept in the context: a packet that does not carry one of these fields inherits it.
     Seq,
     Ack,
     AckResidue,
     SeqResidue,
     PayloadLen,
-    // From here on fields that are sent or looked at in their own way.
+    // The fields from here on have their own rules for when they are sent.
     IpIdOffset,
     SeqScaled,
     AckScaled,
     Msn,
     TsValue,
     TsEcho,
-    /// Changes whenever SACK edges do (compressor only).
+    /// Changes whenever the SACK edges change (compressor only).
     SackId,
-    // From here on fields that change seldom.
+    // The fields from here on rarely change.
     Window,
     Ttl,
     EcnUsed,
@@ -35,14 +35,14 @@ pub(crate) enum Field {
     Dscp,
     /// IP ECN (2 bits), TCP reserved flags (4), CWR and ECE (2), as in the irregular chain.
     EcnBits,
-    /// Changes whenever the order or presence of options does (compressor only).
+    /// Changes whenever the order or presence of options changes (compressor only).
     ListId,
-    /// Changes whenever the contents of generic options do (compressor only).
+    /// Changes whenever the contents of generic options change (compressor only).
     GenericId,
-    /// The ACK and URG flags of the last packet (ACK 1, URG 2): some peers take them from here where RFC 6846 has
-    /// fixed values.
+    /// The ACK and URG flags of the last packet (ACK 1, URG 2). Some peers take them from the context where RFC 6846
+    /// has fixed values.
     KeptFlags,
-    // Said anew by every packet.
+    // Carried by every packet, not inherited.
     Psh,
     Rsf,
     ListPresent,
@@ -61,15 +61,15 @@ pub(crate) enum Field {
     TtlIndicator,
 }
 
-/// The first of the kept fields for which it does not matter whether they changed.
+/// The first of the context fields that are sent regardless of whether they changed.
 pub(crate) const ALWAYS: usize = IpIdOffset as usize;
-/// The first of the kept fields that change seldom.
+/// The first of the context fields that rarely change.
 pub(crate) const SELDOM: usize = Window as usize;
-/// Fields that the context keeps.
+/// Number of fields kept in the context.
 pub(crate) const CONTEXT_FIELDS: usize = Psh as usize;
 const FIELDS: usize = TtlIndicator as usize + 1;
 
-/// Fields that the context keeps of one packet.
+/// The context fields of one packet.
 pub(crate) type ContextFields = [u32; CONTEXT_FIELDS];
 
 /// Every field of one packet.
@@ -77,7 +77,8 @@ pub(crate) type ContextFields = [u32; CONTEXT_FIELDS];
 pub(crate) struct Values([u32; FIELDS]);
 
 impl Values {
-    /// The values a packet inherits when it says nothing: the context's, ACK flag set, other flags clear.
+    /// The values of a packet before its own fields are read: those of the context, with the ACK flag set and other
+    /// flags clear.
     #[inline]
     pub(crate) fn inherit(kept: &ContextFields) -> Self {
         let mut values = [0; FIELDS];
@@ -120,7 +121,7 @@ pub(crate) const fn bit(field: Field) -> Mask {
 pub(crate) struct Slot {
     pub(crate) field: Field,
     bits: u8,
-    /// `None`: the bits are the value.
+    /// `None` if the bits are the value itself.
     lsb: Option<Lsb>,
     width_mask: u32,
 }
@@ -139,19 +140,19 @@ const fn lsb(field: Field, bits: u8, offset: i32) -> Slot {
 }
 
 impl Slot {
-    /// How many bits it has on the wire.
+    /// Number of bits on the wire.
     #[inline]
     pub(crate) const fn bits(&self) -> u32 {
         self.bits as u32
     }
 
-    /// True when the bits are the value, independent of the reference.
+    /// True if the bits are the value itself, independent of the reference.
     #[inline]
     pub(crate) const fn is_raw(&self) -> bool {
         self.lsb.is_none()
     }
 
-    /// True when a decompressor that kept `reference` reads `value` out of this slot.
+    /// True if a decompressor with this reference decodes `value` from this slot.
     #[inline]
     pub(crate) const fn fits(&self, reference: u32, value: u32) -> bool {
         match self.lsb {
@@ -170,18 +171,18 @@ pub(crate) struct Format {
     discriminator: u8,
     discriminator_bits: u8,
     pub(crate) slots: &'static [Slot],
-    /// Bytes on the wire; of co_common those before its optional fields.
+    /// Length in bytes; for co_common, without its optional fields.
     pub(crate) len: usize,
-    /// Fields a decompressor learns from it.
+    /// Fields that a decompressor learns from this format.
     pub(crate) carries: Mask,
-    /// Scalings that must not have changed: `carries` holds only if the scaling is known.
+    /// The scalings that must be unchanged: the format carries its scaled field only if the peer knows the scaling.
     pub(crate) scaled_ack: bool,
     pub(crate) scaled_seq: bool,
-    /// The check has seven bits, not three.
+    /// The CRC has seven bits instead of three.
     pub(crate) crc7: bool,
 }
 
-/// How a packet was coded.
+/// Packet format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 #[non_exhaustive]
@@ -213,7 +214,7 @@ pub enum FormatKind {
 }
 
 impl FormatKind {
-    /// The name RFC 6846 or RFC 5795 gives it.
+    /// Its name in RFC 6846 or RFC 5795.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ir => "IR",
@@ -242,7 +243,7 @@ impl FormatKind {
     }
 }
 
-/// Builds a format and checks at compile time that it fills whole bytes.
+/// Builds a format, and checks at compile time that its length is a whole number of bytes.
 const fn format(
     kind: FormatKind,
     discriminator: u8,
@@ -295,7 +296,7 @@ const PSH: Slot = raw(Psh, 1);
 const CRC3: Slot = raw(Crc, 3);
 const CRC7: Slot = raw(Crc, 7);
 
-/// Formats for a random or zero IP-ID and for IPv6, the shortest first.
+/// Formats for a random or zero IP-ID and for IPv6, sorted by length.
 #[rustfmt::skip]
 pub(crate) static RND: [Format; 8] = [
     format(FormatKind::Rnd4, 0b1101, 4, &[lsb(AckScaled, 4, 3), MSN, PSH, CRC3]),
@@ -311,7 +312,7 @@ pub(crate) static RND: [Format; 8] = [
     ]),
 ];
 
-/// Formats for a sequential IP-ID, in network order or swapped, the shortest first.
+/// Formats for a sequential IP-ID, in network order or byte-swapped, sorted by length.
 #[rustfmt::skip]
 pub(crate) static SEQ: [Format; 8] = [
     format(FormatKind::Seq4, 0b0, 1, &[lsb(AckScaled, 4, 3), lsb(IpIdOffset, 3, 1), MSN, PSH, CRC3]),
@@ -333,7 +334,7 @@ pub(crate) static SEQ: [Format; 8] = [
     ]),
 ];
 
-/// The format for everything; its optional fields follow, see [`crate::chains::common_tail`].
+/// co_common, which can carry every field. Its optional fields follow, see [`crate::chains::common_tail`].
 #[rustfmt::skip]
 pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &[
     raw(TtlOuter, 1), raw(AckFlag, 1), PSH, raw(Rsf, 2), MSN,
@@ -344,7 +345,7 @@ pub(crate) static COMMON: Format = format(FormatKind::CoCommon, 0b111_1101, 7, &
 ]);
 
 impl Format {
-    /// Finds the format of a first byte: co_common, or one of the set that the context's IP-ID behaviour selects.
+    /// Finds the format for a first byte: co_common, or one of the formats that the context's IP-ID behaviour selects.
     #[inline]
     pub(crate) fn of(first: u8, sequential: bool) -> Option<&'static Self> {
         let index = FIRST_BYTE[usize::from(sequential)][usize::from(first)];
@@ -359,7 +360,7 @@ impl Format {
         first >> (8 - self.discriminator_bits) == self.discriminator
     }
 
-    /// The base header as the last `len` bytes of a big-endian word.
+    /// Packs the base header into the last `len` bytes of a big-endian word.
     #[inline]
     pub(crate) fn pack(&self, values: &Values) -> u64 {
         let mut word = u64::from(self.discriminator);
@@ -370,7 +371,7 @@ impl Format {
         word
     }
 
-    /// Reads the base header out of a word of the shape of [`Format::pack`]; `values` holds the references.
+    /// Unpacks the base header from a word as produced by [`Format::pack`]. `values` must contain the references.
     #[inline]
     pub(crate) fn unpack(&self, word: u64, values: &mut Values) {
         let mut left = self.len as u32 * 8 - u32::from(self.discriminator_bits);
@@ -388,7 +389,7 @@ impl Format {
 
 const NONE: u8 = 0xff;
 
-/// Index into [`RND`] or [`SEQ`] by first byte, 8 for co_common.
+/// Index into [`RND`] or [`SEQ`] by first byte; 8 means co_common.
 static FIRST_BYTE: [[u8; 256]; 2] = [first_bytes(&RND), first_bytes(&SEQ)];
 
 const fn first_bytes(set: &[Format; 8]) -> [u8; 256] {

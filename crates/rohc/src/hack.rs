@@ -1,60 +1,66 @@
-//! The HACK variant: pure TCP ACKs that ride in link-layer ACKs (Salameh et al., USENIX ATC 2014, sections 3.3.2 and
+//! The HACK variant: pure TCP ACKs carried in link-layer ACKs (Salameh et al., USENIX ATC 2014, sections 3.3.2 and
 //! 3.4).
 //!
 //! # Frames
 //!
-//! The unit is a *frame*: the compressed ACKs of one flow since the previous frame. A driver hands frames to its NIC
-//! as opaque bytes, the NIC appends them to a link-layer ACK and repeats them until it knows that one arrived. A
-//! frame arrives whole or not at all, and perhaps again; several in a row separate themselves by their lengths.
-//! Four bytes (length and kind, CID, MSN, CRC-8) precede the ACKs, two more when the frame is the first since a native
-//! ACK.
+//! The unit of transfer is a *frame*: the compressed ACKs of one flow since the previous frame. The driver hands frames
+//! to its NIC as opaque bytes. The NIC appends them to a link-layer ACK, and repeats them until it knows that one copy
+//! arrived. A frame arrives as a whole or not at all, and possibly more than once. When several frames are appended,
+//! each is delimited by its length field. The ACKs in a frame are preceded by four bytes: length and kind, CID, MSN,
+//! CRC-8. The first frame after a native ACK has two more bytes.
 //!
 //! # Contexts
 //!
-//! There are no IR packets. A *native* (plain) ACK is known to both ends once the link has acknowledged it, so either
-//! end derives the same context from it by one rule ([`Compressor::note_native`], [`Decompressor::note_native`]). The CID is the
-//! lowest byte of the MD5 digest of the 5-tuple; of two live flows with one CID the second stays uncompressed.
+//! There are no IR packets. Once the link layer has acknowledged a *native* (uncompressed) ACK, both ends know it. Each
+//! end then derives the same context from it with the same rule ([`Compressor::note_native`],
+//! [`Decompressor::note_native`]). The CID is the lowest byte of the MD5 digest of the 5-tuple. If two live flows have
+//! the same CID, the second one stays uncompressed.
 //!
 //! # Why nothing wrong is ever delivered
 //!
-//! Every ACK is coded against the one before it, so a frame may only be decoded in exactly the state it was made in.
-//! Call the ACKs coded from one native ACK on an *incarnation* of the flow.
+//! Every ACK is coded relative to the previous one, so a frame may only be decoded in exactly the state in which it was
+//! encoded. The ACKs coded since one native ACK form an *incarnation* of the flow.
 //!
-//! - Within an incarnation a frame is decoded only when its MSN is exactly the next one. The compressor counts
-//!   the MSN per CID and never resets it, so a frame of an earlier incarnation, or of another flow with this CID, is
-//!   behind, never next, as long as frames are not kept while 128 further ACKs are sent ([`RETAINED_ACKS`]). An
-//!   MSN is read as lsb(8, 128) beside the highest one seen, not the last one accepted: should the ends ever run
-//!   apart, an MSN that comes round again is still no match.
-//! - The first frame of an incarnation says so and carries the CRC-16 of the native ACK it starts from. It
-//!   is decoded only against a native ACK with that check which came later than the one the present incarnation
-//!   started from, so neither a repetition nor a stale first frame passes. The compressor does not start
-//!   from a native ACK whose check one of the CID's latest eight incarnations had. Frames of those may all have been
-//!   taken back before they rode, so a ninth may share its check with the peer's present incarnation: its first frame
-//!   has another MSN, a repetition has the same.
-//! - A native ACK that only the decompressor knows of (the link's acknowledgment of it was lost) changes nothing:
-//!   the present incarnation goes on until a first frame ends it.
+//! - Within an incarnation, a frame is decoded only if its MSN is exactly the next one. The compressor counts the MSN
+//!   per CID and never resets it. So the MSN of a frame from an earlier incarnation, or from another flow with this
+//!   CID, is behind the next one, provided that no frame is kept while 128 further ACKs are sent ([`RETAINED_ACKS`]).
+//!   An MSN is decoded as lsb(8, 128) relative to the highest one seen, not the last one accepted. So if the two ends
+//!   lose synchronisation, an MSN that has wrapped still does not match.
+//! - The first frame of an incarnation is marked as such and carries the CRC-16 of the native ACK it starts from. It is
+//!   decoded only relative to a native ACK with that CRC-16 that arrived after the one from which the current
+//!   incarnation started. So neither a duplicate nor a stale first frame is accepted. The compressor does not start
+//!   from a native ACK whose CRC-16 equals that of one of the CID's latest eight incarnations. The driver may have
+//!   withdrawn all frames of those eight before they were sent, so a ninth incarnation may have the same CRC-16 as the
+//!   peer's current one. They are distinguished by the MSN of the first frame: a duplicate has the same MSN, a new
+//!   incarnation has another.
+//! - A native ACK that only the decompressor knows (because the link-layer acknowledgment was lost) changes nothing:
+//!   the current incarnation continues until a first frame ends it.
 //!
-//! The CRC-8 over all reconstructed headers is therefore not there to tell states apart; it is the last line
-//! behind the driver's mistakes and against stray bytes, where it lets 1 of 256 pass beside an MSN that only 1 of 256
-//! has. The LL ACK's own 32-bit FCS and the MSN stand before it. Sixteen bits would cost a quarter of a short frame.
-//! Against forged frames no CRC helps: link-layer ACKs are not encrypted.
+//! The CRC-8 over all reconstructed headers is therefore not needed to distinguish states. It is the last defence
+//! against driver errors and stray bytes. It passes 1 in 256 of those, and so does the MSN check before it. They must
+//! also pass the 32-bit FCS of the LL ACK. A CRC-16 would add a quarter to the length of a short frame. No CRC helps
+//! against forged frames, because link-layer ACKs are not encrypted.
 //!
-//! A frame that fails leaves every context as it was. The next native ACK that both ends see starts afresh.
+//! A frame that fails leaves every context unchanged. The next native ACK that both ends see starts a new incarnation.
 //!
-//! Beyond the window this holds: a frame that comes again when 129 or more further ACKs of its CID were sent is taken for new
-//! if its MSN is the next one by chance, which is one state in 256 (and certain after exactly 256, 512 and so on); then the
-//! CRC-8 lets one of 256 through, whose ACKs are wrong. In any other state it is dropped unread. First frames
-//! are safe beyond the window, too, by their CRC-16.
+//! Outside the retention window, the guarantee is weaker. A duplicate of a frame that arrives after 129 or more further
+//! ACKs of its CID is taken for new if its MSN happens to be the next one. That is the case in one of 256 states (and
+//! always after exactly 256, 512 and so on). The CRC-8 then passes one in 256 of these, and the delivered ACKs are
+//! wrong. In any other state the frame is dropped without being decoded. First frames are safe even outside the window,
+//! because of their CRC-16.
 //!
 //! # Duties of the driver
 //!
-//! - [`Compressor::note_native`] for native ACKs that the link acknowledged, and only those that the peer's
+//! - Call [`Compressor::note_native`] for native ACKs that the link acknowledged, and only for those that the peer's
 //!   codec sees before any later frame.
-//! - Frames in the order they were made, the retained ones first, none left out while a later one is sent.
-//! - [`Compressor::invalidate`] when it gives up frames that may not have arrived; then the flow goes natively.
-//! - No frame repeated after [`RETAINED_ACKS`] further ACKs were compressed.
+//! - Send frames in the order in which they were created, retained ones first. Do not skip a frame and then send a
+//!   later one.
+//! - Call [`Compressor::invalidate`] when giving up frames that may not have arrived. The flow is then sent
+//!   uncompressed.
+//! - Do not repeat a frame after [`RETAINED_ACKS`] further ACKs have been compressed.
 //!
-//! Breaking these costs ACKs until the next native one and nothing else, but for the frames beyond the window (above).
+//! A violation loses ACKs until the next native one, and has no other effect, except outside the retention window
+//! (above).
 //!
 //! # Example
 //!
@@ -112,27 +118,28 @@ pub use decompressor::{Decompressor, Report};
 
 use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError, flags};
 
-/// Most ACKs one frame holds, under any [`Limits`].
+/// Maximum number of ACKs in a frame, regardless of [`Limits`].
 pub const MAX_FRAME_ACKS: usize = 64;
-/// Most ACKs a driver may have finished since a frame that it still repeats: beyond that an old frame could look new.
+/// Maximum number of ACKs that may be compressed after a frame that the driver still repeats. Beyond this, an old frame
+/// could look new.
 pub const RETAINED_ACKS: usize = 127;
 
-/// The coding of frames. A decompressor recognises it.
+/// The coding of frames. A decompressor detects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coding {
-    /// Every ACK a compressed header of its own, as in the paper.
+    /// A separate compressed header for each ACK, as in the paper.
     #[default]
     PerAck,
-    /// The ACKs of a frame as one range-coded run.
+    /// All ACKs of a frame as one range-coded run.
     Batch,
 }
 
 /// Bounds on the state of one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows with a context: 1..=256. The longest unused one makes room.
+    /// Maximum number of flows with a context: 1..=256. A new flow evicts the least recently used one.
     pub contexts: usize,
-    /// ACKs that [`Compressor::push`] takes for one call of [`Compressor::finish_frame`]:
+    /// Maximum number of ACKs accepted by [`Compressor::push`] before a call of [`Compressor::finish_frame`]:
     /// 1..=[`MAX_FRAME_ACKS`].
     pub frame_acks: usize,
 }
@@ -149,22 +156,22 @@ impl Limits {
     }
 }
 
-/// Why an ACK has to go natively.
+/// Why an ACK has to be sent uncompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Not a TCP/IP header that could be restored bit for bit.
+    /// The TCP/IP header could not be restored bit for bit.
     Header(ParseError),
-    /// Bytes behind the length that the IP header states.
+    /// There are bytes beyond the length in the IP header.
     Trailer,
-    /// Payload, or other flags than ACK, PSH and ECE.
+    /// There is payload, or a flag other than ACK, PSH and ECE is set.
     NotPureAck,
-    /// The TCP checksum is wrong: recomputing it would turn a broken ACK into a good one.
+    /// The TCP checksum is wrong. Recomputing it would turn a corrupt ACK into a valid one.
     Checksum,
-    /// No native ACK of this flow has reached the peer since it was last forgotten.
+    /// No native ACK of this flow has reached the peer since the context was last invalidated.
     NoContext,
-    /// Another live flow has this flow's CID.
+    /// Another live flow uses this flow's CID.
     CidTaken,
-    /// The frame is full: [`Compressor::finish_frame`] first.
+    /// The frame is full. Call [`Compressor::finish_frame`] first.
     FrameFull,
 }
 
@@ -184,8 +191,9 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// The kinds of the frames in `bytes`, for statistics: `short`, `long` and `long-init` are coded ACK by ACK, `batch`
-/// and `batch-init` as one run; `-init` frames are the first since a native ACK. Ends where no frame can be found.
+/// The kinds of the frames in `bytes`, for statistics. In `short`, `long` and `long-init` frames, each ACK is coded
+/// separately; `batch` and `batch-init` frames are one range-coded run. `-init` marks the first frame after a native
+/// ACK. The iterator stops at the first bytes that are not a frame.
 pub fn frame_kinds(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
     let mut rest = bytes;
     core::iter::from_fn(move || {
@@ -195,8 +203,8 @@ pub fn frame_kinds(bytes: &[u8]) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// True if `bytes` are whole frames and nothing else. Those of kinds that the codec has not, such as feedback of other
-/// transports, count too: their length is where all have it.
+/// True if `bytes` consists of whole frames. Frames of unknown kinds count too, such as feedback of other transports,
+/// because the length field has the same position in all frames.
 pub fn are_frames(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some((_, behind)) = frame::Frame::split(rest) {
@@ -205,13 +213,14 @@ pub fn are_frames(bytes: &[u8]) -> bool {
     !bytes.is_empty() && rest.is_empty()
 }
 
-/// True for a pure ACK that the codec carries. CWR has no code: it goes with new data (RFC 3168 section 6.1.2).
+/// True for a pure ACK that the codec supports. CWR is not supported, because it is sent with new data (RFC 3168
+/// section 6.1.2).
 #[inline(always)]
 const fn is_carried(header: &Header) -> bool {
     header.is_pure_ack() && !header.has(flags::CWR)
 }
 
-/// The pure ACK that is all of `packet`.
+/// Parses `packet` as a pure ACK without trailing bytes.
 #[inline(always)]
 fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
     let (mut header, options) = Header::parse_apart(packet).map_err(Refusal::Header)?;
@@ -221,7 +230,7 @@ fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
     if header.len() + options.len() != packet.len() {
         return Err(Refusal::Trailer);
     }
-    // Before the options are copied: bytes just stored are slow to load.
+    // Checked before the options are copied, because loading bytes that were just stored is slow.
     if !header.packet_checks(packet) {
         return Err(Refusal::Checksum);
     }
@@ -229,7 +238,7 @@ fn pure_ack(packet: &[u8]) -> Result<Header, Refusal> {
     Ok(header)
 }
 
-/// The check by which a frame names the native ACK it starts from.
+/// The CRC-16 that identifies the native ACK from which a frame starts.
 fn native_check(header: &Header) -> u16 {
     let mut bytes = [0; MAX_HEADER_LEN];
     let len = header.emit(&mut bytes).unwrap_or(0);

@@ -1,14 +1,14 @@
 //! A TCP/IP header as plain values: IPv4 without options or IPv6 without extension headers, and TCP with all options.
-//! The headers that may stand around it are in [`Layers`](crate::Layers).
+//! [`Layers`](crate::Layers) holds other headers around it.
 //!
-//! [`Header::parse`] accepts exactly the headers that [`Header::emit`] writes back bit for bit. Fields that can be
-//! inferred (lengths, the IPv4 header checksum) is checked once and not stored.
+//! [`Header::parse`] accepts exactly the headers that [`Header::emit`] can restore bit for bit. Fields that can be
+//! inferred (lengths, the IPv4 header checksum) are checked once and not stored.
 
 use core::fmt;
 
-/// Bytes of the longest header this crate knows: IPv6 and TCP with 40 bytes of options.
+/// Length of the longest supported header in bytes: IPv6, and TCP with 40 bytes of options.
 pub const MAX_HEADER_LEN: usize = 40 + 60;
-/// Bytes of the longest TCP option area.
+/// Length of the longest TCP option area in bytes.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 const PROTOCOL_TCP: u8 = 6;
@@ -16,7 +16,7 @@ pub(crate) const IPV4_LEN: usize = 20;
 pub(crate) const IPV6_LEN: usize = 40;
 const TCP_LEN: usize = 20;
 
-/// TCP flag bits as they stand in byte 13 of the TCP header.
+/// TCP flags, with the bit positions of byte 13 of the TCP header.
 pub mod flags {
     /// Last segment of the sender.
     pub const FIN: u8 = 0x01;
@@ -26,33 +26,33 @@ pub mod flags {
     pub const RST: u8 = 0x04;
     /// Push.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgment number counts.
+    /// The acknowledgment number is valid.
     pub const ACK: u8 = 0x10;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u8 = 0x20;
     /// ECN echo (RFC 3168).
     pub const ECE: u8 = 0x40;
     /// Congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
 
-    /// True for the flags of a segment that, without payload, is a pure ACK: ACK is set, and SYN, FIN, RST and URG are not.
-    /// PSH, ECE and CWR (RFC 3168) are allowed.
+    /// True for the flags of a segment that is a pure ACK if it has no payload: ACK is set, and SYN, FIN, RST and URG
+    /// are clear. PSH, ECE and CWR (RFC 3168) are allowed.
     #[inline]
     pub const fn only_acknowledge(flags: u8) -> bool {
         flags & (ACK | SYN | FIN | RST | URG) == ACK
     }
 }
 
-/// Why bytes are not a header this crate compresses.
+/// Why bytes are not a header that this crate can compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// The bytes end before the header, or before the length that the IP header states.
+    /// The packet ends within the header, or before the length in the IP header.
     Truncated,
     /// Neither IPv4 nor IPv6.
     Version,
-    /// IPv4 options are present, or a header other than IP and TCP: for [`Layers`](crate::Layers), one that RFC 6846 does
-    /// not compress.
+    /// There are IPv4 options, or a header other than IP and TCP; from [`Layers`](crate::Layers), a header that RFC
+    /// 6846 does not compress.
     NotPlainTcp,
     /// A fragment, or the reserved IPv4 flag is set.
     Fragment,
@@ -62,7 +62,7 @@ pub enum ParseError {
     Ipv4Checksum,
     /// The checksum of a minimal encapsulation header (RFC 2004) is wrong.
     MineChecksum,
-    /// More headers before TCP than [`MAX_LAYERS`](crate::MAX_LAYERS), or longer ones.
+    /// There are more headers before TCP than [`MAX_LAYERS`](crate::MAX_LAYERS), or they are too long.
     TooManyHeaders,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Fields that differ between the two IP versions.
+/// Fields that differ between IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ip {
     /// IPv4 without options.
@@ -109,7 +109,7 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// Bytes of the IP header.
+    /// Length of the IP header in bytes.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self {
@@ -122,7 +122,7 @@ impl Ip {
 /// The header of one TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Addresses and the fields that only one IP version has.
+    /// Addresses, and the fields that only one IP version has.
     pub ip: Ip,
     /// Differentiated services code point, 6 bits.
     pub dscp: u8,
@@ -136,38 +136,39 @@ pub struct Header {
     pub destination_port: u16,
     /// Sequence number.
     pub seq: u32,
-    /// Acknowledgment number, also when the ACK flag is clear.
+    /// Acknowledgment number. Kept even if the ACK flag is clear.
     pub ack: u32,
-    /// The four reserved bits beside the data offset.
+    /// The four reserved bits next to the data offset.
     pub reserved: u8,
     /// Byte 13: see [`flags`].
     pub flags: u8,
-    /// Window, not scaled.
+    /// Window field, unscaled.
     pub window: u16,
-    /// TCP checksum as found; nothing here verifies it unasked.
+    /// TCP checksum as received. Parsing does not verify it.
     pub checksum: u16,
-    /// Urgent pointer, also when the URG flag is clear.
+    /// Urgent pointer. Kept even if the URG flag is clear.
     pub urgent: u16,
     /// The option area.
     pub options: Options,
-    /// Bytes that follow the TCP header.
+    /// Length of the payload after the TCP header, in bytes.
     pub payload_len: u16,
 }
 
 impl Header {
-    /// Reads the header at the start of `packet`.
+    /// Parses the header at the start of `packet`.
     ///
     /// # Errors
     ///
-    /// Headers that [`Header::emit`] could not restore are refused: IP options, extension headers, fragments,
-    /// a wrong IPv4 checksum, lengths that lie, or a packet cut short. Bytes behind the length that the IP
-    /// header states (link padding) are ignored.
+    /// Refuses headers that [`Header::emit`] could not restore: IP options, extension headers, fragments, a wrong IPv4
+    /// checksum, inconsistent lengths, or a truncated packet. Bytes beyond the length in the IP header (link padding)
+    /// are ignored.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<Self, ParseError> {
         Self::parse_either::<true>(packet).map(|(header, _)| header)
     }
 
-    /// Like [`Header::parse`], but leaves the option area where it is: the header returned has none.
+    /// Like [`Header::parse`], but does not copy the options. The returned header has none, and the option area is
+    /// returned as a slice.
     #[inline(always)]
     pub(crate) fn parse_apart(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         Self::parse_either::<false>(packet)
@@ -205,7 +206,7 @@ impl Header {
         Self::parse_tcp::<OPTIONS>(ip, tos, ttl, rest, ip_payload_len)
     }
 
-    /// Reads TCP at the start of `rest`, of which `ip_payload_len` bytes belong to the packet.
+    /// Parses TCP at the start of `rest`. `ip_payload_len` is the length of the IP payload.
     #[inline(always)]
     pub(crate) fn parse_tcp<const OPTIONS: bool>(
         ip: Ip,
@@ -247,8 +248,8 @@ impl Header {
         Ok(())
     }
 
-    /// True when the TCP checksum in `packet`, a whole packet with this IP header, is the one that
-    /// [`Header::tcp_checksum`] computes.
+    /// True if the TCP checksum in `packet` equals [`Header::tcp_checksum`]. `packet` must be a whole packet with this
+    /// IP header.
     #[cfg(any(test, feature = "hack"))]
     #[inline]
     pub(crate) fn packet_checks(&self, packet: &[u8]) -> bool {
@@ -259,29 +260,28 @@ impl Header {
         let tcp_len = (packet.len() - self.ip.header_len()) as u16;
         let bytes = fold(sum_bytes(0, &packet[addresses..]));
         let sum = u64::from(PROTOCOL_TCP) + u64::from(tcp_len) + u64::from(u16::from_be(bytes));
-        // 0x0000 and 0xffff are both zero in ones' complement; only the former can be restored.
+        // 0x0000 and 0xffff both represent zero in ones' complement. Only the former can be restored.
         fold(sum) == 0xffff && self.checksum != 0xffff
     }
 
-    /// Bytes of the IP and TCP headers together: at most [`MAX_HEADER_LEN`].
+    /// Length of the IP and TCP headers together in bytes, at most [`MAX_HEADER_LEN`].
     #[inline]
     pub const fn len(&self) -> usize {
         self.ip.header_len() + TCP_LEN + self.options.len as usize
     }
 
-    /// Never: a header has at least 40 bytes. Here for the sake of symmetry with [`Header::len`].
+    /// Always false, because a header has at least 40 bytes. Complements [`Header::len`].
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// True when the flag bits of `mask` are all set.
+    /// True if all flag bits in `mask` are set.
     #[inline]
     pub const fn has(&self, mask: u8) -> bool {
         self.flags & mask == mask
     }
 
-    /// True for a segment that only acknowledges: no payload, and flags that
-    /// [say nothing more](flags::only_acknowledge).
+    /// True for a pure ACK: no payload, and [no flag with another meaning](flags::only_acknowledge).
     #[inline]
     pub const fn is_pure_ack(&self) -> bool {
         self.payload_len == 0 && flags::only_acknowledge(self.flags)
@@ -296,7 +296,7 @@ impl Header {
         }
     }
 
-    /// Writes the header and returns its length, or `None` when `out` has no room for [`Header::len`] bytes.
+    /// Writes the header and returns its length in bytes, or `None` if `out` is shorter than [`Header::len`].
     #[inline]
     pub fn emit(&self, out: &mut [u8]) -> Option<usize> {
         let len = self.len();
@@ -364,7 +364,7 @@ impl Header {
         out[24..40].copy_from_slice(&destination);
     }
 
-    /// The TCP checksum that this header should carry before `payload` (RFC 9293 section 3.1, RFC 8200 section 8.1).
+    /// The TCP checksum of a segment with this header and `payload` (RFC 9293 section 3.1, RFC 8200 section 8.1).
     #[inline]
     pub fn tcp_checksum(&self, payload: &[u8]) -> u16 {
         let tcp_len = TCP_LEN as u32 + u32::from(self.options.len) + payload.len() as u32;
@@ -382,15 +382,16 @@ impl Header {
         !fold(sum)
     }
 
-    /// True when the TCP checksum is right for `payload`.
+    /// True if the TCP checksum is correct for `payload`.
     #[inline]
     pub fn has_valid_checksum(&self, payload: &[u8]) -> bool {
-        // 0x0000 and 0xffff are both zero in ones' complement; only the one that we would compute can be restored.
+        // 0x0000 and 0xffff both represent zero in ones' complement. Only the one that `tcp_checksum` computes can be
+        // restored.
         self.checksum == self.tcp_checksum(payload)
     }
 }
 
-/// Refuses an IPv4 header that could not be restored: options, fragments, a wrong checksum.
+/// Refuses an IPv4 header that could not be restored: options, fragments, or a wrong checksum.
 #[inline(always)]
 pub(crate) fn check_v4(ip: &[u8; IPV4_LEN]) -> Result<(), ParseError> {
     if ip[0] >> 4 != 4 {
@@ -402,14 +403,14 @@ pub(crate) fn check_v4(ip: &[u8; IPV4_LEN]) -> Result<(), ParseError> {
     if ip[6] & !0x40 != 0 || ip[7] != 0 {
         return Err(ParseError::Fragment);
     }
-    // A sum of 0xffff over all ten words, checksum included; 0 would need an all-zero header.
+    // The sum over all ten words, including the checksum, is 0xffff. It would be 0 only for an all-zero header.
     if fold(sum_bytes(0, ip)) != 0xffff || be16(ip, 10) == 0xffff {
         return Err(ParseError::Ipv4Checksum);
     }
     Ok(())
 }
 
-/// Addresses and the fields that only IPv4 has, the byte of DSCP and ECN, and the TTL.
+/// Reads the addresses and the IPv4-only fields, the byte with DSCP and ECN, and the TTL.
 #[inline(always)]
 pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
     let fields = Ip::V4 {
@@ -421,7 +422,7 @@ pub(crate) fn read_v4(ip: &[u8; IPV4_LEN]) -> (Ip, u8, u8) {
     (fields, ip[1], ip[8])
 }
 
-/// Addresses and the fields that only IPv6 has, the traffic class, and the hop limit.
+/// Reads the addresses and the IPv6-only fields, the traffic class, and the hop limit.
 #[inline(always)]
 pub(crate) fn read_v6(ip: &[u8; IPV6_LEN]) -> (Ip, u8, u8) {
     let word = be32(ip, 0);
@@ -432,7 +433,7 @@ pub(crate) fn read_v6(ip: &[u8; IPV6_LEN]) -> (Ip, u8, u8) {
     (Ip::V6 { source, destination, flow_label: word & 0xf_ffff }, (word >> 20) as u8, ip[7])
 }
 
-/// The option area of a TCP header: 0 to 40 bytes, a multiple of four, kept as they came.
+/// The option area of a TCP header, verbatim: 0 to 40 bytes, a multiple of four.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
     len: u8,
@@ -443,7 +444,7 @@ impl Options {
     /// No options.
     pub const NONE: Self = Self { len: 0, bytes: [0; MAX_OPTIONS_LEN] };
 
-    /// The area with these `options`; `None` unless their number is a multiple of four and at most 40.
+    /// Creates an area with these bytes. Returns `None` unless the length is a multiple of four and at most 40.
     #[inline]
     pub fn new(options: &[u8]) -> Option<Self> {
         if options.len() > MAX_OPTIONS_LEN || !options.len().is_multiple_of(4) {
@@ -454,11 +455,11 @@ impl Options {
         Some(Self { len: options.len() as u8, bytes })
     }
 
-    /// Lets `fill` write the area and return its length; false unless that is a multiple of four.
+    /// Lets `fill` write the area and return its length. Returns false unless that length is a multiple of four.
     #[inline]
     pub(crate) fn refill(&mut self, fill: impl FnOnce(&mut [u8; MAX_OPTIONS_LEN]) -> Option<usize>) -> bool {
         let Some(len) = fill(&mut self.bytes) else { return false };
-        // Bytes behind the area are zero, for headers are compared as a whole.
+        // Bytes after the area are zero, because headers are compared as a whole.
         let old = usize::from(self.len);
         if old > len {
             self.bytes[len..old].fill(0);
@@ -467,19 +468,19 @@ impl Options {
         len.is_multiple_of(4)
     }
 
-    /// Iterates over the options of an area.
+    /// Iterates over the options in an option area.
     #[inline]
     pub(crate) const fn iter_over(bytes: &[u8]) -> OptionIter<'_> {
         OptionIter { rest: bytes }
     }
 
-    /// The bytes as they stand in the packet.
+    /// The bytes of the area.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// The options one by one.
+    /// Iterates over the options.
     #[inline]
     pub fn iter(&self) -> OptionIter<'_> {
         OptionIter { rest: self.as_bytes() }
@@ -509,7 +510,7 @@ impl<'a> IntoIterator for &'a Options {
 /// One TCP option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
-    /// Kind 0 and the bytes after it; the last.
+    /// Kind 0 and the bytes after it. Always the last option.
     End(&'a [u8]),
     /// Kind 1.
     Nop,
@@ -519,7 +520,7 @@ pub enum TcpOption<'a> {
     WindowScale(u8),
     /// Kind 4.
     SackPermitted,
-    /// Kind 5: one to four blocks of two 32-bit edges each, as bytes.
+    /// Kind 5: one to four blocks of two 32-bit edges each, as raw bytes.
     Sack(&'a [u8]),
     /// Kind 8 (RFC 7323).
     Timestamps {
@@ -528,14 +529,14 @@ pub enum TcpOption<'a> {
         /// TSecr.
         echo: u32,
     },
-    /// Any other kind with a length byte, or a known kind with a length of its own.
+    /// Any other kind with a length byte, or a known kind with an unusual length.
     Other {
         /// Kind byte.
         kind: u8,
         /// The bytes after the length byte.
         data: &'a [u8],
     },
-    /// A length byte that is missing or impossible, and all that is left; the last.
+    /// An option whose length byte is missing or invalid, and all remaining bytes. Always the last option.
     Malformed(&'a [u8]),
 }
 
@@ -546,7 +547,7 @@ pub struct OptionIter<'a> {
 }
 
 impl<'a> OptionIter<'a> {
-    /// The bytes that are still to come.
+    /// The bytes not yet iterated over.
     #[inline]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.rest
@@ -588,7 +589,7 @@ impl<'a> Iterator for OptionIter<'a> {
     }
 }
 
-/// Copies whole words: an option area is short, and a call to memcpy is not.
+/// Copies word by word. An option area is short, and a call to memcpy would take longer.
 #[inline]
 fn copy_words(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.chunks_exact_mut(4).zip(from.chunks_exact(4)) {
@@ -596,22 +597,22 @@ fn copy_words(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The 16-bit big-endian word at `at`, which the caller knows to exist.
+/// The 16-bit big-endian word at `at`. The caller must ensure that it exists.
 #[inline]
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// The 32-bit big-endian word at `at`, which the caller knows to exist.
+/// The 32-bit big-endian word at `at`. The caller must ensure that it exists.
 #[inline]
 pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Adds `bytes` to a ones' complement sum, eight at a time; the remainder at the end is padded.
+/// Adds `bytes` to a ones' complement sum, eight at a time. A remainder at the end is padded with zeros.
 ///
-/// The words are taken in the machine's order of bytes, and so is the result of [`fold`]: which order it is does
-/// not matter to such a sum, nor does the width of the words (RFC 1071 section 2).
+/// The words are in native byte order, and so is the result of [`fold`]. A ones' complement sum depends on neither the
+/// byte order nor the width of the words (RFC 1071 section 2).
 #[inline(always)]
 pub(crate) fn sum_bytes(sum: u64, bytes: &[u8]) -> u64 {
     let mut sum = sum;
@@ -642,7 +643,7 @@ const fn add(a: u64, b: u64) -> u64 {
 /// Folds a sum of words to 16 bits.
 #[inline]
 pub(crate) const fn fold(sum: u64) -> u16 {
-    // 33 bits are left, then 18, 17 and 16.
+    // The result has 33 bits at first, then 18, 17 and 16.
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
@@ -700,8 +701,8 @@ mod tests {
         }
     }
 
-    /// Summing a packet and computing its checksum are two ways to one answer; of 0x0000 and 0xffff, which
-    /// are both zero, it is never the latter.
+    /// Verifying a packet's sum and computing its checksum must agree. The checksum is never 0xffff, although 0x0000
+    /// and 0xffff both represent zero.
     #[test]
     fn one_checksum_of_all_is_right_whichever_way_it_is_found() {
         let longest = Options::new(&core::array::from_fn::<u8, 40, _>(|at| at as u8 * 6)).unwrap_or_default();
@@ -709,7 +710,7 @@ mod tests {
             [v4(), v6(), Header { options: longest, ..v4() }, Header { options: Options::NONE, ..v6() }]
         {
             let right = header.tcp_checksum(&[]);
-            // Once with the sum at zero.
+            // Also covers a sum of zero.
             for seq in [header.seq, header.seq.wrapping_add(u32::from(right))] {
                 header.seq = seq;
                 let right = header.tcp_checksum(&[]);

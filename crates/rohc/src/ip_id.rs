@@ -1,4 +1,4 @@
-//! How the IP-ID of a flow behaves, and the value sent in its place.
+//! The behaviour of a flow's IP-ID, and the offset sent instead of it.
 
 /// ip_id_behavior_innermost (RFC 6846 section 8.2).
 pub(crate) mod behavior {
@@ -8,7 +8,7 @@ pub(crate) mod behavior {
     pub(crate) const ZERO: u32 = 3;
 }
 
-/// The offset that is sent in place of an IP-ID: from the MSN, after swapping bytes if the behaviour says so.
+/// The offset from the MSN that is sent instead of the IP-ID, after a byte swap if the behaviour requires it.
 #[inline]
 pub(crate) const fn ip_id_offset(ip_id: u16, msn: u32, behavior: u32) -> u32 {
     let id = if behavior == behavior::SWAPPED { ip_id.swap_bytes() } else { ip_id };

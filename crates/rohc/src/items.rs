@@ -1,12 +1,12 @@
-//! Common parts of the compressed forms of TCP options at both ends (RFC 6846 sections 6.3 and 8.2).
+//! Parts of the TCP option encodings that both ends share (RFC 6846 sections 6.3 and 8.2).
 
 use crate::header::MAX_OPTIONS_LEN;
 use crate::lsb::Lsb;
 use crate::wire::{Coder, Reader, Short, Writer};
 
-/// Options in one list: m has four bits.
+/// Maximum number of options in a list: m has four bits.
 pub(crate) const MAX_LIST: usize = 15;
-/// Entries of the item table.
+/// Number of entries in the item table.
 pub(crate) const ITEMS: usize = 16;
 
 /// Item table indexes of RFC 6846 section 6.3.4.
@@ -27,7 +27,7 @@ pub(crate) struct Generic {
     pub(crate) kind: u8,
     /// Bytes of `data` in use.
     pub(crate) len: u8,
-    /// The option_static flag: the contents never change without a list.
+    /// The option_static flag: the contents only change with a list.
     pub(crate) fixed: bool,
     pub(crate) data: [u8; MAX_OPTIONS_LEN - 2],
 }
@@ -57,21 +57,21 @@ impl Generic {
     }
 }
 
-/// One to four SACK blocks: start and end of each. None: `count` 0.
+/// One to four SACK blocks, each with its start and end. `count` is 0 if there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sack {
     pub(crate) count: u8,
     pub(crate) edges: [u32; 8],
 }
 
-/// The forms of a SACK edge relative to the one before it (sack_pure_lsb): length in bytes, prefix, largest delta.
+/// The forms of a SACK edge relative to the previous edge (sack_pure_lsb): length in bytes, prefix, largest delta.
 const SACK_FORMS: [(usize, u32, u32); 3] =
     [(2, 0, 0x7fff), (3, 0x80_0000, 0x3f_ffff), (4, 0xc000_0000, 0x1fff_ffff)];
 
 impl Sack {
     pub(crate) const NONE: Self = Self { count: 0, edges: [0; 8] };
 
-    /// The blocks of a SACK option's bytes.
+    /// Parses the blocks of a SACK option.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut sack = Self { count: (bytes.len() / 8).min(4) as u8, ..Self::NONE };
         for (edge, bytes) in sack.edges.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -84,8 +84,8 @@ impl Sack {
         &self.edges[..usize::from(self.count) * 2]
     }
 
-    /// sackN_list_item and sackN_irregular. Each edge is relative to the one before it, the first to the ACK number:
-    /// block 3 follows block 2 also in the irregular form, where the RFC's notation has a slip.
+    /// Writes sackN_list_item or sackN_irregular. Each edge is relative to the previous one, the first to the
+    /// acknowledgment number. Block 3 follows block 2 in the irregular form too; the RFC's notation has an error there.
     pub(crate) fn write(&self, ack: u32, writer: &mut Writer<'_>) -> Result<(), Short> {
         writer.put(&[self.count])?;
         let mut before = ack;
@@ -103,7 +103,7 @@ impl Sack {
         Ok(())
     }
 
-    /// Reads the blocks that [`Sack::write`] wrote; a count of 0 leaves `self` as it is.
+    /// Reads the blocks that [`Sack::write`] wrote. A count of 0 leaves `self` unchanged.
     pub(crate) fn read(&mut self, ack: u32, reader: &mut Reader<'_>) -> Result<(), Short> {
         let count = reader.next()?;
         match count {
@@ -131,7 +131,7 @@ impl Sack {
     }
 }
 
-/// The forms of a timestamp (ts_lsb): length in bytes, prefix, encoding; the shortest first.
+/// The forms of a timestamp (ts_lsb): length in bytes, prefix, encoding; sorted by length.
 pub(crate) const TS_FORMS: [(usize, u32, Lsb); 4] = [
     (1, 0, Lsb::new(7, -1)),
     (2, 0x8000, Lsb::new(14, -1)),
@@ -139,7 +139,7 @@ pub(crate) const TS_FORMS: [(usize, u32, Lsb); 4] = [
     (4, 0xe000_0000, Lsb::new(29, 0x0400_0000)),
 ];
 
-/// Reads a timestamp beside `reference`.
+/// Reads a timestamp relative to `reference`.
 #[inline]
 pub(crate) fn read_timestamp(reference: u32, reader: &mut Reader<'_>) -> Result<u32, Short> {
     let first = reader.rest.first().ok_or(Short)?;
@@ -148,7 +148,7 @@ pub(crate) fn read_timestamp(reference: u32, reader: &mut Reader<'_>) -> Result<
     Ok(lsb.decode(reference, lsb.encode(bits)))
 }
 
-/// The head of a compressed list: byte `000` PS m, then m XI items (RFC 6846 section 6.3.3). Never longer than 16.
+/// Writes the head of a compressed list: byte `000` PS m, then m XI items (RFC 6846 section 6.3.3). At most 16 bytes.
 pub(crate) fn write_list_head(list: &[u8], present: u16, writer: &mut Writer<'_>) -> Result<(), Short> {
     let wide = list.iter().any(|&index| index > 7);
     writer.put(&[u8::from(wide) << 4 | list.len() as u8])?;
@@ -163,14 +163,14 @@ pub(crate) fn write_list_head(list: &[u8], present: u16, writer: &mut Writer<'_>
     Ok(())
 }
 
-/// The head of a list as read: indexes, their number, and the X bit of each entry.
+/// The head of a list: indexes, their number, and the X bit of each entry.
 pub(crate) struct ListHead {
     pub(crate) list: [u8; MAX_LIST],
     pub(crate) len: usize,
     pub(crate) present: [bool; MAX_LIST],
 }
 
-/// Reads the head that [`write_list_head`] wrote; reserved bits and padding must be clear.
+/// Reads the head of a list. Reserved bits and padding must be zero.
 pub(crate) fn read_list_head(reader: &mut Reader<'_>) -> Result<ListHead, Short> {
     let first = reader.next()?;
     let len = usize::from(first & 0xf);

@@ -1,8 +1,9 @@
-//! The headers around the innermost IP header and TCP: of tunnels before them, and extension headers between the two.
+//! The headers around the innermost IP header and TCP: tunnel headers before them, and extension headers between the
+//! two.
 //!
-//! RFC 6846 section 6.2 lists those that may stand there: IPv4, IPv6, GRE, the minimal encapsulation (MINE), the
-//! Authentication Header and three kinds of IPv6 options. [`Layers`] keeps their bytes with zeros where lengths and
-//! checksums can be inferred; a layer is one such header.
+//! RFC 6846 section 6.2 lists the headers that are allowed there: IPv4, IPv6, GRE, minimal encapsulation (MINE), the
+//! Authentication Header and three kinds of IPv6 extension headers. Each of them is a layer. [`Layers`] stores their
+//! bytes, with zeros in place of lengths and checksums that can be inferred.
 
 pub(crate) mod chains;
 mod packet;
@@ -11,12 +12,12 @@ use crate::header::{Header, Ip};
 use crate::ip_id::behavior;
 use crate::wire::Short;
 
-/// Layers of a packet at most. Ours: RFC 6846 sets no limit.
+/// Maximum number of layers in a packet. A limit of this crate; RFC 6846 sets none.
 pub const MAX_LAYERS: usize = 8;
-/// Bytes of all layers of a packet at most. Ours: RFC 6846 sets no limit.
+/// Maximum total length of all layers in a packet, in bytes. A limit of this crate; RFC 6846 sets none.
 pub const MAX_LAYERS_LEN: usize = 512;
 
-/// Protocol numbers (IANA), also of IPv6 next header fields.
+/// Protocol numbers (IANA), which IPv6 next header fields also use.
 pub(crate) mod protocol {
     pub(crate) const HOP_BY_HOP: u8 = 0;
     pub(crate) const IPV4: u8 = 4;
@@ -74,7 +75,8 @@ impl Version {
 }
 
 impl Next {
-    /// Meaning of a protocol number within an IP header of this version; `None` for a header that is not compressed.
+    /// The meaning of a protocol number within an IP header of this version. Returns `None` for headers that are not
+    /// compressed.
     pub(crate) const fn of(number: u8, within: Version) -> Option<Self> {
         Some(match (number, within) {
             (protocol::TCP, _) => Self::Tcp,
@@ -82,7 +84,7 @@ impl Next {
             (protocol::IPV6, _) => Self::Ip(Version::V6),
             (protocol::AH, _) => Self::Layer(Kind::Ah),
             (protocol::GRE, _) => Self::Layer(Kind::Gre),
-            // RFC 2004 section 3: within IPv4 only.
+            // RFC 2004 section 3: only within IPv4.
             (protocol::MINE, Version::V4) => Self::Layer(Kind::Mine),
             (protocol::HOP_BY_HOP, Version::V6) => Self::Layer(Kind::HopByHop),
             (protocol::ROUTING, Version::V6) => Self::Layer(Kind::Routing),
@@ -91,7 +93,7 @@ impl Next {
         })
     }
 
-    /// The header after a layer with these bytes.
+    /// The header that follows a layer with these bytes.
     pub(crate) fn behind(kind: Kind, bytes: &[u8], within: Version) -> Option<Self> {
         let number = match kind {
             Kind::V4 => bytes[9],
@@ -113,24 +115,24 @@ impl Next {
 const ETHERTYPE_V4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_V6: [u8; 2] = [0x86, 0xdd];
 
-/// The bytes of GRE that are there by its flags (RFC 2890 section 2): checksum and reserved, key, sequence number.
+/// Optional fields of GRE as indicated by its flags (RFC 2890 section 2): checksum and reserved, key, sequence number.
 pub(crate) mod gre {
     pub(crate) const CHECKSUM: u8 = 0x80;
     pub(crate) const KEY: u8 = 0x20;
     pub(crate) const SEQUENCE: u8 = 0x10;
 
-    /// Bytes of a GRE header with these flags.
+    /// Length of a GRE header with these flags, in bytes.
     pub(crate) const fn len(flags: u8) -> usize {
         4 + 4 * (flags & (CHECKSUM | KEY | SEQUENCE)).count_ones() as usize
     }
 
-    /// Where the key stands.
+    /// Offset of the key.
     pub(crate) const fn key_at(flags: u8) -> usize {
         if flags & CHECKSUM != 0 { 8 } else { 4 }
     }
 }
 
-/// Bytes of a MINE header whose second byte this is (RFC 2004 section 3.1): with the original source, or without.
+/// Length of a MINE header with this second byte (RFC 2004 section 3.1): with or without the original source address.
 pub(crate) const fn mine_len(flags: u8) -> usize {
     if flags & 0x80 != 0 { 12 } else { 8 }
 }
@@ -139,12 +141,12 @@ pub(crate) const fn mine_len(flags: u8) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
     pub(crate) kind: Kind,
-    /// Where its bytes begin.
+    /// Offset of its first byte.
     at: u16,
     len: u16,
-    /// ip_id_behavior_outer: random or zero (RFC 6846 section 6.1.2). Of no meaning but for IPv4.
+    /// ip_id_behavior_outer: random or zero (RFC 6846 section 6.1.2). Used for IPv4 only.
     pub(crate) behavior: u8,
-    /// Its sequence number is sent in seven bits (compressor only).
+    /// The sequence number is sent in seven bits (compressor only).
     pub(crate) short_sequence: bool,
 }
 
@@ -157,28 +159,28 @@ impl Layer {
     }
 }
 
-/// The headers of one packet but for the innermost IP header and TCP: see the module.
+/// The headers of one packet, except the innermost IP header and TCP; see the module documentation.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    /// All layers one after the other; zeros behind them.
+    /// All layers, concatenated and followed by zeros.
     bytes: [u8; MAX_LAYERS_LEN],
     layers: [Layer; MAX_LAYERS],
     count: u8,
-    /// How many stand before the innermost IP header.
+    /// Number of layers before the innermost IP header.
     outer: u8,
 }
 
 impl Layers {
-    /// No layers: a packet of one IP header and TCP.
+    /// No layers: a packet with one IP header and TCP.
     pub(crate) const EMPTY: Self =
         Self { bytes: [0; MAX_LAYERS_LEN], layers: [Layer::NONE; MAX_LAYERS], count: 0, outer: 0 };
 
-    /// True when IP and TCP are all.
+    /// True if the packet has no headers other than one IP header and TCP.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Bytes of all layers.
+    /// Total length of all layers in bytes.
     pub fn len(&self) -> usize {
         self.all().last().map_or(0, |layer| layer.range().end)
     }
@@ -187,7 +189,7 @@ impl Layers {
         &self.layers[..usize::from(self.count)]
     }
 
-    /// How many layers stand before the innermost IP header.
+    /// Number of layers before the innermost IP header.
     pub(crate) const fn outer(&self) -> usize {
         self.outer as usize
     }
@@ -200,7 +202,7 @@ impl Layers {
         &self.bytes[layer.range()]
     }
 
-    /// A layer and its bytes, which keep their number.
+    /// A layer and its bytes. Their number cannot change.
     pub(crate) fn get_mut(&mut self, index: usize) -> (&mut Layer, &mut [u8]) {
         let layer = &mut self.layers[..usize::from(self.count)][index];
         let bytes = &mut self.bytes[layer.range()];
@@ -213,7 +215,7 @@ impl Layers {
         (self.count, self.outer) = (0, 0);
     }
 
-    /// Adds a layer behind the others. `fill` writes its bytes into the room that is left and returns their number.
+    /// Appends a layer. `fill` writes its bytes into the remaining room and returns their number.
     pub(crate) fn append(
         &mut self,
         kind: Kind,
@@ -229,8 +231,8 @@ impl Layers {
         Ok(&self.bytes[at..at + len])
     }
 
-    /// Makes the IP header with this next protocol a layer before those from `index` on, for another one stands farther
-    /// in.
+    /// Inserts this IP header, with the next protocol `next`, as a layer before index `index`, because another IP
+    /// header follows further in.
     pub(crate) fn insert_ip(&mut self, index: usize, ip: &Ip, next: u8) -> Result<(), Short> {
         let (at, end, len) =
             (self.all().get(index).map(|layer| layer.range().start), self.len(), ip.header_len());
@@ -250,12 +252,12 @@ impl Layers {
         Ok(())
     }
 
-    /// Says how many layers stand before the innermost IP header.
+    /// Sets the number of layers before the innermost IP header.
     pub(crate) fn set_outer(&mut self, outer: usize) {
         self.outer = outer as u8;
     }
 
-    /// The protocol number in the innermost IP header.
+    /// The protocol number of the innermost IP header.
     pub(crate) fn inner_protocol(&self) -> u8 {
         match self.all().get(self.outer()).map(|layer| layer.kind) {
             None => protocol::TCP,
@@ -270,7 +272,7 @@ impl Layers {
         }
     }
 
-    /// A copy with zeros for all that the static chain does not say.
+    /// A copy in which every field outside the static chain is zero.
     fn static_part(&self) -> Self {
         let mut part = self.clone();
         for index in 0..part.count() {
@@ -302,7 +304,7 @@ impl Layers {
         part
     }
 
-    /// True when the static chains of both are equal.
+    /// True if both have the same static chain.
     pub(crate) fn is_same_flow(&self, other: &Self) -> bool {
         let (one, other) = (self.static_part(), other.static_part());
         one.outer == other.outer
@@ -310,8 +312,8 @@ impl Layers {
             && one.bytes[..one.len()] == other.bytes[..other.len()]
     }
 
-    /// Eight bytes that tell tunnels apart (FNV-1a of the static part without flow labels). Two that share them share a
-    /// context, and each change between them is sent as one.
+    /// Eight bytes that identify a tunnel (FNV-1a of the static part without flow labels). Two tunnels with the same
+    /// fingerprint share a context, and each switch between them is sent as a change.
     pub(crate) fn fingerprint(&self) -> [u8; 8] {
         let mut part = self.static_part();
         for index in 0..part.count() {
@@ -329,8 +331,8 @@ impl Layers {
             .to_be_bytes()
     }
 
-    /// The header with the addresses that its TCP checksum covers: the final ones, where a routing header or MINE holds
-    /// them (RFC 8200 section 8.1, RFC 2004 section 3.1).
+    /// The header with the addresses that its TCP checksum covers. These are the final addresses if a routing header or
+    /// MINE contains them (RFC 8200 section 8.1, RFC 2004 section 3.1).
     pub(crate) fn for_checksum(&self, header: &Header) -> Header {
         let mut header = *header;
         for layer in &self.all()[self.outer()..] {
@@ -353,19 +355,19 @@ impl Layers {
         header
     }
 
-    /// The TCP checksum that a packet with these headers should carry before `payload`.
+    /// The TCP checksum of a packet with these headers and `payload`.
     pub fn tcp_checksum(&self, header: &Header, payload: &[u8]) -> u16 {
         self.for_checksum(header).tcp_checksum(payload)
     }
 
-    /// True when the TCP checksum of a packet with these headers is right.
+    /// True if the TCP checksum of a packet with these headers is correct.
     pub fn has_valid_checksum(&self, header: &Header, payload: &[u8]) -> bool {
         self.for_checksum(header).has_valid_checksum(payload)
     }
 }
 
-/// The last address on the way of a routing header that is not yet used up. Segment routing has it first (RFC 8754 section
-/// 2), others last (RFC 6275 section 6.4).
+/// The final destination in a routing header that has segments left. Segment routing stores it first (RFC 8754 section
+/// 2), other types store it last (RFC 6275 section 6.4).
 fn final_destination(bytes: &[u8]) -> Option<&[u8]> {
     const SEGMENT_ROUTING: u8 = 4;
     let (kind, segments_left) = (bytes[2], bytes[3]);
@@ -379,7 +381,7 @@ fn final_destination(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// DSCP and ECN of an IPv6 header.
+/// DSCP and ECN bits of an IPv6 header.
 pub(crate) const fn traffic_class(bytes: &[u8]) -> u8 {
     bytes[0] << 4 | bytes[1] >> 4
 }

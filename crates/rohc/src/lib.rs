@@ -1,8 +1,8 @@
 //! Robust header compression for TCP/IP: RFC 6846 (profile 0x0006) in the framework of RFC 5795.
 //!
-//! A TCP/IP header of 40 to 100 bytes shrinks to 4 to 12, and is restored bit for bit. A [`Compressor`] turns whole IP
-//! packets into ROHC packets, a [`Decompressor`] turns them back; payloads pass unchanged. Neither uses sockets or time.
-//! Memory is allocated per context, never per packet.
+//! Compresses a TCP/IP header of 40 to 100 bytes to 4 to 12 bytes, and restores it bit for bit. A [`Compressor`] turns
+//! whole IP packets into ROHC packets, and a [`Decompressor`] turns them back. Payloads pass unchanged. The crate uses
+//! no sockets and no clock. Memory is allocated per context, never per packet.
 //!
 //! ```
 //! use tacit_rohc::header::{Header, Ip, Options, flags};
@@ -30,37 +30,44 @@
 //!
 //! # Coverage
 //!
-//! * [`Channel`], one end of a link with both directions: it routes feedback, sends packets that are not TCP uncompressed
-//!   (profile 0x0000), and segments long ones. [`Compressor`] and [`Decompressor`] are its halves.
-//! * IPv4 without options and IPv6; TCP with any options; segments with and without payload. Tunnels and extension headers
-//!   ([`Layers`]): IP in IP, GRE, minimal encapsulation, AH, and IPv6 hop-by-hop options, destination options and routing.
-//!   A header that the profile or this crate cannot represent is an error with the reason.
-//! * All packet formats, both ways: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and optionally IR-CR
-//!   ([`CompressorConfig::replicate`]).
+//! * [`Channel`] is one end of a link, for both directions. It routes feedback, sends packets other than TCP
+//!   uncompressed (profile 0x0000), and segments long packets. [`Compressor`] and [`Decompressor`] are its halves.
+//! * IPv4 without options and IPv6; TCP with any options; segments with and without payload. Tunnels and extension
+//!   headers ([`Layers`]): IP in IP, GRE, minimal encapsulation, AH, and IPv6 hop-by-hop options, destination options
+//!   and routing. A header that the profile or this crate cannot represent results in an error with the reason.
+//! * All packet formats, in both directions: IR, IR-DYN, co_common, rnd_1 to rnd_8, seq_1 to seq_8, and optionally
+//!   IR-CR ([`CompressorConfig::replicate`]).
 //! * Sequential, byte-swapped, random and zero IP-ID; ECN; URG; option lists with SACK, timestamps and unknown kinds.
-//! * Small and large CIDs ([`CidSpace`]), and as many contexts. A new flow evicts the least recently used one that is not
-//!   pinned.
-//! * U-mode (repetition, refreshes by packets and by time) and O-mode: pass [`Decompressed::feedback`] and
-//!   [`DecompressError::feedback`] to [`Compressor::feedback`] over any channel; [`split_feedback`] separates piggybacked
-//!   feedback from ROHC packets.
+//! * Small and large CIDs ([`CidSpace`]), with one context per CID. A new flow evicts the least recently used one that
+//!   is not pinned.
+//! * U-mode (repetition, and refreshes by packet count and time) and O-mode: pass [`Decompressed::feedback`] and
+//!   [`DecompressError::feedback`] to [`Compressor::feedback`] over any channel. [`split_feedback`] separates
+//!   piggybacked feedback from ROHC packets.
 //!
 //! Other profiles are not implemented.
 //!
 //! # Features
 //!
-//! `hack` (off by default): the module `hack`, compressed ACKs inside link-layer ACKs, which needs the only dependency (MD5).
+//! `hack` (off by default): the module `hack`, with compressed ACKs inside link-layer ACKs. It needs the only
+//! dependency (MD5).
 //!
 //! # Errors after losses
 //!
-//! Most headers carry a CRC of three bits. While fewer than [`CompressorConfig::repeat`] consecutive packets are lost, no header is
-//! decoded wrongly. After longer losses one wrong header in eight would pass the CRC. So a packet that does not follow its
-//! predecessor also needs a correct TCP checksum, if those of its flow have been correct, and a packet that fails is decoded
-//! again under the assumption of a longer loss ([`DecompressorConfig::repair`]). A failure changes no state, and after
-//! [`DecompressorConfig::damaged_after`] failures only headers with longer CRCs are tried. One gap remains: a loss of 16 packets
-//! or a multiple, which looks like none in one case of eight, with an IP-ID that is a multiple of 16 too small.
-//! [`DecompressorConfig::verify_tcp_checksum`] verifies the TCP checksum of every packet.
+//! Most headers carry a CRC of three bits. While fewer than [`CompressorConfig::repeat`] consecutive packets are lost,
+//! no header is decoded wrongly. After longer losses, one wrong header in eight would pass the CRC. Three measures
+//! prevent this:
+//!
+//! * A packet that does not follow its predecessor also needs a correct TCP checksum, provided that the flow's earlier
+//!   checksums were correct.
+//! * A packet that fails is decoded again on the assumption of a longer loss ([`DecompressorConfig::repair`]).
+//! * A failure changes no state, and after [`DecompressorConfig::damaged_after`] failures only headers with longer CRCs
+//!   are decoded.
+//!
+//! One gap remains: a loss of a multiple of 16 packets. In one case out of eight it is mistaken for no loss, and the
+//! IP-ID is then wrong by a multiple of 16. [`DecompressorConfig::verify_tcp_checksum`] verifies the TCP checksum of
+//! every packet.
 
-// The tests compare with files.
+// The tests read files.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]

@@ -1,18 +1,20 @@
 //! Least-significant-bit encoding of fields that change little: `lsb(k, p)` of RFC 4997 section 4.11.5.
 //!
-//! The compressor sends the `k` low bits of a value. The decompressor, which holds a reference value,
-//! takes the one value of the interpretation interval `[reference - p, reference + 2^k - 1 - p]` that
-//! ends in those bits. All arithmetic is modulo the width of the field. A compressor that does not know which of several
-//! values the peer holds may only send bits that are right for every one of them (W-LSB): [`Window`].
+//! The compressor sends the `k` low bits of a value. The decompressor, which holds a reference value, takes the one
+//! value in the interpretation interval `[reference - p, reference + 2^k - 1 - p]` that ends in those bits. All
+//! arithmetic is modulo the width of the field. A compressor that does not know which of several values the peer holds
+//! may only send bits that decode correctly with every one of them (W-LSB): [`Window`].
 
 /// One `lsb(bits, offset)` encoding.
 ///
-/// A compressed form of `bits` LSBs, whose interpretation interval starts `offset` below the reference.
+/// The compressed form consists of the `bits` low bits. The interpretation interval starts `offset` below the
+/// reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lsb {
     /// Number of bits sent: 1..=31.
     pub bits: u32,
-    /// How far the interval reaches below the reference. Negative: it starts above the reference.
+    /// Distance from the start of the interval up to the reference. Negative if the interval starts above the
+    /// reference.
     pub offset: i32,
 }
 
@@ -27,33 +29,33 @@ impl Lsb {
         (1 << self.bits) - 1
     }
 
-    /// The low bits of `value`, as they are sent.
+    /// The low bits of `value`, which are sent.
     #[inline]
     pub const fn encode(self, value: u32) -> u32 {
         value & self.mask()
     }
 
-    /// The value of a 32-bit field that `bits` stand for beside `reference`.
+    /// Decodes `bits` relative to `reference` (32-bit field).
     #[inline]
     pub const fn decode(self, reference: u32, bits: u32) -> u32 {
         let low = reference.wrapping_sub(self.offset as u32);
         low.wrapping_add(bits.wrapping_sub(low) & self.mask())
     }
 
-    /// The value of a 16-bit field that `bits` stand for beside `reference`.
+    /// Decodes `bits` relative to `reference` (16-bit field).
     #[inline]
     pub const fn decode16(self, reference: u16, bits: u32) -> u16 {
         self.decode(reference as u32, bits) as u16
     }
 
-    /// True when a decompressor with this reference finds `value` again (32-bit field).
+    /// True if a decompressor with this reference decodes `value` correctly (32-bit field).
     #[inline]
     pub const fn fits(self, reference: u32, value: u32) -> bool {
         let low = reference.wrapping_sub(self.offset as u32);
         value.wrapping_sub(low) <= self.mask()
     }
 
-    /// True when a decompressor with this reference finds `value` again (16-bit field).
+    /// True if a decompressor with this reference decodes `value` correctly (16-bit field).
     #[inline]
     pub const fn fits16(self, reference: u16, value: u16) -> bool {
         let low = reference.wrapping_sub(self.offset as u16);
@@ -61,9 +63,9 @@ impl Lsb {
     }
 }
 
-/// The references a decompressor may hold for one field: the last values sent, at most `N` of them.
+/// The references that a decompressor may hold for one field: the last values sent, at most `N`.
 ///
-/// Empty at first: nothing fits until a value is pushed, because the peer holds none.
+/// Initially empty: nothing fits until a value is pushed, because the peer holds no reference yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<const N: usize> {
     values: [u32; N],
@@ -78,13 +80,13 @@ impl<const N: usize> Default for Window<N> {
 }
 
 impl<const N: usize> Window<N> {
-    /// A window that holds nothing.
+    /// Creates an empty window.
     pub const fn new() -> Self {
         assert!(N >= 1 && N < 256);
         Self { values: [0; N], len: 0, next: 0 }
     }
 
-    /// Records a value that was sent, keeping the latest `width` values (1..=N).
+    /// Records a value that was sent, and keeps the latest `width` values (1..=N).
     #[inline]
     pub fn push(&mut self, value: u32, width: usize) {
         let width = width.clamp(1, N);

@@ -1,24 +1,25 @@
-//! Common part of the quick paths of both ends: the headers that bulk transfers repeat, as words with a mask.
+//! Common part of the fast paths of both ends: the headers of bulk transfers as words with a mask.
 //!
-//! Nearly every header of a flow has the bytes of the one before it but for a few numbers. Where that is so, a comparison
-//! of words stands for parsing, and a copy of the old bytes for writing. The quick paths do in this way the work of the
-//! general ones, byte by byte and field by field (`equal.rs`); packets that they do not know go to those.
+//! Nearly every header of a flow equals its predecessor, except in a few numbers. In that case, comparing words can
+//! replace parsing, and copying the previous bytes can replace writing. The fast paths produce exactly the same bytes
+//! and fields as the general paths (`equal.rs`). Packets that they do not support take the general path.
 
-/// Bytes of an IPv6 header and a TCP header with NOP, NOP, timestamps.
+/// Length of an IPv6 header and a TCP header with NOP, NOP, timestamps, in bytes.
 const MAX_LEN: usize = 72;
 
-/// Where the TCP header begins, and the mask of the bits that must stay, for one IP version.
+/// For one IP version: the offset of the TCP header, and the mask of the bits that must not change.
 pub(crate) struct Layout {
     pub(crate) tcp: usize,
-    /// Bytes of the whole header.
+    /// Length of the whole header in bytes.
     pub(crate) len: usize,
     mask: [u64; MAX_LEN / 8],
 }
 
-/// IPv4, IPv6.
+/// Layouts for IPv4 and IPv6.
 pub(crate) static LAYOUTS: [Layout; 2] = [layout(20), layout(40)];
 
-/// The fields that may change: IP-ID and IPv4 checksum, acknowledgment number, PSH, window, TCP checksum, timestamps.
+/// Masks out the fields that may change: IP-ID and IPv4 checksum, acknowledgment number, PSH, window, TCP checksum,
+/// timestamps.
 const fn layout(tcp: usize) -> Layout {
     let len = tcp + 32;
     let mut bytes = [0; MAX_LEN];
@@ -47,26 +48,26 @@ const fn layout(tcp: usize) -> Layout {
     Layout { tcp, len, mask }
 }
 
-/// The bytes of a flow's last header.
+/// The bytes of the last header of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
-    /// 0: there is none. Else 1 for IPv4, 2 for IPv6.
+    /// 1 for IPv4, 2 for IPv6, 0 if there is no header.
     version: u8,
     bytes: [u8; MAX_LEN],
-    /// The sum of the IPv4 header's words without IP-ID and checksum.
+    /// The sum of the IPv4 header's words, without IP-ID and checksum.
     sum: u32,
 }
 
 impl Template {
     pub(crate) const NONE: Self = Self { version: 0, bytes: [0; MAX_LEN], sum: 0 };
 
-    /// No header to go by.
+    /// Removes the header.
     #[inline]
     pub(crate) fn forget(&mut self) {
         self.version = 0;
     }
 
-    /// Takes over a header without payload, if it is one of those that are known here.
+    /// Stores a header without payload, if it has a supported layout.
     pub(crate) fn learn(&mut self, header: &[u8]) {
         let at = match header.first() {
             Some(0x45) => 0,
@@ -84,7 +85,7 @@ impl Template {
         self.sum = words.enumerate().filter(|(at, _)| !matches!(at, 2 | 5)).map(|(_, word)| word).sum();
     }
 
-    /// The layout, if there is a header to go by, and whether it is IPv6.
+    /// The layout, and whether it is IPv6; `None` if no header is stored.
     #[inline]
     pub(crate) fn layout(&self) -> Option<(&'static Layout, bool)> {
         match self.version {
@@ -99,11 +100,12 @@ impl Template {
         &self.bytes
     }
 
-    /// True when a packet has these bytes, but for those that may change. `V6` is the layout's version, `LEN` its length.
+    /// True if a packet equals the stored header, except in the fields that may change. `V6` must match the layout, and
+    /// `LEN` must be its length.
     #[inline(always)]
     pub(crate) fn matches<const V6: bool, const LEN: usize>(&self, packet: &[u8; LEN]) -> bool {
         let layout = &LAYOUTS[usize::from(V6)];
-        // Only timestamps are left behind the last whole word.
+        // Only timestamps follow the last whole word.
         let words = packet.as_chunks().0.iter().zip(self.bytes.as_chunks().0).zip(&layout.mask);
         let difference = words.fold(0, |difference, ((new, old), mask)| {
             difference | (u64::from_ne_bytes(*new) ^ u64::from_ne_bytes(*old)) & mask
@@ -111,7 +113,7 @@ impl Template {
         difference == 0
     }
 
-    /// True when this is the checksum of the IPv4 header with this IP-ID, as a sender computes it.
+    /// True if `checksum` is what a sender computes for the IPv4 header with this IP-ID.
     #[inline]
     pub(crate) fn has_ipv4_checksum(&self, id: u16, checksum: u16) -> bool {
         self.ipv4_checksum(id) == checksum

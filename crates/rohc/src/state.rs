@@ -1,13 +1,13 @@
-//! Between a [`Header`] and the [`Values`] that CO packets code.
+//! Conversion between a [`Header`] and the [`Values`] that CO packets carry.
 
 use crate::chains::{ecn_bits, rsf_flags, rsf_index, set_ecn_bits};
 use crate::formats::{Field, Values};
 use crate::header::{Header, Ip, flags};
 use crate::ip_id::{behavior, ip_id_from_offset, ip_id_offset};
 
-/// Sets every field that follows from the header alone; needs the behaviour, MSN and stride in `values`.
+/// Sets every field that depends on the header alone. The behaviour, MSN and stride must already be in `values`.
 ///
-/// A combination of RST, SYN and FIN has no index: [`Field::Rsf`] is then 4.
+/// If a combination of RST, SYN and FIN has no index, [`Field::Rsf`] is set to 4.
 #[inline]
 pub(crate) fn observe(header: &Header, values: &mut Values) {
     values[Field::Seq] = header.seq;
@@ -37,15 +37,15 @@ pub(crate) fn observe(header: &Header, values: &mut Values) {
     scale(values);
 }
 
-/// [`Field::KeptFlags`] of a packet with these flags.
+/// The value of [`Field::KeptFlags`] for these flags.
 #[inline]
 pub(crate) const fn kept_flags(flags: u8) -> u32 {
     (flags >> 4 & 3) as u32
 }
 
-/// field_scaling for both sequence and acknowledgment number (RFC 6846 section 6.4.8).
+/// field_scaling of both the sequence number and the acknowledgment number (RFC 6846 section 6.4.8).
 ///
-/// A packet without payload has no scaling factor for the sequence number; the established one stays.
+/// A packet without payload has no scaling factor for its sequence number, so the established one is kept.
 #[inline]
 pub(crate) fn scale(values: &mut Values) {
     let (ack, stride) = (values[Field::Ack], values[Field::Stride]);
@@ -60,8 +60,8 @@ pub(crate) fn scale(values: &mut Values) {
     }
 }
 
-/// Writes the fields of a CO packet into `header`, whose static fields stay. An IP-ID that came in the irregular
-/// chain is already there.
+/// Writes the fields of a CO packet into `header`. Static fields are unchanged. An IP-ID from the irregular chain must
+/// already be there.
 #[inline]
 pub(crate) fn reconstruct(values: &Values, header: &mut Header) {
     header.seq = values[Field::Seq];

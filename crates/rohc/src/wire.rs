@@ -1,14 +1,14 @@
-//! One description for both directions: a [`Coder`] either writes the values it is shown or replaces them by those read.
+//! One description for both directions: a [`Coder`] either writes the given values or replaces them by those it reads.
 
 use crate::lsb::Lsb;
 
-/// The input ended too early, or the output has no room.
+/// The input is too short, or the output has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short;
 
-/// Writes or reads a sequence of bytes, depending on the implementor.
+/// Writes or reads a sequence of bytes, depending on the implementation.
 pub(crate) trait Coder {
-    /// True for the direction that replaces values.
+    /// True for a reader, which replaces values.
     const READS: bool;
 
     fn bytes(&mut self, value: &mut [u8]) -> Result<(), Short>;
@@ -37,7 +37,7 @@ pub(crate) trait Coder {
         Ok(())
     }
 
-    /// The low `count` bytes (at most four) of a word.
+    /// Codes the low `count` bytes (at most four) of a word.
     #[inline]
     fn low(&mut self, count: usize, word: &mut u32) -> Result<(), Short> {
         let mut bytes = word.to_be_bytes();
@@ -47,7 +47,7 @@ pub(crate) trait Coder {
         Ok(())
     }
 
-    /// `value` as the `lsb.bits / 8` bytes of an LSB encoding beside `reference`, modulo `width_mask` + 1.
+    /// Codes `value` as the `lsb.bits / 8` bytes of an LSB encoding relative to `reference`, modulo `width_mask` + 1.
     #[inline]
     fn lsb(&mut self, lsb: Lsb, width_mask: u32, reference: u32, value: &mut u32) -> Result<(), Short> {
         let mut bits = lsb.encode(*value);
@@ -115,11 +115,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// The first `len` bytes of a big-endian word.
+    /// Writes the first `len` bytes of a big-endian word.
     #[inline]
     pub(crate) fn put_word(&mut self, word: u64, len: usize) -> Result<(), Short> {
         let bytes = word.to_be_bytes();
-        // With room for all eight, a copy of fixed length will do; the excess is overwritten or never looked at.
+        // If there is room for all eight bytes, a copy of fixed length is faster. The excess is overwritten or ignored.
         if let Some(room) = self.out.get_mut(self.len..).and_then(|room| room.first_chunk_mut()) {
             *room = bytes;
             self.len += len;

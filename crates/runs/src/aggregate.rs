@@ -1,5 +1,5 @@
-//! Runs made into numbers, for comparisons, sweeps, figures and reports alike: means over seeds with their confidence
-//! intervals, gains over runs with the same draws, the best of several places.
+//! Aggregates runs for comparisons, sweeps, figures and reports: means over seeds with confidence intervals, gains over
+//! runs with the same random draws, and the best of several sweep points.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ const T_95: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// A mean of independent runs.
+/// The mean over independent runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mean {
-    /// How many values.
+    /// Number of values.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
@@ -25,7 +25,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of `values`; `None` without any.
+    /// The mean of `values`; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().collect();
         let count = values.len();
@@ -41,23 +41,23 @@ impl Mean {
 }
 
 impl Mean {
-    /// That of values `factor` times as large.
+    /// The mean after multiplying all values by `factor`.
     fn scaled(self, factor: f64) -> Self {
         Self { mean: self.mean * factor, ci95: self.ci95.map(|ci95| ci95 * factor), ..self }
     }
 }
 
-/// A median of independent runs.
+/// The median over independent runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The middle value, or the mean of the two in the middle.
     pub median: f64,
-    /// An interval of at least 95 % confidence, between two of the values; `None` for fewer than six, which have none.
+    /// An interval with at least 95 % confidence, bounded by two of the values; `None` for fewer than six values.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Median {
-    /// Of `values`; `None` without any.
+    /// The median of `values`; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -66,14 +66,14 @@ impl Median {
         Some(Self { median: median(values)?, interval })
     }
 
-    /// Half the width of an interval about the median that covers its own.
+    /// Half the width of the symmetric interval around the median that contains the confidence interval.
     pub fn ci95(&self) -> Option<f64> {
         self.interval.map(|(low, high)| (self.median - low).max(high - self.median))
     }
 }
 
-/// How many of `count` sorted values lie outside the interval of the median, at either end: as many as its binomial
-/// distribution allows with 2.5 % (David and Nagaraja, "Order Statistics", section 7.1).
+/// Number of values among `count` sorted ones that lie outside the median's interval, at each end: the most that the
+/// binomial distribution allows with 2.5 % (David and Nagaraja, "Order Statistics", section 7.1).
 fn rank_of_median(count: usize) -> Option<usize> {
     let mut chance = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
@@ -89,7 +89,7 @@ fn rank_of_median(count: usize) -> Option<usize> {
     rank
 }
 
-/// A metric that is read of each run, perhaps in another unit.
+/// A metric and a factor that converts its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     metric: usize,
@@ -97,23 +97,24 @@ pub struct Column {
 }
 
 impl Column {
-    /// By the name that figures use: a metric's, or with `_mbps` that of a `_bps` metric in millions.
+    /// The column with a name as used in figures: that of a metric, or, with the suffix `_mbps`, a `_bps` metric in
+    /// millions.
     pub fn named(name: &str) -> Option<Self> {
         metric::resolve_column(name).map(|(metric, factor)| Self { metric, factor })
     }
 
-    /// The metric, as it is kept.
+    /// The value of the metric without conversion.
     fn raw(self, run: &RunSummary) -> Option<f64> {
         run.metrics.get(self.metric).copied().flatten()
     }
 }
 
-/// By which fraction `value` exceeds `yardstick`; not finite where that is zero.
+/// Fraction by which `value` exceeds `yardstick`; not finite if `yardstick` is zero.
 pub fn gain(value: f64, yardstick: f64) -> f64 {
     value / yardstick - 1.0
 }
 
-/// How much more a group has than another.
+/// Gain of one group over another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
     /// Fraction by which its mean exceeds the other's.
@@ -122,40 +123,40 @@ pub struct Gain {
     pub ci95: Option<f64>,
 }
 
-/// Runs of one scheme at one place, which differ in their seeds.
+/// Runs of one scheme at one sweep point, with different seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Group<'a> {
     runs: Vec<&'a RunSummary>,
 }
 
 impl<'a> Group<'a> {
-    /// Of those runs.
+    /// The group of these runs.
     pub fn of(runs: impl IntoIterator<Item = &'a RunSummary>) -> Self {
         Self { runs: runs.into_iter().collect() }
     }
 
-    /// The label of its first run; they differ in their seeds.
+    /// The label of the first run. The labels of the others differ only in the seed.
     pub fn label(&self) -> Option<&'a Label> {
         self.runs.first().map(|run| &run.label)
     }
 
-    /// Mean of a column over the seeds; `None` where it has no meaning in any run.
+    /// Mean of a column over the seeds; `None` if no run has a value.
     pub fn mean(&self, column: Column) -> Option<Mean> {
         let mean = Mean::of(self.runs.iter().filter_map(|run| column.raw(run)))?;
         Some(mean.scaled(column.factor))
     }
 
-    /// Median of a column over the seeds; `None` where it has no meaning in any run.
+    /// Median of a column over the seeds; `None` if no run has a value.
     pub fn median(&self, column: Column) -> Option<Median> {
         Median::of(self.runs.iter().filter_map(|run| column.raw(run)).map(|raw| raw * column.factor))
     }
 
-    /// Median of the gains of runs over those of `yardstick` with equal seeds.
+    /// Median of the gains over the runs of `yardstick` with the same seeds.
     pub fn median_gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Median> {
         Median::of(self.gains_over(yardstick, column))
     }
 
-    /// The gains of runs over those of `yardstick` with equal seeds, where those have any.
+    /// The gains over the runs of `yardstick` with the same seeds, where defined.
     fn gains_over(&self, yardstick: &Group<'_>, column: Column) -> Vec<f64> {
         let one = |(run, twin): (&RunSummary, &RunSummary)| {
             let (own, other) = (column.raw(run)?, column.raw(twin)?);
@@ -164,45 +165,45 @@ impl<'a> Group<'a> {
         self.pairs(yardstick).filter_map(one).collect()
     }
 
-    /// Those of its runs whose seeds `other` has, too.
+    /// The runs whose seeds also occur in `other`.
     #[must_use]
     pub fn with_seeds_of(&self, other: &Group<'_>) -> Self {
         Self::of(self.pairs(other).map(|(run, _)| run))
     }
 
-    /// Its runs.
+    /// The runs of the group.
     pub fn runs(&self) -> impl Iterator<Item = &'a RunSummary> + '_ {
         self.runs.iter().copied()
     }
 
-    /// Its runs, each with the run of `other` that has its seed.
+    /// Each run paired with the run of `other` that has the same seed.
     pub fn pairs<'b>(&self, other: &Group<'b>) -> impl Iterator<Item = (&'a RunSummary, &'b RunSummary)> {
         let twins: BTreeMap<u64, &'b RunSummary> =
             other.runs.iter().rev().map(|run| (run.label.seed, *run)).collect();
         self.runs.iter().filter_map(move |run| Some((*run, *twins.get(&run.label.seed)?)))
     }
 
-    /// Its mean as a fraction of the yardstick's, where that has any.
+    /// Its mean as a fraction of the yardstick's mean, if that is not zero.
     pub fn share_of(&self, yardstick: &Group<'_>, column: Column) -> Option<f64> {
         let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
         (other > 0.0).then(|| own / other)
     }
 
-    /// How much more it has than the yardstick, where that has any.
+    /// Its gain over the yardstick, if defined.
     pub fn gain_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
         let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
         let ci95 = Mean::of(self.gains_over(yardstick, column)).and_then(|pairs| pairs.ci95);
         (other > 0.0).then(|| Gain { of_means: gain(own, other), ci95 })
     }
 
-    /// The group with most of a column; of equals the first.
+    /// The group with the highest mean of a column; the first one if several are equal.
     pub fn best(groups: impl IntoIterator<Item = Self>, column: Column) -> Option<Self> {
         let most = |group: &Self| group.mean(column).map_or(f64::NEG_INFINITY, |mean| mean.mean);
         groups.into_iter().reduce(|best, other| if most(&other) > most(&best) { other } else { best })
     }
 }
 
-/// All runs of a sweep by scenario, scheme and place, in the order in which each came first.
+/// Groups the runs of a sweep by scenario, scheme and sweep point, in order of first appearance.
 pub fn groups(records: &[RunSummary]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known = BTreeMap::new();
@@ -215,7 +216,7 @@ pub fn groups(records: &[RunSummary]) -> Vec<Group<'_>> {
         if index == groups.len() {
             groups.push(Group::default());
         }
-        // The place was just made where it was not known.
+        // The group exists, because it was added above if it was missing.
         groups[index].runs.push(record);
     }
     groups
@@ -229,8 +230,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(lower, upper))
 }
 
-/// The two-sided 95 % quantile of Student's t for `freedom` degrees, infinite for none. Beyond the table its expansion
-/// for many (Abramowitz and Stegun 26.7.5), good to 0.001.
+/// The two-sided 95 % quantile of Student's t for `freedom` degrees of freedom, infinite for none. Beyond the table,
+/// its expansion for large numbers (Abramowitz and Stegun 26.7.5), accurate to 0.001.
 pub fn t_95(freedom: usize) -> f64 {
     let Some(index) = freedom.checked_sub(1) else { return f64::INFINITY };
     if let Some(quantile) = T_95.get(index) {
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(Mean::of([7.0]).unwrap().ci95, None);
     }
 
-    /// A run whose goodput is `mbps`.
+    /// A run with a goodput of `mbps`.
     fn run(scheme: &str, best_of: Option<f64>, seed: u64, mbps: f64) -> RunSummary {
         let mut metrics = vec![None; metric::ALL.len()];
         metrics[metric::position("goodput_bps").unwrap()] = Some(mbps * 1e6);
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn gains_are_of_means_and_their_intervals_of_pairs() {
         let runs = [run("a", None, 1, 11.0), run("a", None, 2, 22.0)];
-        // In another order, and with a run that has no twin.
+        // In another order, and with a run that has no counterpart.
         let others = [run("b", None, 2, 20.0), run("b", None, 1, 10.0), run("b", None, 3, 33.0)];
         let (a, b) = (Group::of(&runs), Group::of(&others));
         let gain = a.gain_over(&b, column()).unwrap();

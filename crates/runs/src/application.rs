@@ -1,4 +1,4 @@
-//! Results of each program of a run, flat.
+//! Results of each program in a run, in flat form.
 
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::Duration;
@@ -8,72 +8,73 @@ use tacit_sim::record::{
     ApplicationOutcome, ApplicationResult, Downloaded, OnOffTimes, PageLoads, VideoPlayed,
 };
 
-/// Results of a program in the measured window; null are those that its kind does not have.
+/// Results of a program in the measured window. Values that do not apply to its kind are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationRecord {
     /// Its name.
     pub name: String,
     /// `request-response`, `on-off`, `streaming` or `download`.
     pub application: String,
-    /// Number of its first flow; those of its other connections follow.
+    /// Number of its first flow. Those of its other connections follow.
     pub first_flow: u32,
-    /// How many flows it has.
+    /// Number of flows.
     pub connections: u32,
-    /// Pages finished.
+    /// Number of completed pages.
     pub pages_completed: Option<u64>,
-    /// From the question for the document to the last byte: median. Null without a finished page.
+    /// Median page load time, from the request for the document to the last byte. Null without a completed page.
     pub page_load_p50_ms: Option<f64>,
-    /// From the question for the document to the last byte: 95th percentile. Null without a finished page.
+    /// 95th percentile of the page load time. Null without a completed page.
     pub page_load_p95_ms: Option<f64>,
-    /// From the question for the document to the last byte: mean. Null without a finished page.
+    /// Mean page load time. Null without a completed page.
     pub page_load_mean_ms: Option<f64>,
-    /// Time of each of them, ascending.
+    /// All page load times in ascending order.
     #[serde(default)]
     pub page_loads_ms: Vec<f64>,
-    /// Times it began to send.
+    /// Number of times that it started to send.
     pub on_periods: Option<u64>,
-    /// For how long it was on.
+    /// Total duration of its on periods.
     pub on_time_s: Option<f64>,
-    /// Frames played.
+    /// Number of frames played.
     pub frames_played: Option<u64>,
-    /// Of them, those that lacked bytes.
+    /// Number of these with missing bytes.
     pub frames_damaged: Option<u64>,
-    /// Times the play-out buffer ran dry.
+    /// Number of times that the play-out buffer became empty.
     pub rebuffers: Option<u64>,
-    /// For how long the player waited then.
+    /// Total time that playback was stalled for this reason.
     pub rebuffering_s: Option<f64>,
-    /// That, over the time from the first frame to the last.
+    /// Stalled time divided by the time from the first frame to the last.
     pub rebuffering_ratio: Option<f64>,
     /// From the start of the source to the first frame played.
     pub start_up_ms: Option<f64>,
-    /// Bytes of a repaired download that its user got in order.
+    /// Bytes of a repaired download that its user received in order.
     pub released_bytes: Option<u64>,
-    /// Holes of it, and of answers that were to repair it.
+    /// Number of holes in it and in the responses that repair it.
     pub holes: Option<u64>,
-    /// Bytes in those holes.
+    /// Number of bytes in these holes.
     pub placeholder_bytes: Option<u64>,
-    /// Of them, bytes whose original came after all.
+    /// Number of these bytes whose original arrived later.
     pub late_bytes: Option<u64>,
-    /// Requests for bytes in holes.
+    /// Number of requests for bytes in holes.
     pub repair_requests: Option<u64>,
-    /// Of them, those whose answer left something open.
+    /// Number of these whose response left some bytes missing.
     pub repeated_repairs: Option<u64>,
-    /// From the moment that a hole was known to the release of its last byte: median.
+    /// Median time from the detection of a hole to the release of its last byte.
     pub repair_delay_p50_ms: Option<f64>,
-    /// From the moment that a hole was known to the release of its last byte: 95th percentile.
+    /// 95th percentile of the time from the detection of a hole to the release of its last byte.
     pub repair_delay_p95_ms: Option<f64>,
-    /// Requests, heads and bodies of answers over the bytes that the user got: the cost of repair on the way from the
-    /// server.
+    /// Bytes of requests, response heads and response bodies, divided by the bytes that the user received: the overhead
+    /// of repair on the path from the server.
     pub internet_overhead: Option<f64>,
-    /// Requests and heads of answers over the bytes that the user got: the cost of repair over HTTP on the Wi-Fi.
+    /// Bytes of requests and response heads, divided by the bytes that the user received: the overhead of repair over
+    /// HTTP on the Wi-Fi.
     pub wireless_overhead: Option<f64>,
-    /// Most bytes that waited behind holes; whole run.
+    /// Maximum number of bytes buffered after holes, in the whole run.
     pub held_peak_bytes: Option<u64>,
-    /// Whether it was given up.
+    /// Whether the download failed.
     pub failed: Option<bool>,
 }
 
-/// The programs of `outcome`.
+/// The records of the programs in `outcome`.
 pub fn application_records(outcome: &RunOutcome) -> Vec<ApplicationRecord> {
     outcome.applications.iter().map(ApplicationRecord::new).collect()
 }
@@ -152,7 +153,7 @@ impl ApplicationRecord {
         }
     }
 
-    /// Its results as its user sees them, in a line.
+    /// One line with the results that matter to the user.
     fn summary(&self) -> String {
         if let Some(pages) = self.pages_completed {
             let ms = |value| number_or_dash(value, 1);
@@ -186,7 +187,7 @@ impl ApplicationRecord {
     }
 }
 
-/// The programs as a table of text; empty without any.
+/// The programs as a text table; empty if there are none.
 pub(crate) fn to_text(records: &[ApplicationRecord]) -> String {
     if records.is_empty() {
         return String::new();
@@ -222,7 +223,7 @@ mod tests {
         assert!(pages > 5, "{records:?}");
         assert_eq!(value_of("pages_completed"), Some(pages as f64));
         let [.., video, _] = &records[..] else { panic!("{records:?}") };
-        // From 500 ms on a second is gathered; then 30 frames a second for the rest.
+        // One second is buffered from 500 ms on, and the rest is played at 30 frames per second.
         let frames = video.frames_played.unwrap();
         assert!((130..=136).contains(&frames), "{video:?}");
         assert_eq!((video.rebuffers, video.frames_damaged), (Some(0), Some(0)));

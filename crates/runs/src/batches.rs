@@ -1,5 +1,5 @@
-//! A sweep of numbered runs, made in batches anywhere: every program that knows the sweep knows run 17, so that two numbers
-//! are all it takes to hand work over.
+//! A sweep of numbered runs that can be simulated in batches on several machines. Every program with the same sweep
+//! assigns the same numbers, so two numbers suffice to delegate a batch.
 
 mod directory;
 mod grid;
@@ -34,35 +34,37 @@ pub use stored::{StoredPlace, StoredSweep};
 pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
 
-/// Most runs of a batch. A lost worker loses the finished part of one; a file of this number is mostly runs. Ours.
+/// Maximum number of runs in a batch (our choice). If a worker is lost, the finished part of one batch is lost. A file
+/// with this number of runs consists mostly of data.
 const BATCH: usize = 64;
-/// Most runs of one sweep.
+/// Maximum number of runs in one sweep.
 const MAX_RUNS: usize = 100_000_000;
 
-/// A sweep: places, schemes, counts of clients and seeds; runs are numbered in that order, the seed changing first.
+/// A sweep over places (sweep points), schemes, client counts and seeds. Runs are numbered in that order, and the seed
+/// changes fastest.
 #[derive(Debug)]
 pub struct Batches {
     written: Written,
     schemes: Vec<&'static Scheme>,
-    /// The last scenario and subject made: neighbours share them.
+    /// The last scenario and subject created. Neighbouring runs share them.
     last: Mutex<Last>,
 }
 
-/// A sweep as it travels.
+/// The serialised form of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Written {
     /// Name of the scenario.
     scenario: String,
-    /// How the command line names it.
+    /// Its name on the command line.
     invocation: String,
     places: Vec<GridPoint>,
-    /// A column of the tables for each key that is swept.
+    /// For each swept key, its column in the tables.
     columns: Vec<SweptColumn>,
     schemes: Vec<String>,
     clients: Vec<u32>,
     seeds: u32,
-    /// The program that wrote it; another one's runs have other names.
+    /// The program that wrote it. Another program has different names for the same runs.
     program: String,
 }
 
@@ -70,9 +72,9 @@ struct Written {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct GridPoint {
-    /// The assignments there.
+    /// The assignments at this place.
     at: Vec<String>,
-    /// The whole scenario there as TOML.
+    /// The whole scenario at this place as TOML.
     scenario_text: String,
 }
 
@@ -82,7 +84,7 @@ struct Last {
     subject: Option<(usize, usize, Arc<Subject>)>,
 }
 
-/// Result of a run: all that the sweep does not know.
+/// The result of a run, without what the sweep determines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BatchRun {
     /// Its number.
@@ -98,7 +100,7 @@ pub struct BatchRun {
 }
 
 impl BatchRun {
-    /// As a row of a table, under its label.
+    /// The run as a table row with its label.
     fn row<'a>(&'a self, label: &'a Label) -> RunRow<'a> {
         let Self { id, digest, measured_s, metrics, .. } = self;
         RunRow { id, label, digest, measured_s: *measured_s, metrics }
@@ -106,11 +108,11 @@ impl BatchRun {
 }
 
 impl Batches {
-    /// The sweep of a scenario, by name, path or text, over `places` (see [`grid()`]). No scheme means the
-    /// scenario as written, no count of clients the scenario's own, no seeds the scenario's.
+    /// Creates the sweep of a scenario, given by name, path or text, over `places` (see [`grid()`]). Without client
+    /// counts or seeds, those of the scenario are used; without schemes, the scenario as written.
     ///
     /// # Errors
-    /// On input that is not allowed, at any place: nothing of it would run.
+    /// If any input is not allowed, at any place. All of it is checked before the first run.
     pub fn new(
         scenario: &str,
         assignments: &[String],
@@ -150,10 +152,10 @@ impl Batches {
         Self::of(written)
     }
 
-    /// Reads the text of [`Batches::to_text`].
+    /// Parses the text produced by [`Batches::to_text`].
     ///
     /// # Errors
-    /// Where it is none, or was written by another program, whose runs have other names.
+    /// If the text is not a sweep, or was written by another program, whose runs have different names.
     pub fn parse(text: &str) -> Result<Self, RunsError> {
         let written: Written = from_text(text)?;
         written.check_program()?;
@@ -177,27 +179,28 @@ impl Batches {
         }
     }
 
-    /// The sweep as text, for [`Batches::parse`].
+    /// The sweep as text, which [`Batches::parse`] can read.
     pub fn to_text(&self) -> String {
         to_text(&self.written)
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.written.places.len() * self.runs_of_place()
     }
 
-    /// Runs of a place, which are neighbours.
+    /// Number of runs at one place. They are consecutive.
     fn runs_of_place(&self) -> usize {
         self.schemes.len() * self.runs_of_subject()
     }
 
-    /// The runs in batches of at most 64 that differ in clients and seed alone: each is handed out, and kept, as one.
+    /// Divides the runs into batches of at most 64 that differ only in client count and seed. Each batch is assigned
+    /// and stored as a unit.
     pub fn batches(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.batches_of(0..self.runs())
     }
 
-    /// Those of `runs`, which are whole places.
+    /// The batches of `runs`, which must be whole places.
     fn batches_of(&self, runs: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let step = self.runs_of_subject();
         let subjects = runs.step_by(step.max(1));
@@ -206,11 +209,11 @@ impl Batches {
         })
     }
 
-    /// The runs numbered `range`, of one place, as a sweep of their own with its numbers of them: all it takes to make them
-    /// elsewhere, however many places there are.
+    /// The runs in `range`, which must belong to one place, as a small sweep of their own. The order is self-contained,
+    /// and its size does not depend on the number of places.
     ///
     /// # Errors
-    /// Where the range is empty or leaves its place.
+    /// If the range is empty or exceeds its place.
     pub fn order(&self, range: &Range<usize>) -> Result<Order, RunsError> {
         self.check(range)?;
         let place = range.start / self.runs_of_place();
@@ -222,7 +225,7 @@ impl Batches {
         Ok(Order { sweep: written, runs: range.start - first..range.end - first })
     }
 
-    /// Runs that differ in clients and seed alone, which are neighbours.
+    /// Number of consecutive runs that differ only in client count and seed.
     fn runs_of_subject(&self) -> usize {
         self.written.clients.len() * self.written.seeds as usize
     }
@@ -232,10 +235,10 @@ impl Batches {
         self.schemes[run / self.runs_of_subject() % self.schemes.len()].name
     }
 
-    /// The runs numbered `range`, which lies within the sweep.
+    /// The specifications of the runs in `range`, which must be within the sweep.
     ///
     /// # Errors
-    /// Where a trace that the scenario names is not on this machine.
+    /// If a trace that the scenario names is missing on this machine.
     fn specs(&self, range: Range<usize>) -> Result<Vec<RunSpec>, RunsError> {
         range.map(|run| self.spec(run)).collect()
     }
@@ -266,7 +269,7 @@ impl Batches {
         Ok(subject)
     }
 
-    /// The scenario at a place, and the words that name it on the command line.
+    /// The scenario at a place, with its name and assignments on the command line.
     fn scenario(&self, place: usize) -> Result<Scenario, ScenarioError> {
         let Written { scenario, invocation, places, .. } = &self.written;
         let GridPoint { at, scenario_text } = &places[place];
@@ -275,7 +278,7 @@ impl Batches {
         Ok(Scenario { name: scenario.clone(), invocation: format!("{invocation}{set}"), ..parsed })
     }
 
-    /// Where on the axis a place stands: the number of its only assignment.
+    /// Position of a place on the axis: the number in its only assignment.
     fn x(&self, place: usize) -> Option<f64> {
         let [said] = self.written.places[place].at.as_slice() else { return None };
         let value = said.split_once('=')?.1.trim();
@@ -283,15 +286,15 @@ impl Batches {
         value[..end].parse().ok().filter(|value: &f64| value.is_finite())
     }
 
-    /// What the runs will not show though it was asked for, with its place; each thing once.
+    /// Warnings about settings without effect, with their place, without duplicates.
     ///
     /// # Errors
-    /// As [`Batches::make`].
+    /// Same as [`Batches::make`].
     pub fn warnings(&self) -> Result<Vec<String>, RunsError> {
         let mut all: Vec<String> = Vec::new();
         let mut known = BTreeSet::new();
         for (place, GridPoint { at, .. }) in self.written.places.iter().enumerate() {
-            // Whatever the scheme and the seed, clients are where they are.
+            // The positions of clients do not depend on scheme and seed.
             let subject = self.subject(place, 0)?;
             for count in &self.written.clients {
                 let setup = RunSpec::new(subject.clone(), *count, 1).setup()?;
@@ -306,20 +309,20 @@ impl Batches {
         Ok(all)
     }
 
-    /// The names of the runs numbered `range`: equal names give equal results.
+    /// The names of the runs in `range`. Equal names mean equal results.
     ///
     /// # Errors
-    /// Where the range leaves the sweep; and as [`Batches::make`].
+    /// If the range exceeds the sweep; also the errors of [`Batches::make`].
     pub fn ids(&self, range: Range<usize>) -> Result<Vec<RunId>, RunsError> {
         self.check(&range)?;
         Ok(self.specs(range)?.iter().map(run_id).collect())
     }
 
-    /// Makes the runs numbered `range`, on all cores that the pool of the calling thread has.
+    /// Simulates the runs in `range`, on all cores in the thread pool of the calling thread.
     ///
     /// # Errors
-    /// Where the range leaves the sweep, a trace that the scenario names is not on this machine, a run fails, or it is
-    /// interrupted.
+    /// If the range exceeds the sweep, a trace that the scenario names is missing on this machine, a run fails, or the
+    /// user interrupts it.
     pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<BatchRun>, RunsError> {
         self.check(&range)?;
         let plan = Plan { runs: self.specs(range.clone())? };
@@ -337,10 +340,10 @@ impl Batches {
         inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
     }
 
-    /// A table of runs: their labels, the assignments at their place, a column for each key, and their metrics.
+    /// A table of runs: their labels, the assignments at their place, a column for each swept key, and their metrics.
     ///
     /// # Errors
-    /// Where a run is not of this sweep.
+    /// If a run does not belong to this sweep.
     pub fn table(&self, made: &[BatchRun]) -> Result<Sheet, RunsError> {
         made.iter().try_for_each(|made| self.check(&(made.run..made.run + 1)))?;
         let label = |made: &BatchRun| Ok(Label::of(&self.spec(made.run)?));
@@ -355,10 +358,10 @@ impl Batches {
         }))
     }
 
-    /// Runs of one place as a file of `format`, in bytes.
+    /// The bytes of a file in `format` with runs of one place.
     ///
     /// # Errors
-    /// Where a run is not of this sweep.
+    /// If a run does not belong to this sweep.
     pub fn file(&self, made: &[BatchRun], format: Format) -> Result<Vec<u8>, RunsError> {
         match format {
             Format::Parquet => self.parquet(made),
@@ -366,10 +369,10 @@ impl Batches {
         }
     }
 
-    /// Runs of one place as a Parquet file, in bytes.
+    /// The bytes of a Parquet file with runs of one place.
     ///
     /// # Errors
-    /// Where a run is not of this sweep.
+    /// If a run does not belong to this sweep.
     pub fn parquet(&self, made: &[BatchRun]) -> Result<Vec<u8>, RunsError> {
         let sheet = self.table(made)?;
         let place = made.first().map_or(0, |made| made.run / self.runs_of_place());
@@ -391,7 +394,7 @@ impl Batches {
     }
 }
 
-/// Some runs of a sweep, as they are handed to another machine.
+/// Part of a sweep, in the form in which it is sent to another machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -400,25 +403,25 @@ pub struct Order {
 }
 
 impl Order {
-    /// As text, for [`Order::parse`].
+    /// The order as text, which [`Order::parse`] can read.
     pub fn to_text(&self) -> String {
         to_text(self)
     }
 
-    /// Reads the text of [`Order::to_text`].
+    /// Parses the text produced by [`Order::to_text`].
     ///
     /// # Errors
-    /// As [`Batches::parse`].
+    /// Same as [`Batches::parse`].
     pub fn parse(text: &str) -> Result<Self, RunsError> {
         let order: Self = from_text(text)?;
         order.sweep.check_program()?;
         Ok(order)
     }
 
-    /// Makes the runs, and gives them as a Parquet file, in bytes.
+    /// Simulates the runs. Returns the bytes of a Parquet file.
     ///
     /// # Errors
-    /// As [`Batches::make`].
+    /// Same as [`Batches::make`].
     pub fn parquet(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
         let sweep = Batches::of(self.sweep)?;
         sweep.parquet(&sweep.make(self.runs, control)?)
@@ -445,7 +448,7 @@ fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
     serde_json::from_str(text).map_err(|error| wrong(error).allowed("one that this program wrote"))
 }
 
-/// Hash of this program, in text.
+/// Hash of this program as text.
 fn this_program() -> String {
     Program::this().map_or_else(String::new, |program| program.to_string())
 }

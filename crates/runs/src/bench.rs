@@ -1,4 +1,4 @@
-//! The set-ups whose cost is published: names and runs; and the clock that measures it. Measuring is done by the caller.
+//! The setups whose simulation cost is published, and the clock that measures it. The caller does the measurement.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::error::RunsError;
 use crate::single::{self, Options, Prepared};
 use tacit_scenario::InputError;
 
-/// A set-up whose cost is measured.
+/// A setup whose simulation cost is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Its name in tables.
@@ -19,10 +19,10 @@ pub struct Row {
 }
 
 const TEN_SECONDS: [&str; 2] = ["run.duration=10 s", "run.sample-interval=none"];
-/// One ACK per two segments, in every scenario: an ACK is work too, and rows are held against those of earlier versions.
+/// One ACK per two segments in every scenario. Each ACK costs time, and rows are compared with earlier versions.
 const TEN_SECONDS_CLASSIC: [&str; 3] = [TEN_SECONDS[0], TEN_SECONDS[1], "tcp.profile=classic"];
 
-/// All of them.
+/// All setups.
 pub const ROWS: &[Row] = &[
     Row { name: "11n-150-tcp-1", scenario: "hack-2014-11n-150", clients: 1, assignments: &TEN_SECONDS },
     Row { name: "11n-300-tcp-1", scenario: "wlan-11n-300", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
@@ -61,7 +61,7 @@ pub const ROWS: &[Row] = &[
             TEN_SECONDS[0],
             TEN_SECONDS[1],
             "traffic.transport=udp",
-            // Twenty stations that always have something to send.
+            // Twenty saturated stations.
             "traffic.kind=upload",
             "clients.stagger=0 ms",
         ],
@@ -70,8 +70,8 @@ pub const ROWS: &[Row] = &[
         name: "11n-150-udp-down-1",
         scenario: "wlan-11n-150",
         clients: 1,
-        // 88 % of the 135 Mb/s that go through the air: a source that keeps the wire full would offer three times as
-        // much, and the row would count packets that are dropped.
+        // 88 % of the 135 Mb/s that the channel carries. A source that saturates the wire would offer three times as
+        // much, and the row would measure dropped packets.
         assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=udp", "traffic.udp-rate=120Mbps"],
     },
     Row {
@@ -82,7 +82,7 @@ pub const ROWS: &[Row] = &[
             TEN_SECONDS[0],
             TEN_SECONDS[1],
             "traffic.transport=udp",
-            // Of 420 Mb/s.
+            // The channel carries 420 Mb/s.
             "traffic.udp-rate=40Mbps",
             "wifi.link-acks=uplink-only",
             "wifi.ampdu-mpdus=32",
@@ -91,10 +91,10 @@ pub const ROWS: &[Row] = &[
     },
 ];
 
-/// The run of the row called `name`, and its simulated seconds.
+/// The run of the row with this name, and its simulated seconds.
 ///
 /// # Errors
-/// Where there is no such row.
+/// If there is no such row.
 pub fn prepare(name: &str) -> Result<(Prepared, f64), RunsError> {
     let row = ROWS.iter().find(|row| row.name == name).ok_or_else(|| {
         let names = ROWS.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
@@ -111,10 +111,10 @@ pub fn prepare(name: &str) -> Result<(Prepared, f64), RunsError> {
     Ok((prepared, seconds))
 }
 
-/// Processor time of this process since it began, user and system.
+/// Processor time that this process has used, user and system.
 ///
 /// # Panics
-/// Where the system has no such clock; Linux has it (POSIX.1-2008, option CPT).
+/// If the system has no such clock. Linux has it (POSIX.1-2008, option CPT).
 pub fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a clock of POSIX's").into()
 }

@@ -1,4 +1,4 @@
-//! A scenario of which two hosts are real.
+//! A scenario in which two hosts are real.
 
 use tacit_proto::units::{Duration, HostId};
 use tacit_sim::Setup;
@@ -10,23 +10,24 @@ use tacit_scenario::{InputError, MAX_CLIENTS, Scenario};
 /// Hosts, links and background flows of a live hop.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// The run: the first client's flows are not in it, those of the others are.
+    /// The run. It includes the flows of all clients except the first.
     pub setup: Setup,
-    /// The first client, which the command takes the place of.
+    /// The first client, which the local command replaces.
     pub near: HostId,
-    /// The server, which the other side takes the place of.
+    /// The server, which the other side replaces.
     pub far: HostId,
     /// Name of the scenario.
     pub scenario: String,
-    /// Name of the scheme; `as written` for none.
+    /// Name of the scheme; `as written` if there is none.
     pub scheme: String,
 }
 
-/// Reads a scenario for a live hop with `background` simulated clients beside the real one, which start with it: programs
-/// in a live hop have no length that they could come late in.
+/// Loads a scenario for a live hop, with `background` simulated clients in addition to the real one. They all start at
+/// the same time as the real one, because applications in a live hop have no predefined duration relative to which a
+/// client could start late.
 ///
 /// # Errors
-/// On input that is not allowed.
+/// If any input is not allowed.
 pub fn bind(options: &Options, background: u32) -> Result<Bound, RunsError> {
     InputError::check_range("--background", background, 0..=MAX_CLIENTS - 1)?;
     let mut scenario = load(options)?;

@@ -1,8 +1,8 @@
-//! Results of runs by everything they depend on, so that no run is made twice.
+//! A cache of results, keyed by everything they depend on, so that no run is simulated twice.
 //!
-//! An entry's name is that of its run ([`crate::identity`]): a result can thus only come from this very program, not
-//! from another build of its sources. An entry is a file with the one record of that run, as results have it; one that
-//! does not fit its checksum is no entry.
+//! The name of an entry is that of its run ([`crate::identity`]). A result can therefore only come from this very
+//! program, not from another build of its sources. An entry is a file with the single record of that run, in the format
+//! of results. An entry that does not match its checksum is ignored.
 
 use std::fs;
 use std::io::{BufReader, Read as _};
@@ -19,9 +19,9 @@ use crate::record::RunRecord;
 use crate::store::entry::{self, Kind, State};
 use crate::store::write_whole;
 
-/// Most bytes of a cache; beyond it the entries used longest ago go.
+/// Maximum size of a cache in bytes. When it is exceeded, the least recently used entries are removed.
 const LIMIT: u64 = 256 << 20;
-/// The cache is pruned after so large a part of its limit was written.
+/// The cache is pruned after 1/64 of its limit has been written.
 const PRUNED_EVERY: u64 = 64;
 
 /// A directory of results.
@@ -29,26 +29,26 @@ const PRUNED_EVERY: u64 = 64;
 pub struct Cache {
     directory: PathBuf,
     limit: u64,
-    /// It could not be written once, and is not tried again.
+    /// Writing has failed once and is not attempted again.
     gave_up: Arc<AtomicBool>,
-    /// Bytes written since it was last pruned; the limit at first, so that it is pruned once.
+    /// Bytes written since the last pruning. Initially the limit, so that the cache is pruned once.
     unpruned: Arc<AtomicU64>,
 }
 
-/// Contents of a cache under a name.
+/// The result of a cache look-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// The result.
     Found(Box<RunRecord>),
-    /// Nothing.
+    /// There is no entry.
     Missing,
-    /// Something else than was written; the message names it.
+    /// The entry is not what was written. The message names it.
     Corrupted(String),
 }
 
 impl Cache {
-    /// The cache of this user: `TACIT_CACHE_DIR`, else `tacit` in `XDG_CACHE_HOME` or `~/.cache`. `None` where
-    /// there is no such place or the program cannot read itself.
+    /// The cache of this user: `TACIT_CACHE_DIR`, otherwise `tacit` in `XDG_CACHE_HOME` or `~/.cache`. `None` if none
+    /// of these is available, or if the program cannot read its own executable.
     pub fn of_user() -> Option<Self> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let directory = variable("TACIT_CACHE_DIR")
@@ -58,7 +58,7 @@ impl Cache {
         Some(Self::new(directory, LIMIT))
     }
 
-    /// A cache in `directory` of at most `limit` bytes.
+    /// A cache in `directory` with a limit in bytes.
     pub fn at(directory: &Path, limit: u64) -> Self {
         Self::new(directory.to_owned(), limit)
     }
@@ -72,13 +72,13 @@ impl Cache {
         self.directory.join("runs").join(&name[..2]).join(&name[2..])
     }
 
-    /// The entry of the run called `id`; label and scenario are its writer's.
+    /// The entry of the run `id`. Its label and scenario are those of the run that created it.
     pub fn get(&self, id: RunId) -> Entry {
         let path = self.path(id);
         let Ok(file) = fs::File::open(&path) else { return Entry::Missing };
         match only_run(&file) {
             Some(record) if record.id == id.to_string() => {
-                // Used now; a cache that cannot be written can still be read.
+                // Marks the entry as recently used. Errors are ignored, because a read-only cache is still useful.
                 let used = fs::File::options().append(true).open(&path);
                 let _ = used.and_then(|file| file.set_modified(now()));
                 Entry::Found(Box::new(record))
@@ -87,10 +87,10 @@ impl Cache {
         }
     }
 
-    /// Keeps the result of the run called `id`, unless an earlier one could not be kept.
+    /// Stores the result of the run `id`, unless an earlier one could not be stored.
     ///
     /// # Errors
-    /// Where it cannot be written, once.
+    /// If it cannot be written. Only the first failure is reported.
     pub fn put(&self, id: RunId, record: &RunRecord) -> Result<(), RunsError> {
         if self.gave_up.load(Relaxed) {
             return Ok(());
@@ -99,14 +99,15 @@ impl Cache {
         let content = entry::line(&entry::Entry::Run::<_, ()>(record)).map_err(RunsError::store(&path))?;
         self.unpruned.fetch_add(content.len() as u64, Relaxed);
         match write_whole(&path, &content) {
-            // Another thread has said it.
+            // Another thread has already reported it.
             Err(_) if self.gave_up.swap(true, Relaxed) => Ok(()),
             written => written,
         }
     }
 
-    /// Removes the entries used longest ago, until the rest fits, where much was written since it did so last: it looks at
-    /// each entry. Entries that another process removes meanwhile do not matter.
+    /// Removes the least recently used entries until the limit is met. Does nothing unless much has been written since
+    /// the last pruning, because each entry has to be examined. It is harmless if another process removes entries at
+    /// the same time.
     pub fn prune(&self) {
         if self.unpruned.load(Relaxed) < self.limit / PRUNED_EVERY {
             return;
@@ -136,16 +137,16 @@ impl Cache {
     }
 }
 
-/// The time of the machine, which only orders entries.
+/// The system time, which is only used to order entries.
 #[expect(clippy::disallowed_methods, reason = "the age of a file is no simulated time")]
 fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// The run in a file that has nothing else.
+/// The run in a file that contains nothing else.
 fn only_run(file: &fs::File) -> Option<RunRecord> {
     let about = file.metadata().ok()?;
-    // Anything but a file may have no end.
+    // Anything except a regular file may be endless.
     if !about.is_file() || about.len() > LIMIT {
         return None;
     }
@@ -180,7 +181,7 @@ mod tests {
         plan
     }
 
-    /// Results, how many runs were made for them, and the warnings.
+    /// Returns the results, the number of runs simulated for them, and the warnings.
     fn run(plan: &Plan, cache: &Cache) -> (Vec<RunSummary>, usize, Vec<String>) {
         let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let progress = |progress: Progress<'_>| match progress {
@@ -230,7 +231,7 @@ mod tests {
         let (first, ..) = run(&plan, &cache);
         let path = file_of(&cache, &plan.runs[1]);
         let whole = fs::read(&path).unwrap();
-        // A digit of a result, which is as good JSON as before.
+        // Changes a digit of a result, so that it remains valid JSON.
         let mut changed = whole.clone();
         let digit = changed.iter().rposition(u8::is_ascii_digit).unwrap();
         changed[digit] ^= 1;
@@ -265,7 +266,7 @@ mod tests {
         let kept = || plan.runs.iter().map(|run| file_of(&cache, run).exists()).collect::<Vec<bool>>();
         small.prune();
         assert_eq!(kept(), [true, false, true]);
-        // The run that was evicted is written again, and that is much in a cache as small as this.
+        // The evicted run is written again, which triggers pruning in such a small cache.
         assert_eq!(run(&plan, &small).1, 1);
         assert_eq!(kept().iter().filter(|kept| **kept).count(), 2);
     }

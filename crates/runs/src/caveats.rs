@@ -1,12 +1,12 @@
-//! Caveats of a run's goodput that the number does not show.
+//! Caveats about the goodput of a run that the number itself does not reveal.
 
 use tacit_scenario::table::{count, percent};
 
-/// Share of the packets in Wi-Fi queues below which no caveat is given.
+/// Fraction of the packets in Wi-Fi queues below which there is no caveat.
 const TOLD_SHARE: f64 = 0.001;
 
-/// A line for each thing that keeps bytes out of the goodput of a run whose metrics `value_of` knows by name; of
-/// several runs, from their means.
+/// One line for each effect that excludes bytes from the goodput. `value_of` returns the metrics of a run, or the means
+/// over several runs, by name.
 pub fn of_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Vec<String> {
     let flows = |name: &str| value_of(name).filter(|flows| *flows > 0.0).map(|flows| flows.ceil() as u64);
     let silent = flows("silent_flows")

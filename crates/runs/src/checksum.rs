@@ -1,14 +1,14 @@
-//! A checksum that a result carries in itself.
+//! A checksum that is part of the result it covers.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Where it stands; the checksum is of the result with nothing there.
+/// Location of the checksum. It is computed with an empty string there.
 const PLACE: &str = "/provenance/checksum";
 
-/// BLAKE3 of `result` as JSON, whose checksum is empty yet.
+/// BLAKE3 of `result` as JSON. Its checksum field must be empty.
 pub(crate) fn of(result: &impl Serialize) -> String {
-    // A result that cannot be JSON is not printed either.
+    // A result that cannot be serialised as JSON is not printed either.
     serde_json::to_value(result).map(|value| of_json(&value)).unwrap_or_default()
 }
 
@@ -16,7 +16,7 @@ fn of_json(value: &Value) -> String {
     blake3::hash(value.to_string().as_bytes()).to_hex().to_string()
 }
 
-/// Whether a stored result fits its checksum; `None` where it has none.
+/// Whether a stored result matches its checksum; `None` if it has none.
 pub(crate) fn of_stored(value: &Value) -> Option<bool> {
     let mut bare = value.clone();
     let checksum = std::mem::replace(bare.pointer_mut(PLACE)?, Value::String(String::new()));

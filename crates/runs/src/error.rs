@@ -1,4 +1,4 @@
-//! Errors of runs and their results, as one line each.
+//! Errors of runs and their results. Each is one line of text.
 
 use std::fmt;
 use std::io;
@@ -10,71 +10,70 @@ use tacit_sim::RunError;
 /// Why there are no results.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
-    /// Something the user wrote.
+    /// An error in the user's input.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file or directory that cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A results file that this program does not write.
+    /// A results file that is not in the format of this program.
     #[error("{}: {what}; allowed: a results file written by this version of tacit", path.display())]
     Store {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Its fault.
+        /// What is wrong with it.
         what: String,
     },
     /// A run failed.
     #[error("{run}: {source}; the same again: {command}")]
     Run {
-        /// Which run.
+        /// The run.
         run: String,
-        /// The command that makes it.
+        /// The command that repeats it.
         command: String,
-        /// Why.
+        /// The reason.
         source: RunError,
     },
-    /// A program that was started for a figure failed.
+    /// A program started for a figure failed.
     #[error("{command}: {said}")]
     Program {
         /// Its command line.
         command: String,
-        /// The last thing it said.
+        /// The last line of its output.
         said: String,
     },
-    /// Results that were to be read and were never made.
+    /// Stored results were requested but do not exist.
     #[error("{}: {} of {total} runs are missing: {}; {command} makes them{}", directory.display(), missing.len(), listed(missing), there.as_ref().map_or(String::new(), |other| format!(", the stored runs come from {other}")))]
     Missing {
-        /// Where they were looked for.
+        /// The directory that was searched.
         directory: PathBuf,
-        /// Which, in words.
+        /// Descriptions of the missing runs.
         missing: Vec<String>,
-        /// How many were asked for.
+        /// Number of requested runs.
         total: usize,
-        /// The command that makes them.
+        /// The command that simulates them.
         command: String,
-        /// The command that made the runs there, where it is another.
+        /// The command that created the runs in the directory, if it differs.
         there: Option<String>,
     },
-    /// Stopped by the user between runs; the finished ones are kept where there is a directory to
-    /// keep them in.
+    /// The user stopped the program between runs. Finished runs are kept if there is a results directory.
     #[error("interrupted: {finished} of {total} runs finished{}", resume_hint(resume_from.as_deref()))]
     Interrupted {
-        /// Runs that finished, earlier ones included.
+        /// Number of finished runs, including earlier ones.
         finished: usize,
-        /// Runs planned.
+        /// Number of planned runs.
         total: usize,
-        /// Where the finished runs are.
+        /// The directory with the finished runs.
         resume_from: Option<PathBuf>,
     },
 }
 
-/// Most runs that a message names.
+/// Maximum number of runs that a message names.
 const LISTED: usize = 3;
 
 fn listed(runs: &[String]) -> String {
@@ -92,13 +91,13 @@ fn resume_hint(directory: Option<&Path>) -> String {
 }
 
 impl RunsError {
-    /// Makes an I/O error that names its file.
+    /// Creates an I/O error with the path of the file.
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }
     }
 
-    /// Makes a results-file error that names its file.
+    /// Creates a results-file error with the path of the file.
     pub(crate) fn store<E: fmt::Display>(path: &Path) -> impl FnOnce(E) -> Self {
         let path = path.to_owned();
         move |error| Self::Store { path, what: error.to_string() }

@@ -1,4 +1,4 @@
-//! Results of each hop of a run, direction by direction.
+//! Results of each hop in a run, per direction.
 
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::StationId;
@@ -7,23 +7,24 @@ use tacit_proto::units::{Bytes, HostId};
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
 use tacit_sim::{RunOutcome, Setup};
 
-/// One direction of a hop in the measured window. `offered` and `duplicated` packets are delivered, dropped,
-/// filtered, lost, or were on their way when the window began or ended.
+/// One direction of a hop in the measured window. Each `offered` or `duplicated` packet was delivered, dropped,
+/// filtered or lost, or was in transit at the start or end of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HopRecord {
     /// `wired`, `cellular` or `wifi`.
     pub kind: String,
-    /// Name of the host that sends.
+    /// Name of the sending host.
     pub from: String,
-    /// Name of the host that receives; null for an access point, which sends to all its clients, and for a client with
+    /// Name of the receiving host. Null for an access point, which sends to all of its clients, and for a client with
     /// direct links.
     pub to: Option<String>,
-    /// Fate of packets. Delivered are those that arrive; dropped those that its queue refused or threw out; filtered the
-    /// pure ACKs that gave way to a later one; lost those that went on the way, for Wi-Fi those given up and not arrived:
-    /// retry limit or lifetime, or sent unacknowledged in vain.
+    /// Fate of packets. Delivered packets arrived. Dropped packets were rejected or removed by the queue. Filtered
+    /// packets are pure ACKs that a later one replaced. Lost packets were lost in transit; on Wi-Fi, these are packets
+    /// that did not arrive and were given up because of the retry limit or lifetime, or that were sent without
+    /// acknowledgment.
     #[serde(flatten)]
     pub counters: PipeCounters,
-    /// How long they waited in its queue.
+    /// Queueing delays.
     #[serde(flatten)]
     pub queue_delays: QueueDelays,
 }
@@ -37,7 +38,7 @@ pub struct QueueDelays {
     /// 95th percentile.
     #[serde(rename = "queue_delay_p95_us")]
     pub p95_us: u64,
-    /// Longest.
+    /// Maximum.
     #[serde(rename = "queue_delay_max_us")]
     pub max_us: u64,
 }
@@ -48,7 +49,8 @@ impl From<&Percentiles> for QueueDelays {
     }
 }
 
-/// The hops of `outcome`, which came of `setup`: wires forth and back, then channels, access points first.
+/// The hops of `outcome`, which results from `setup`: wired links in both directions, then channels, each with the
+/// access point first.
 pub fn hop_records(setup: &Setup, outcome: &RunOutcome) -> Vec<HopRecord> {
     let name = |host: HostId| setup.hosts[host.0 as usize].clone();
     let services = setup.wired.iter().flat_map(|link| [&link.forward.service, &link.backward.service]);
@@ -82,7 +84,7 @@ fn pipe_record(pipe: &PipeOutcome, service: &Service, name: &impl Fn(HostId) -> 
 
 fn station_record(station: &StationOutcome, from: String, to: Option<String>) -> HopRecord {
     let counters = &station.counters;
-    // Packets that were sent before measuring began may have been repaired since.
+    // Losses that were sent before the measured window may have been repaired within it.
     let unacknowledged_lost = counters.unacknowledged.saturating_sub(counters.unacknowledged_arrived);
     let given_up = counters.mpdus_dropped + unacknowledged_lost;
     let settled = counters.delivered_first_try
@@ -100,7 +102,7 @@ fn station_record(station: &StationOutcome, from: String, to: Option<String>) ->
             delivered_bytes: Bytes(counters.arrived_bytes),
             dropped: counters.queue_drops + counters.queue_discards,
             filtered_acks: counters.filtered_acks + held_and_dropped,
-            // A sender that hears no link-layer ACK gives up packets that have arrived.
+            // A sender that misses link-layer ACKs discards packets that have arrived.
             lost: given_up.min(settled.saturating_sub(counters.arrived)),
             duplicated: 0,
         },
@@ -155,7 +157,7 @@ mod tests {
         assert!(single.to_text(None).contains("router-1"));
     }
 
-    /// Over a direct link a client is no hop to its access point, and the access point carries nothing.
+    /// A client with direct links sends not only to its access point, and the access point carries none of its traffic.
     #[test]
     fn a_station_with_direct_links_sends_to_several() {
         let assignments = [
@@ -184,7 +186,8 @@ mod tests {
         assert!(single.to_text(None).contains("client-1  ap, clients"), "{}", single.to_text(None));
     }
 
-    /// A receiver counts the packets that its sender takes for lost: no Block Ack ever comes back.
+    /// Packets that arrived are counted by the receiver even if the sender assumes that they are lost, because no Block
+    /// Ack is ever received.
     #[test]
     fn arrivals_count_where_no_block_ack_comes_back() {
         let assignments = ["wifi.link-ack-error=100 %", "run.duration=3 s", "run.measure-from=1 s"];
@@ -200,7 +203,7 @@ mod tests {
         let flow = &single.flows[0];
         let hop = single.hops.iter().find(|hop| hop.kind == "wifi" && hop.from == "ap").unwrap();
         assert!(flow.goodput_bps > 1e6, "{flow:?}");
-        // Headers are the hop's, and some packets that arrive are sent twice.
+        // Headers count for the hop, and some packets that arrive are sent twice.
         assert!(hop.counters.delivered_bytes.0 as f64 * 8.0 > flow.goodput_bps * 2.0, "{hop:?}");
         assert!(hop.counters.delivered > 0 && hop.counters.lost < hop.counters.delivered, "{hop:?}");
     }

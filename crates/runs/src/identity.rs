@@ -1,4 +1,4 @@
-//! The name of a run: a hash of all that its result depends on.
+//! The name of a run: a hash of everything its result depends on.
 
 use std::fmt;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tacit_scenario::RunSpec;
 
-/// The name of a run, and of its result: equal ids give equal results.
+/// The name of a run and its result. Equal names mean equal results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId([u8; 16]);
 
@@ -17,17 +17,17 @@ impl fmt::Display for RunId {
     }
 }
 
-/// The program that makes runs, as its results depend on it.
+/// Identifies the program that simulates runs, as far as results depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program(blake3::Hash);
 
-/// The library that makes runs, where the executable is another's.
+/// The library that simulates runs, if the executable is another program.
 static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
 
-/// Says that runs are made by the library at `path`, loaded into a program that knows nothing of them, such as an
-/// interpreter. Only the first word counts, and only before anything asked for [`Program::this`].
+/// Declares that runs are simulated by the library at `path`, which is loaded into another program, such as an
+/// interpreter. Only the first call has an effect, and only before the first call of [`Program::this`].
 pub fn made_by_library(path: &Path) {
-    // The second word is the first again: a library is loaded once.
+    // Later calls pass the same path, because a library is loaded once.
     let _ = LIBRARY.set(path.to_owned());
 }
 
@@ -38,8 +38,8 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// This one: its bytes rather than its sources, and its version. `None` where it cannot read itself. A
-    /// library that said so ([`made_by_library`]) is the program, even if another program loaded it.
+    /// This program, identified by the bytes of its executable and its version. `None` if it cannot read its
+    /// executable. If [`made_by_library`] was called, the library is used instead of the executable.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -48,7 +48,7 @@ impl Program {
         })
     }
 
-    /// The program of that content.
+    /// The program with these bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::of(blake3::hash(bytes))
     }
@@ -71,7 +71,8 @@ impl Program {
     }
 }
 
-/// The name of the run of `spec` by this program; by its version alone where it cannot read itself.
+/// The name of the run of `spec` by the current program. Based on its version alone if the program cannot read its
+/// executable.
 pub fn run_id(spec: &RunSpec) -> RunId {
     Program::this().unwrap_or_else(|| Program::from_bytes(b"")).id(spec)
 }

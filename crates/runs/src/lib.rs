@@ -1,7 +1,7 @@
-//! Runs: a [`plan`] of them, made in a [`sweep`] or one by one ([`single`]), and the record of each ([`record`],
-//! [`store`]).
+//! Runs: a [`plan`] of them, their simulation in a [`sweep`] or individually ([`single`]), and their records
+//! ([`record`], [`store`]).
 //!
-//! Nothing here draws or judges: see `tacit-analysis`.
+//! This crate neither draws nor evaluates; see `tacit-analysis`.
 
 pub mod aggregate;
 pub mod air;
@@ -29,7 +29,7 @@ pub mod track;
 pub use error::RunsError;
 pub use tacit_sim::RunError;
 
-/// Version of the package and commit it was built from.
+/// Version of the package, and the commit from which it was built.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("TACIT_COMMIT"), ")");
 
 /// How to cite results of `version`.
@@ -39,7 +39,7 @@ pub fn citation(version: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    /// CITATION.cff agrees with the program.
+    /// CITATION.cff must agree with the package.
     #[test]
     fn the_citation_file_fits_the_package() {
         let file = include_str!("../../../CITATION.cff");

@@ -1,4 +1,4 @@
-//! Metrics of a run: one table from which columns, JSON keys and figures' names follow.
+//! Metrics of a run: one table that defines columns, JSON keys and the names in figures.
 
 mod fwp;
 mod shares;
@@ -14,12 +14,12 @@ use tacit_sim::RunOutcome;
 pub use table::ALL;
 use view::View;
 
-/// One number per run; `None` where it has no meaning, such as airtime on a wire.
+/// One number per run; `None` if it does not apply, such as airtime on a wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Column name; the unit is its end.
+    /// Column name, which ends in the unit.
     pub name: &'static str,
-    /// One line about it.
+    /// A description of one line.
     pub summary: &'static str,
     measure: fn(&View<'_>) -> Option<f64>,
 }
@@ -31,18 +31,17 @@ impl Metric {
     }
 }
 
-/// The metric that holds the share of the use `what`.
+/// Name of the metric with the airtime share of the use `what`.
 pub fn airtime_name(what: AirtimeUse) -> String {
     format!("airtime_{}", what.name())
 }
 
-/// The place of the metric called `name` in [`ALL`].
+/// The index of the metric `name` in [`ALL`].
 pub fn position(name: &str) -> Option<usize> {
     ALL.iter().position(|metric| metric.name == name)
 }
 
-/// The metric behind the name of a column, by position, and the factor of its values: `_mbps` is a `_bps` metric in
-/// millions.
+/// The index of the metric for a column name, and a factor for its values: `_mbps` means a `_bps` metric in millions.
 pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
     let in_millions = || {
         let metric = position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
@@ -51,7 +50,7 @@ pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
     position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
 }
 
-/// Values of all metrics, as they are written down: by name, so that a later table can read them back.
+/// Serialises metrics by name, so that versions with another table can read them.
 pub(crate) mod by_name {
     use std::fmt;
 
@@ -81,7 +80,7 @@ pub(crate) mod by_name {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut values = vec![None; ALL.len()];
                 while let Some((name, value)) = map.next_entry::<String, Option<f64>>()? {
-                    // Those that this version does not know say nothing to it.
+                    // Metrics unknown to this version are ignored.
                     if let Some(known) = position(&name).and_then(|place| values.get_mut(place)) {
                         *known = value;
                     }
@@ -94,12 +93,12 @@ pub(crate) mod by_name {
     }
 }
 
-/// Fractions of the channel's time by use; they add up to 1.
+/// Fractions of the channel's time by use. They add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AirtimeShares(pub [f64; AirtimeUse::ALL.len()]);
 
 impl AirtimeShares {
-    /// From the metric of each use, by `value_of`; `None` where one has no meaning.
+    /// Reads the metric of each use with `value_of`; `None` if one of them does not apply.
     pub fn from_metrics(value_of: impl Fn(&str) -> Option<f64>) -> Option<Self> {
         let mut shares = [0.0; AirtimeUse::ALL.len()];
         for (share, what) in shares.iter_mut().zip(AirtimeUse::ALL) {
@@ -148,7 +147,8 @@ mod tests {
         assert!(value.is_some_and(|value| (value - to).abs() <= within), "{value:?}, not {to}");
     }
 
-    /// 20 ms one way and 30 ms back, behind them 5 ms; packets of 1500 bytes, 1.2 ms each at 10 Mb/s.
+    /// A one-way delay of 20 ms on the first wire and 30 ms in the reverse direction, then 5 ms; packets of 1500 bytes
+    /// take 1.2 ms at 10 Mb/s.
     fn two_wires(kind: &str, udp_rate: &str) -> RunOutcome {
         outcome(&format!(
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
@@ -164,13 +164,13 @@ mod tests {
         is_close(value_of("one_way_delay_p95_us", &idle), 25_000.0, 100.0);
         let idle_up = two_wires("upload", "4Mbps");
         is_close(value_of("one_way_delay_p95_us", &idle_up), 35_000.0, 100.0);
-        // A full queue of 50 packets, and the one that is on its way out.
+        // A full queue of 50 packets, and the packet in transmission.
         let full = two_wires("download", "20Mbps");
         is_close(value_of("one_way_delay_p95_us", &full), 25_000.0 + 50.0 * 1_200.0, 1_300.0);
     }
 
-    /// With losses and a round trip as long as the window the data behind a gap is released in bursts; its arrival is
-    /// smooth.
+    /// With losses and a round trip as long as the window, the data after a gap is released in bursts, but it arrives
+    /// smoothly.
     #[test]
     fn no_window_has_more_goodput_than_its_link_carries() {
         for measure_from_ms in (1_000..3_000).step_by(200) {
@@ -188,7 +188,7 @@ mod tests {
     fn log_power_is_the_logarithm_of_rate_over_delay() {
         is_close(value_of("log_power", &two_wires("download", "4Mbps")), (4.0_f64 / 25.0).ln(), 0.01);
         is_close(value_of("log_power", &two_wires("upload", "4Mbps")), (4.0_f64 / 35.0).ln(), 0.01);
-        // The ranked flow's alone: traffic of others beside it is no merit of its sender.
+        // Only the bytes of the ranked flow count, not the traffic of others.
         let beside = outcome_of(
             2,
             "[run]\nduration = \"4 s\"\nmeasure-from = \"1 s\"\n\
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(value_of("log_power", &outcome), None);
     }
 
-    /// 50 kb/s carry the ACKs for some 2.9 of 8 Mb/s, and nothing waits behind them on the data's way.
+    /// 50 kb/s carry the ACKs of about 2.9 of 8 Mb/s. There is no queue behind them in the direction of the data.
     #[test]
     fn the_first_way_is_that_of_the_first_flows_data() {
         let measured = |assignments: &[&str], names: &[&str]| -> Vec<f64> {
@@ -219,7 +219,7 @@ mod tests {
         };
         let names = ["first_way_utilisation", "first_way_queue_delay_p95_us", "first_way_drops"];
         let down = measured(&[], &names);
-        // A little more than two segments per ACK, where they come in bursts.
+        // Slightly more than two segments per ACK, because they arrive in bursts.
         assert!((0.3..0.5).contains(&down[0]) && down[1] < 5_000.0 && down[2] < 1.0, "{down:?}");
         let up = measured(&["traffic.kind=upload", "wired.queue=20 packets"], &names);
         assert!(up[0] > 0.99 && up[1] > 1e6 && up[2] > 1.0, "{up:?}");

@@ -1,4 +1,4 @@
-//! Runs of a sweep: scenario x scheme x clients x seed.
+//! The runs of a sweep: scenario x scheme x clients x seed.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use tacit_scenario::{InputError, RunSpec, Scenario, Subject};
 
 use crate::record::RunSummary;
 
-/// The runs of a sweep, in the order results are shown. None is more than a [`RunSpec`] until it is made.
+/// The runs of a sweep, in the order in which results are shown. Each is only a [`RunSpec`] until it is simulated.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The runs.
@@ -21,16 +21,16 @@ pub struct Plan {
 pub struct SweepPoint {
     /// On the axis that is drawn.
     pub x: Option<f64>,
-    /// On the one of which the best counts.
+    /// On the axis over which the best value is chosen.
     pub best_of: Option<f64>,
 }
 
 impl Plan {
-    /// Adds `scenario` under `scheme` at a point of a sweep, once per seed 1 to `seeds`. Every scheme gets the same
-    /// seeds, hence the same draws.
+    /// Adds `scenario` with `scheme` at a sweep point, for seeds 1 to `seeds`. All schemes use the same seeds and
+    /// therefore the same random draws.
     ///
     /// # Errors
-    /// Where the scenario cannot have this many clients.
+    /// If the scenario cannot have this number of clients.
     pub fn push(
         &mut self,
         scenario: &Arc<Scenario>,
@@ -42,10 +42,10 @@ impl Plan {
         self.push_seeds(scenario, scheme, clients, place, 1..=u64::from(seeds))
     }
 
-    /// As [`Plan::push`], of some seeds: those before them were run already.
+    /// Like [`Plan::push`], but for a range of seeds: earlier seeds have already been simulated.
     ///
     /// # Errors
-    /// Where the scenario cannot have this many clients.
+    /// If the scenario cannot have this number of clients.
     pub fn push_seeds(
         &mut self,
         scenario: &Arc<Scenario>,
@@ -64,7 +64,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The scenario of each run as TOML; runs of the same text share it.
+    /// The scenario of each run as TOML. Runs with equal texts share one copy.
     pub(crate) fn scenario_texts(&self) -> Vec<Arc<str>> {
         let mut texts = BTreeSet::new();
         let mut shared: Vec<Arc<str>> = Vec::with_capacity(self.runs.len());
@@ -84,7 +84,7 @@ impl Plan {
     }
 }
 
-/// One hash for the digests of all `records`, in order.
+/// One hash over the digests of all `records`, in order.
 pub fn combined_digest(records: &[RunSummary]) -> String {
     let mut hash = blake3::Hasher::new();
     for record in records {

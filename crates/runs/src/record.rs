@@ -1,4 +1,4 @@
-//! A finished run as it is kept: flat, and without anything that is not in the files.
+//! The record of a finished run: flat, with only what the result files contain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::metric;
 use crate::station::{StationRecord, station_records};
 use crate::track::TrackRecord;
 
-/// Which run of a sweep.
+/// Identifies a run within a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Label {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the scheme; empty for the scenario as written.
     pub scheme: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Place on the sweep's axis, where it has one.
+    /// Position on the sweep's axis, if any.
     pub x: Option<f64>,
-    /// Value of the key of which a sweep takes the best, where there is one.
+    /// Value of the key that the sweep optimises, if any.
     #[serde(default)]
     pub best_of: Option<f64>,
     /// Seed.
@@ -38,7 +38,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// Of the run of `spec`.
+    /// The label of the run of `spec`.
     pub fn of(spec: &RunSpec) -> Self {
         Self {
             scenario: spec.subject.scenario().name.clone(),
@@ -56,38 +56,38 @@ impl Label {
 pub struct RunRecord {
     /// Hash of everything the run depends on; see [`crate::identity`].
     pub id: String,
-    /// Which.
+    /// Its label.
     pub label: Label,
-    /// The scenario as TOML, before the scheme: with the label all it takes to make the run again.
+    /// The scenario as TOML, before applying the scheme. Together with the label it suffices to repeat the run.
     #[serde(default)]
     pub scenario_text: String,
-    /// Version and commit of the program that made it.
+    /// Version and commit of the program that simulated it.
     #[serde(default)]
     pub version: String,
     /// Hash of its event trace.
     pub digest: String,
     /// Length of the measured window in seconds.
     pub measured_s: f64,
-    /// One per [`metric::ALL`]; by name where it is kept.
+    /// One value per [`metric::ALL`]; stored by name.
     #[serde(with = "metric::by_name")]
     pub metrics: Vec<Option<f64>>,
     /// Its flows.
     pub flows: Vec<FlowRecord>,
-    /// The programs that feed some of them.
+    /// The programs that feed some of the flows.
     #[serde(default)]
     pub applications: Vec<ApplicationRecord>,
-    /// The directions of each hop.
+    /// The hops, one record per direction.
     #[serde(default)]
     pub hops: Vec<HopRecord>,
-    /// The stations of each channel, the access point first.
+    /// The stations of each channel, access point first.
     #[serde(default)]
     pub stations: Vec<StationRecord>,
     /// Its samples.
     pub series: Vec<SampleRecord>,
-    /// The frames on the air, of runs that are looked at frame by frame.
+    /// The frames on the air, for runs that are inspected frame by frame.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ppdus: Vec<PpduRecord>,
-    /// How a flow fared over time, of runs that are looked at moment by moment.
+    /// The state of a flow over time, for runs that are inspected in detail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub track: Vec<TrackRecord>,
 }
@@ -97,7 +97,7 @@ pub struct RunRecord {
 pub struct FlowRecord {
     /// Number of the flow.
     pub flow: u32,
-    /// Source and destination, and the number of the flow between them where there are several.
+    /// Source and destination, and the number of the flow between them if there are several.
     #[serde(default)]
     pub name: String,
     /// Number of the sending host.
@@ -106,32 +106,33 @@ pub struct FlowRecord {
     pub sink: u32,
     /// Payload bits per second in the measured window.
     pub goodput_bps: f64,
-    /// Payload bits per second from its start to its last byte, start-up included.
+    /// Payload bits per second from its start to its last byte, including start-up.
     pub transfer_goodput_bps: f64,
     /// Bytes delivered in the whole run.
     pub delivered_bytes: u64,
     /// When its source starts.
     #[serde(default)]
     pub started_s: f64,
-    /// When the sink had everything, for flows of a fixed size.
+    /// Time at which the sink had received everything, for flows of a fixed size.
     pub completed_s: Option<f64>,
-    /// From its start until then: the flow completion time.
+    /// Flow completion time: from its start to `completed_s`.
     #[serde(default)]
     pub duration_s: Option<f64>,
-    /// Data packets the source sent again, for connections.
+    /// Data packets that the source retransmitted, for connections.
     pub retransmitted_segments: Option<u64>,
     /// Retransmission timeouts of the source, for connections.
     pub rtos: Option<u64>,
-    /// Data packets the source sent, for connections.
+    /// Data packets that the source sent, for connections.
     pub data_segments_sent: Option<u64>,
-    /// Packets the sink sent that only acknowledge, for connections.
+    /// Packets with only an acknowledgment that the sink sent, for connections.
     pub acks_sent: Option<u64>,
-    /// Counters of TCP/HACK drivers about it, both directions, whole run; nulls where there are none.
+    /// Counters of the TCP/HACK drivers about this flow, in both directions and over the whole run; null if there are
+    /// no drivers.
     #[serde(flatten, serialize_with = "or_nulls")]
     pub hack: Option<hack::FlowCounters>,
 }
 
-/// The fields of `value`, which are null where it is none.
+/// Serialises the fields of `value`, or nulls if it is `None`.
 fn or_nulls<T: Serialize + Default, S: Serializer>(
     value: &Option<T>,
     serializer: S,
@@ -147,7 +148,7 @@ fn or_nulls<T: Serialize + Default, S: Serializer>(
 /// One sample of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SampleRecord {
-    /// When, in seconds.
+    /// Time in seconds.
     pub at_s: f64,
     /// Number of the flow.
     pub flow: u32,
@@ -160,7 +161,7 @@ pub struct SampleRecord {
 }
 
 impl RunRecord {
-    /// The record of `outcome`, which came of `setup`.
+    /// Creates the record of `outcome`, which results from `setup`.
     pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &RunOutcome) -> Self {
         Self {
             id: id.to_string(),
@@ -190,74 +191,75 @@ impl RunRecord {
         }
     }
 
-    /// The run as a whole, without flows, programs, hops, stations and samples.
+    /// The run without flows, programs, hops, stations and samples.
     #[must_use]
     pub fn without_parts(self) -> Self {
         let Self { id, label, scenario_text, version, digest, measured_s, metrics, .. } = self;
         Self { id, label, scenario_text, version, digest, measured_s, metrics, ..Self::default() }
     }
 
-    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    /// The metric with this name; `None` if it is unknown or does not apply to this run.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.get(metric::position(name)?).copied().flatten()
     }
 }
 
-/// A finished run without its parts: all that comparisons, figures and reports ask for, and small enough to have many.
+/// A finished run without its parts. This is all that comparisons, figures and reports need, and small enough to have
+/// many.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct RunSummary {
     /// Hash of everything the run depends on.
     pub id: String,
-    /// Which.
+    /// Its label.
     pub label: Label,
-    /// The scenario as TOML, before the scheme; runs share it.
+    /// The scenario as TOML, before applying the scheme. Runs share it.
     #[serde(default)]
     pub scenario_text: Arc<str>,
-    /// Version and commit of the program that made it.
+    /// Version and commit of the program that simulated it.
     #[serde(default)]
     pub version: Arc<str>,
     /// Hash of its event trace.
     pub digest: String,
     /// Length of the measured window in seconds.
     pub measured_s: f64,
-    /// One per [`metric::ALL`].
+    /// One value per [`metric::ALL`].
     #[serde(with = "metric::by_name")]
     pub metrics: Vec<Option<f64>>,
 }
 
-/// Most characters of a scheme's name that is read.
+/// Maximum length of a scheme's name that is accepted, in characters.
 const MAX_SCHEME_CHARACTERS: usize = 64;
-/// Largest number that is read as a metric or a place on an axis; charts rely on it.
+/// Largest number that is accepted as a metric or axis position. Charts rely on it.
 pub(crate) const MAX_VALUE: f64 = 1e18;
 
 impl RunSummary {
-    /// It may come from a run: names and numbers stay within limits.
+    /// True if names and numbers are within the limits of real runs.
     pub(crate) fn is_plausible(&self) -> bool {
         let places = [Some(self.measured_s), self.label.x, self.label.best_of];
         self.label.scheme.chars().count() <= MAX_SCHEME_CHARACTERS
             && places.iter().chain(&self.metrics).flatten().all(|value| value.abs() <= MAX_VALUE)
     }
 
-    /// Of a run at a place of a sweep.
+    /// The summary of a run at a sweep point.
     pub fn of(record: RunRecord, label: Label, scenario_text: Arc<str>) -> Self {
         let RunRecord { id, version, digest, measured_s, metrics, .. } = record;
         Self { id, label, scenario_text, version: version.into(), digest, measured_s, metrics }
     }
 
-    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    /// The metric with this name; `None` if it is unknown or does not apply to this run.
     pub fn metric(&self, name: &str) -> Option<f64> {
         self.metrics.get(metric::position(name)?).copied().flatten()
     }
 }
 
-/// A digest as it is shown everywhere.
+/// A digest in its standard text form.
 pub fn digest_text(digest: u64) -> String {
     format!("{digest:016x}")
 }
 
-/// The flows of `outcome`, which came of `setup`.
+/// The flows of `outcome`, which results from `setup`.
 fn flow_records(setup: &Setup, outcome: &RunOutcome) -> Vec<FlowRecord> {
-    // How many flows there are from one host to another, and how many were named.
+    // Per pair of hosts: the number of flows, and the number already named.
     let mut counts: BTreeMap<(HostId, HostId), [usize; 2]> = BTreeMap::new();
     for flow in &outcome.flows {
         counts.entry((flow.source, flow.sink)).or_default()[0] += 1;

@@ -1,4 +1,4 @@
-//! A stored result, made again and held against the stored one.
+//! Repeats the run of a stored result and compares the new result with the stored one.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use tacit_scenario::scheme::AS_WRITTEN;
 use tacit_scenario::table::{TextTable, number_or_dash};
 use tacit_scenario::{InputError, Scenario, bounded};
 
-/// A result as it was stored.
+/// A stored result.
 #[derive(Clone, Debug, PartialEq)]
 struct Stored {
     scenario: String,
@@ -30,52 +30,52 @@ struct Stored {
     intact: Option<bool>,
 }
 
-/// Longest JSON of a run that is read, in bytes.
+/// Maximum size of the JSON of a run, in bytes.
 const MAX_JSON: u64 = 1 << 26;
 
-/// Outcome of a result that was made again.
+/// The outcome of repeating a stored run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Replay {
     /// Name of the scenario.
     pub scenario: String,
     /// Name of the scheme; null for the scenario as written.
     pub scheme: Option<String>,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
     /// Seed.
     pub seed: u64,
-    /// True when both digests are equal and so is every metric that both have.
+    /// True if the digests are equal, and so are all metrics that both results have.
     pub same: bool,
-    /// Whether the stored result is as it was written, by its checksum; null of one without.
+    /// Whether the stored result matches its checksum; null if it has none.
     pub intact: Option<bool>,
-    /// The program that made the stored result.
+    /// Version of the program that created the stored result.
     pub stored_version: String,
-    /// This one.
+    /// Version of this program.
     pub version: String,
     /// Digest of the stored result.
     pub stored_digest: String,
-    /// Digest of the run just made.
+    /// Digest of the new run.
     pub digest: String,
     /// Metrics that differ.
     pub differences: Vec<Difference>,
 }
 
-/// A metric that has changed.
+/// A metric whose value has changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// Its name.
     pub metric: String,
     /// The stored value.
     pub stored: Option<f64>,
-    /// The value now.
+    /// The new value.
     pub now: Option<f64>,
 }
 
-/// Makes the run of a stored result again: of `tacit run --json`, or one row, from 1, of the runs in a directory of
-/// results or its `runs.parquet`. A single row needs no number.
+/// Repeats the run of a stored result. The result may be the output of `tacit run --json`, or a row, counted from 1, of
+/// the runs in a results directory or its `runs.parquet`. The row may be omitted if there is only one.
 ///
 /// # Errors
-/// Where there is no such result, it does not say where it comes from, or the run fails.
+/// If there is no such result, it has no provenance, or the run fails.
 pub fn replay(path: &Path, row: Option<usize>) -> Result<Replay, RunsError> {
     let stored = read(path, row)?;
     let source = format!("{} in {}", stored.scenario, path.display());
@@ -88,7 +88,7 @@ pub fn replay(path: &Path, row: Option<usize>) -> Result<Replay, RunsError> {
         seed: stored.seed,
         ..Options::default()
     };
-    // A replay that looked into a cache would prove nothing.
+    // Without a cache, because a cached result would prove nothing.
     let single = prepare_scenario(scenario, &options, |_| {})?.run(Control::unattended())?;
     let now: Vec<_> = single.metrics.named().collect();
     let differs = |(name, stored): &(String, Option<f64>)| {
@@ -177,7 +177,7 @@ fn read_row(directory: &Path, row: Option<usize>) -> Result<Stored, RunsError> {
                 .into());
         }
     };
-    // The index was checked against the number of records.
+    // The index has been checked against the number of records.
     Ok(Stored::new(&provenance, &records[index]))
 }
 
@@ -195,14 +195,14 @@ impl Stored {
             version: provenance.version.clone(),
             digest: record.digest.clone(),
             metrics: metrics.collect(),
-            // The record was checked as it was read.
+            // The record was verified when it was read.
             intact: Some(true),
         }
     }
 }
 
 impl Replay {
-    /// As text: `same`, or the differences.
+    /// The replay as text: `same`, or the differences.
     pub fn to_text(&self) -> String {
         let scheme = self.scheme.as_deref().unwrap_or("as written");
         let clients = tacit_scenario::table::count(self.clients.into(), "client");
@@ -302,7 +302,7 @@ mod tests {
         assert!(replayed.to_text().contains("0.0.1 (older)"));
         assert_eq!(replayed.intact, Some(false));
         assert!(replayed.to_text().contains("changed after it was written"));
-        // One that has lost its checksum says nothing of that.
+        // Without a checksum, integrity is unknown.
         value["provenance"].as_object_mut().unwrap().remove("checksum");
         fs::write(&path, value.to_string()).unwrap();
         assert_eq!(replay(&path, None).unwrap().intact, None);

@@ -1,4 +1,4 @@
-//! One run, as `tacit run` makes it.
+//! A single run, as simulated by `tacit run`.
 
 use std::fmt::Write as _;
 use std::io;
@@ -28,22 +28,22 @@ use crate::threshold::Reading;
 use tacit_scenario::table::{TextTable, number, number_or_dash, significant, wrapped};
 use tacit_scenario::{InputError, RunSpec, Scenario, Subject, scheme, warnings};
 
-/// The run to make.
+/// Options of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Scenario by name or path.
     pub scenario: String,
     /// `--set` assignments.
     pub assignments: Vec<String>,
-    /// Scheme by name; `None` is the scenario as written.
+    /// Name of the scheme; `None` for the scenario as written.
     pub scheme: Option<String>,
-    /// Clients; `None` means the scenario's.
+    /// Number of clients; `None` for that of the scenario.
     pub clients: Option<u32>,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Encode and decode every packet on its way.
+    /// Encode and decode every packet in transit.
     pub wire: bool,
-    /// Make it short: see [`Scenario::load_quick`].
+    /// Shorten the run, see [`Scenario::load_quick`].
     pub quick: bool,
 }
 
@@ -54,44 +54,44 @@ pub struct Single {
     pub scenario: String,
     /// Name of the scheme; null for the scenario as written.
     pub scheme: Option<String>,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
     /// Seed.
     pub seed: u64,
-    /// Hash of the event trace: equal for equal runs.
+    /// Hash of the event trace, which is equal for equal runs.
     pub digest: String,
-    /// Payload delivered in order per second of the measured window, all flows, in bits.
+    /// Payload delivered in order in the measured window, over all flows, in bits per second.
     pub goodput_bps: f64,
     /// Length of the measured window in seconds.
     pub measured_s: f64,
     /// The flows.
     pub flows: Vec<FlowRecord>,
-    /// The programs that feed flows; those that feed themselves are not in it.
+    /// The programs that feed flows, except those that only feed themselves.
     pub applications: Vec<ApplicationRecord>,
-    /// The hops, direction by direction: wires forth and back, then channels.
+    /// The hops, one record per direction: wired links in both directions, then channels.
     pub hops: Vec<HopRecord>,
-    /// The stations of each channel, the access point first.
+    /// The stations of each channel, access point first.
     pub stations: Vec<StationRecord>,
     /// Fractions of the channel's time; null without Wi-Fi.
     pub airtime: Option<AirtimeShares>,
-    /// Every metric by name; null where it has no meaning.
+    /// Every metric by name; null if it does not apply.
     pub metrics: Metrics,
-    /// Requests that are not in the results, and reasons why bytes are missing from the goodput.
+    /// Warnings about settings without effect, and about bytes missing from the goodput.
     pub warnings: Vec<String>,
-    /// All it takes to make the run again.
+    /// Everything needed to repeat the run.
     pub provenance: RunProvenance,
 }
 
-/// Where a run comes from.
+/// The provenance of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunProvenance {
     /// Version and commit of the program.
     pub version: String,
-    /// The command that makes the same run.
+    /// The command that repeats the run.
     pub command: String,
-    /// The scenario as TOML, before the scheme.
+    /// The scenario as TOML, before applying the scheme.
     pub scenario_text: String,
-    /// BLAKE3 of the result as JSON without spaces, with an empty text here.
+    /// BLAKE3 of the result as JSON without spaces, computed with an empty string in this field.
     pub checksum: String,
 }
 
@@ -106,7 +106,7 @@ impl Serialize for Metrics {
 }
 
 impl Single {
-    /// Every metric by name, for conditions on them.
+    /// Every metric by name, for evaluating conditions.
     pub fn readings(&self) -> Vec<Reading> {
         metric::ALL
             .iter()
@@ -116,32 +116,32 @@ impl Single {
     }
 }
 
-/// Is told how much of a run was simulated.
+/// Callback that receives the simulated time reached.
 pub type Reached<'a> = &'a mut dyn FnMut(Duration);
 
-/// A run that is ready to start.
+/// A run that is ready to be simulated.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The simulator's configuration.
     pub setup: Setup,
-    /// Requests that will not be in the results.
+    /// Warnings about settings without effect.
     pub warnings: Vec<String>,
     spec: RunSpec,
 }
 
-/// Reads the scenario and builds the run.
+/// Loads the scenario and builds the run.
 ///
 /// # Errors
-/// On input that is not allowed.
+/// If any input is not allowed.
 pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
     prepare_changed(options, |_| {})
 }
 
-/// Reads the scenario and builds the run, of which `change` has the last word, after the scheme. No command expresses its
-/// changes, and no cache may keep them.
+/// Loads the scenario and builds the run after applying the scheme and then `change`. No command can express these
+/// changes, so results must not be cached.
 ///
 /// # Errors
-/// As [`prepare`].
+/// Same as [`prepare`].
 pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) -> Result<Prepared, RunsError> {
     let mut prepared = prepare_scenario(load(options)?, options, change)?;
     let RunSpec { subject, clients, .. } = &prepared.spec;
@@ -151,7 +151,7 @@ pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) ->
     Ok(prepared)
 }
 
-/// Reads the scenario that the options name.
+/// Loads the scenario that the options name.
 pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
     let (scenario, assignments) = (&options.scenario, &options.assignments);
     Ok(match options.quick {
@@ -165,7 +165,7 @@ pub(crate) fn load(options: &Options) -> Result<Scenario, RunsError> {
     })
 }
 
-/// Builds the run of `scenario` that the other options name.
+/// Builds the run of `scenario` with the other options.
 pub(crate) fn prepare_scenario(
     scenario: Scenario,
     options: &Options,
@@ -180,48 +180,48 @@ pub(crate) fn prepare_scenario(
 }
 
 impl Prepared {
-    /// The scenario before the scheme.
+    /// The scenario before applying the scheme.
     pub fn scenario(&self) -> &Scenario {
         self.spec.subject.scenario()
     }
 
-    /// How many clients there are.
+    /// Number of clients.
     pub fn clients(&self) -> u32 {
         self.spec.clients
     }
 
-    /// How long it lasts in its own time, where [`Prepared::run_watched`] tells of that: where there is Wi-Fi.
+    /// Simulated duration of the run, if [`Prepared::run_watched`] reports progress, which it does with Wi-Fi.
     pub fn watched_length(&self) -> Option<Duration> {
         let length = Duration::from_nanos(self.setup.duration.as_nanos());
         Some(length).filter(|_| !self.setup.bss.is_empty())
     }
 
-    /// Name of the scenario, and the run.
+    /// Name of the scenario, and the setup of the run.
     pub fn into_parts(self) -> (String, Setup) {
         (self.spec.subject.scenario().name.clone(), self.setup)
     }
 
-    /// Runs, and keeps no record: `bench` measures this.
+    /// Simulates the run without creating a record. `bench` measures this function.
     ///
     /// # Errors
-    /// Where the run fails.
+    /// If the run fails.
     pub fn simulate(&self) -> Result<RunOutcome, RunsError> {
         tacit_sim::run(&self.setup).map_err(|source| self.failed(source))
     }
 
-    /// Runs, unless the cache of `control` has the result.
+    /// Simulates the run, unless its result is in the cache of `control`.
     ///
     /// # Errors
-    /// Where the run fails.
+    /// If the run fails.
     pub fn run(&self, control: Control<'_>) -> Result<Single, RunsError> {
         self.run_watched(control, None)
     }
 
-    /// Runs, unless the cache of `control` has the result; `reached`, if there is one, is told the time of each frame on
-    /// the air.
+    /// Simulates the run, unless its result is in the cache of `control`. `reached`, if given, is called with the time
+    /// of each frame.
     ///
     /// # Errors
-    /// Where the run fails.
+    /// If the run fails.
     pub fn run_watched(
         &self,
         control: Control<'_>,
@@ -230,10 +230,10 @@ impl Prepared {
         Ok(self.single(self.run_recorded(control, reached)?))
     }
 
-    /// Runs as [`Prepared::run_watched`] does, and gives the record, with samples and all.
+    /// Like [`Prepared::run_watched`], but returns the full record, including samples.
     ///
     /// # Errors
-    /// Where the run fails.
+    /// If the run fails.
     pub fn run_recorded(
         &self,
         control: Control<'_>,
@@ -253,11 +253,11 @@ impl Prepared {
         Ok(record)
     }
 
-    /// Runs, writes the frames on the air to `path` as pcapng, whole or not at all, and gives the record. `reached` as in
-    /// [`Prepared::run_watched`].
+    /// Simulates the run, writes all frames to `path` as pcapng, and returns the record. The file is complete or not
+    /// created at all. `reached` is called as in [`Prepared::run_watched`].
     ///
     /// # Errors
-    /// Where the run fails, has no Wi-Fi, or the file cannot be written.
+    /// If the run fails or has no Wi-Fi, or the file cannot be written.
     pub fn run_captured(&self, path: &Path, reached: Option<Reached<'_>>) -> Result<RunRecord, RunsError> {
         if self.setup.bss.is_empty() {
             return Err(InputError::new(
@@ -277,10 +277,10 @@ impl Prepared {
         Ok(self.record(&outcome))
     }
 
-    /// Runs while `observer` listens; nothing is cached, for its observations are the result.
+    /// Simulates the run with an observer. Nothing is cached, because the result is what the observer records.
     ///
     /// # Errors
-    /// Where the run fails.
+    /// If the run fails.
     pub fn run_observed(&self, observer: &mut dyn Observer) -> Result<(Single, RunOutcome), RunsError> {
         let outcome = tacit_sim::run_observed(&self.setup, observer).map_err(|source| self.failed(source))?;
         Ok((self.single(self.record(&outcome)), outcome))
@@ -294,7 +294,7 @@ impl Prepared {
         }
     }
 
-    /// As [`Label::of`], with nothing for the scheme of a scenario as it is written.
+    /// Like [`Label::of`], but with an empty scheme for a scenario as written.
     fn label(&self) -> Label {
         let scheme = self.spec.subject.scheme().argument().unwrap_or_default().to_owned();
         Label { scheme, ..Label::of(&self.spec) }
@@ -338,12 +338,12 @@ impl Prepared {
     }
 }
 
-/// There is no capture at `path`.
+/// The error that a capture could not be written to `path`.
 fn not_captured(path: &Path, error: &io::Error) -> RunsError {
     InputError::new("--pcap", format!("{}: {}", path.display(), capture::why(error))).into()
 }
 
-/// Captures, and tells when frames are.
+/// Captures frames and reports their times.
 struct Both<'a> {
     recorder: Recorder,
     clock: Option<Clock<'a>>,
@@ -358,7 +358,7 @@ impl Observer for Both<'_> {
     }
 }
 
-/// Tells when frames are.
+/// Reports the times of frames.
 struct Clock<'a>(Reached<'a>);
 
 impl Observer for Clock<'_> {
@@ -368,12 +368,12 @@ impl Observer for Clock<'_> {
 }
 
 impl Metrics {
-    /// Every metric and its name.
+    /// Every metric with its name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
         metric::ALL.iter().map(|metric| metric.name).zip(self.0.iter().copied())
     }
 
-    /// The metric called `name`; `None` where there is none or it has no meaning in this run.
+    /// The metric with this name; `None` if it is unknown or does not apply to this run.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.get(metric::position(name)?).copied().flatten()
     }
@@ -468,7 +468,7 @@ impl Single {
         text.push('\n');
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
-            // A metric that has no meaning in this run is in the JSON form only.
+            // A metric that does not apply to this run appears only in the JSON form.
             if let Some(value) = value {
                 metrics.push(vec![metric.name.to_owned(), significant(*value)]);
             }
@@ -488,7 +488,7 @@ mod tests {
 
     use super::*;
 
-    /// The counters of a run agree, flow by flow and station by station.
+    /// The counters of a run are consistent, flow by flow and station by station.
     #[test]
     fn the_accounts_of_flows_and_stations_agree() {
         let options = Options {
@@ -511,7 +511,7 @@ mod tests {
             assert_eq!(of_flow.compressed_acks, counted.compressed_acks);
             assert_eq!(of_flow.compressed_bytes, counted.compressed_bytes);
             assert_eq!(of_flow.uncompressed_bytes, counted.uncompressed_bytes);
-            // Those that still wait are neither.
+            // Waiting ACKs are in neither counter.
             let sent = counted.native_acks + counted.compressed_acks;
             assert!((0..=126).contains(&(flow.acks_sent.unwrap() - sent)), "{flow:?} {driver:?}");
             assert!(driver.compression_ratio.unwrap() > 5.0);
@@ -526,7 +526,8 @@ mod tests {
         assert!((1.0..3.0 * 126.0).contains(&mean), "{mean} in three queues");
     }
 
-    /// With data and ACKs from every station neither mean exceeds the capacity of a PPDU, which is 42 full packets.
+    /// Even with data and ACKs from every station, neither mean exceeds the capacity of a PPDU, which is 42 full
+    /// packets.
     #[test]
     fn aggregates_of_data_and_of_acks_are_told_apart() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];

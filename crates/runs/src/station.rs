@@ -1,4 +1,4 @@
-//! Results of each station of a run, flat and in JSON.
+//! Results of each station in a run, in flat form and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -12,41 +12,42 @@ use tacit_sim::record::StationOutcome;
 
 use crate::hop_record::QueueDelays;
 
-/// Counters, waits and airtime of a station in the measured window.
+/// Counters, delays and airtime of a station in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct StationRecord {
     /// Number of the channel.
     pub bss: u32,
-    /// Number of the host; the access point is the first station of its channel.
+    /// Number of the host. The access point is the first station of its channel.
     pub host: u32,
     /// Its counters.
     #[serde(flatten)]
     pub counters: StationCounters,
-    /// PPDUs of data by the number of their MPDUs: the first entry counts those of one.
+    /// Number of data PPDUs by their number of MPDUs, starting with one MPDU.
     pub ppdu_sizes: Vec<u64>,
-    /// Packets its queues marked with ECN instead of dropping them; whole run.
+    /// Packets that its queues marked with ECN instead of dropping them, over the whole run.
     pub queue_marks: u64,
     /// Mean number of packets in its queues.
     pub queue_mean_packets: f64,
-    /// Most packets that waited at once in one queue.
+    /// Maximum number of packets in one queue.
     pub queue_peak_packets: u64,
-    /// How long packets waited in its queues.
+    /// Queueing delays.
     #[serde(flatten)]
     pub queue_delays: QueueDelays,
-    /// Seconds of the channel's time that it is charged for, by use.
+    /// Channel time charged to it, in seconds by use.
     pub airtime_s: AirtimeSeconds,
-    /// Of them, those for PPDUs of nothing but TCP ACKs, and for the ACKs that rode on its link-layer ACKs.
+    /// The part of this for PPDUs with only TCP ACKs, and for ACKs appended to its link-layer ACKs.
     pub tcp_ack_airtime_s: AirtimeSeconds,
-    /// Results of its TCP/HACK driver; null for a stock station.
+    /// Results of its TCP/HACK driver; null for a stock driver.
     pub hack: Option<DriverRecord>,
-    /// Counters of the ACKs that it sent in its clients' stead; null where it sends none.
+    /// Counters of the ACKs that it sent on behalf of its clients; null if it sends none.
     pub fastack: Option<fastack::Counters>,
-    /// Counters of its FWP shim; null where there is none.
+    /// Counters of its FWP shim; null if there is none.
     pub fwp: Option<fwp::Counters>,
 }
 
-/// Fields that are no counters of a station and stand among them in files and tables: the name of each, and that before it.
+/// Fields that are not counters of a station but are placed among them in files and tables: the name of each, and the
+/// name of the preceding field.
 const AMONG_COUNTERS: [(&str, &str); 2] = [("ppdu_sizes", "data_mpdus"), ("queue_marks", "queue_discards")];
 
 impl Serialize for StationRecord {
@@ -76,11 +77,11 @@ pub struct DriverRecord {
     /// Its counters.
     #[serde(flatten)]
     pub counters: hack::Counters,
-    /// Bytes of compressed ACKs as IP packets over those they took; null where nothing was compressed.
+    /// Length of the ACKs as IP packets divided by their compressed length; null if nothing was compressed.
     pub compression_ratio: Option<f64>,
 }
 
-/// Seconds by use of airtime; idle time is no station's.
+/// Seconds by use of airtime. Idle time belongs to no station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirtimeSeconds(Vec<(AirtimeUse, f64)>);
 
@@ -92,7 +93,7 @@ impl AirtimeSeconds {
 }
 
 impl Default for AirtimeSeconds {
-    /// No time on anything.
+    /// Zero time for every use.
     fn default() -> Self {
         Self::new(|_| 0.0)
     }
@@ -121,7 +122,7 @@ impl<'de> Deserialize<'de> for AirtimeSeconds {
     }
 }
 
-/// The stations of `outcome`, channel by channel, access points first.
+/// The stations of `outcome` by channel, access points first.
 pub fn station_records(outcome: &RunOutcome) -> Vec<StationRecord> {
     let measured_s = outcome.measured.as_secs_f64();
     let channels = outcome.bss.iter().zip(0..);

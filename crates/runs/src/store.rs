@@ -1,11 +1,11 @@
-//! Results on disk: one directory per sweep.
+//! Stored results, one directory per sweep.
 //!
-//! `runs.jsonl` is the record: each run is appended to it once, as it finishes, and each sweep when all its runs are
-//! in. A line cut short by a kill is dropped when the sweep is resumed; a line that does not fit its checksum is
-//! named. Everything that reads results again reads this file.
+//! `runs.jsonl` is the record. Each run is appended once when it finishes, and each sweep when all of its runs are
+//! recorded. If the program is killed while writing a line, the incomplete line is dropped when the sweep is resumed. A
+//! line that does not match its checksum is reported. All code that reads results reads this file.
 //!
-//! The Parquet files are its export, for other programs: a row per run, flow, application, hop, station and sample.
-//! Each is written under another name and renamed, so none is ever half there.
+//! The Parquet files are exports for other programs: a row per run, flow, application, hop, station and sample. Each is
+//! written under a temporary name and then renamed, so it is never incomplete.
 
 mod completions;
 mod contents;
@@ -39,38 +39,39 @@ use crate::record::{RunRecord, RunSummary};
 use contents::Contents;
 use log::Log;
 
-/// The record.
+/// File name of the record.
 pub(crate) const RECORD: &str = "runs.jsonl";
 
-/// Where results come from; with every finished sweep, and in the metadata of every Parquet file, each field as `tacit.<field>`.
+/// Provenance of results. It is stored with every finished sweep, and in the metadata of every Parquet file with each
+/// field as `tacit.<field>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
     /// Name of the scenario.
     pub scenario: String,
-    /// One line about it.
+    /// A description of one line.
     pub description: String,
-    /// Its whole TOML.
+    /// The whole scenario as TOML.
     pub scenario_text: String,
     /// The seeds.
     pub seeds: String,
     /// Version and commit of the program.
     pub version: String,
-    /// The command that makes the same results.
+    /// The command that reproduces the results.
     pub command: String,
-    /// The schemes shown, with commas; runs of others are yardsticks only.
+    /// The schemes shown, separated by commas. Runs of other schemes are only references.
     pub schemes: String,
-    /// Hash of all runs' digests, in order.
+    /// Hash over the digests of all runs, in order.
     pub digest: String,
-    /// Settings that the results depend on beside the description, a line of TOML each.
+    /// Settings that the results depend on but that the scenario does not include, one line of TOML each.
     pub conditions: String,
-    /// Requests that are not in the results, a line each.
+    /// Warnings about settings without effect, one line each.
     pub warnings: String,
-    /// The variable along the axis of a sweep; empty for no sweep, like the next two.
+    /// The variable on the axis of a sweep. Like the next two fields, it is empty if there is no sweep.
     pub x_label: String,
-    /// The quantity drawn over it.
+    /// The quantity shown.
     pub y_label: String,
-    /// Name of its metric, with `_mbps` for a `_bps` one in millions.
+    /// The name of its metric, with `_mbps` for a `_bps` metric in millions.
     pub column: String,
 }
 
@@ -101,43 +102,44 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens `directory`, making it where it is not there.
+    /// Opens `directory`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// If it cannot be created.
     pub fn open(directory: &Path) -> Result<Self, RunsError> {
         fs::create_dir_all(directory).map_err(RunsError::io(directory))?;
         Ok(Self { directory: directory.to_owned() })
     }
 
-    /// `directory` as it is, for reading.
+    /// Opens `directory` for reading without creating it.
     pub fn existing(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
     }
 
-    /// The directory.
+    /// Path of the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Opens the record for appending, with the runs in it by id. Parts of it that are cut short or damaged are dropped,
-    /// and `warn` is told of them.
+    /// Opens the record for appending. Also returns the recorded runs by id. Incomplete or damaged lines are dropped
+    /// and reported to `warn`.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// If it cannot be read or written.
     pub fn resume(&self, warn: &dyn Fn(&str)) -> Result<(Writer, BTreeMap<String, RunSummary>), RunsError> {
         Writer::open(&self.path(RECORD), warn)
     }
 
-    /// Closes a sweep of `runs`, all of which the record has, and exports it, unless that was done before.
+    /// Completes a sweep of `runs`, all of which must be in the record, and exports it, unless this has been done
+    /// before.
     ///
     /// # Errors
-    /// Where a file cannot be written, or the record lacks a run.
+    /// If a file cannot be written, or a run is missing from the record.
     pub fn finish(&self, provenance: &Provenance, runs: &[RunSummary]) -> Result<(), RunsError> {
         let contents = Contents::new(provenance, runs);
         let path = self.path(RECORD);
         let log = Log::open_sound(&path)?;
-        // A sweep that is made again, though nothing is missing, adds nothing.
+        // Repeating a complete sweep adds nothing to the record.
         let is_there = log.sweeps().next().and_then(Result::ok).as_ref() == Some(&contents);
         if is_there && log.ends_with_a_sweep() && export::is_current(&path, &self.directory) {
             return Ok(());
@@ -151,23 +153,23 @@ impl Store {
         Log::open(&path)?.compact(&used)
     }
 
-    /// Reads the last finished sweep: where it came from, and its runs in order.
+    /// Reads the last finished sweep: its provenance, and its runs in order.
     ///
     /// # Errors
-    /// Where there is none, or the record is damaged.
+    /// If there is none, or the record is damaged.
     pub fn read(&self) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
         query::last_sweep(&Log::open_sound(&self.path(RECORD))?)
     }
 
-    /// Nothing was ever recorded in it.
+    /// True if it has no record.
     pub fn is_empty(&self) -> bool {
         !self.path(RECORD).exists()
     }
 
-    /// The run called `id`, with all its parts.
+    /// The run `id` with all of its parts.
     ///
     /// # Errors
-    /// Where it is not there, or the record is damaged.
+    /// If it does not exist, or the record is damaged.
     pub fn record(&self, id: &str) -> Result<RunRecord, RunsError> {
         let path = self.path(RECORD);
         let log = Log::open_sound(&path)?;
@@ -177,19 +179,20 @@ impl Store {
         log.run(&line)
     }
 
-    /// Completion times of the flows of a fixed size that users read, in seconds, by the ids of the runs in `ids`. A record
-    /// from before flows had it has none.
+    /// Completion times in seconds of the fixed-size flows that users read, by run id. Runs recorded before this value
+    /// existed have none.
     ///
     /// # Errors
-    /// Where the record is damaged.
+    /// If the record is damaged.
     pub fn completion_times(&self, ids: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<f64>>, RunsError> {
         Ok(completions::read(&Log::open_sound(&self.path(RECORD))?, ids))
     }
 
-    /// The runs of `plan` that are in it, whichever program made them and whether or not its sweep finished.
+    /// The runs of `plan` that are in the record, regardless of which program simulated them and whether their sweep
+    /// finished.
     ///
     /// # Errors
-    /// Where the record is damaged.
+    /// If the record is damaged.
     pub(crate) fn select(&self, plan: &Plan) -> Result<Vec<Option<RunSummary>>, RunsError> {
         if self.is_empty() {
             return Ok(vec![None; plan.runs.len()]);
@@ -202,10 +205,10 @@ impl Store {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically: it is complete or not created at all.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), RunsError> {
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
         fs::create_dir_all(directory).map_err(RunsError::io(directory))?;

@@ -1,4 +1,4 @@
-//! Makes the runs of a plan on all cores, in any order, and gives the results back in the plan's.
+//! Simulates the runs of a plan on all cores in any order, and returns the results in the order of the plan.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -15,30 +15,30 @@ use crate::plan::Plan;
 use crate::record::{Label, RunRecord, RunSummary};
 use crate::store::{Store, Writer};
 
-/// Reports of a sweep while it runs.
+/// Progress reports of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Before the first run.
     Started {
-        /// Runs in the plan.
+        /// Number of runs in the plan.
         total: usize,
-        /// Runs that a store had already.
+        /// Number of runs already in a store.
         reused: usize,
     },
-    /// After each run that was made.
+    /// After each simulated run.
     Finished(&'a Label),
-    /// Something that the results do not suffer from.
+    /// A problem that does not affect the results.
     Warning(&'a str),
 }
 
-/// How a sweep is watched and stopped.
+/// Progress callback, stop flag and cache of a sweep.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
-    /// Set from outside to stop between runs.
+    /// Set by the caller to stop between runs.
     pub stop: &'a AtomicBool,
     /// Called from any thread.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
-    /// Results of runs made before; `None` makes them all.
+    /// Cached results of earlier runs; `None` to simulate every run.
     pub cache: Option<&'a Cache>,
 }
 
@@ -46,17 +46,17 @@ pub struct Control<'a> {
 static RUN_ON: AtomicBool = AtomicBool::new(false);
 
 impl Control<'_> {
-    /// Without a watcher, and without a stop.
+    /// Without progress reports, and without a way to stop.
     pub const fn unattended() -> Control<'static> {
         Control { stop: &RUN_ON, progress: &|_| {}, cache: None }
     }
 }
 
-/// Makes the runs of `plan` that `store` does not hold already, and keeps each as it finishes.
+/// Simulates the runs of `plan` that `store` does not contain, and stores each one when it finishes.
 ///
 /// # Errors
-/// The first failure in plan order, or [`RunsError::Interrupted`]; either way the store has every run
-/// that finished.
+/// The first failure in plan order, or [`RunsError::Interrupted`]. In either case the store contains every run that
+/// finished.
 pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<Vec<RunSummary>, RunsError> {
     let warn = |text: &str| (control.progress)(Progress::Warning(text));
     let (writer, known) = store.map(|store| store.resume(&warn)).transpose()?.unzip();
@@ -76,7 +76,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
         .map(|((run, id), text)| {
             let summary = |record| RunSummary::of(record, Label::of(run), text.clone());
             if let Some(found) = known.get(&id.to_string()) {
-                // The label may differ where two sweeps share a run.
+                // The label may differ if two sweeps share a run.
                 let (label, scenario_text) = (Label::of(run), text.clone());
                 return Some(Ok(RunSummary { label, scenario_text, ..found.clone() }));
             }
@@ -103,10 +103,11 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     Ok(runs)
 }
 
-/// The runs of `plan` as `store` has them, whichever program made them. Nothing is run.
+/// The runs of `plan` in `store`, regardless of which program simulated them. Nothing is simulated.
 ///
 /// # Errors
-/// [`RunsError::Missing`], which names `command` to make the missing runs; or where the store is damaged.
+/// [`RunsError::Missing`] if runs are missing, with `command` as the command that simulates them. Also if the store is
+/// damaged.
 pub fn stored(
     plan: &Plan,
     store: &Store,
@@ -151,22 +152,22 @@ fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, 
     Ok(record)
 }
 
-/// Adds a run to the record of results, if there is one.
+/// Adds a run to the record, if there is one.
 fn keep(record: RunRecord, writer: Option<&Mutex<Writer>>) -> Result<RunRecord, RunsError> {
     if let Some(writer) = writer {
-        // A poisoned lock means another run panicked; the result of this one is still worth keeping.
+        // A poisoned lock means that another run panicked. This result is still valid.
         writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&record)?;
     }
     Ok(record)
 }
 
-/// `record` as that of `run`: two runs may share a result and differ in their label.
+/// `record` with the label of `run`: two runs may share a result but have different labels.
 fn labelled(record: RunRecord, run: &RunSpec) -> RunRecord {
     RunRecord { label: Label::of(run), scenario_text: run.subject.scenario().text.clone(), ..record }
 }
 
 impl Control<'_> {
-    /// The result of the run called `id`, if the cache has it.
+    /// The cached result of the run `id`, if any.
     pub fn cached(&self, id: RunId) -> Option<RunRecord> {
         match self.cache?.get(id) {
             Entry::Found(record) => Some(*record),
@@ -178,7 +179,7 @@ impl Control<'_> {
         }
     }
 
-    /// Gives the result of the run called `id` to the cache. One that cannot be kept is no failure, and is said once.
+    /// Stores the result of the run `id` in the cache. A failure to do so only causes a single warning.
     pub fn remember(&self, id: RunId, record: &RunRecord) {
         if let Some(Err(error)) = self.cache.map(|cache| cache.put(id, record)) {
             (self.progress)(Progress::Warning(&format!("results are not cached from here on: {error}")));
@@ -203,7 +204,8 @@ mod tests {
     fn plan(seeds: u32) -> Plan {
         let short =
             ["run.duration=200ms", "run.measure-from=50ms", "clients.stagger=10ms"].map(str::to_owned);
-        // Here no two schemes come to the same run but `stock`, `cubic` and `tcp-l2`; with Linux's receiver stock and tcp-linux do.
+        // In this scenario, only `stock`, `cubic` and `tcp-l2` result in the same run. With Linux's receiver, stock and
+        // tcp-linux would too.
         let scenario = Arc::new(Scenario::load("hack-2014-11n-150", &short).unwrap());
         let mut plan = Plan::default();
         for scheme in scheme::ALL.iter().filter(|scheme| !["cubic", "tcp-l2"].contains(&scheme.name)) {

@@ -1,4 +1,4 @@
-//! Conditions on results, as `--fail-if` takes them: `delay_p95_ms > 80`, `hack-batch.goodput_mbps < 100 Mb/s`.
+//! Conditions on results as accepted by `--fail-if`: `delay_p95_ms > 80`, `hack-batch.goodput_mbps < 100 Mb/s`.
 
 use std::fmt;
 
@@ -8,41 +8,41 @@ use tacit_scenario::input::nearest;
 const PLACE: &str = "--fail-if";
 const SHAPE: &str = "NAME < NUMBER, with <, <=, > or >=, such as 'delay_p95_ms > 80'";
 
-/// A number that a condition can be about, by its name in JSON; its unit is the name's end.
+/// A value that a condition can refer to by its name in JSON, which ends in the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// As in `--json`.
+    /// Its name in the output of `--json`.
     pub name: String,
-    /// `None` where it has no meaning.
+    /// `None` if it does not apply.
     pub value: Option<f64>,
 }
 
 impl Reading {
-    /// A reading called `name`.
+    /// Creates a reading.
     pub fn new(name: impl Into<String>, value: Option<f64>) -> Self {
         Self { name: name.into(), value }
     }
 }
 
-/// A condition that results may not meet.
+/// A condition that results must not satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     text: String,
     scheme: Option<String>,
     name: String,
     relation: Relation,
-    /// In the unit of `name`.
+    /// The limit in the unit of `name`.
     limit: f64,
 }
 
-/// How a condition came out.
+/// The result of evaluating a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The measured value, in the unit of the condition's name.
     pub measured: f64,
-    /// The condition holds: the forbidden has happened.
+    /// True if the condition is satisfied, which means failure.
     pub broken: bool,
-    /// Both in words: `delay_p95_ms is 93.2, and may not be > 80`.
+    /// Both as text: `delay_p95_ms is 93.2, and may not be > 80`.
     pub said: String,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Units of one kind: the ends of names, how users write them, and the factor of each to the first.
+/// Units of one kind: the suffix in names, the notations of users, and the factor relative to the first unit.
 type Family = &'static [(&'static str, &'static [&'static str], f64)];
 
 const FAMILIES: [Family; 2] = [
@@ -88,7 +88,7 @@ const FAMILIES: [Family; 2] = [
     &[("_us", &["us"], 1.0), ("_ms", &["ms"], 1e3), ("_s", &["s"], 1e6)],
 ];
 
-/// A unit by its factor to the first of its family.
+/// A unit with its factor relative to the first unit of its family.
 struct Unit {
     family: Family,
     factor: f64,
@@ -96,23 +96,23 @@ struct Unit {
 }
 
 impl Unit {
-    /// The unit that is the end of a name.
+    /// The unit given by the suffix of a name.
     fn of_name(name: &str) -> Option<Self> {
         let ends = |(end, _, factor): &(&'static str, _, f64)| name.ends_with(end).then_some((*end, *factor));
         FAMILIES.into_iter().find_map(|family| {
-            // `_mbps` ends in no other end, and `_s` is the end of `_ms`: the longest counts.
+            // No suffix is the end of another, so at most one matches.
             let (end, factor) = family.iter().filter_map(ends).max_by_key(|(end, _)| end.len())?;
-            // Per second is no time.
+            // A rate per second is not a time.
             (!name.ends_with("_per_s")).then_some(Self { family, factor, end })
         })
     }
 }
 
 impl Threshold {
-    /// Reads `[SCHEME.]NAME RELATION NUMBER[UNIT]`.
+    /// Parses `[SCHEME.]NAME RELATION NUMBER[UNIT]`.
     ///
     /// # Errors
-    /// For anything else, and a unit that the name has no place for.
+    /// For any other text, and for a unit that does not fit the name.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let wrong = |what: String| InputError::new(format!("{PLACE} {text:?}"), what).allowed(SHAPE);
         let at = text.find(['<', '>']).ok_or_else(|| wrong("it has no relation".into()))?;
@@ -143,20 +143,20 @@ impl Threshold {
         Ok(Self { text: text.trim().to_owned(), scheme, name: of_today(name), relation, limit })
     }
 
-    /// The condition as it was written.
+    /// The condition as the user wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Of which scheme it is; of each if `None`.
+    /// The scheme to which it applies; `None` for all schemes.
     pub fn scheme(&self) -> Option<&str> {
         self.scheme.as_deref()
     }
 
-    /// Makes sure that `known` has the name, in any unit of its kind.
+    /// Checks that `known` contains the name, in any unit of its kind.
     ///
     /// # Errors
-    /// Where it has not.
+    /// If it does not.
     pub fn check<'a>(&self, known: impl IntoIterator<Item = &'a str>) -> Result<(), InputError> {
         let known: Vec<&str> = known.into_iter().collect();
         if known.iter().any(|name| self.factor_of(name).is_some()) {
@@ -168,13 +168,13 @@ impl Threshold {
         Err(InputError::new(format!("{PLACE} {:?}", self.text), what).allowed(known.join(", ")))
     }
 
-    /// Holds the condition against results.
+    /// Evaluates the condition for these results.
     ///
     /// # Errors
-    /// Where they have no such reading, or it has no value there: a value that was not measured is no pass.
+    /// If the reading is missing or has no value: a condition on an unmeasured value does not pass.
     pub fn judge(&self, readings: &[Reading]) -> Result<Verdict, InputError> {
         self.check(readings.iter().map(|reading| reading.name.as_str()))?;
-        // The name itself before one in another unit.
+        // The exact name takes precedence over one in another unit.
         let found = readings
             .iter()
             .filter_map(|reading| Some((self.factor_of(&reading.name)?, reading)))
@@ -194,8 +194,7 @@ impl Threshold {
         Ok(Verdict { measured, broken: self.relation.holds(measured, self.limit), said })
     }
 
-    /// The factor from a value of the reading called `name` to the unit of this condition's name; `None` for another
-    /// reading.
+    /// The factor from the reading `name` to the unit of this condition; `None` for an unrelated reading.
     fn factor_of(&self, name: &str) -> Option<f64> {
         if name == self.name {
             return Some(1.0);
@@ -207,7 +206,8 @@ impl Threshold {
     }
 }
 
-/// A name as all results have it. Those of live hops once had the percentile first: `p95_delay_ms` of `delay_p95_ms`.
+/// Converts an old name to the current one. Live hops used to put the percentile first: `p95_delay_ms` for
+/// `delay_p95_ms`.
 fn of_today(name: &str) -> String {
     let turned = ["p50", "p95", "p99", "max"].into_iter().find_map(|which| {
         let (before, after) = name.split_once(&format!("{which}_delay_"))?;
@@ -216,7 +216,7 @@ fn of_today(name: &str) -> String {
     turned.unwrap_or_else(|| name.to_owned())
 }
 
-/// The factor from a number in `unit` to the unit of `name`; `None` where there is none.
+/// The factor from `unit` to the unit of `name`; `None` if they do not match.
 fn factor(name: &str, unit: &str) -> Option<f64> {
     let own = Unit::of_name(name);
     match (unit, own) {
@@ -231,7 +231,7 @@ fn factor(name: &str, unit: &str) -> Option<f64> {
     }
 }
 
-/// Four digits, or all before the point.
+/// Rounds to four significant digits, or to an integer.
 fn rounded(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { (3 - value.abs().log10().floor() as i32).clamp(0, 9) };
     let text = format!("{value:.*}", digits as usize);
@@ -265,7 +265,7 @@ mod tests {
             ("goodput_bps < 0.1 Gb/s", true, "goodput_bps is 98500000, and may not be < 100000000"),
             ("down_delay_p95_us > 80 ms", true, "down_delay_p95_us is 93250, and may not be > 80000"),
             ("down_delay_p95_ms >= 93.25", true, "down_delay_p95_ms is 93.25, and may not be >= 93.25"),
-            // As live hops called it once.
+            // The former name in live hops.
             ("down_p95_delay_ms >= 93.25", true, "down_delay_p95_ms is 93.25, and may not be >= 93.25"),
             ("retry_share > 10 %", false, "retry_share is 0.07, and may not be > 0.1"),
             ("collisions_per_s > 12", false, "collisions_per_s is 12, and may not be > 12"),

@@ -1,4 +1,4 @@
-//! How a flow fared over time, as it is kept for runs that are looked at moment by moment.
+//! The state of a flow over time, stored for runs that are inspected in detail.
 
 use serde::{Deserialize, Serialize};
 use tacit_proto::units::Instant;
@@ -6,31 +6,31 @@ use tacit_scenario::Scenario;
 use tacit_sim::record::SeriesPoint;
 use tacit_sim::{RunOutcome, Setup};
 
-/// One moment of a flow.
+/// The state of a flow at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrackRecord {
-    /// When, in nanoseconds of the run.
+    /// Simulated time in nanoseconds.
     pub at_ns: u64,
     /// Bytes delivered since its start.
     pub delivered_bytes: u64,
-    /// For how long packets have waited that are first in the queues of wired and cellular links on its way.
+    /// Waiting time of the packets at the head of the queues on its path, summed over wired and cellular links.
     pub queueing_ns: u64,
-    /// Rate of the slowest of those links now, headers included; null where there is none.
+    /// Current rate of the slowest of these links, headers included; null if there is none.
     pub link_bps: Option<u64>,
-    /// Rate at which the sender may send; null where it does not pace.
+    /// Pacing rate of the sender; null if it does not pace.
     pub pacing_bps: Option<u64>,
-    /// Its congestion window; 0 where it has none.
+    /// Congestion window; 0 if there is none.
     pub window_bytes: u64,
-    /// Its smoothed round-trip time; 0 where it has none.
+    /// Smoothed round-trip time; 0 if there is none.
     pub smoothed_rtt_ns: u64,
-    /// State of its congestion control; null where it reports none.
+    /// State of its congestion control; null if not reported.
     pub state: Option<String>,
 }
 
-/// The samples of the flow with this place among those of `setup`, which `outcome` came of.
+/// The samples of the flow with this index in `setup`. `outcome` must be the result of `setup`.
 pub fn track(setup: &Setup, outcome: &RunOutcome, flow: usize) -> Vec<TrackRecord> {
     let Some(flow) = outcome.flows.get(flow) else { return Vec::new() };
-    // From the server, or back to it; data from client to client stays behind the access point.
+    // From the server or to it. Data between clients does not pass beyond the access point.
     let is_on_the_way = [flow.source, flow.sink].contains(&Scenario::SERVER);
     let down = setup.wired.first().is_some_and(|link| link.a == flow.source);
     let link_at = |at: Instant| {

@@ -1,4 +1,5 @@
-//! A library that makes runs inside another program; a test file of its own, as its declaration holds for the process.
+//! A library that simulates runs inside another program. It is a separate test file, because the declaration applies to
+//! the whole process.
 
 use tacit_runs::identity::{Program, made_by_library};
 

@@ -1,14 +1,14 @@
-//! Files of users and strangers, read with a limit.
+//! Reads untrusted files with a size limit.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Contents of the file at `path`; `None` where it has more than `most_bytes`. A file need not tell its length: a link to
-/// a device may have no end.
+/// Reads the file at `path`. Returns `None` if it has more than `most_bytes` bytes. The limit is enforced while
+/// reading, because the size of a file may be unknown: a link to a device can be endless.
 ///
 /// # Errors
-/// Where it cannot be opened or read.
+/// If the file cannot be opened or read.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! From a [`Scenario`] to the [`Setup`] of one run.
+//! Turns a [`Scenario`] into the [`Setup`] of one run.
 
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
@@ -9,10 +9,10 @@ use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Stati
 use super::{Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
 use crate::error::InputError;
 
-/// Bytes of the IP packet that ideal rates are chosen for.
+/// Length of the IP packet for which ideal rates are chosen, in bytes.
 pub(crate) const FULL_PACKET: u32 = 1500;
 
-/// The hosts and links of a chain, while it grows from the server towards the clients.
+/// The hosts and links of a chain under construction, from the server towards the clients.
 struct Chain {
     hosts: Vec<String>,
     wired: Vec<WiredSetup>,
@@ -24,7 +24,8 @@ impl Chain {
         HostId(self.hosts.len() as u32 - 1)
     }
 
-    /// Lays `links` one behind the other from `start` to `end`, over new hosts that `name` names by number.
+    /// Connects `start` and `end` by `links` in series. Creates the hosts in between; `name` returns the name for an
+    /// index.
     fn lay(&mut self, start: HostId, end: HostId, links: &[Link], name: impl Fn(usize) -> String) {
         let mut at = start;
         for (link, number) in links.iter().zip(1..) {
@@ -36,33 +37,36 @@ impl Chain {
     }
 }
 
-/// The far end of a chain.
+/// The client end of a chain.
 struct Laid {
-    /// One host each behind Wi-Fi, one for all at the end of a wire.
+    /// One host per client on Wi-Fi, or one host for all clients at the end of a wire.
     clients: Vec<HostId>,
     /// The access point and its stations.
     wireless: Option<(HostId, Vec<HostId>)>,
 }
 
 impl Scenario {
-    /// Where downloads come from.
+    /// The source of downloads.
     pub const SERVER: HostId = HostId(0);
-    /// Name of the only client where there is no Wi-Fi.
+    /// Name of the only client host when there is no Wi-Fi.
     const ONLY_CLIENT: &str = "client";
 
-    /// The first client of a run that [`Scenario::setup`] made.
+    /// The first client in the result of [`Scenario::setup`].
     pub fn first_client(setup: &Setup) -> HostId {
         let names = [Self::ONLY_CLIENT.to_owned(), client_name(0)];
         let position = setup.hosts.iter().position(|host| names.contains(host));
         HostId(position.expect("every setup has a client") as u32)
     }
 
-    /// Refuses the scenarios that [`Scenario::setup`] refuses, at less cost.
+    /// Returns the errors of [`Scenario::setup`], at a lower cost.
     ///
     /// # Errors
-    /// Where a client starts after the end of the run, or by `clients.stagger` after measuring began, or has no signal that
-    /// its rate could follow; or a direct link joins two that do not hear each other, or has no signal; or the access point
-    /// sends to several at once, and some are hidden from others.
+    /// If any of these holds:
+    ///
+    /// - A client starts after the end of the run, or, because of `clients.stagger`, after the measurement has begun.
+    /// - A client has no signal, but its rate depends on the signal.
+    /// - The ends of a direct link do not hear each other or have no signal.
+    /// - The access point sends to several clients at once, and some clients are hidden from others.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
@@ -70,10 +74,10 @@ impl Scenario {
         self.wifi.as_ref().map_or(Ok(()), |wifi| self.direct_pairs(wifi, clients).map(drop))
     }
 
-    /// The run of this scenario with `clients` clients and the draws of `seed`.
+    /// The setup of a run of this scenario with `clients` clients and the random draws of `seed`.
     ///
     /// # Errors
-    /// As [`Scenario::check`].
+    /// Same as [`Scenario::check`].
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
@@ -131,7 +135,7 @@ impl Scenario {
         self.overrides.get(index as usize).cloned().unwrap_or_default()
     }
 
-    /// Round-trip time of the wired hops, without queues.
+    /// Round-trip time of the wired hops without queueing delay.
     pub fn round_trip(&self) -> Duration {
         let of_hop = |hop: &Hop| match hop {
             Hop::Pipe(link) => link.down.delay + link.up.delay,
@@ -140,7 +144,7 @@ impl Scenario {
         self.hops.iter().map(of_hop).fold(Duration::ZERO, |sum, delay| sum + delay)
     }
 
-    /// A client whose rate follows its signal must have one.
+    /// Refuses a client without a signal if its rate depends on the signal.
     fn check_signal(&self, index: u32) -> Result<(), InputError> {
         let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.follows_signal()) else { return Ok(()) };
         let client = self.client_override(index);
@@ -153,7 +157,7 @@ impl Scenario {
             .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
     }
 
-    /// PPDUs of several users are not sent where some do not hear others.
+    /// Refuses multi-user PPDUs if some clients do not hear others.
     fn check_ofdma(&self, clients: u32) -> Result<(), InputError> {
         let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ofdma.acknowledgment.is_some()) else {
             return Ok(());
@@ -220,13 +224,14 @@ impl Scenario {
         Ok(BssSetup { access_point, clients: clients.collect(), config })
     }
 
-    /// The driver between the access point's MAC and its host; reading the scenario left one at most.
+    /// The driver between the access point's MAC and its host. Reading the scenario has ensured that it configures at
+    /// most one.
     fn ap_driver(&self, wifi: &Wifi) -> ApDriver {
         let agent = wifi.ap_acks.agent().map_or(ApDriver::Stock, ApDriver::FastAck);
         self.hack.config().map_or(agent, ApDriver::Hack)
     }
 
-    /// The driver between the MAC of the client with this index and its host.
+    /// The driver between the MAC and the host of the client with this index.
     fn client_driver(&self, wifi: &Wifi, index: u32) -> ClientDriver {
         let hold = wifi.ack_filter.hold().map_or(ClientDriver::Stock, ClientDriver::AckHold);
         let client = self.client_override(index);
@@ -236,7 +241,7 @@ impl Scenario {
         self.hack.config().filter(|_| speaks).map_or(other, ClientDriver::Hack)
     }
 
-    /// FWP as the client with this index has it: where data comes to it without link-layer ACKs.
+    /// The FWP plan of the client with this index. FWP applies only to data sent to the client without link-layer ACKs.
     pub(super) fn fwp_of(&self, index: u32) -> FwpPlan {
         let own = self.client_override(index).link_acks;
         let sent_once =
@@ -244,7 +249,7 @@ impl Scenario {
         FwpPlan { repair: self.fwp.repair.filter(|_| sent_once), ..self.fwp }
     }
 
-    /// Pairs of the first `clients` clients that do not hear each other.
+    /// Pairs among the first `clients` clients that do not hear each other.
     fn hidden_pairs(&self, wifi: &Wifi, clients: u32) -> Vec<(StationId, StationId)> {
         let placed = clients.min(self.overrides.len() as u32);
         let mut pairs = Vec::new();
@@ -259,8 +264,8 @@ impl Scenario {
         pairs
     }
 
-    /// Whether two clients do not hear each other: as they say, or because too little power arrives over the distance
-    /// between them.
+    /// Whether two clients are hidden from each other, either because the scenario says so or because the received
+    /// power over their distance is too low.
     pub(crate) fn is_hidden(&self, wifi: &Wifi, [one, other]: ClientPair) -> bool {
         let said = |index: u32| self.overrides.get(index as usize);
         let (Some(a), Some(b)) = (said(one), said(other)) else { return false };
@@ -271,14 +276,14 @@ impl Scenario {
         a.hidden_from.contains(&other) || b.hidden_from.contains(&one) || too_far
     }
 
-    /// Refuses that a client starts when results count already, unless its start was set or all of the run counts: the
-    /// goodput of many clients would lack that of the last.
+    /// Refuses a client that starts after the measurement has begun, because the goodput would lack that of the last
+    /// clients. A start that the scenario sets explicitly is allowed, and so is a measurement of the whole run.
     pub(super) fn check_stagger(&self, index: u32, start: Duration) -> Result<(), InputError> {
         let from = self.run.measure_from;
         if start <= from || from == Duration::ZERO {
             return Ok(());
         }
-        // The first client starts at once.
+        // The first client starts at time 0.
         let most = Duration::from_micros(from.as_micros() / u64::from(index.max(1)));
         let place = format!("{}: client {}", self.name, index + 1);
         let what = format!("starts at {start}, when results count since {from}: run.measure-from");
@@ -313,7 +318,8 @@ fn client_name(index: u32) -> String {
     format!("client-{}", index + 1)
 }
 
-/// The access categories that `flows` use, the least urgent first; best effort where there are none. Or all.
+/// The access categories that `flows` use, least urgent first, or best effort if there are no flows. All of them if the
+/// scenario says so.
 fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
     if wifi.categories == Categories::All {
         return AccessCategory::ALL.to_vec();
@@ -324,8 +330,8 @@ fn access_categories(wifi: &Wifi, flows: &[FlowSetup]) -> Vec<AccessCategory> {
 }
 
 impl Wifi {
-    /// The mode of data of a client at `signal` that may have said its `own`: as it was said, or the one in
-    /// which TCP gets most there over a path of `round_trip`.
+    /// The data mode of a client with this `signal`: `own` or otherwise the configured mode. If rates are ideal, the
+    /// mode with the highest TCP throughput at this signal over a path of `round_trip`.
     pub(crate) fn mode_at(&self, own: Option<Mode>, signal: Option<Signal>, round_trip: Duration) -> Mode {
         let said = own.unwrap_or(self.mode);
         let Some(signal) = signal else { return said };
@@ -340,7 +346,7 @@ impl Wifi {
         over.ideal_mode(modes, |mode| signal.snr(&self.propagation, mode)).unwrap_or(said)
     }
 
-    /// A link at `mode` whose ends hear each other at `signal`, usual in all else.
+    /// A link that uses `mode` and whose ends hear each other at `signal`; all other settings are the defaults.
     pub(crate) fn link_at(&self, mode: Mode, signal: Option<Signal>) -> StationConfig {
         StationConfig {
             snr: signal.map(|signal| signal.snr(&self.propagation, &mode)),
@@ -350,7 +356,7 @@ impl Wifi {
         }
     }
 
-    /// Whether the rates of clients are chosen for their signals.
+    /// Whether the rate of each client is chosen for its signal.
     pub(crate) fn follows_signal(&self) -> bool {
         self.ideal.is_some() || self.rate_control == RateChoice::Ideal
     }
@@ -410,7 +416,7 @@ mod tests {
         assert_eq!(of(&modes[0]), (Standard::Ac, 64, 866));
         assert_eq!(of(&modes[1]), (Standard::Ax, 256, 600));
         assert_eq!(of(&modes[2]), (Standard::Be, 1_024, 2_882));
-        // 802.11ax has no longer one.
+        // 802.11ax does not have the longer one.
         let extension = |mode: &Mode| mode.he_options().map(|options| options.extension);
         assert_eq!(extension(&modes[1]), Some(PacketExtension::Us16));
         assert_eq!(extension(&modes[2]), Some(PacketExtension::Us20));
@@ -433,7 +439,7 @@ mod tests {
         assert_eq!(setup.flows.len(), 2);
     }
 
-    /// Pairs of joined hosts, by name, wires first.
+    /// Pairs of connected hosts by name, wired links first.
     fn joints(setup: &Setup) -> Vec<String> {
         let name = |host: HostId| setup.hosts[host.0 as usize].as_str();
         let wires = setup.wired.iter().map(|wire| (wire.a, wire.b));
@@ -531,7 +537,8 @@ mod tests {
         assert_eq!(trace.period_millis(), 9);
     }
 
-    /// The text of a result means the same everywhere, and opens nothing but the trace that it was made with.
+    /// The text of a result means the same on every machine, and reading it opens no file except the trace with the
+    /// recorded hash.
     #[test]
     fn a_stored_scenario_knows_its_traces_and_looks_at_no_others() {
         let directory = tempfile::tempdir().unwrap();
@@ -662,7 +669,7 @@ mod tests {
         assert!((nearer - 6.55).abs() < 0.01, "{nearer}");
     }
 
-    /// Times are those of 5 GHz; channels are wider, and power falls by 20 log (6135 / 5180) more.
+    /// Times equal those of 5 GHz. Channels are wider, and the power is lower by 20 log (6135 / 5180).
     #[test]
     fn extremely_high_throughput_is_at_6_ghz_where_channels_are_wide() {
         let config = |set: &[&str]| {
@@ -701,9 +708,9 @@ mod tests {
         let setup = Scenario::parse("three.toml", text, &[]).unwrap().setup(3, 1).unwrap();
         let snr_db: Vec<f64> =
             setup.bss[0].config.stations.iter().map(|station| station.snr.unwrap().as_db()).collect();
-        // 16 dBm, less 46.73 dB for the first metre and 45.54 for the next nineteen; -90.95 dBm of noise.
+        // 16 dBm minus 46.73 dB for the first metre and 45.54 dB for the next nineteen; the noise is -90.95 dBm.
         assert!((snr_db[0] - 14.69).abs() < 0.05, "{snr_db:?}");
-        // 65 Mb/s is sent in 20 MHz: half the noise.
+        // A rate of 65 Mb/s uses 20 MHz, which halves the noise.
         assert!((snr_db[1] - snr_db[0] - 3.01).abs() < 0.01, "{snr_db:?}");
         assert!((snr_db[2] + 1.5).abs() < 1e-9, "{snr_db:?}");
     }

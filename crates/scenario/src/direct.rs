@@ -1,5 +1,4 @@
-//! Direct links between clients: which there are, how well their ends hear each other, and their configuration in the
-//! simulator.
+//! Direct links between clients: which pairs have one, its signal, and its simulator configuration.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use crate::keys::kind::{Distance, NONE};
 use crate::traffic::Direction;
 use crate::{ClientOverride, MAX_CLIENTS, Scenario, Signal, Wifi};
 
-/// Two clients, numbered from 0, the lesser first.
+/// Two clients, numbered from 0, the lower number first.
 pub type ClientPair = [u32; 2];
 
 /// Which clients have direct links.
@@ -21,9 +20,9 @@ pub enum DirectPairs {
     /// None.
     #[default]
     None,
-    /// All that send each other data.
+    /// All pairs that exchange data.
     All,
-    /// These, as far as the run has them.
+    /// These pairs. Those with a client that the run does not have are ignored.
     Of(BTreeSet<ClientPair>),
 }
 
@@ -32,7 +31,7 @@ pub enum DirectPairs {
 pub struct DirectPlan {
     /// The pairs of clients that have them.
     pub pairs: DirectPairs,
-    /// How well the ends of each hear one another; `None` is as their positions say.
+    /// Signal between the ends of each link. `None` derives it from their positions.
     pub signal: Option<Signal>,
 }
 
@@ -79,10 +78,10 @@ pub(crate) fn write_pairs(pairs: &DirectPairs) -> String {
 }
 
 impl Scenario {
-    /// Those of the first `clients` clients that have a direct link, and how well they hear each other.
+    /// The pairs among the first `clients` clients that have a direct link, each with its signal.
     ///
     /// # Errors
-    /// Where the signal is not given, or the ends of one do not hear each other or go out of reach.
+    /// If a signal is missing, or the ends of a link do not hear each other or move out of range.
     pub(crate) fn direct_pairs(
         &self,
         wifi: &Wifi,
@@ -93,12 +92,12 @@ impl Scenario {
             DirectPairs::All => self.pairs_with_data(clients),
             DirectPairs::Of(pairs) => pairs.clone(),
         };
-        // As for a flow, a client that the run lacks is no mistake.
+        // As with flows, naming a client that the run does not have is allowed.
         let pairs = pairs.into_iter().filter(|[_, later]| *later < clients);
         pairs.map(|pair| Ok((pair, self.signal_between(wifi, pair)?))).collect()
     }
 
-    /// Clients of which one sends the other data.
+    /// Pairs of clients in which one sends data to the other.
     fn pairs_with_data(&self, clients: u32) -> BTreeSet<ClientPair> {
         let of_clients = self.flows.is_empty().then_some((&self.traffic, None));
         let plans = self.flows.iter().map(|flow| (&flow.traffic, flow.clients.as_ref()));
@@ -118,7 +117,8 @@ impl Scenario {
         pairs
     }
 
-    /// How well two clients with a direct link hear each other; `None` for perfectly, where the access point hears both so.
+    /// The signal between two clients with a direct link. `None` means perfect reception, and is used if the access
+    /// point receives both clients perfectly.
     fn signal_between(&self, wifi: &Wifi, pair: ClientPair) -> Result<Option<Signal>, InputError> {
         let [one, other] = pair.map(|index| index + 1);
         let refused = |what: String, allowed: String| {
@@ -137,7 +137,7 @@ impl Scenario {
         }
         let [a, b] = &clients;
         let placed = a.position.zip(b.position).map(|(a, b)| {
-            // Two at one place have antennas side by side.
+            // Two clients at the same position have adjacent antennas.
             Signal::Distance(a.distance_m(&b).max(*Distance::METRES.start()))
         });
         let to_access_point = clients.each_ref().map(|client| client.signal.or(wifi.signal));
@@ -155,7 +155,7 @@ impl Scenario {
             (signal, to_access_point)
         {
             let (least, most) = ((a - b).abs(), a + b);
-            // Distances of positions are rounded.
+            // Tolerance for rounding in distances computed from positions.
             let slack = most * 1e-9;
             if !(least - slack..=most + slack).contains(&between) {
                 let what = format!(
@@ -168,7 +168,7 @@ impl Scenario {
         Ok(Some(signal))
     }
 
-    /// The simulator's configuration of a direct link, one way after the other.
+    /// The simulator's configuration of a direct link, in one direction and then the other.
     pub(crate) fn direct_link(
         &self,
         wifi: &Wifi,
@@ -177,12 +177,12 @@ impl Scenario {
     ) -> [DirectLink; 2] {
         let clients = pair.map(|index| self.client_override(index));
         let [a, b] = &clients;
-        // Both ends have the mode that each has, of the older standard first; ideal ones follow the signal unless a client says
-        // its own.
+        // Both directions use the same mode: that of the end with the older standard. An ideal mode follows the signal,
+        // unless a client sets its own.
         let said = |client: &ClientOverride| client.mode.or(wifi.ideal.is_none().then_some(wifi.mode));
         let own =
             [a, b].into_iter().filter_map(said).min_by_key(|mode| (wifi.bss.standard_at(mode), mode.rate()));
-        // Nothing wired lies between them.
+        // The path includes no wired hop.
         let mode = wifi.mode_at(own, signal, Duration::ZERO);
         let acks_of = |client: &ClientOverride| client.link_acks.unwrap_or(wifi.link_acks).up;
         let way = |from: usize, to: usize| {

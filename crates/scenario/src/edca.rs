@@ -1,21 +1,21 @@
-//! EDCA parameters of access point and clients, where a scenario sets them.
+//! EDCA parameters of the access point and clients that a scenario sets.
 
 use tacit_link::wifi::phy::Phy;
 use tacit_link::wifi::{AccessCategory, EdcaOverride, PerCategory};
 
-/// A number for each access category; `None` leaves the standard's.
+/// A value per access category; `None` uses the standard's.
 pub type Numbers = PerCategory<Option<u32>>;
 
-/// A setting of the access point and of its clients.
+/// A setting for the access point and for the clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByRole<T> {
-    /// Of the access point.
+    /// For the access point.
     pub ap: T,
-    /// Of the clients.
+    /// For the clients.
     pub clients: T,
 }
 
-/// The three numbers of EDCA.
+/// The three EDCA parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdcaPlan<T> {
     /// AIFSN.
@@ -27,7 +27,7 @@ pub struct EdcaPlan<T> {
 }
 
 impl EdcaPlan<Numbers> {
-    /// As the simulator takes them.
+    /// Converts to the simulator's representation.
     pub fn overrides(&self) -> PerCategory<EdcaOverride> {
         PerCategory(AccessCategory::ALL.map(|category| EdcaOverride {
             aifs_slots: self.aifsn.get(category),
@@ -36,7 +36,7 @@ impl EdcaPlan<Numbers> {
         }))
     }
 
-    /// These, and `others` where they say nothing.
+    /// These values, completed by `others` where they are unset.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         let or = |own: Numbers, other: Numbers| {
@@ -49,7 +49,7 @@ impl EdcaPlan<Numbers> {
         }
     }
 
-    /// The first category whose smallest window over `phy` would be larger than its largest, and both windows.
+    /// The first category whose CWmin would exceed its CWmax on `phy`, with both windows.
     pub fn crossed(&self, phy: &Phy) -> Option<(AccessCategory, u32, u32)> {
         AccessCategory::ALL.into_iter().find_map(|category| {
             let edca = self.overrides().get(category).over(category.parameters(phy));
@@ -59,12 +59,12 @@ impl EdcaPlan<Numbers> {
 }
 
 impl EdcaPlan<ByRole<Numbers>> {
-    /// The access point's.
+    /// The access point's parameters.
     pub fn ap(&self) -> EdcaPlan<Numbers> {
         EdcaPlan { aifsn: self.aifsn.ap, cw_min: self.cw_min.ap, cw_max: self.cw_max.ap }
     }
 
-    /// The clients'.
+    /// The clients' parameters.
     pub fn clients(&self) -> EdcaPlan<Numbers> {
         EdcaPlan { aifsn: self.aifsn.clients, cw_min: self.cw_min.clients, cw_max: self.cw_max.clients }
     }

@@ -11,23 +11,23 @@ use crate::keys::kind::{Kind, NONE};
 use crate::keys::tcp::ReceiveBuffer;
 use crate::keys::{self, Key, links, tcp, wifi};
 
-/// A setting as the scenario has it.
+/// A setting with its effective value.
 pub(super) struct Effective {
     /// Its key.
     pub key: &'static str,
-    /// Its value as TOML, where it is no field that has it; [`NONE`] where there is none.
+    /// Its value as TOML, for keys that are not stored in a single field; [`NONE`] if it has no value.
     pub value: fn(&Scenario) -> String,
-    /// Where it comes from if it is not given and not the default.
+    /// Its origin, if it is neither given nor the default.
     pub from: fn(&Scenario) -> &'static str,
 }
 
-/// Those without a field of their own, or whose default depends on others.
+/// Settings that are not stored in a single field, or whose default depends on others.
 fn all() -> impl Iterator<Item = &'static Effective> {
     [RUN, TCP, LINKS, WIFI, HACK].into_iter().flatten()
 }
 
-/// The value of `key` in `scenario`, and its origin if it is not given and not the default; `None` for keys whose value is
-/// the one that the scenario gives or else the default.
+/// The value of `key` in `scenario`, and its origin if it is neither given nor the default. Returns `None` for keys
+/// whose value is always the given one or the default.
 pub(super) fn of(key: &str, scenario: &Scenario) -> Option<(String, &'static str)> {
     match all().find(|effective| effective.key == key) {
         Some(effective) => Some(((effective.value)(scenario), (effective.from)(scenario))),
@@ -42,7 +42,7 @@ pub(super) fn of(key: &str, scenario: &Scenario) -> Option<(String, &'static str
     }
 }
 
-/// The value as `key` writes it; [`NONE`] for none.
+/// The value in the notation of `key`; [`NONE`] for no value.
 fn written<K: Kind>(key: &Key<K>, value: Option<&K::Value>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| key.kind.write(value))
 }
@@ -67,7 +67,7 @@ const RUN: &[Effective] = &[
     Effective {
         key: "run.measure-from",
         value: |scenario| keys::value("run.measure-from", scenario).unwrap_or_default(),
-        // 4 s, or a quarter of a shorter run.
+        // 4 s, or a quarter of the run if it is shorter.
         from: |scenario| {
             if scenario.run.duration < Duration::from_secs(16) { "run.duration" } else { "default" }
         },
@@ -83,7 +83,7 @@ const TCP: &[Effective] = &[
     of_profile("tcp.ack-policy", |scenario| tcp::policy_text(scenario.tcp.ack_policy)),
     changed_by_schemes("tcp.ack-every", |scenario| match scenario.tcp.ack_policy {
         AckPolicy::Delayed(delayed) => delayed.every.to_string(),
-        // Only delayed ACKs count segments so.
+        // Only delayed ACKs are counted in segments.
         AckPolicy::Linux(_) | AckPolicy::Packets(_) | AckPolicy::External(_) => {
             scenario.delayed_acks.every.to_string()
         }
@@ -155,7 +155,7 @@ const WIFI: &[Effective] = &[
         let wifi = scenario.wifi.as_ref().filter(has_choice);
         written(&wifi::PREAMBLE, wifi.map(|wifi| &wifi.bss.variant.preamble))
     }),
-    // Unsaid, it follows the guard interval of each mode.
+    // If unset, it depends on the guard interval of each mode.
     of_standard("wifi.ltf", |scenario| {
         written(&wifi::LTF, scenario.wifi.as_ref().and_then(|wifi| wifi.bss.variant.he.training.as_ref()))
     }),
@@ -208,12 +208,12 @@ const WIFI: &[Effective] = &[
     }),
 ];
 
-/// Whether there are two slot times.
+/// Whether the standard has two slot times.
 fn has_slots(wifi: &&Wifi) -> bool {
     wifi.bss.variant.is_2_4_ghz() && wifi.bss.standard != Standard::B
 }
 
-/// Of the options of HE and EHT PPDUs.
+/// A value from the options of HE and EHT PPDUs.
 fn of_he(scenario: &Scenario, value: impl FnOnce(&HeOptions) -> String) -> String {
     of_wifi(scenario, |wifi| wifi.mode.he_options().as_ref().map(value))
 }
@@ -222,17 +222,17 @@ fn of_wifi(scenario: &Scenario, value: impl FnOnce(&Wifi) -> Option<String>) -> 
     scenario.wifi.as_ref().and_then(value).unwrap_or_else(|| NONE.to_owned())
 }
 
-/// Of the mode that all clients have; ideal ones differ.
+/// A value of the mode shared by all clients; ideal modes differ between clients.
 fn of_mode(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
     of_wifi(scenario, |wifi| if wifi.follows_signal() { None } else { value(&wifi.mode) })
 }
 
-/// Of the mode that all clients have, where the standard has MCS.
+/// A value of the mode shared by all clients, if the standard has an MCS table.
 fn of_table(scenario: &Scenario, value: impl FnOnce(&Mode) -> Option<String>) -> String {
     of_mode(scenario, |mode| mode.mcs.and_then(|_| value(mode)))
 }
 
-/// Free space has neither exponent nor reference distance.
+/// A value of the log-distance model. Free space has neither an exponent nor a reference distance.
 fn of_log_distance(scenario: &Scenario, value: impl FnOnce(f64, f64) -> String) -> String {
     of_wifi(scenario, |wifi| match wifi.propagation.path_loss {
         PathLoss::LogDistance { exponent, reference_m } => Some(value(exponent, reference_m)),

@@ -1,28 +1,28 @@
-//! Errors of a scenario, as one line each.
+//! Errors in scenarios. Each is one line of text.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use tacit_input::InputError;
 
-/// Why there is no scenario.
+/// Why a scenario could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// Something the user wrote.
+    /// An error in the user's input.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file or directory that cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl ScenarioError {
-    /// Makes an I/O error that names its file.
+    /// Creates an I/O error with the path of the file.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }

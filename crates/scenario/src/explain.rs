@@ -1,6 +1,6 @@
-//! Every setting of a scenario: its value, meaning and origin.
+//! Explains every setting of a scenario: its value, meaning and origin.
 //!
-//! The reader's log lists the keys, [`keys`](crate::keys) has their texts.
+//! The set of keys comes from the log of the reader, and their texts from [`keys`](crate::keys).
 
 mod choice;
 mod text;
@@ -20,11 +20,11 @@ use crate::scheme::{self, Scheme};
 pub struct Setting {
     /// Its key: `wifi.rate`, `client[2].start`.
     pub key: String,
-    /// Its value as TOML; for a default that is no value, the description of the default.
+    /// Its value as TOML. If the default is not a value, this is the description of the default.
     pub value: String,
-    /// The unit its value is written in; null where it has none.
+    /// The unit of its value; null if it has none.
     pub unit: Option<String>,
-    /// `default`, a file and line, `--set`, or a scheme.
+    /// The origin of the value: `default`, a file and line, `--set`, or a scheme.
     pub origin: String,
     /// The default.
     pub default: String,
@@ -41,24 +41,26 @@ pub struct Explanation {
     pub scenario: String,
     /// One line about it.
     pub description: String,
-    /// The scheme on top of it; null for the scenario as written.
+    /// The scheme applied to it; null for the scenario as written.
     pub scheme: Option<String>,
-    /// In the order of the page.
+    /// The settings, in the order of the documentation page.
     pub settings: Vec<Setting>,
-    /// The keys that were asked for by name, not by that of their table.
+    /// The keys that were requested by their own name, not by that of their table.
     #[serde(skip)]
     pub named: Vec<String>,
-    /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, and why; empty where only some settings were asked for.
+    /// Whether FWP, plain Block Ack or TCP/HACK suits the scenario, with reasons. Empty if only some settings were
+    /// requested.
     pub choice: Vec<String>,
-    /// Which of its ACKs ride under TCP/HACK, and the airtime of each way; empty where its clients do not speak it, and
-    /// where settings of other tables were asked for.
+    /// Which of its ACKs TCP/HACK attaches to link-layer ACKs, and the airtime of each way to send them. Empty if its
+    /// clients do not use TCP/HACK, or if settings of other tables were requested.
     pub acks: Vec<String>,
 }
 
-/// Explains a scenario, under a scheme if one is named; only `keys` and the settings below them, if there are any.
+/// Explains a scenario, after applying a scheme if one is named. If `keys` is not empty, only these settings and those
+/// below them are included.
 ///
 /// # Errors
-/// As [`Scenario::load`]; on an unknown scheme, and on keys that the scenario has not.
+/// Same as [`Scenario::load`]. Also if the scheme is unknown, or the scenario does not have one of the keys.
 pub fn explain(
     name_or_path: &str,
     assignments: &[String],
@@ -88,7 +90,7 @@ pub fn explain(
     })
 }
 
-/// Those of which `is_wanted` says so of the key.
+/// The settings whose key satisfies `is_wanted`.
 fn settings_of(log: &[Asked], scenario: &Scenario, is_wanted: impl Fn(&str) -> bool) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     for asked in log.iter().filter(|asked| is_wanted(&asked.path)) {
@@ -106,7 +108,7 @@ fn settings_of(log: &[Asked], scenario: &Scenario, is_wanted: impl Fn(&str) -> b
         let table = setting.key.split('.').next().unwrap_or_default().to_owned();
         (row.unwrap_or(rows.len()), table)
     };
-    // By the tables of keys; the keys of one client or flow stay together.
+    // Sorted by table. The keys of one client or flow stay together.
     settings.sort_by_cached_key(|setting| {
         let (row, table) = place(setting);
         let first = keys::rows().iter().position(|known| table.split('[').next() == Some(known.table));
@@ -115,8 +117,8 @@ fn settings_of(log: &[Asked], scenario: &Scenario, is_wanted: impl Fn(&str) -> b
     settings
 }
 
-/// True for an absent key that means nothing here: of a client, flow, hop or direction, which then is as the
-/// others are; of TCP/HACK and FWP without Wi-Fi; of a wire or mobile link that there is none of.
+/// True for an absent key that would not add information: keys of a client, flow, hop or direction that inherit their
+/// value; keys of TCP/HACK and FWP without Wi-Fi; and keys of a wired or mobile link that does not exist.
 fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool {
     let absent = |table: &str| log.iter().any(|asked| asked.path == table && asked.found.is_none());
     let below = |table: &str| asked.path.split('.').next() == Some(table);
@@ -127,8 +129,8 @@ fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool 
         || (below("wired") && absent("wired") && !absent("cellular"))
 }
 
-/// True for keys that hold settings and are none: tables whose keys are read, lists of tables, and `base`, which is gone
-/// when the reader comes. A table that is read whole is the value of its key.
+/// True for keys that only contain settings: tables whose keys are read individually, lists of tables, and `base`,
+/// which is resolved before reading. If a table is read as a whole, it is the value of its key.
 fn is_structure(asked: &Asked, log: &[Asked]) -> bool {
     let holds = !asked.path.contains('.') && keys::find(&asked.path).is_none();
     let is_table = matches!(&asked.found, Some(Node { value: Value::Table(_), .. }));
@@ -163,17 +165,17 @@ impl Setting {
     }
 }
 
-/// The default as text; literal ones are TOML as they stand.
+/// The default as text. Literal defaults are TOML and left unchanged.
 fn plain_default(row: &Row) -> String {
     if row.literal { row.default.clone() } else { to_text(&row.default) }
 }
 
-/// `--set wifi.rate` names the key once more.
+/// Shortens `--set wifi.rate` to `--set`, because the key is shown anyway.
 fn origin_text(origin: &str) -> String {
     if origin.starts_with("--set ") { "--set".to_owned() } else { origin.to_owned() }
 }
 
-/// The unit after the number in a value such as `"14 s"`; names and descriptions have none, even if they look like it.
+/// The unit in a value such as `"14 s"`. Names and descriptions have no unit, even if they look as if they had.
 fn unit_of(key: &str, value: &str) -> Option<String> {
     let is_words = matches!(key.rsplit('.').next(), Some("name" | "description"));
     let text = value.strip_prefix('"')?.strip_suffix('"')?;
@@ -194,7 +196,7 @@ fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) 
     }
 }
 
-/// The settings that `keys` name; all where there are none.
+/// The settings that `keys` select; all if `keys` is empty.
 fn only(keys: &[String], log: &[Asked], scenario: &Scenario) -> Result<Vec<Setting>, InputError> {
     let below = |setting: &str, key: &String| {
         let rest = setting.strip_prefix(key.as_str());
@@ -208,7 +210,7 @@ fn only(keys: &[String], log: &[Asked], scenario: &Scenario) -> Result<Vec<Setti
     Ok(settings)
 }
 
-/// The error for `key`, which is none of `settings` nor above one.
+/// The error for a `key` that is neither in `settings` nor a table of them.
 fn without(key: &str, settings: &[Setting]) -> InputError {
     let table = key.split(['.', '[']).next().unwrap_or(key);
     let row = keys::find(key);
@@ -237,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// A scenario in which the reader asks for everything there is.
+    /// A scenario for which the reader requests every key.
     const EVERYTHING: &str = "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"fq-codel\" }\n\
                               mpdu-error = { down = \"1 %\" }\n[[client]]\n[[flow]]\n\
                               [[hop]]\nkind = \"wired\"\njitter = { spread = \"1 ms\" }\n";
@@ -265,21 +267,21 @@ mod tests {
         }
     }
 
-    /// `scenario`, written and named as `other` is.
+    /// `scenario` with the text and invocation of `other`.
     fn like(scenario: Scenario, other: &Scenario) -> Scenario {
         Scenario { text: other.text.clone(), invocation: other.invocation.clone(), ..scenario }
     }
 
     #[test]
     fn written_out_defaults_change_nothing() {
-        // Keys of one standard are refused by others.
+        // Some keys exist only in some standards.
         let texts = ["base = \"hack-2014-11n-150\"\n", "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\n"];
         let mut checked = BTreeSet::new();
         let mut refused = BTreeSet::new();
         for text in texts {
             let base = Scenario::parse("t.toml", text, &[]).unwrap();
             let log = asked(text);
-            // A mobile link needs its traces before anything else of it can be said.
+            // The other keys of a mobile link need its traces to be set first.
             let plain = |key: &&Asked| {
                 key.found.is_none()
                     && !is_said_elsewhere(key, &log, &base)
@@ -302,7 +304,7 @@ mod tests {
         assert!(checked > 40, "{checked} defaults");
     }
 
-    /// Scenarios in which defaults depend on other settings, beside those that come with the program.
+    /// Scenarios in which defaults depend on other settings, in addition to the bundled ones.
     const DEPENDENT: [&str; 9] = [
         "[wifi]\nstandard = \"802.11b\"\nrate = \"11Mbps\"\n",
         "[wifi]\nstandard = \"802.11g\"\nrate = \"54Mbps\"\nb-stations = true\n",
@@ -330,7 +332,7 @@ mod tests {
                 let base = Scenario::load(&scenario, &said).unwrap();
                 said.push(String::new());
                 for setting in explain(&scenario, &said[..1], None, &[]).unwrap().settings {
-                    // A given value stands there already; words such as `none` are no values.
+                    // A given value is already in the file. Words such as `none` are not values.
                     let is_given = setting.origin.contains(".toml:") || setting.origin == "--set";
                     let document = format!("v = {}", setting.value);
                     if is_given || crate::input::Tree::parse("t", &document).is_err() {
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn every_key_of_tcp_is_explained_by_its_value() {
-        // The knobs of a policy are the policy's, under any profile.
+        // The options of an ACK policy belong to the policy under every profile.
         let knobs = ["ack-delay", "quick-acks", "gro-flush"];
         for key in asked("[tcp]\n").into_iter().map(|asked| asked.path) {
             let Some(name) = key.strip_prefix("tcp.") else { continue };
@@ -477,7 +479,7 @@ mod tests {
         assert!(error("wired.reorder.chance").contains("see wired.reorder; allowed: { chance"));
     }
 
-    /// A table in place of a value has no more to its description, so the allowed values stand there.
+    /// Without an explicit description, the allowed values are shown for a table that takes the place of a value.
     #[test]
     fn named_keys_come_with_their_allowed_values() {
         let text = |keys: &[&str]| {

@@ -1,4 +1,4 @@
-//! `[traffic]` and `[[flow]]` as runs see them.
+//! Tests of `[traffic]` and `[[flow]]`.
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::packet::IpVersion;
@@ -32,21 +32,21 @@ fn flows_of_several_kinds_run_side_by_side() {
     assert_eq!(photos.stop, Some(Instant::ZERO + Duration::from_secs(5)));
     assert!(matches!(photos.traffic, Traffic::Connection { size: Some(Bytes(2_000_000)), .. }));
     assert_eq!(setup.flows[4].start, Instant::ZERO + Duration::from_millis(500));
-    // With fewer clients there is less of it; with none that a flow names there is nothing to run.
+    // With fewer clients there are fewer flows. If no flow applies to any client, there is nothing to run.
     assert_eq!(scenario.setup(1, 1).unwrap().flows.len(), 2);
     let text = "[[flow]]\nclient = 2\n";
     let error = Scenario::parse("x.toml", text, &[]).unwrap().setup(1, 1).unwrap_err().to_string();
     assert!(error.contains("no [[flow]] has one of the 1 clients"), "{error}");
 }
 
-/// `wlan-11n-150` with data between clients and these settings.
+/// `wlan-11n-150` with data between clients and the given settings.
 fn between_clients(set: &[&str]) -> Scenario {
     let set: Vec<String> =
         ["traffic.kind=station-to-station"].iter().chain(set).map(|&said| said.to_owned()).collect();
     Scenario::load("wlan-11n-150", &set).unwrap()
 }
 
-/// Ends of the direct links of a run with so many clients, each way of each.
+/// Ends of the direct links in a run with `clients` clients, for both directions of each link.
 fn direct_ends(scenario: &Scenario, clients: u32) -> Vec<[u16; 2]> {
     let setup = scenario.setup(clients, 1).unwrap();
     setup.bss[0].config.direct_links.iter().map(|link| [link.from.0, link.to.0]).collect()
@@ -77,7 +77,8 @@ fn direct_links_have_rates_and_losses_of_their_own() {
     assert_eq!(rates, [65, 65], "both ends have the slower rate");
     assert_ne!(there.link.uplink_loss, back.link.uplink_loss);
     assert_eq!(back.link.uplink_queue.limit.packets, Some(9));
-    // Near each other and far from the access point, ideal rates differ; positions say how far.
+    // If clients are close to each other but far from the access point, ideal rates differ. Positions determine the
+    // distances.
     let text = "base = \"wlan-11n-150\"\n[traffic]\nkind = \"station-to-station\"\n[wifi]\ndirect-links = \"all\"\n\
                 rate-control = \"ideal\"\n[[client]]\nposition = [\"40 m\", \"0 m\"]\n[[client]]\n\
                 position = [\"40 m\", \"-3 m\"]\n";
@@ -125,7 +126,7 @@ fn direct_links_that_cannot_be_are_refused() {
     assert!(leaves.contains("client 2 leaves"), "{leaves}");
 }
 
-/// Clients out of reach, and link-layer ACKs too fast for the signal, on direct links too.
+/// Reports clients out of range and link-layer ACK rates too high for the signal, on direct links too.
 #[test]
 fn direct_links_out_of_reach_are_told() {
     let warned = |set: &[&str]| warnings::of_setup(&between_clients(set).setup(3, 1).unwrap());
@@ -288,7 +289,8 @@ fn a_flow_may_have_a_controller_of_its_own_over_any_transport() {
     assert_eq!(controls("tack"), [("tack", Algorithm::TACK_BBR), beside, ("tack", Algorithm::Copa)]);
 }
 
-/// Result of the only application of `scenario`, two clients and eight seconds, and the goodput of its bulk flow.
+/// The result of the only application in `scenario`, with two clients and eight seconds, and the goodput of its bulk
+/// flow.
 fn served(scenario: &str) -> (tacit_sim::record::ApplicationResult, f64) {
     let short = ["run.duration=8 s".to_owned(), "run.measure-from=2 s".to_owned()];
     let setup = Scenario::load(scenario, &short).unwrap().setup(2, 1).unwrap();
@@ -302,7 +304,7 @@ fn served(scenario: &str) -> (tacit_sim::record::ApplicationResult, f64) {
 fn pages_load_beside_an_upload() {
     let (web, upload_bps) = served("wlan-web");
     let tacit_sim::record::ApplicationResult::Pages(pages) = web else { panic!("pages") };
-    // Each takes about a second of thinking.
+    // Each page takes about a second of think time.
     assert!(pages.load_times.len() >= 2, "{pages:?}");
     assert!(upload_bps > 50e6, "{upload_bps}");
 }

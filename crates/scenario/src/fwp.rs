@@ -1,10 +1,10 @@
-//! `[fwp]`: placeholders for the losses of a link without retransmissions, and their repair.
+//! `[fwp]`: placeholders for data lost on a link without retransmissions, and the repair of these losses.
 
 use tacit_proto::fwp::{self, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::{Download, Repairers};
 
-/// Source of the bytes behind placeholders.
+/// Source of the data that replaces placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairFrom {
     /// The server, over HTTP (the paper's way).
@@ -14,42 +14,43 @@ pub enum RepairFrom {
 /// `[fwp]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FwpPlan {
-    /// Source of the repair; `None` leaves clients without shims.
+    /// Source of the repair; `None` means clients without shims.
     pub repair: Option<RepairFrom>,
-    /// How the shim recognises holes of the link.
+    /// How the shim distinguishes holes caused by the link from congestion.
     pub placeholders: Placeholders,
-    /// How long a hole may be due to reordering.
+    /// How long data after a hole waits for reordered packets before the hole is filled.
     pub settle: Duration,
-    /// Standard deviations by which losses may exceed the expected ones.
+    /// Number of standard deviations by which the losses of a round trip may exceed the expected ones before they count
+    /// as congestion.
     pub margin: u32,
-    /// Percent of a round trip after which a hole left to TCP is filled; 0 never.
+    /// Time after which a hole that was left to TCP is filled, in percent of a round trip; 0 never fills it.
     pub overdue: u32,
-    /// Most unrepaired holes of a flow.
+    /// Maximum number of unrepaired holes per flow.
     pub holes_max: u32,
-    /// Most bytes in those.
+    /// Maximum number of bytes in these holes.
     pub hole_bytes_max: Bytes,
-    /// After so long a hole no longer counts.
+    /// Age after which a hole no longer counts as unrepaired.
     pub patience: Duration,
-    /// The round trip of a flow that has shown none.
+    /// Assumed round-trip time of a flow until timestamps have shown one.
     pub round_trip: Duration,
-    /// Connections that repair.
+    /// Number of connections used for repair.
     pub connections: u32,
-    /// Bytes of a request.
+    /// Length of a request.
     pub request_size: Bytes,
-    /// Bytes of the head of an answer.
+    /// Length of the head of a response.
     pub head_size: Bytes,
-    /// Most bytes of a range.
+    /// Maximum length of a requested range.
     pub range_max: Bytes,
-    /// Bytes between holes that are asked for at once while requests are short.
+    /// Maximum gap between two holes that are requested as one range, while there are more holes than connections.
     pub gap_max: Bytes,
-    /// How long a hole may stay open.
+    /// Age of a hole at which the download fails.
     pub deadline: Duration,
-    /// Bytes that may wait behind holes.
+    /// Capacity for data received after holes.
     pub reorder_buffer: Bytes,
 }
 
 impl FwpPlan {
-    /// The shims' configuration; `None` for stock clients.
+    /// The configuration of the shims; `None` for stock clients.
     pub fn shim(&self) -> Option<fwp::Config> {
         self.repair.map(|RepairFrom::Server| fwp::Config {
             settle: self.settle,
@@ -64,13 +65,13 @@ impl FwpPlan {
         })
     }
 
-    /// The connections that repair another program's; `None` where nothing is repaired.
+    /// The connections that repair the data of another program; `None` without repair.
     pub fn repairers(&self) -> Option<Repairers> {
         let (download, flows) = self.download(None)?;
         Some(Repairers { connections: flows - 1, download })
     }
 
-    /// The program of a download of `size` bytes, and its connections; `None` where nothing is repaired.
+    /// The program that downloads `size` bytes, and its number of connections; `None` without repair.
     pub fn download(&self, size: Option<Bytes>) -> Option<(Download, u32)> {
         self.repair?;
         let usual = repair::Config::default();

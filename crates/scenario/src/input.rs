@@ -1,4 +1,4 @@
-//! Reading TOML that people write ([`tacit_input`]), and the quantities that only links have.
+//! Reads TOML written by users ([`tacit_input`]), and the quantities that only links have.
 
 use std::ops::RangeInclusive;
 
@@ -12,18 +12,18 @@ pub use tacit_input::{
     packets, ratio, text, texts, title, unit, within,
 };
 
-/// A ratio of powers, which may be below one.
+/// Parses a ratio of powers, which may be below one.
 ///
 /// # Errors
-/// Unless a string such as "25 dB" or "-3.5 dB".
+/// Unless the value is a string such as "25 dB" or "-3.5 dB".
 pub fn decibels(value: &Value) -> Result<Decibels, Mismatch> {
     millidecibels(value).map(Decibels::from_millis)
 }
 
-/// A queue limit: packets, bytes, both with a comma between, or `"unlimited"`.
+/// Parses a queue limit: packets, bytes, both separated by a comma, or `"unlimited"`.
 ///
 /// # Errors
-/// Unless one of these, and at least one packet or byte.
+/// Unless the value is one of these and allows at least one packet or byte.
 pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     let allowed = "\"126 packets\", \"64 KiB\", \"126 packets, 64 KiB\" or \"unlimited\"";
     let wrong = || Mismatch::new(format!("{value} is not a queue limit"), allowed);
@@ -45,11 +45,11 @@ pub fn queue_limit(value: &Value) -> Result<QueueLimit, Mismatch> {
     Ok(limit)
 }
 
-/// Losses of a link: a share, a Gilbert-Elliott channel as a table of four shares, or the numbers of the packets, counted
-/// from 0, singly or as `"FIRST to LAST"`.
+/// Parses the losses of a link: a probability, a Gilbert-Elliott channel as a table of four probabilities, or the
+/// numbers of the lost packets, counted from 0, individually or as `"FIRST to LAST"`.
 ///
 /// # Errors
-/// Unless one of these, with at most a million packets.
+/// Unless the value is one of these, with at most a million packets.
 pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
     if let Value::Table(tree) = value {
         return gilbert_elliott(tree);
@@ -67,7 +67,7 @@ pub fn loss(value: &Value) -> Result<Loss, Mismatch> {
             )
         })?);
     }
-    // Before any is collected: a short file may name very many.
+    // Checked before collecting the packets, because a short file can name a huge number of them.
     let count = |range: &RangeInclusive<u64>| (range.end() - range.start()).saturating_add(1);
     let total = ranges.iter().map(count).fold(0, u64::saturating_add);
     if total > MAX_SCRIPTED {
@@ -97,10 +97,10 @@ fn gilbert_elliott(tree: &Tree) -> Result<Loss, Mismatch> {
     Ok(Loss::GilbertElliott(GilbertElliott { good, bad, good_to_bad, bad_to_good }))
 }
 
-/// Most packets in a script.
+/// Maximum number of packets in a loss script.
 const MAX_SCRIPTED: u64 = 1_000_000;
 
-/// A packet, or packets in a row.
+/// Parses one packet or a range of packets.
 fn packet_range(value: &Value) -> Option<RangeInclusive<u64>> {
     match value {
         Value::Integer(number) => u64::try_from(*number).ok().map(|number| number..=number),

@@ -1,9 +1,9 @@
-//! Every key of a scenario, described once: its name, its type with unit and limits, its default and its meaning.
+//! Describes every key of a scenario once: its name, its type with unit and limits, its default and its meaning.
 //!
-//! The reader takes types, limits and messages from here, `tacit explain` and `docs/use/scenario.md` their words. A key
-//! that is one field of the simulator's configuration is a [`Field`], which says where its value goes: nothing else has to
-//! know of it. One that is read together with others is a [`Key`], and `read` knows how; one that is a table, or whose type
-//! depends on others, is [`TextKey`].
+//! The reader takes types, limits and messages from here; `tacit explain` and `docs/use/scenario.md` take their texts.
+//! There are three kinds of keys. A [`Field`] sets one field of the simulator's configuration and knows where the value
+//! is stored, so no other code needs to handle it. A [`Key`] is evaluated together with others in `read`. A [`TextKey`]
+//! is a table, or a key whose type depends on others.
 
 pub(crate) mod clients;
 pub(crate) mod edca;
@@ -26,42 +26,42 @@ use crate::input::Section;
 use crate::{InputError, Scenario};
 use kind::Kind;
 
-/// Value of a setting that is not given.
+/// The default of a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Usual {
     /// The value of its field in the default of its table.
     Field,
-    /// This, in TOML.
+    /// This TOML value.
     Is(&'static str),
-    /// This, which is no TOML.
+    /// This description, which is not TOML.
     Described(&'static str),
-    /// Nothing.
+    /// No value.
     Nothing,
 }
 
-/// A key that is read by itself.
+/// A key that is read individually.
 pub(crate) struct Key<K> {
-    /// As users write it.
+    /// Its name in scenario files.
     pub name: &'static str,
     /// Its type and limits.
     pub kind: K,
-    /// Without it.
+    /// Its default.
     pub usual: Usual,
     /// Its meaning, in Markdown.
     pub meaning: &'static str,
 }
 
-/// A key for one field of `T`.
+/// A key that sets one field of `T`.
 pub(crate) struct Field<T, K: Kind> {
     pub name: &'static str,
     pub kind: K,
     pub usual: Usual,
     pub meaning: &'static str,
-    /// Where its value goes.
+    /// The field that holds its value.
     pub of: fn(&mut T) -> &mut K::Value,
 }
 
-/// A key that only its reader can read.
+/// A key that needs its own code to be read.
 pub(crate) struct TextKey {
     pub name: &'static str,
     pub usual: Usual,
@@ -70,32 +70,32 @@ pub(crate) struct TextKey {
     pub meaning: &'static str,
 }
 
-/// A key of a table that fills a `T`.
+/// A key of a table whose values are stored in a `T`.
 pub(crate) trait Entry<T> {
-    /// Stores the section's value in its field, unless others do.
+    /// Stores the value from the section in its field. Does nothing for keys that other code reads.
     fn fill(&self, _section: &Section<'_>, _target: &mut T) -> Result<(), InputError> {
         Ok(())
     }
 
-    /// The value that `target` has, in TOML; `None` for keys that are no field.
+    /// The value in `target` as TOML; `None` for keys that are not a field.
     fn value(&self, _name: &str, _target: &T) -> Option<String> {
         None
     }
 
-    /// The description of the key; `usual` is the table without any key.
+    /// The description of the key. `usual` contains the defaults of the table.
     fn row(&self, table: &'static str, usual: &T) -> Row;
 }
 
-/// A key as explanations and the page have it.
+/// A key as shown in explanations and on the documentation page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     /// The table: `wifi`, `client`; empty at the top of a scenario.
     pub table: &'static str,
-    /// The key in it.
+    /// The name of the key in its table.
     pub name: &'static str,
-    /// The default; literal ones in TOML.
+    /// The default, as TOML if it is literal.
     pub default: String,
-    /// True for a default that can be written in a scenario as it stands.
+    /// True if the default is valid TOML for a scenario.
     pub literal: bool,
     /// The allowed values, in Markdown.
     pub allowed: String,
@@ -116,7 +116,7 @@ impl Row {
 }
 
 impl Usual {
-    /// The default, and whether it is TOML.
+    /// The text of the default, and whether it is TOML.
     fn shown(self, field: impl FnOnce() -> String) -> (String, bool) {
         match self {
             Self::Field => {
@@ -132,10 +132,10 @@ impl Usual {
 }
 
 impl<K: Kind> Key<K> {
-    /// Its value in `section`, if there is one.
+    /// Its value in `section`, if present.
     ///
     /// # Errors
-    /// Where that is not allowed.
+    /// If the value is not allowed.
     pub(crate) fn given(&self, section: &Section<'_>) -> Result<Option<K::Value>, InputError> {
         section.optional(self.name, |value| self.kind.read(value))
     }
@@ -143,7 +143,7 @@ impl<K: Kind> Key<K> {
     /// Its value in `section`, or `usual`.
     ///
     /// # Errors
-    /// Where that is not allowed.
+    /// If the value is not allowed.
     pub(crate) fn or(&self, section: &Section<'_>, usual: K::Value) -> Result<K::Value, InputError> {
         Ok(self.given(section)?.unwrap_or(usual))
     }
@@ -151,7 +151,7 @@ impl<K: Kind> Key<K> {
     /// Its value in `section`, which must have one.
     ///
     /// # Errors
-    /// Where it says nothing, or something that is not allowed.
+    /// If the value is missing or not allowed.
     pub(crate) fn required(&self, section: &Section<'_>) -> Result<K::Value, InputError> {
         self.given(section)?.ok_or_else(|| section.missing(self.name))
     }
@@ -192,7 +192,7 @@ impl<T> Entry<T> for TextKey {
 /// The keys of a table.
 pub(crate) type Keys<T> = &'static [&'static dyn Entry<T>];
 
-/// Reads the fields of `target` among `keys`; the others are for the caller.
+/// Reads those of `keys` that are fields of `target`. The caller reads the others.
 ///
 /// # Errors
 /// On the first value that is not allowed.
@@ -208,10 +208,10 @@ fn rows_of<T>(table: &'static str, keys: Keys<T>, usual: &T) -> Vec<Row> {
     keys.iter().map(|key| key.row(table, usual)).collect()
 }
 
-/// Name of the table that describes queues written as tables.
+/// Name of the table that describes queues given as tables.
 const QUEUE_TABLE: &str = "queue";
 
-/// Every key, table by table in the order of the page.
+/// Every key, grouped by table in the order of the documentation page.
 pub(crate) fn rows() -> &'static [Row] {
     static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -240,7 +240,8 @@ pub(crate) fn rows() -> &'static [Row] {
     })
 }
 
-/// The value of the field that `path` names, such as `wifi.rate`; `None` for keys that are no field of the tables below.
+/// The value of the field that `path` names, such as `wifi.rate`; `None` for keys that are not a field of one of the
+/// tables below.
 pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
     let (table, name) = path.split_once('.')?;
     match table {
@@ -255,22 +256,22 @@ pub(crate) fn value(path: &str, scenario: &Scenario) -> Option<String> {
     }
 }
 
-/// Tables of which a scenario may have several.
+/// Tables that a scenario may have several of.
 const LISTS: [&str; 3] = ["client", "flow", "hop"];
 
-/// Whether scenarios may have a table of this name.
+/// Whether a scenario may have a table of this name.
 pub(crate) fn is_table(name: &str) -> bool {
     !matches!(name, "" | QUEUE_TABLE) && rows().iter().any(|row| row.table == name)
 }
 
-/// The table `name` as a scenario begins it.
+/// The header of the table `name` in TOML.
 pub(crate) fn header(name: &str) -> String {
     if LISTS.contains(&name) { format!("[[{name}]]") } else { format!("[{name}]") }
 }
 
-/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. Keys that `[[flow]]` and `[[hop]]` do not
-/// describe themselves are as in the tables they differ from; `down` and `up` of a link have its keys; any other table in
-/// place of a value has a table of its own, or is described by the value.
+/// The row that describes `path`, such as `wifi.rate` or `client[2].rate`. Keys of `[[flow]]` and `[[hop]]` without a
+/// description of their own are described in the tables they override. `down` and `up` of a link have the keys of the
+/// link. Any other table in place of a value has its own table of keys, or is described by the value.
 pub(crate) fn find(path: &str) -> Option<&'static Row> {
     let parts: Vec<&str> = path.split('.').collect();
     let (table, key) = match parts[..] {

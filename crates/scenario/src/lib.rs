@@ -1,8 +1,8 @@
-//! Scenarios: TOML files, and the [`Setup`](tacit_sim::Setup) that they become.
+//! Scenarios: TOML files, and the [`Setup`](tacit_sim::Setup) that results from them.
 //!
-//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client
-//! where there is no `[wifi]`, or the list of `[[hop]]`. A scenario may name a `base` it differs from; tables
-//! merge.
+//! The topology is a chain: server -- wire -- access point -- Wi-Fi -- clients, or server -- wire -- client if there is
+//! no `[wifi]`, or the list in `[[hop]]`. A scenario may name a `base` and contain only the differences; tables are
+//! merged.
 
 pub mod bounded;
 mod build;
@@ -63,55 +63,55 @@ use crate::keys::run;
 
 pub use tacit_input::{MAX_CLIENTS, table};
 
-/// Most seeds of a sweep.
+/// Maximum number of seeds in a sweep.
 pub const MAX_SEEDS: u32 = 10_000;
-/// Deepest chain of bases.
+/// Maximum length of a chain of bases.
 const MAX_BASES: usize = 16;
-/// The name that messages give a scenario in TOML.
+/// The name that messages use for a scenario given as TOML text.
 const TEXT: &str = "text";
-/// Largest scenario file in bytes.
+/// Maximum size of a scenario file in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A scenario, every number decided.
+/// A complete scenario, in which every value is determined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Name: as bundled, or the file's stem.
+    /// Its name: the bundled name, or the file name without extension.
     pub name: String,
-    /// One line about it.
+    /// A description of one line.
     pub description: String,
-    /// The whole of it as TOML, bases and `--set` merged in: provenance records this.
+    /// The whole scenario as TOML, with bases and `--set` merged in. It is recorded as provenance.
     pub text: String,
-    /// How it was named: name or path, and assignments, as a shell takes them.
+    /// The name or path and the assignments with which it was loaded, quoted for a shell.
     pub invocation: String,
-    /// When and how often.
+    /// Times and number of runs.
     pub run: RunPlan,
     /// The wireless hop, if there is one.
     pub wifi: Option<Wifi>,
-    /// TCP/HACK on that hop.
+    /// TCP/HACK on the wireless hop.
     pub hack: HackPlan,
-    /// FWP on that hop.
+    /// FWP on the wireless hop.
     pub fwp: FwpPlan,
-    /// From the server to the clients.
+    /// The hops from the server to the clients.
     pub hops: Vec<Hop>,
-    /// How many clients by default.
+    /// Default number of clients.
     pub clients: u32,
-    /// Client `i` starts `i` times this after the first.
+    /// Client `i` starts `i` times this duration after the first.
     pub stagger: Duration,
-    /// Differences of single clients, in their order.
+    /// Settings of individual clients, by client index.
     pub overrides: Vec<ClientOverride>,
-    /// Its traffic.
+    /// The traffic of each client.
     pub traffic: TrafficPlan,
-    /// Flows of their own kinds, in place of those; none for as `traffic` says.
+    /// The flows that replace `traffic`; if empty, every client has `traffic`.
     pub flows: Vec<FlowPlan>,
-    /// Both ends of each TCP connection.
+    /// Configuration of both ends of each TCP connection.
     pub tcp: tcp::Config,
-    /// How receivers acknowledge that count segments, be it under a scheme.
+    /// Configuration of receivers that count segments for delayed ACKs, also when only a scheme selects them.
     pub delayed_acks: DelayedAcks,
-    /// Options of CUBIC, also where another controller is chosen: schemes may have it.
+    /// Options of CUBIC. Kept even if another controller is selected, because a scheme may select CUBIC.
     pub cubic: cubic::Config,
-    /// Options of TCP-RRE, also where another controller is chosen: schemes may have it.
+    /// Options of TCP-RRE. Kept even if another controller is selected, because a scheme may select TCP-RRE.
     pub rre: rre::Config,
-    /// Both ends of each TACK connection.
+    /// Configuration of both ends of each TACK connection.
     pub tack: TackPlan,
     /// Defaults of `compare`.
     pub compare: ComparePlan,
@@ -120,81 +120,82 @@ pub struct Scenario {
 /// `[run]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPlan {
-    /// Length of a run.
+    /// Duration of a run.
     pub duration: Duration,
-    /// Results count from here.
+    /// Results include only what happens from this time on.
     pub measure_from: Duration,
-    /// Each flow starts later by a random time up to this one.
+    /// Each flow starts later by a random time up to this.
     pub start_spread: Duration,
-    /// Runs with different draws in a comparison or sweep.
+    /// Number of runs with different seeds in a comparison or sweep.
     pub seeds: u32,
-    /// Distance of the samples in the series; `None` for no series.
+    /// Interval between samples of the time series; `None` disables the series.
     pub sample_interval: Option<Duration>,
 }
 
-/// How stations choose the rate of data.
+/// How stations choose their data rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateChoice {
-    /// That of [`Wifi::mode`], always.
+    /// Always the rate of [`Wifi::mode`].
     #[default]
     Fixed,
-    /// Of the modes with the width, guard interval and format of [`Wifi::mode`] and at most its streams the one that
-    /// carries most at the signal of each client: no rate control can know it, and each is measured by it.
+    /// Rates chosen with knowledge of each client's signal. Among the modes with the width, guard interval and format
+    /// of [`Wifi::mode`] and at most as many streams, the one with the highest throughput is used. No real rate control
+    /// has this knowledge, so this serves as the reference for rate controls.
     Ideal,
-    /// Between these modes, by the share of MPDUs that arrive.
+    /// Minstrel, which chooses among these modes by the fraction of MPDUs that arrive.
     Minstrel,
 }
 
 /// `[wifi]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wifi {
-    /// The simulator's configuration, but for stations, categories and ACK filters, which follow from the rest.
+    /// The simulator's configuration, without stations, categories and ACK filters, which follow from the other
+    /// settings.
     pub bss: BssConfig,
     /// Data rate.
     pub mode: Mode,
-    /// Where each client has the mode that carries most at its signal: which modes there are.
+    /// The candidate modes, if each client uses the mode with the highest throughput at its signal.
     pub ideal: Option<ModeChoice>,
-    /// Rate control of data, where its rate is not set.
+    /// Rate control of data, for rates that are not fixed.
     pub rate_control: RateChoice,
-    /// Rate of control responses; `None` follows the standard's rule.
+    /// Rate of control responses; `None` uses the rule of the standard.
     pub ack_mode: Option<Mode>,
     /// MPDU loss.
     pub mpdu_error: MpduError,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Loss,
-    /// Which data is acknowledged, unless a client says otherwise.
+    /// Which data is acknowledged, for clients without a setting of their own.
     pub link_acks: BothWays<LinkAcks>,
-    /// How well clients and access point hear each other; `None` for perfectly.
+    /// Signal between clients and access point; `None` means perfect reception.
     pub signal: Option<Signal>,
     /// Direct links between clients.
     pub direct: DirectPlan,
     /// Propagation: SNR over distance.
     pub propagation: Propagation,
-    /// Clients with positions hear each other from this power on, in dBm.
+    /// Power in dBm from which on clients with positions hear each other.
     pub carrier_sense_dbm: f64,
-    /// Which access categories there are.
+    /// Which access categories exist.
     pub categories: Categories,
-    /// EDCA parameters of access point and clients instead of the standard's.
+    /// EDCA parameters of the access point and clients that replace those of the standard.
     pub edca: EdcaPlan<ByRole<Numbers>>,
-    /// Reverse direction grants in TXOPs, where there are any.
+    /// Reverse direction grants in TXOPs, for schemes and settings that enable them.
     pub grant: ReverseDirection,
-    /// Filter of pure TCP ACKs in front of it.
+    /// Filter of pure TCP ACKs before the wireless hop.
     pub ack_filter: WifiAckFilter,
-    /// Acknowledgments of the access point for TCP data that clients receive.
+    /// TCP ACKs that the access point generates for data received by clients.
     pub ap_acks: ApAcks,
-    /// PPDUs of several users.
+    /// Multi-user PPDUs.
     pub ofdma: OfdmaPlan,
-    /// Queue per station at the access point.
+    /// Queue per station in the access point.
     pub ap_queue: QueueConfig,
-    /// Queue at each station.
+    /// Queue in each station.
     pub station_queue: QueueConfig,
 }
 
 impl Wifi {
-    /// One of `bss` and `mode` that is usual in all else.
+    /// Creates a Wi-Fi hop with `bss` and `mode`, and defaults for all other settings.
     pub fn new(bss: BssConfig, mode: Mode) -> Self {
-        /// Least power at which a receiver must notice the preamble of a 20 MHz PPDU (802.11-2020 clause
-        /// 17.3.10.6).
+        /// Minimum power at which a receiver must detect the preamble of a 20 MHz PPDU (802.11-2020 clause 17.3.10.6).
         const CARRIER_SENSE_DBM: f64 = -82.0;
         Self {
             mode,
@@ -227,9 +228,9 @@ impl Wifi {
 /// One link of the chain from the server to the clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// A wired or cellular one.
+    /// A wired or cellular link.
     Pipe(Box<Link>),
-    /// The wireless one that `[wifi]` describes: the access point stands on the server's side.
+    /// The wireless hop that `[wifi]` describes. The access point is on the server's side.
     Wifi,
 }
 
@@ -243,34 +244,34 @@ pub struct Link {
 }
 
 impl Link {
-    /// One that is the same both ways.
+    /// Creates a link with the same configuration in both directions.
     pub fn both_ways(pipe: &PipeConfig) -> Self {
         Self { down: pipe.clone(), up: pipe.clone() }
     }
 }
 
-/// Which access categories there are.
+/// Which access categories exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Categories {
-    /// Those that flows use.
+    /// Those used by flows.
     #[default]
     Used,
     /// All four.
     All,
 }
 
-/// ACKs that the access point gives in its clients' stead.
+/// TCP ACKs that the access point sends on behalf of its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApAcks {
     /// None.
     #[default]
     None,
-    /// As FastACK does: once the link-layer acknowledgment has come.
+    /// As in FastACK: an ACK is sent when the link-layer acknowledgment arrives.
     FastAck,
 }
 
 impl ApAcks {
-    /// For the access point.
+    /// The configuration of the access point.
     pub fn agent(self) -> Option<fastack::Config> {
         match self {
             Self::None => None,
@@ -279,24 +280,24 @@ impl ApAcks {
     }
 }
 
-/// Filter of pure TCP ACKs that wait for the Wi-Fi.
+/// Filter of pure TCP ACKs that wait for transmission over Wi-Fi.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WifiAckFilter {
-    /// Nothing.
+    /// No filter.
     #[default]
     Off,
     /// CAKE's filter in every queue.
     Cake,
-    /// CAKE's aggressive filter in every queue: down to one ACK per flow.
+    /// CAKE's aggressive filter in every queue, which leaves one ACK per flow.
     CakeAggressive,
-    /// The clients' drivers put an ACK in the place of the one before.
+    /// The clients' drivers replace a waiting ACK by a newer one.
     DriverReplace,
-    /// The clients' drivers hold ACKs back.
+    /// The clients' drivers delay ACKs.
     DriverHold,
 }
 
 impl WifiAckFilter {
-    /// In the queues of the access point, and of the clients.
+    /// The filters in the queues of the access point and of the clients.
     pub fn in_queues(self) -> [AckFilter; 2] {
         match self {
             Self::Off | Self::DriverHold => [AckFilter::Off; 2],
@@ -306,61 +307,63 @@ impl WifiAckFilter {
         }
     }
 
-    /// In front of the clients' queues.
+    /// The ACK delay in front of the clients' queues.
     pub fn hold(self) -> Option<AckHoldConfig> {
         (self == Self::DriverHold).then_some(AckHoldConfig::USUAL)
     }
 }
 
-/// `[hack]`: how TCP ACKs wait for link-layer ACKs.
+/// `[hack]`: how TCP ACKs are carried by link-layer ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HackPlan {
-    /// Which stations do; `None` leaves all of them stock.
+    /// The rule for when an ACK waits; `None` disables TCP/HACK in all stations.
     pub variant: Option<HackVariant>,
-    /// How long the timer variant waits.
+    /// How long an ACK waits in the timer variant.
     pub timer: Duration,
-    /// Which of the waiting ACKs ride.
+    /// Which of the waiting ACKs are appended to link-layer ACKs.
     pub rule: HackRule,
-    /// Of ACKs that say the same, one in how many rides by [`HackRule::Airtime`].
+    /// With [`HackRule::Airtime`], one in this number of otherwise equal ACKs is appended.
     pub one_in: u32,
-    /// How the ACKs of a frame are coded.
+    /// Coding of the ACKs in a frame.
     pub coding: hack::Coding,
-    /// From the reception of data to compressed ACKs in the NIC.
+    /// Time from the reception of data until the compressed ACKs are in the NIC.
     pub turnaround: Duration,
-    /// Longest wait, under any variant.
+    /// Maximum waiting time, for all variants.
     pub hold_limit: Duration,
-    /// Most bytes appended to one link-layer ACK.
+    /// Maximum number of bytes appended to one link-layer ACK.
     pub appended_limit: Option<u32>,
-    /// Room for compressed ACKs in trigger-based Block Acks.
+    /// Space for compressed ACKs in trigger-based Block Acks.
     pub mu_room: HackRoom,
-    /// Where these are.
+    /// Where in these the compressed ACKs are placed.
     pub mu_carrier: HackCarrier,
 }
 
 /// When an ACK waits (HACK paper section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HackVariant {
-    /// While the access point says that more data follows.
+    /// While the access point indicates that more data follows.
     MoreData,
-    /// Then, and while data is about to come that an ACK provoked, told by echoes of TCP's timestamps (section 5).
+    /// As before, and also while data triggered by an earlier ACK is expected, which echoes of TCP timestamps reveal
+    /// (section 5).
     TimestampEcho,
-    /// It is queued as a packet too; whichever goes first goes.
+    /// The ACK is also queued as a packet, and is sent in whichever way comes first.
     Opportunistic,
     /// For a fixed time.
     Timer,
 }
 
-/// Which of the waiting ACKs ride.
+/// Which of the waiting ACKs are appended to link-layer ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HackRule {
-    /// Every one, as in the paper.
+    /// All of them, as in the paper.
     Every,
-    /// Those by which airtime is saved.
+    /// Those that save airtime.
     Airtime,
 }
 
 impl HackRule {
-    /// By default the paper's rule up to 802.11ac. On faster physical layers ACKs wait for the control response rate.
+    /// The default: the paper's rule up to 802.11ac. With faster physical layers, ACKs wait for the control response
+    /// rate.
     pub fn usual_of(standard: Standard) -> Self {
         match standard {
             Standard::A | Standard::B | Standard::G | Standard::N | Standard::Ac => Self::Every,
@@ -368,7 +371,7 @@ impl HackRule {
         }
     }
 
-    /// By default the paper's coding, or the one of fewer bytes.
+    /// The default: the paper's coding, or the one with fewer bytes for [`HackRule::Airtime`].
     pub fn usual_coding(self) -> hack::Coding {
         match self {
             Self::Every => hack::Coding::PerAck,
@@ -378,7 +381,7 @@ impl HackRule {
 }
 
 impl HackPlan {
-    /// The drivers' configuration; `None` for stock ones.
+    /// The configuration of the drivers; `None` for stock drivers.
     pub fn config(&self) -> Option<hack::Config> {
         let variant = match self.variant? {
             HackVariant::MoreData => hack::Variant::MoreData,
@@ -400,31 +403,31 @@ impl HackPlan {
     }
 }
 
-/// PPDUs of several users, where there are any.
+/// Multi-user PPDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfdmaPlan {
-    /// How users acknowledge their parts of one; `None` for none.
+    /// How users acknowledge their parts of a PPDU; `None` disables multi-user PPDUs.
     pub acknowledgment: Option<MuAcknowledgment>,
-    /// Most users of one.
+    /// Maximum number of users per PPDU.
     pub max_users: u32,
-    /// Highest MCS of Block Acks that answer triggers.
+    /// Highest MCS of Block Acks sent in response to a trigger.
     pub block_ack_mcs: u32,
-    /// MinTrigProcTime: the time that triggers leave their users.
+    /// MinTrigProcTime: the minimum time between a trigger and its response.
     pub trigger_padding: Duration,
-    /// When the access point triggers clients to send their packets.
+    /// When the access point triggers uplink data.
     pub triggers: Triggers,
-    /// Whether it asks how much that is before.
+    /// Whether the access point polls the buffer status before it triggers.
     pub polls: bool,
-    /// Units of each trigger that any client may take.
+    /// Number of random access resource units in each trigger.
     pub random_access_units: u32,
-    /// EDCA parameters of clients after they answered a trigger.
+    /// EDCA parameters of clients after they have responded to a trigger.
     pub mu_edca: MuEdca,
-    /// Decides instead of `triggers`, and of taking turns; a program brings it.
+    /// A scheduler supplied by a program, which replaces `triggers` and round robin.
     pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaPlan {
-    /// The access point's configuration, with `hack_room` for compressed ACKs in `hack_carrier`.
+    /// The access point's configuration, with room for `hack_room` of compressed ACKs in `hack_carrier`.
     pub fn config(&self, hack_room: HackRoom, hack_carrier: HackCarrier) -> Option<OfdmaConfig> {
         Some(OfdmaConfig {
             max_users: self.max_users as u16,
@@ -460,7 +463,7 @@ impl Default for OfdmaPlan {
     }
 }
 
-/// Which data MPDUs are lost, apart from collisions.
+/// Losses of data MPDUs, not counting collisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpduError {
     /// From the access point.
@@ -469,7 +472,7 @@ pub struct MpduError {
     pub up: Loss,
 }
 
-/// `[[client]]`: the differences of one client.
+/// `[[client]]`: settings of one client that override the general ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientOverride {
     /// Data rate.
@@ -480,21 +483,21 @@ pub struct ClientOverride {
     pub mpdu_error: Option<MpduError>,
     /// Loss of ACKs and Block Acks.
     pub link_ack_error: Option<Loss>,
-    /// How well it and the access point hear each other.
+    /// Signal between it and the access point.
     pub signal: Option<Signal>,
     /// Which data is acknowledged.
     pub link_acks: Option<BothWays<LinkAcks>>,
-    /// Whether it speaks TCP/HACK where others do.
+    /// Whether it uses TCP/HACK when other clients do.
     pub hack: Option<bool>,
     /// Queue at the access point.
     pub ap_queue: Option<QueueConfig>,
     /// Queue at the station.
     pub station_queue: Option<QueueConfig>,
-    /// Where it stands, the access point being at the origin.
+    /// Its position relative to the access point.
     pub position: Option<Position>,
-    /// Clients that it does not hear and that do not hear it, numbered from 0.
+    /// Clients that are mutually hidden from it, numbered from 0.
     pub hidden_from: Vec<u32>,
-    /// Its EDCA parameters instead of those of `[wifi]`.
+    /// EDCA parameters that override those of `[wifi]`.
     pub edca: EdcaPlan<Numbers>,
     /// The access category of its traffic.
     pub access_category: Option<AccessCategory>,
@@ -502,9 +505,9 @@ pub struct ClientOverride {
     pub start: Option<Duration>,
     /// When its sources stop offering data.
     pub stop: Option<Duration>,
-    /// When it goes out of reach.
+    /// When it leaves the range of the access point.
     pub leave: Option<Duration>,
-    /// When it comes back; `None` for never.
+    /// When it returns; `None` means never.
     pub back: Option<Duration>,
 }
 
@@ -516,11 +519,11 @@ pub struct ComparePlan {
 }
 
 impl Scenario {
-    /// Loads a bundled scenario by name or any scenario by path, with `--set` assignments on top. Words with a line
-    /// break are neither: they are the TOML itself.
+    /// Loads a bundled scenario by name, or any scenario by path, and applies `--set` assignments. A string with a line
+    /// break is the TOML text itself.
     ///
     /// # Errors
-    /// Where there is none, it cannot be read, or says something that is not allowed.
+    /// If there is no such scenario, it cannot be read, or it contains something that is not allowed.
     pub fn load(name_or_path: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
         let mut loaded = load_assigned(name_or_path, assignments)?;
         traces::pin(&mut loaded.tree)?;
@@ -528,10 +531,10 @@ impl Scenario {
         Ok(Self { invocation: invocation(name_or_path, assignments), ..scenario })
     }
 
-    /// Parses a scenario from its text; bases are bundled names.
+    /// Parses a scenario from TOML text. Bases must be bundled scenarios.
     ///
     /// # Errors
-    /// As [`Scenario::load`].
+    /// Same as [`Scenario::load`].
     pub fn parse(source: &str, text: &str, assignments: &[String]) -> Result<Self, ScenarioError> {
         let mut tree = with_base(source, None, Tree::parse(source, text)?, 0)?;
         assign(&mut tree, assignments)?;
@@ -540,11 +543,11 @@ impl Scenario {
         Ok(Self { invocation: invocation(source, assignments), ..scenario })
     }
 
-    /// Parses the scenario of a stored result, which may come from anybody: it says all itself. Of other files it opens
-    /// traces alone, and looks at none that does not have the hash that it says.
+    /// Parses the scenario of a stored result, which is untrusted and must be self-contained. The only other files it
+    /// opens are traces, and it uses a trace only if its hash matches the recorded one.
     ///
     /// # Errors
-    /// As [`Scenario::load`]; and where it has a base, or names a trace without its hash.
+    /// Same as [`Scenario::load`]. Also if it has a base, or names a trace without a hash.
     pub fn parse_stored(source: &str, text: &str) -> Result<Self, ScenarioError> {
         let mut tree = Tree::parse(source, text)?;
         if let Some(Node { origin, .. }) = tree.entries.get("base") {
@@ -556,18 +559,18 @@ impl Scenario {
         Ok(Self { invocation: invocation(source, &[]), ..scenario })
     }
 
-    /// The command that makes one run of it.
+    /// The command that simulates one run of it.
     pub fn run_command(&self, scheme: Option<&str>, clients: u32, seed: u64) -> String {
         let scheme = scheme.map_or(String::new(), |name| format!(" --scheme {name}"));
         format!("tacit run {}{scheme} --clients {clients} --seed {seed}", self.invocation)
     }
 
-    /// Loads a scenario as [`Scenario::load`] does, with runs that are short and few, unless `assignments` set their number
-    /// and times: 5 s, or as long as it takes to measure 3 s from a second after the latest start on, and 3 seeds.
-    /// `clients` are the counts that run; none stands for the scenario's.
+    /// Loads a scenario like [`Scenario::load`], but shortens it to 3 seeds and 5 s, unless `assignments` set these
+    /// values. The duration is extended if necessary to measure 3 s, beginning one second after the latest start.
+    /// `clients` are the client counts that will run; if empty, those of the scenario.
     ///
     /// # Errors
-    /// As [`Scenario::load`].
+    /// Same as [`Scenario::load`].
     pub fn load_quick(
         name_or_path: &str,
         assignments: &[String],
@@ -586,7 +589,7 @@ impl Scenario {
             self.overrides.iter().map(|client| client.start).chain(self.flows.iter().map(|flow| flow.start));
         let staggered = self.stagger.saturating_mul(u64::from(most.clamp(1, MAX_CLIENTS) - 1));
         let latest = starts.flatten().max().unwrap_or(Duration::ZERO).max(staggered) + self.run.start_spread;
-        // A flow that has just started is slow: others have the rest of the capacity.
+        // A flow that has just started is slow, and other flows use the remaining capacity.
         let measure_from = self.run.measure_from.min(latest + Duration::from_secs(1));
         let duration =
             (measure_from + Duration::from_secs(3)).max(Duration::from_secs(5)).min(self.run.duration);
@@ -607,7 +610,7 @@ impl Scenario {
     }
 }
 
-/// Name or path and assignments as a shell takes them.
+/// Name or path, and assignments, quoted for a shell.
 fn invocation(name_or_path: &str, assignments: &[String]) -> String {
     let mut words = quoted(name_or_path);
     for assignment in assignments {
@@ -622,7 +625,7 @@ struct Loaded {
     tree: Tree,
 }
 
-/// A scenario's tree with assignments on top.
+/// Loads the tree of a scenario and applies assignments.
 fn load_assigned(name_or_path: &str, assignments: &[String]) -> Result<Loaded, ScenarioError> {
     let mut loaded = load_tree(name_or_path, 0)?;
     assign(&mut loaded.tree, assignments)?;
@@ -661,7 +664,7 @@ fn load_tree(name_or_path: &str, depth: usize) -> Result<Loaded, ScenarioError> 
     Ok(Loaded { name: stem(name_or_path), source: name_or_path.to_owned(), tree })
 }
 
-/// Puts the tree on top of its `base`, which is a bundled name or a path next to the file.
+/// Merges the tree into its `base`, which is a bundled name or a path relative to the file.
 fn with_base(
     source: &str,
     directory: Option<&Path>,
@@ -693,7 +696,7 @@ fn with_base(
     Ok(merged)
 }
 
-/// A file whose `[[client]]` tables are of more clients than the base has means them all.
+/// If the `[[client]]` tables of a file are more clients than the base has, they are all the clients.
 fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     let Some(Value::List(clients)) = tree.entries.get("client").map(|node| &node.value) else { return };
     let Some(Value::Table(counts)) = base.entries.get_mut("clients").map(|node| &mut node.value) else {
@@ -713,8 +716,8 @@ fn forget_smaller_count(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// A file that lists `[[client]]` tables, or counts its clients, compares schemes for these, not for the counts that the
-/// base is compared at.
+/// A file with `[[client]]` tables or `clients.count` is compared with this number of clients instead of the counts of
+/// the base.
 fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
     let counts =
         |node: &Node| matches!(&node.value, Value::Table(clients) if clients.entries.contains_key("count"));
@@ -725,7 +728,8 @@ fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// A run that is shorter than the base measures from, and does not set that time, measures from its quarter on.
+/// If a run ends before the base starts to measure and does not set that time, it measures from a quarter of its
+/// duration on.
 fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     const NAMES: [&str; 2] = ["duration", run::MEASURE_FROM];
     let time = |run: &Tree, name| run.entries.get(name).and_then(|node| duration(&node.value).ok());
@@ -739,7 +743,7 @@ fn forget_late_measuring(base: &mut Tree, tree: &Tree) {
     }
 }
 
-/// True for TOML in the place of a name or a path, which have no line break.
+/// True for TOML text in place of a name or path, neither of which contains line breaks.
 fn is_text(name_or_path: &str) -> bool {
     name_or_path.contains('\n')
 }

@@ -1,11 +1,11 @@
-//! The scenarios that come with the program, embedded so that an installed binary has them.
+//! The bundled scenarios. They are embedded so that an installed binary has them.
 
-/// A named scenario.
+/// A bundled scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
     /// Name on the command line.
     pub name: &'static str,
-    /// Its file in the source tree, for messages.
+    /// Path of its file in the source tree, for messages.
     pub path: &'static str,
     /// The TOML.
     pub text: &'static str,
@@ -21,7 +21,7 @@ macro_rules! bundled {
     };
 }
 
-/// All of them, the default first.
+/// All bundled scenarios, the default first.
 pub const ALL: &[Bundled] = bundled![
     "wlan-11n-150",
     "wlan-11n-300",
@@ -49,12 +49,12 @@ pub const ALL: &[Bundled] = bundled![
     "lte-synthetic",
 ];
 
-/// The scenario called `name`.
+/// The bundled scenario with this name.
 pub fn find(name: &str) -> Option<&'static Bundled> {
     ALL.iter().find(|bundled| bundled.name == name)
 }
 
-/// Every name, for messages.
+/// All names, for messages.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|bundled| bundled.name)
 }

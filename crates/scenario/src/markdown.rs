@@ -1,6 +1,6 @@
-//! Words of the documentation for a terminal: Markdown as plain text, and text in lines of a width.
+//! Formats Markdown for a terminal: as plain text, wrapped to a width.
 
-/// `markdown` without its marks: code as it stands, links as their labels, emphasised words as words.
+/// `markdown` without markup: the content of code spans, the labels of links, and emphasised words.
 pub fn to_text(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -8,7 +8,7 @@ pub fn to_text(markdown: &str) -> String {
         let (before, at) = rest.split_at(mark);
         text.push_str(before);
         let (words, after) = code(at).or_else(|| link(at)).or_else(|| emphasis(at)).unwrap_or_else(|| {
-            // A mark that stands for itself.
+            // A literal character that looks like markup.
             let (mark, after) = at.split_at(1);
             (mark.to_owned(), after)
         });
@@ -27,7 +27,7 @@ fn code(text: &str) -> Option<(String, &str)> {
 /// The label of `[label](target)`.
 fn link(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('[')?;
-    // Code in a label may hold brackets: `[[flow]]`.
+    // Code in a label may contain brackets: `[[flow]]`.
     let mut in_code = false;
     let end = text.find(|character| {
         in_code ^= character == '`';
@@ -46,7 +46,7 @@ fn emphasis(text: &str) -> Option<(String, &str)> {
     (!stands_alone).then(|| (to_text(inner), after))
 }
 
-/// `text` in lines of at most `width` characters, broken between words; a longer word has a line of its own.
+/// Wraps `text` into lines of at most `width` characters. A longer word has a separate line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(to_text("2 * 3 * 4, [1, 10], a ` alone"), "2 * 3 * 4, [1, 10], a ` alone");
         assert_eq!(to_text("*`code`* of [a *b*](c)"), "code of a b");
         for text in ["", "[", "[a", "[a](", "*", "**", "`", "[é](ü)ö*", "–`"] {
-            // None of these panics, and text that is no Markdown comes back.
+            // No input panics, and text that is not Markdown is returned unchanged.
             assert!(to_text(text).len() <= text.len(), "{text}");
         }
         let plain = "as in [wired]; 3 of them, \"none\"";

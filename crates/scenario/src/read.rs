@@ -1,4 +1,4 @@
-//! From sections of TOML to a [`Scenario`], with every limit there is: a file for each large section.
+//! Reads TOML sections into a [`Scenario`] and checks all limits. Each large section has its own file.
 
 mod clients;
 mod fwp;
@@ -28,8 +28,7 @@ use crate::error::InputError;
 use crate::input::{Log, Section, Tree};
 use crate::keys::{fill, run};
 
-/// Largest IP packet an 802.11 MSDU without A-MSDU takes: 2304 bytes less LLC/SNAP
-/// (802.11-2020 clause 9.2.4.7).
+/// Largest IP packet in an 802.11 MSDU without A-MSDU: 2304 bytes minus LLC/SNAP (802.11-2020 clause 9.2.4.7).
 const MAX_WIFI_PACKET: Bytes = Bytes(2_296);
 /// Linux's default interface queue length.
 pub(crate) const DEFAULT_QUEUE: QueueLimit = QueueLimit { packets: Some(1_000), bytes: None };
@@ -39,7 +38,7 @@ pub(super) fn scenario(name: String, source: &str, tree: &Tree) -> Result<Scenar
     from_root(name, Section::root(source, tree), tree)
 }
 
-/// The scenario in `tree`, with `log` for the keys that were asked for.
+/// The scenario in `tree`. `log` records the keys that were requested.
 pub(super) fn logged_scenario(
     name: String,
     source: &str,
@@ -116,7 +115,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         let what = "the drivers of [wifi] stand where the shims of [fwp] would";
         return Err(root.error("fwp", what).allowed("fwp or wifi.ack-filter = \"driver-hold\""));
     }
-    // `base` was resolved before; asking for it keeps it among the known keys.
+    // `base` has already been resolved. Requesting it marks it as a known key.
     root.node("base");
     root.finish()?;
     Ok(scenario)
@@ -138,7 +137,7 @@ fn run_section(section: Section<'_>) -> Result<RunPlan, InputError> {
     Ok(plan)
 }
 
-/// `[compare]`; a scenario that lists or counts its clients is compared with those.
+/// `[compare]`. A scenario that lists its clients is compared with that number of clients.
 fn compare_section(section: Section<'_>, own_clients: Option<u32>) -> Result<ComparePlan, InputError> {
     let usual = own_clients.map_or(vec![1, 10], |count| vec![count]);
     let plan = ComparePlan { clients: run::COMPARED_CLIENTS.or(&section, usual)? };

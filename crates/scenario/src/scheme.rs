@@ -1,6 +1,6 @@
-//! Schemes: the named ways to acknowledge that a comparison puts side by side.
+//! Schemes: the named ways to acknowledge that a comparison contrasts.
 //!
-//! A scheme is a row of [`ALL`]; nothing else in the program knows a scheme by name.
+//! A scheme is an entry in [`ALL`]. No other code refers to a scheme by name.
 
 use std::mem::discriminant;
 
@@ -24,41 +24,41 @@ use crate::{
 pub struct Scheme {
     /// Name on the command line.
     pub name: &'static str,
-    /// One line about it.
+    /// A description of one line.
     pub summary: &'static str,
-    /// Part in a comparison.
+    /// Its role in a comparison.
     pub role: Role,
     /// Whether it is compared by default.
     pub listing: Listing,
     apply: fn(&mut Scenario),
 }
 
-/// Part of a scheme in a comparison.
+/// Role of a scheme in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Gains are counted over it.
+    /// The reference for gains.
     Baseline,
-    /// Shares are counted of it: no transport carries more.
+    /// The upper bound: no transport carries more data. Other schemes are shown as a fraction of it.
     Bound,
-    /// One to be judged: TCP, or another treatment of its ACKs.
+    /// A scheme under evaluation: TCP, or another treatment of its ACKs.
     Candidate,
-    /// One to be judged that has another transport in TCP's place.
+    /// A scheme under evaluation that replaces TCP by another transport.
     Transport,
 }
 
-/// When a scheme is part of a comparison.
+/// When a scheme is included in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// Unless others are named.
+    /// By default, unless other schemes are named.
     Default,
-    /// When it is named, or all are asked for.
+    /// Only if it is named, or all schemes are requested.
     ByName,
 }
 
-/// The word for all schemes where names are expected.
+/// The name that selects all schemes.
 const EVERY_SCHEME: &str = "all";
 
-/// All schemes, in the order tables show them.
+/// All schemes, in the order of the tables.
 pub const ALL: &[Scheme] = &[
     Scheme {
         name: "stock",
@@ -232,7 +232,7 @@ pub const ALL: &[Scheme] = &[
         listing: Listing::ByName,
         apply: |scenario| {
             stock_acks(scenario);
-            // Where the standard has no grants it is stock.
+            // For standards without grants, this equals the stock scheme.
             for hop in scenario.wifi.iter_mut().filter(|hop| hop.bss.standard.phy().aggregation.is_some()) {
                 (hop.bss.reverse_direction, hop.link_acks) = (hop.grant, BothWays::default());
             }
@@ -249,7 +249,7 @@ pub const ALL: &[Scheme] = &[
                 (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, BothWays::default());
                 hop.bss.stream_queues = StreamQueues::Joint;
             }
-            // The access point's agent needs link-layer ACKs from all clients.
+            // The access point's agent requires link-layer ACKs from all clients.
             scenario.overrides.iter_mut().for_each(|client| client.link_acks = None);
         },
     },
@@ -271,9 +271,10 @@ pub const ALL: &[Scheme] = &[
             else {
                 return;
             };
-            // A client has a queue and a gap in its numbers for all streams together.
+            // A client has one queue, and one sequence of frame numbers, for all streams together.
             hop.bss.stream_queues = StreamQueues::Joint;
-            // A hole may be seen just after a request: it waits for the next one, and as long for its answer.
+            // A hole may be detected just after a request. It then waits for the next request, and another period for
+            // its response.
             let usual = hop.bss.repair.period + hop.bss.repair.period;
             if scenario.fwp.settle == Duration::ZERO {
                 scenario.fwp.settle = usual;
@@ -396,7 +397,7 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
-/// The scenario as it is written: for figures that no scheme changes.
+/// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {
     name: "as-written",
     summary: "the transport and acknowledgments of the scenario itself",
@@ -405,10 +406,10 @@ pub static AS_WRITTEN: Scheme = Scheme {
     apply: |_| {},
 };
 
-/// Pure ACKs of any transport ride on link-layer ACKs: by `variant` and the scenario's rule, in this coding or the rule's
-/// own.
+/// Appends pure ACKs of any transport to link-layer ACKs, according to `variant` and the scenario's rule. `None`
+/// selects the default coding of the rule.
 fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
-    // An ACK rides, is filtered, or was given before; settings that exclude the driver go.
+    // An ACK can be handled in only one way, so settings that exclude the driver are reset.
     if let Some(hop) = &mut scenario.wifi {
         (hop.ack_filter, hop.ap_acks) = (WifiAckFilter::Off, ApAcks::None);
         (hop.link_acks, hop.bss.stream_queues) = (BothWays::default(), StreamQueues::Joint);
@@ -418,14 +419,14 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
     scenario.fwp.repair = None;
 }
 
-/// Data to the clients is sent under `down`, without immediate ACKs; clients' shims stand placeholders in for losses, and
-/// programs repair them.
+/// Data to the clients is sent with policy `down`, without immediate ACKs. The clients' shims insert placeholders for
+/// lost data, and programs repair them.
 fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     stock_acks(scenario);
     let has_edca = |hop: &&mut Wifi| hop.bss.standard.phy().aggregation.is_some();
-    // Without aggregation there is no policy No Ack.
+    // The policy No Ack requires aggregation.
     let Some(hop) = scenario.wifi.as_mut().filter(has_edca) else { return };
-    // ACKs and requests go up as they do elsewhere; clients that say otherwise have it so.
+    // ACKs and requests use the usual uplink. Settings of individual clients are kept.
     hop.link_acks = BothWays { down, up: LinkAcks::Normal };
     hop.ap_acks = ApAcks::None;
     if hop.rate_control == RateChoice::Minstrel {
@@ -438,12 +439,12 @@ fn fwp(scenario: &mut Scenario, down: LinkAcks) {
     scenario.fwp.repair = Some(RepairFrom::Server);
 }
 
-/// Receivers acknowledge as the scenario says.
+/// Receivers use the scenario's ACK policy.
 fn stock_acks(scenario: &mut Scenario) {
     acknowledge(scenario, scenario.tcp.ack_policy);
 }
 
-/// TCP under `algorithm`; a controller of the scenario's kind keeps the scenario's choices.
+/// TCP with `algorithm`. If the scenario has the same kind of controller, its options are kept.
 fn control(scenario: &mut Scenario, algorithm: Algorithm) {
     stock_acks(scenario);
     let own = &mut scenario.tcp.congestion.algorithm;
@@ -472,12 +473,12 @@ fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
     scenario.tcp.ack_policy = policy;
 }
 
-/// TACK as the scenario has it.
+/// TACK with the scenario's settings.
 fn tack(scenario: &mut Scenario) {
     carry_over(scenario, Transport::Tack);
 }
 
-/// TACK whose ACKs follow the paper's equation.
+/// TACK with the paper's equation for the ACK rate.
 fn tack_paper(scenario: &mut Scenario) {
     tack(scenario);
     scenario.tack.rule = AckRule::Paper;
@@ -489,7 +490,7 @@ fn carry_over(scenario: &mut Scenario, transport: Transport) {
 }
 
 impl Scheme {
-    /// `scenario` under this scheme.
+    /// Applies this scheme to `scenario`.
     pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
         (self.apply)(&mut changed);
@@ -501,7 +502,7 @@ impl Scheme {
         Some(self.name).filter(|name| *name != AS_WRITTEN.name)
     }
 
-    /// The scheme of `role`; the table has one baseline and one bound.
+    /// The scheme with `role`, which must be the baseline or the bound, since there is exactly one of each.
     pub fn of_role(role: Role) -> &'static Self {
         ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
     }
@@ -516,7 +517,7 @@ impl Scheme {
         self.name.starts_with("hack") || self.name == "rdg"
     }
 
-    /// The place of the scheme called `name` in the table; after all others where there is none.
+    /// The index of the scheme `name` in the table; after the last one if it does not exist.
     pub fn position(name: &str) -> usize {
         ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())
     }
@@ -527,11 +528,11 @@ pub fn by_default() -> impl Iterator<Item = &'static Scheme> {
     ALL.iter().filter(|scheme| scheme.listing == Listing::Default)
 }
 
-/// The schemes called `names`, without doubles; those of [`by_default`] for no names, and every one for
-/// `all`. `place` is for messages.
+/// The schemes with these names, without duplicates. No names select those of [`by_default`], and `all` selects every
+/// one. `place` is used in messages.
 ///
 /// # Errors
-/// On a name that is not in the table.
+/// If a name is not in the table.
 pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, InputError> {
     if names.is_empty() {
         return Ok(by_default().collect());
@@ -549,18 +550,18 @@ pub fn select(place: &str, names: &[String]) -> Result<Vec<&'static Scheme>, Inp
     Ok(chosen)
 }
 
-/// The scheme called `name`, [`AS_WRITTEN`] included. `place` is for messages.
+/// The scheme with this name, which may be [`AS_WRITTEN`]. `place` is used in messages.
 ///
 /// # Errors
-/// On a name that no scheme has.
+/// If there is no such scheme.
 pub fn named(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
     if name == AS_WRITTEN.name { Ok(&AS_WRITTEN) } else { find(place, name) }
 }
 
-/// The scheme of the table called `name`. `place` is for messages.
+/// The scheme of the table with this name. `place` is used in messages.
 ///
 /// # Errors
-/// On a name that is not in the table.
+/// If the name is not in the table.
 pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
     let names = || ALL.iter().map(|scheme| scheme.name);
     ALL.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
@@ -641,7 +642,7 @@ mod tests {
     #[test]
     fn schemes_of_controllers_change_the_controller_alone() {
         type Usual = fn(&Scenario) -> Algorithm;
-        // CUBIC has the slow start of the scenario, whose controller need not be CUBIC.
+        // CUBIC uses the slow start of the scenario, whose controller may be another one.
         let controllers: [(&str, Usual); 3] = [
             ("cubic", |scenario| Algorithm::Cubic(scenario.cubic)),
             ("newreno", |_| Algorithm::NewReno),
@@ -655,7 +656,7 @@ mod tests {
                 "traffic.transport=udp",
             ];
             let mut said = said.map(str::to_owned).to_vec();
-            // Vegas has no choices that could get in the way.
+            // Vegas has no options that could interfere.
             for own in ["vegas", name] {
                 said.push(format!("tcp.congestion={own}"));
                 let scenario = Scenario::load("lte-slow-uplink", &said).unwrap();

@@ -1,6 +1,6 @@
-//! Text as a shell takes it.
+//! Quotes text for a shell.
 
-/// `text` as one word of a shell: as it is where that is safe, else in single quotes.
+/// `text` as one word of a shell, in single quotes if necessary.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,26 +1,26 @@
-//! How strong a signal is.
+//! The strength of a signal.
 
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{Decibels, Propagation};
 
-/// How well the access point and a client, or two clients, hear each other.
+/// Signal quality between the access point and a client, or between two clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// So well.
+    /// A fixed SNR.
     Snr(Decibels),
-    /// As it follows from the distance in metres.
+    /// The SNR that results from this distance in metres.
     Distance(f64),
 }
 
 impl Signal {
-    /// The power that a receiver on the channel of `mode` hears, rounded to radiotap's whole dBm.
+    /// The received power on the channel of `mode`, rounded to whole dBm as in radiotap.
     pub fn received_dbm(&self, propagation: &Propagation, mode: &Mode) -> i8 {
         let dbm = self.snr(propagation, mode).as_db() + propagation.noise_dbm(mode.width_mhz);
-        // Saturates.
+        // The conversion saturates.
         dbm.round() as i8
     }
 
-    /// The SNR over the channel of `mode`.
+    /// The SNR on the channel of `mode`.
     pub fn snr(&self, propagation: &Propagation, mode: &Mode) -> Decibels {
         match self {
             Self::Snr(snr) => *snr,

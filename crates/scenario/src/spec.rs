@@ -1,4 +1,4 @@
-//! A run that is to be made: everything its result depends on, small enough to have a million of.
+//! The specification of a run: everything that its result depends on, small enough to store a million of them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,36 +8,36 @@ use tacit_sim::Setup;
 use crate::scheme::{self, Scheme};
 use crate::{InputError, Scenario, ScenarioError};
 
-/// A run: a scenario, the scheme that changes it, how many clients, and the draws. Runs share their common parts.
+/// A run: a scenario, a scheme to apply, the number of clients, and the seed. Runs share their common parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct RunSpec {
     /// The scenario and the scheme.
     pub subject: Arc<Subject>,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Place on the axis of a sweep, where there is one. Says nothing of the run itself, like the next.
+    /// Position on the axis of a sweep, if any. Like `best_of`, it does not affect the run.
     pub x: Option<f64>,
-    /// Value of the key of which a sweep takes the best, where there is one.
+    /// Value of the key that a sweep optimises, if any.
     pub best_of: Option<f64>,
-    /// Seed of all draws.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Encode and decode every packet on its way.
+    /// Encode and decode every packet in transit.
     pub wire: bool,
 }
 
-/// A scenario under a scheme: the common part of any number of runs.
+/// A scenario with a scheme: the common part of any number of runs.
 #[derive(Debug)]
 pub struct Subject {
     scenario: Arc<Scenario>,
     scheme: &'static Scheme,
-    /// The scenario as the scheme leaves it, without its TOML, description and invocation.
+    /// The scenario after applying the scheme, without its TOML, description and invocation.
     changed: Scenario,
     content: OnceLock<blake3::Hash>,
 }
 
 impl Subject {
-    /// `scenario` under `scheme`.
+    /// Creates the subject of `scenario` with `scheme`.
     pub fn new(scenario: Arc<Scenario>, scheme: &'static Scheme) -> Self {
         let mut changed = scheme.applied_to(&scenario);
         for words in [&mut changed.text, &mut changed.description, &mut changed.invocation] {
@@ -46,15 +46,15 @@ impl Subject {
         Self { scenario, scheme, changed, content: OnceLock::new() }
     }
 
-    /// This subject after `change` of the scenario as the scheme leaves it, such as no file can express. Results of it must
-    /// not be kept under names made of it, for they would mean nothing to another process.
+    /// Applies `change` to the scenario after the scheme. This allows changes that no file can express. Results must
+    /// not be stored under names derived from this subject, because another process could not interpret them.
     #[must_use]
     pub fn changed_by(mut self, change: impl FnOnce(&mut Scenario)) -> Self {
         change(&mut self.changed);
         self
     }
 
-    /// The scenario before the scheme.
+    /// The scenario before applying the scheme.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -64,20 +64,20 @@ impl Subject {
         self.scheme
     }
 
-    /// Refuses the counts that a run with `clients` clients would refuse.
+    /// Checks whether a run with this number of clients is possible.
     ///
     /// # Errors
-    /// Where the scenario cannot have this many clients.
+    /// If the scenario cannot have this number of clients.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         self.changed.check(clients)
     }
 
-    /// Hash of every number the scenario decides, traces of links included, under this scheme. Two scenarios that
-    /// say the same in other words have the same, and so have two schemes that come to the same.
+    /// Hash of every value in the scenario under this scheme, including the traces of links. It is equal for two
+    /// scenarios that differ only in notation, and for two schemes with the same effect.
     fn content(&self) -> blake3::Hash {
         *self.content.get_or_init(|| {
             let mut bare = self.changed.clone();
-            // Neither its name nor the default numbers of seeds and clients.
+            // Excludes the name and the default numbers of seeds and clients.
             bare.name = String::new();
             bare.run.seeds = 0;
             bare.compare.clients = Vec::new();
@@ -88,26 +88,27 @@ impl Subject {
 }
 
 impl RunSpec {
-    /// The run of `subject` with `clients` clients and the draws of `seed`.
+    /// Creates the run of `subject` with `clients` clients and this seed.
     pub fn new(subject: Arc<Subject>, clients: u32, seed: u64) -> Self {
         Self { subject, clients, x: None, best_of: None, seed, wire: false }
     }
 
-    /// Everything the simulator needs to know.
+    /// The input of the simulator.
     ///
     /// # Errors
-    /// Where the scenario cannot have this many clients.
+    /// If the scenario cannot have this number of clients.
     pub fn setup(&self) -> Result<Setup, InputError> {
         let setup = self.subject.changed.setup(self.clients, self.seed)?;
         Ok(Setup { wire: self.wire, ..setup })
     }
 
-    /// The command that makes it.
+    /// The command that simulates it.
     pub fn command(&self) -> String {
         self.subject.scenario.run_command(self.subject.scheme.argument(), self.clients, self.seed)
     }
 
-    /// Hash of all that its result depends on but the program. Specs of equal content come to equal setups.
+    /// Hash of everything that its result depends on, except the program. Specs with equal hashes result in equal
+    /// setups.
     pub fn content(&self) -> [u8; blake3::OUT_LEN] {
         let mut hash = blake3::Hasher::new();
         hash.update(self.subject.content().as_bytes());
@@ -118,15 +119,15 @@ impl RunSpec {
     }
 }
 
-/// As it is written down.
+/// The serialised form.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Written {
     /// Name of the scenario.
     scenario: String,
-    /// The whole of it as TOML, before the scheme.
+    /// The whole scenario as TOML, before applying the scheme.
     scenario_text: String,
-    /// How the command line names it.
+    /// Its name on the command line.
     invocation: String,
     /// The scheme by name.
     scheme: String,
@@ -215,7 +216,7 @@ mod tests {
         let same = [
             spec("wlan-11n-150", &["name=other", "description=another"], "stock"),
             spec("wlan-11n-150", &["run.seeds=3", "compare.clients=[7]", "clients.count=5"], "stock"),
-            // Stock is TCP as the scenario has it.
+            // The stock scheme is TCP as configured in the scenario.
             spec("wlan-11n-150", &[], "as-written"),
             RunSpec { x: Some(3.0), best_of: Some(1.0), ..one.clone() },
         ];

@@ -1,4 +1,4 @@
-//! TACK as a scenario says it, and the configuration of a connection that it becomes.
+//! The TACK settings of a scenario, and the connection configuration that results from them.
 
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{AckClock, Config};
@@ -7,33 +7,33 @@ use tacit_proto::units::{Bytes, Duration};
 /// `[tack]`: both ends of each TACK connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TackPlan {
-    /// When receivers acknowledge: which rule.
+    /// The rule for when receivers acknowledge.
     pub rule: AckRule,
-    /// ACKs per round-trip time, but for [`AckRule::Delayed`].
+    /// ACKs per round-trip time, for all rules except [`AckRule::Delayed`].
     pub beta: u32,
-    /// Full-sized packets per ACK, where they are not as the rule usually has them.
+    /// Number of full-sized packets per ACK, if it differs from the rule's default.
     pub every: Option<u32>,
-    /// Least time between ACKs, for [`AckRule::Tack`].
+    /// Minimum interval between ACKs, for [`AckRule::Tack`].
     pub min_interval: Duration,
-    /// Longest an ACK is held, for [`AckRule::Delayed`].
+    /// Maximum delay of an ACK, for [`AckRule::Delayed`].
     pub ack_delay: Duration,
-    /// All else, but for IP and MTU, which are those of all traffic.
+    /// All other settings, except IP version and MTU, which are common to all traffic.
     pub config: Config,
 }
 
-/// A rule by which a receiver acknowledges: see [`AckClock`].
+/// The rule by which a receiver acknowledges; see [`AckClock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckRule {
-    /// The rarest of by number, by the round-trip time as it is and by a least interval.
+    /// The lowest ACK rate of three limits: by packet count, by the current round-trip time, and by a minimum interval.
     Tack,
-    /// The rarer of by number and by the smallest round-trip time.
+    /// The lower ACK rate of two limits: by packet count, and by the minimum round-trip time.
     Paper,
-    /// The more frequent.
+    /// The higher ACK rate of two limits: by packet count, and by a maximum delay.
     Delayed,
 }
 
 impl From<Config> for TackPlan {
-    /// Fields that only the other rule needs have their defaults.
+    /// Fields that only other rules use have their defaults.
     fn from(config: Config) -> Self {
         /// QUIC's `max_ack_delay` (RFC 9000 section 18.2).
         const USUAL_DELAY: Duration = Duration::from_millis(25);
@@ -61,7 +61,7 @@ impl From<Config> for TackPlan {
     }
 }
 
-/// Full-sized packets per ACK where the scenario does not say: TCP's two for delayed ACKs (RFC 9293 section 3.8.6.3).
+/// Default number of full-sized packets per ACK. For delayed ACKs it is two as in TCP (RFC 9293 section 3.8.6.3).
 fn usual_every(rule: AckRule) -> u8 {
     match rule {
         AckRule::Tack => AckClock::USUAL.every(),
@@ -71,7 +71,7 @@ fn usual_every(rule: AckRule) -> u8 {
 }
 
 impl TackPlan {
-    /// The configuration of a connection over `ip` whose packets have up to `mtu` bytes.
+    /// The configuration of a connection over `ip` with packets of up to `mtu` bytes.
     pub fn config(&self, ip: IpVersion, mtu: Bytes) -> Config {
         let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
         let (beta, every) = (small(self.beta), self.every.map_or(usual_every(self.rule), small));
@@ -80,7 +80,7 @@ impl TackPlan {
             AckRule::Paper => AckClock::Paper { beta, every },
             AckRule::Delayed => AckClock::Delayed { every, delay: self.ack_delay },
         };
-        // A connection of one stream, which may have all there is.
+        // The connection has a single stream, which may use the whole buffer.
         let stream_buffer = self.config.max_receive_buffer;
         Config { ip, mtu, max_mtu: mtu, ack_clock, stream_buffer, ..self.config }
     }

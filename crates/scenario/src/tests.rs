@@ -258,7 +258,7 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such room", "base = \"wlan-11ax-1200\"\n", &["hack.mu-room=much"]),
 ];
 
-/// Hidden clients are known only once there are clients.
+/// Hidden clients can only be determined once the number of clients is known.
 #[test]
 fn units_need_clients_that_hear_each_other() {
     let text =
@@ -323,15 +323,15 @@ fn more_client_tables_than_the_base_has_clients_are_all_meant() {
         let said: Vec<String> = said.iter().map(|&said| said.to_owned()).collect();
         Scenario::parse("t.toml", text, &said).unwrap().clients
     };
-    // wlan-11n-150 says that there is one, wlan-11a-54 says nothing, wlan-video two.
+    // wlan-11n-150 sets one client, wlan-11a-54 sets none, and wlan-video sets two.
     let three = "[[client]]\n[[client]]\n[[client]]\n";
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &[]), 3);
     assert_eq!(clients(&format!("base = \"wlan-11a-54\"\n{three}"), &[]), 3);
     assert_eq!(clients("base = \"wlan-11n-150\"\n", &[]), 1);
-    // `clients.count` wins over the number of `[[client]]` tables: those beyond it are left out.
+    // `clients.count` takes precedence over the number of `[[client]]` tables; excess tables are ignored.
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}[clients]\ncount = 2\n"), &[]), 2);
     assert_eq!(clients(&format!("base = \"wlan-11n-150\"\n{three}"), &["clients.count=1"]), 1);
-    // Fewer tables than clients are about the first ones.
+    // If there are fewer tables than clients, they apply to the first clients.
     assert_eq!(clients("base = \"wlan-video\"\n[[client]]\n", &[]), 2);
 }
 
@@ -450,7 +450,7 @@ fn hidden_stations_follow_from_names_or_positions() {
     assert_eq!(hidden(""), []);
     let named = "[[client]]\nhidden-from = [3]\n[[client]]\n[[client]]\nhidden-from = [2, 1]\n";
     assert_eq!(hidden(named), [(1, 3), (2, 3)]);
-    // 16 dBm, exponent 3 from 1 m: -82 dBm are left after 51.8 m.
+    // 16 dBm and exponent 3 from 1 m on: -82 dBm remain after 51.8 m.
     let at = |x: &str| format!("[[client]]\nposition = [\"{x}\", \"0 m\"]\n");
     assert_eq!(hidden(&(at("-25 m") + &at("26 m") + &at("28 m"))), [(1, 3)]);
 }

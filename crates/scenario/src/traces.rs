@@ -1,4 +1,4 @@
-//! Traces of cellular links: one that comes with the program, and files.
+//! Traces of cellular links: bundled ones and files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,15 @@ use crate::error::InputError;
 use crate::input::{Node, Tree, Value};
 use crate::keys::links::{DOWN_TRACE, UP_TRACE};
 
-/// Largest trace file in bytes: two hours at 100 Mb/s.
+/// Maximum size of a trace file in bytes: two hours at 100 Mb/s.
 const MAX_FILE: u64 = 1 << 29;
 
-/// A trace that is computed, not recorded.
+/// A trace that is generated instead of recorded.
 ///
-/// The rate is drawn anew every 100 ms: it moves by up to `step_kbps` either way and stays between
-/// `least_kbps` and `most_kbps`, as mobile links wander with fading and load; one 100 ms in sixty, on
-/// average, is an outage. Bytes add up millisecond by millisecond, and each 1500 of them are an opportunity.
+/// A new rate is drawn every 100 ms. It differs from the previous one by at most `step_kbps` and stays between
+/// `least_kbps` and `most_kbps`, similar to a mobile link with fading and varying load. On average, one in sixty of the
+/// 100 ms intervals is an outage. Bytes accumulate every millisecond, and every 1500 bytes are one delivery
+/// opportunity.
 struct Synthetic {
     name: &'static str,
     seconds: u32,
@@ -44,7 +45,7 @@ impl Synthetic {
         let mut stream = Stream::new(1, self.name);
         let mut millis = Vec::new();
         let mut kbps = (self.least_kbps + self.most_kbps) / 2;
-        // A kilobit per second is an eighth of a byte per millisecond.
+        // One kilobit per second is one eighth of a byte per millisecond.
         let (mut outage, mut eighths, opportunity) = (false, 0, OPPORTUNITY.0 as u32 * 8);
         for at in 1..=self.seconds * 1_000 {
             if at % 100 == 1 {
@@ -58,18 +59,18 @@ impl Synthetic {
                 millis.push(at);
             }
         }
-        // The trace is as long as it says.
+        // Ensures the nominal length of the trace.
         millis.push(self.seconds * 1_000);
         Trace::new(millis).expect("milliseconds were counted upwards")
     }
 }
 
-/// The trace called `name` that comes with the program.
+/// The bundled trace with this name.
 pub(super) fn find(name: &str) -> Option<Trace> {
     SYNTHETIC.iter().find(|synthetic| synthetic.name == name).map(Synthetic::trace)
 }
 
-/// The names of those.
+/// The names of the bundled traces.
 pub(super) fn names() -> String {
     SYNTHETIC.map(|synthetic| format!("{:?}", synthetic.name)).join(", ")
 }
@@ -77,27 +78,27 @@ pub(super) fn names() -> String {
 /// Separator between the path of a trace and the BLAKE3 hash that its file must have.
 const HASH: &str = " blake3:";
 
-/// The path of a trace, and the hash that its file must have where it says one.
+/// The path of a trace, and the required hash of its file if given.
 fn path_and_hash(said: &str) -> (&str, Option<&str>) {
     said.split_once(HASH).map_or((said, None), |(path, hash)| (path, Some(hash)))
 }
 
-/// Why a file is no trace.
+/// Why a trace could not be loaded.
 #[derive(Debug)]
 pub(super) enum LoadError {
-    /// It cannot be read, or is another than the one that is meant.
+    /// The file cannot be read, or does not have the required hash.
     File(String),
-    /// It says something else.
+    /// The content is not a valid trace.
     Trace(TraceError),
 }
 
-/// The trace in the file that is `said`, from `directory`, and the path of that file.
+/// Loads the trace `said`, relative to `directory`. Also returns the path of its file.
 pub(super) fn load(directory: &Path, said: &str) -> (PathBuf, Result<Arc<Trace>, LoadError>) {
     let (path, hash) = path_and_hash(said);
     let path = directory.join(path);
     let trace = read(&path).map_err(|error| LoadError::File(error.to_string())).and_then(|bytes| {
         let found = blake3::hash(&bytes).to_hex();
-        // Before it is looked at: a result may come from anybody, and messages quote the file.
+        // Checked before parsing, because a result is untrusted and messages quote the file.
         if let Some(hash) = hash.filter(|hash| *hash != found.as_str()) {
             return Err(LoadError::File(format!(
                 "not the trace that is meant: its hash is {found}, not {hash}"
@@ -113,7 +114,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     bounded::read(path, MAX_FILE)?.ok_or_else(|| io::Error::other(format!("longer than {MAX_FILE} bytes")))
 }
 
-/// Each trace that `tree` names.
+/// Visits each trace that `tree` names.
 fn each_in(
     tree: &mut Tree,
     mut each: impl FnMut(&mut Node) -> Result<(), InputError>,
@@ -137,8 +138,8 @@ fn each_in(
     Ok(())
 }
 
-/// Makes `tree` name files of traces so that it means the same wherever it is read: by their whole paths, and by their
-/// hashes. A file that cannot be read stays as it is, for the reader to complain of.
+/// Replaces the trace files in `tree` by absolute paths with hashes, so that it means the same wherever it is read. A
+/// file that cannot be read is left unchanged, so that the reader reports the error.
 pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
     each_in(tree, |node| {
         let Value::Text(said) = &node.value else { return Ok(()) };
@@ -146,7 +147,7 @@ pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
             return Ok(());
         }
         let path = node.origin.directory().unwrap_or(Path::new("")).join(said);
-        // Anything but a file, such as a pipe, can be read once only.
+        // Anything except a regular file, such as a pipe, can be read only once.
         if path.is_file()
             && let (Ok(whole), Ok(bytes)) = (std::path::absolute(&path), read(&path))
             && let Some(whole) = whole.to_str()
@@ -157,7 +158,7 @@ pub(super) fn pin(tree: &mut Tree) -> Result<(), InputError> {
     })
 }
 
-/// Refuses traces in files that `tree` does not say the hash of.
+/// Refuses trace files in `tree` without a hash.
 pub(super) fn require_hashes(tree: &mut Tree) -> Result<(), InputError> {
     each_in(tree, |node| match &node.value {
         Value::Text(said) if find(said).is_none() && path_and_hash(said).1.is_none() => {
@@ -178,7 +179,7 @@ mod tests {
             let trace = synthetic.trace();
             (synthetic.name, trace.period_millis(), trace.opportunities(), trace.mean_rate().as_bps() / 1_000)
         });
-        // Known answers: other values change every result made with them.
+        // Known values. If they change, so does every result computed with these traces.
         let known =
             [("lte-synthetic.down", 60_000, 102_334, 20_466), ("lte-synthetic.up", 60_000, 7_783, 1_556)];
         assert_eq!(told, known);

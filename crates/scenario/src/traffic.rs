@@ -1,4 +1,4 @@
-//! The traffic of a scenario, and the flows and programs of a run that it becomes.
+//! The traffic of a scenario, and the flows and programs of a run that result from it.
 
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
@@ -15,83 +15,83 @@ use tacit_sim::setup::{
 use super::{ClientOverride, FwpPlan, Scenario};
 use crate::error::InputError;
 
-/// Most flows of a run: as many as have a port number.
+/// Maximum number of flows in a run, limited by the port numbers.
 const MAX_FLOWS: usize = 50_000;
 
-/// Which way data flows.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Server to client.
     Download,
     /// Client to server.
     Upload,
-    /// One flow each way per client.
+    /// One flow in each direction per client.
     Both,
-    /// Client to client: through the access point, or over a direct link.
+    /// Client to client, through the access point or over a direct link.
     StationToStation,
 }
 
-/// The transport of a scenario run as written; schemes may change it.
+/// The transport of a scenario as written. Schemes may change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP as `[tcp]` says.
+    /// TCP, configured in `[tcp]`.
     Tcp,
-    /// TACK as `[tack]` says.
+    /// TACK, configured in `[tack]`.
     Tack,
     /// UDP.
     Udp,
 }
 
-/// `[traffic]`, or one `[[flow]]` on top of it.
+/// `[traffic]`, or one `[[flow]]` combined with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrafficPlan {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
-    /// The client that [station-to-station](Direction::StationToStation) data goes to, numbered from 0; `None` is the
-    /// client after the one that sends, the first after the last.
+    /// The client that receives [station-to-station](Direction::StationToStation) data, numbered from 0. `None` means
+    /// the client after the sender; for the last client, that is the first.
     pub peer: Option<u32>,
     /// Its transport.
     pub transport: Transport,
-    /// Bytes per flow over a connection; `None` is bulk.
+    /// Bytes per flow over a connection; `None` for bulk data without end.
     pub size: Option<Bytes>,
-    /// Payload rate per UDP flow; `None` saturates.
+    /// Payload rate per UDP flow; `None` to saturate the link.
     pub udp_rate: Option<BitRate>,
-    /// The sink of a UDP flow reports this long after something arrived; `None` never.
+    /// Time after a datagram arrives at which the sink of a UDP flow sends a report; `None` for no reports.
     pub udp_report: Option<ReportAfter>,
-    /// Bytes per datagram; `None` fills the MTU.
+    /// Bytes per datagram; `None` for datagrams that fill the MTU.
     pub udp_payload: Option<Bytes>,
-    /// The access category of its packets, if it names one; a `[[flow]]` that does not has its client's.
+    /// The access category of its packets, if set. Otherwise a `[[flow]]` uses that of its client.
     pub access_category: Option<AccessCategory>,
-    /// Congestion control of its connections, where that is another than the transport has.
+    /// Congestion control of its connections, if it differs from that of the transport.
     pub congestion: Option<Algorithm>,
     /// The source of the flow.
     pub application: ApplicationKind,
-    /// The knobs of those that are more than a source.
+    /// Parameters of applications.
     pub knobs: ApplicationKnobs,
 }
 
 impl TrafficPlan {
-    /// The client of `clients` that gets the data of client `sender` where data goes from client to client.
+    /// The client, among `clients`, that receives the data of client `sender` in station-to-station traffic.
     pub(crate) fn receiver(&self, sender: u32, clients: u32) -> u32 {
         self.peer.unwrap_or((sender + 1) % clients)
     }
 }
 
-/// Source of a flow.
+/// Source of the data of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplicationKind {
-    /// As much as the transport takes, a file, or datagrams at a rate.
+    /// As much data as the transport accepts, a file, or datagrams at a fixed rate.
     Bulk,
     /// Page loads.
     RequestResponse,
-    /// A source that sends for a while and is silent for a while.
+    /// A source that alternates between sending and silence.
     OnOff,
     /// A video with a play-out buffer.
     Streaming,
 }
 
 impl ApplicationKind {
-    /// All of them, as users write them.
+    /// All kinds, with their names in scenarios.
     pub const NAMES: [(&'static str, Self); 4] = [
         ("bulk", Self::Bulk),
         ("request-response", Self::RequestResponse),
@@ -99,38 +99,38 @@ impl ApplicationKind {
         ("streaming", Self::Streaming),
     ];
 
-    /// As users write it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
 
-/// Parameters of programs; each kind uses its own.
+/// Parameters of applications. Each kind uses only its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationKnobs {
     /// The objects of a page.
     pub objects: ObjectsPlan,
-    /// Mean size of objects that are counted.
+    /// Mean object size, if only the number of objects is given.
     pub object_size: Bytes,
-    /// How sizes are distributed.
+    /// Distribution of sizes.
     pub sizes: Law,
-    /// Bytes that ask for an object, or answer one that was uploaded.
+    /// Bytes of a request for an object, or of the response to an uploaded object.
     pub request_size: Bytes,
-    /// Connections per client.
+    /// Number of connections per client.
     pub connections: u32,
-    /// Between pages.
+    /// Time between pages.
     pub think_time: Duration,
-    /// How times are distributed.
+    /// Distribution of times.
     pub times: Law,
-    /// How long an on-off source is on.
+    /// Duration of the on period of an on-off source.
     pub on_time: Duration,
-    /// How long it is off.
+    /// Duration of the off period.
     pub off_time: Duration,
-    /// Rate of an on-off source while it is on, and of a video.
+    /// Rate of an on-off source in its on period, or of a video.
     pub rate: Option<BitRate>,
     /// Frames per second of a video.
     pub frame_rate: u32,
-    /// Video gathered before it is played.
+    /// Playing time that a video buffers before it starts to play.
     pub play_out_buffer: Duration,
 }
 
@@ -139,13 +139,13 @@ pub struct ApplicationKnobs {
 pub enum ObjectsPlan {
     /// A fixed number.
     Count(u32),
-    /// These sizes.
+    /// Objects of these sizes.
     Sizes(Vec<Bytes>),
 }
 
 impl Default for ApplicationKnobs {
-    /// A page of ten objects of 20 kB over the six connections that browsers open to a host; a video in
-    /// high definition.
+    /// A page with ten objects of 20 kB over six connections, which is what browsers open to one host; a video in high
+    /// definition.
     fn default() -> Self {
         Self {
             objects: ObjectsPlan::Count(10),
@@ -164,40 +164,40 @@ impl Default for ApplicationKnobs {
     }
 }
 
-/// Rate of a video that names none: 720p at 30 frames a second, or thereabouts.
+/// Default rate of a video: approximately 720p at 30 frames per second.
 const VIDEO_RATE: BitRate = BitRate::from_mbps(4);
 
-/// `[[flow]]`: traffic of its own beside others.
+/// `[[flow]]`: a flow with its own settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowPlan {
     /// Its name in results.
     pub name: Option<String>,
-    /// The clients that have it, numbered from 0; `None` for all.
+    /// The clients that have this flow, numbered from 0; `None` for all.
     pub clients: Option<Vec<u32>>,
-    /// When it starts; `None` with its client.
+    /// When it starts; `None` for the start of its client.
     pub start: Option<Duration>,
-    /// When its source stops; `None` with its client.
+    /// When its source stops; `None` for the stop of its client.
     pub stop: Option<Duration>,
-    /// Whether it names its transport itself: then no scheme changes it.
+    /// Its transport, if it sets one itself. Schemes do not change it then.
     pub own_transport: Option<Transport>,
     /// Its traffic.
     pub traffic: TrafficPlan,
 }
 
 impl Scenario {
-    /// The traffic that schemes may put over another transport: all that does not name its own.
+    /// The traffic whose transport schemes may change, that is, all flows that do not set it themselves.
     pub fn shared_traffic_mut(&mut self) -> impl Iterator<Item = &mut TrafficPlan> {
         let flows = self.flows.iter_mut().filter(|flow| flow.own_transport.is_none());
         std::iter::once(&mut self.traffic).chain(flows.map(|flow| &mut flow.traffic))
     }
 
-    /// The traffic of its flows, or that of every client where it names none.
+    /// The traffic of its flows, or `traffic` if it has no flows.
     pub fn traffic_plans(&self) -> impl Iterator<Item = &TrafficPlan> {
         let of_clients = self.flows.is_empty().then_some(&self.traffic);
         of_clients.into_iter().chain(self.flows.iter().map(|flow| &flow.traffic))
     }
 
-    /// The flows of `clients` clients, and the programs that feed some of them.
+    /// The flows of `clients` clients, and the programs that produce the data of some of them.
     pub(super) fn flows_and_applications(
         &self,
         clients: u32,
@@ -225,11 +225,11 @@ impl Scenario {
     }
 }
 
-/// Where the clients of a run are.
+/// Hosts of the clients in a run.
 #[derive(Clone, Copy)]
 struct Places<'a> {
     clients: u32,
-    /// One for each, or one for all.
+    /// One host per client, or one for all clients.
     hosts: &'a [HostId],
 }
 
@@ -243,24 +243,24 @@ impl Places<'_> {
 struct Way {
     source: HostId,
     sink: HostId,
-    /// Which end asks, where one does.
+    /// The end that requests the data, for applications with requests.
     asks: End,
-    /// In the names of programs.
+    /// Part of the names of programs.
     name: String,
 }
 
-/// A run's flows in the making.
+/// A run's flows under construction.
 struct Run<'a> {
     scenario: &'a Scenario,
     places: Places<'a>,
-    /// Of the draws.
+    /// Seed of the random draws.
     seed: u64,
     flows: Vec<FlowSetup>,
     applications: Vec<ApplicationSetup>,
 }
 
 impl Run<'_> {
-    /// Adds the flows and programs of client `index` for `flow`, or for the traffic that all have.
+    /// Adds the flows and programs of client `index` for `flow`, or for the common traffic if it is `None`.
     fn push(
         &mut self,
         index: u32,
@@ -295,7 +295,7 @@ impl Run<'_> {
                 self.push_flows(setup, 1)?;
                 continue;
             };
-            // The size of a program's flow comes from the program.
+            // The program determines how much data its flow carries.
             if let Traffic::Connection { size, .. } = &mut setup.traffic {
                 *size = None;
             }
@@ -307,7 +307,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// From where to where the data of client `index` flows.
+    /// Sources and destinations of the data of client `index`.
     fn ways(&self, index: u32, traffic: &TrafficPlan) -> Result<Vec<Way>, InputError> {
         let (server, host) = (Scenario::SERVER, self.places.host(index));
         let number = index + 1;
@@ -323,13 +323,13 @@ impl Run<'_> {
                 let peer = self.peer(index, traffic)?;
                 let name = format!("client {number} to client {}", peer + 1);
                 let way = Way { source: host, sink: self.places.host(peer), asks: End::Sink, name };
-                // A client that is the named peer of all sends nothing to itself.
+                // If all clients send to one peer, that peer does not send to itself.
                 if peer == index { Vec::new() } else { vec![way] }
             }
         })
     }
 
-    /// The client that gets the data of client `index`.
+    /// The client that receives the data of client `index`.
     fn peer(&self, index: u32, traffic: &TrafficPlan) -> Result<u32, InputError> {
         let (scenario, clients) = (self.scenario, self.places.clients);
         let peer = traffic.receiver(index, clients);
@@ -350,7 +350,7 @@ impl Run<'_> {
         Ok(peer)
     }
 
-    /// How much later than it would the next flow starts.
+    /// The random delay of the next flow's start.
     fn later(&self) -> Duration {
         let spread = self.scenario.run.start_spread;
         if spread == Duration::ZERO {
@@ -404,8 +404,8 @@ impl Scenario {
         }
     }
 
-    /// The program that feeds a flow, and over how many connections; `asks` is the end that requests the data, or has it to
-    /// send, and `fwp` the client's repair of losses.
+    /// The program that feeds a flow, and its number of connections. `asks` is the end that requests the data or the
+    /// transmission of data; `fwp` is the client's repair of losses.
     fn application(&self, plan: &TrafficPlan, asks: End, fwp: &FwpPlan) -> Option<(Application, u32)> {
         let knobs = &plan.knobs;
         let span = |mean| Span { mean, law: knobs.times };
@@ -413,7 +413,7 @@ impl Scenario {
         let repair = fwp.repairers().filter(|_| over_tcp);
         let flows_of_each = repair.as_ref().map_or(1, |repairers| 1 + repairers.connections);
         match plan.application {
-            // An upload or datagrams reach their user without holes.
+            // Uploads and datagrams reach the user without holes.
             ApplicationKind::Bulk => {
                 let (download, flows) = fwp.download(plan.size).filter(|_| over_tcp)?;
                 Some((Application::Download(download), flows))
@@ -452,7 +452,7 @@ impl Scenario {
         }
     }
 
-    /// Bytes per datagram: as given, or as many as fill the MTU.
+    /// Bytes per datagram: the given value, or the payload that fills the MTU.
     fn udp_payload(&self, plan: &TrafficPlan) -> Bytes {
         plan.udp_payload.unwrap_or_else(|| datagram_filling(self.tcp.mtu, self.tcp.ip))
     }
@@ -472,12 +472,12 @@ impl ApplicationKnobs {
     }
 }
 
-/// Puts the controller that `plan` names in the place of the transport's.
+/// Replaces the transport's controller by the one in `plan`, if set.
 fn control(config: &mut congestion::Config, plan: &TrafficPlan) {
     config.algorithm = plan.congestion.unwrap_or(config.algorithm);
 }
 
-/// Payload of the datagram whose IP packet is `mtu` long.
+/// Payload of a datagram whose IP packet has a length of `mtu`.
 fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
     mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
 }

@@ -1,4 +1,5 @@
-//! Settings of a scenario that its runs will not show: no errors, but not as their author expects.
+//! Warnings about settings that have no effect on the runs of a scenario. They are not errors, but probably not what
+//! the author intended.
 
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
@@ -12,18 +13,18 @@ use crate::scheme::{Role, Scheme};
 use crate::table::{count, percent};
 use crate::{Scenario, effective, quoted};
 
-/// Tables whose keys say nothing about a single run, or only how long it is.
+/// Tables and keys that do not affect the events of a single run, except for its duration.
 const NOT_OF_A_RUN: [&str; 5] = ["run", "compare", "clients", "name", "description"];
 
-/// Of `assignments` those of `--set` that `schemes` put aside, or that change nothing at all; a line each.
-/// Scenarios that cannot be used have none: their errors say more.
+/// Warnings about `--set` assignments that `schemes` override or that have no effect, one line each. Returns none if
+/// the scenario is invalid, because the error message is more informative.
 pub fn of_assignments(
     name_or_path: &str,
     assignments: &[String],
     schemes: &[&Scheme],
     clients: u32,
 ) -> Vec<String> {
-    // In a comparison TCP's keys are set for all but the bound, which has no TCP.
+    // In a comparison, TCP settings apply to all schemes except the bound, which has no TCP.
     let has_others = schemes.iter().any(|scheme| scheme.role != Role::Bound);
     let schemes: Vec<&Scheme> =
         schemes.iter().copied().filter(|scheme| !has_others || scheme.role != Role::Bound).collect();
@@ -61,7 +62,7 @@ fn of_assignment(
     };
     let said = value(assignments);
     if said.is_some() && said == value(&others) {
-        // It sets the value that holds anyway.
+        // The assignment sets the value that applies anyway.
         return None;
     }
     let setup = |scenario: &Scenario, scheme: &Scheme| scheme.applied_to(scenario).setup(clients, 1).ok();
@@ -82,14 +83,14 @@ fn of_assignment(
     Some(format!("{set} changes nothing {under}: see {see}"))
 }
 
-/// True where `scheme` gives `key` another value than `scenario` does.
+/// True if `scheme` changes the value of `key` in `scenario`.
 fn overrides(scheme: &Scheme, key: &str, scenario: &Scenario) -> bool {
     let changed = scheme.applied_to(scenario);
     let value = |scenario: &Scenario| effective::of(key, scenario).map(|(value, _)| value);
     value(scenario) != value(&changed)
 }
 
-/// Traffic and settings that will not be in the results of a run, a line for each reason.
+/// Warnings about traffic and settings that are missing from the results of a run, one line per reason.
 pub fn of_setup(setup: &Setup) -> Vec<String> {
     let mut warnings = of_times(setup);
     warnings.extend(of_idle_clients(setup));
@@ -99,16 +100,16 @@ pub fn of_setup(setup: &Setup) -> Vec<String> {
     warnings
 }
 
-/// Less than this of the data of a client arrives if it is out of reach.
+/// A client is out of range if less than this fraction of its data arrives.
 const IN_REACH: f64 = 0.1;
-/// More than this of the link-layer ACKs arrives if their rate is one for the signal.
+/// A rate of link-layer ACKs suits the signal if more than this fraction of them arrives.
 const DECODABLE: f64 = 0.9;
 
-/// Clients that the access point does not reach, and clients whose link-layer ACKs go at a rate that is too fast for
-/// the signal; and the same of direct links.
+/// Warnings about clients out of range of the access point, about clients whose link-layer ACKs are sent at too high a
+/// rate for the signal, and about direct links for the same reasons.
 fn of_signals(config: &BssConfig) -> Vec<String> {
     let clients = config.stations.iter().zip(1..).map(|(client, number)| (number.to_string(), client));
-    // Both ways of one are alike.
+    // Both directions of a link are equal.
     let direct = config.direct_links.iter().filter(|link| link.from < link.to);
     let direct = direct.map(|link| (format!("{}-{}", link.from.0, link.to.0), &link.link));
     let clients = of_links(config, clients, "client", "wifi.distance, wifi.snr");
@@ -116,7 +117,8 @@ fn of_signals(config: &BssConfig) -> Vec<String> {
     clients.into_iter().chain(direct).collect()
 }
 
-/// Warnings of [`of_signals`] about `links`, each with its name; `called` is their kind, `keys` set their signal.
+/// The warnings of [`of_signals`] about `links`, each with its name. `called` is the kind of link, and `keys` are the
+/// settings of its signal.
 fn of_links<'a>(
     config: &BssConfig,
     links: impl Iterator<Item = (String, &'a StationConfig)>,
@@ -155,7 +157,7 @@ fn of_links<'a>(
     far.into_iter().chain(deaf).collect()
 }
 
-/// The mode of a client's data, or the slowest that rate control may choose.
+/// The mode of a client's data, or the slowest mode of its rate control.
 fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     match config.rate_control {
         RateControl::Fixed => station.mode,
@@ -167,9 +169,9 @@ fn slowest(config: &BssConfig, station: &StationConfig) -> Mode {
     }
 }
 
-/// Links that a warning is about, and the state of the worst of them.
+/// The links that a warning is about, and the state of the worst one.
 struct Affected {
-    /// Their kind.
+    /// The kind of link.
     called: &'static str,
     names: Vec<String>,
     worst: Option<(f64, Decibels, Mode)>,
@@ -187,9 +189,10 @@ impl Affected {
         }
     }
 
-    /// The text of `tell`, given the names, the share that arrives, signal and mode; `None` where no link is affected.
+    /// The result of `tell` with the names, the fraction that arrives, the signal and the mode; `None` if no link is
+    /// affected.
     fn told(self, tell: impl FnOnce(String, String, Decibels, Mode) -> String) -> Option<String> {
-        /// More are counted instead.
+        /// If there are more names, only their number is given.
         const NAMED: usize = 5;
         let (share, snr, mode) = self.worst?;
         let (called, named) = (self.called, &self.names[..self.names.len().min(NAMED)]);
@@ -211,11 +214,11 @@ fn of_idle_clients(setup: &Setup) -> Option<String> {
     (!names.is_empty()).then(|| format!("without a flow: {}", names.join(", ")))
 }
 
-/// The parts of a run's traffic that the measured window misses, a line for each way to miss them.
+/// Warnings about traffic outside the measured interval, one line per kind.
 fn of_times(setup: &Setup) -> Vec<String> {
     let mut warnings = Vec::new();
     let flows = count(setup.flows.len() as u64, "flow");
-    // Durations are easier to read.
+    // Durations are more readable than instants.
     let at = |instant: Instant| instant.saturating_since(Instant::ZERO);
     let from = at(setup.measure_from);
     let late: Vec<_> = setup.flows.iter().map(|flow| at(flow.start)).filter(|start| *start > from).collect();
@@ -276,14 +279,14 @@ mod tests {
             &["hack.timer=5 ms"],
             &["wifi.rate=65Mbps", "wifi.mpdu-error=5 %"],
             &["run.seeds=3", "run.duration=8 s", "compare.clients=[7]", "name=other"],
-            // Values that hold anyway, and one that a later assignment takes back.
+            // Values that apply anyway, and one that a later assignment reverts.
             &["wifi.rate=150Mbps", "tcp.sack=true"],
             &["tcp.ack-policy=delayed", "tcp.ack-every=9", "tcp.ack-every=2"],
         ];
         for assignments in fine {
             assert_eq!(of("wlan-11n-150", assignments, &schemes), [] as [&str; 0], "{assignments:?}");
         }
-        // Errors are the reader's to report.
+        // Errors are reported by the reader instead.
         assert_eq!(of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
         assert_eq!(of("wired-10", &["tcp.sack=false"], &["udp"]).len(), 1, "UDP alone has no TCP to set");
     }

@@ -1,32 +1,33 @@
-//! How often each acknowledgment policy speaks, for a steady flow of full-sized packets.
+//! The ACK frequency of each acknowledgment policy in a steady flow of full-sized packets.
 
 use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// The full-sized packet that ACK frequencies are counted in (TACK paper section 6.2).
+/// Length of the full-sized packets in which ACK frequencies are expressed (TACK paper section 6.2).
 const PACKET: Bytes = Bytes(1500);
 
 /// A receiver's acknowledgment policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
-    /// One ACK for every this many packets; TCP's delayed ACK is 2.
+    /// One ACK per this number of packets; 2 for TCP's delayed ACKs.
     Every(u32),
-    /// The clock of TACK's receiver, which equation 3 of its paper is.
+    /// The clock of TACK's receiver, as in equation 3 of its paper.
     Tack(AckClock),
-    /// Chrome's QUIC after its first hundred packets: the more frequent of every 10 packets and four
-    /// per round trip.
+    /// Chrome's QUIC after its first hundred packets: one ACK per 10 packets, or four per round trip if that is more
+    /// frequent.
     Chrome,
-    /// Neqo: a quarter of the window in packets, 2 to 256, or four per round trip with at least 20 Hz.
+    /// Neqo: one ACK per quarter of the window, limited to 2 to 256 packets, or four per round trip and at least 20 Hz,
+    /// if that is more frequent.
     Neqo,
-    /// Picoquic: every 32 packets below 40 ms of round trip, 64 above, or four per round trip with at
-    /// least 100 Hz.
+    /// Picoquic: one ACK per 32 packets below a round trip of 40 ms, and per 64 above it, or four per round trip and at
+    /// least 100 Hz, if that is more frequent.
     Picoquic,
 }
 
-/// ACKs per second that `policy` sends for a flow of 1500-byte packets at `rate` over a path of
-/// `rtt_min`, once past its start-up.
+/// ACKs per second that `policy` sends after start-up in a flow of 1500-byte packets at `rate` over a path with
+/// `rtt_min`.
 ///
-/// Never more than one per packet. A round-trip time of zero leaves TACK its packet count.
+/// The result is at most one per packet. With a round-trip time of zero, only the packet count of TACK applies.
 pub fn ack_frequency_hz(policy: AckPolicy, rate: BitRate, rtt_min: Duration) -> f64 {
     let packets_hz = rate.as_bps() as f64 / (8.0 * PACKET.0 as f64);
     let rtt = rtt_min.as_secs_f64();
@@ -42,12 +43,12 @@ pub fn ack_frequency_hz(policy: AckPolicy, rate: BitRate, rtt_min: Duration) -> 
         AckPolicy::Neqo => {
             let window = packets_hz * rtt;
             let gap = (window / 4.0).clamp(2.0, 256.0);
-            // The delay is a quarter of a round trip, at most 50 ms.
+            // The maximum delay is a quarter of a round trip, limited to 50 ms.
             (packets_hz / gap).max(four_per_rtt.max(20.0))
         }
         AckPolicy::Picoquic => {
             let gap = if rtt_min < Duration::from_millis(40) { 32.0 } else { 64.0 };
-            // At most 10 ms.
+            // Limited to 10 ms.
             (packets_hz / gap).max(four_per_rtt.max(100.0))
         }
     };
@@ -68,7 +69,7 @@ mod tests {
         }
     }
 
-    /// TACK paper figure 8(b): its UDP baselines, unrounded.
+    /// TACK paper figure 8(b), with its UDP baselines before rounding.
     #[test]
     fn tack_figure_8() {
         let b = BitRate::from_kbps(7_056);

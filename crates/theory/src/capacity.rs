@@ -1,4 +1,4 @@
-//! The capacity model: the airtime of one cycle of data and feedback, and the goodput it gives.
+//! The capacity model: the airtime of one cycle of data and feedback, and the resulting goodput.
 
 use tacit_link::wifi::phy::{
     ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
@@ -6,24 +6,25 @@ use tacit_link::wifi::phy::{
 use tacit_proto::tack::{AckClock, Arriving};
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// Mean bytes that compressed TCP ACKs add to a link-layer ACK.
+/// Mean number of bytes that compressed TCP ACKs add to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckCoding {
-    /// Of a frame with one ACK.
+    /// For the first ACK in a frame.
     pub first: f64,
-    /// Of each further ACK in it.
+    /// For each further ACK in the frame.
     pub further: f64,
 }
 
 impl AckCoding {
-    /// Bytes of the codec of [`tacit_proto::hack`] ACK by ACK. A frame has four bytes, which say its first ACK where that
-    /// is the expected one, and two for each further ACK that is; the rest is for others. Measured: 4.12 bytes with one ACK
-    /// a frame, 48.4 with 21 (`hack/table2` and `hack/aifs` hold the simulator against these).
+    /// The per-ACK coding of [`tacit_proto::hack`]. A frame has four bytes, which include its first ACK if that is as
+    /// expected, and two for each further ACK that is as expected. ACKs that are not expected take more. Measured: 4.12
+    /// bytes with one ACK per frame, 48.4 with 21 (`hack/table2` and `hack/aifs` compare the simulator with these
+    /// values).
     pub const CODEC: Self = Self { first: 4.12, further: 2.21 };
-    /// The HACK paper's: its table 2 gives 4.36 per ACK, its capacity curves have 4.4.
+    /// The HACK paper: its table 2 has 4.36 per ACK, and its capacity curves use 4.4.
     pub const HACK_PAPER: Self = Self { first: 4.4, further: 4.4 };
 
-    /// Whole bytes of a frame with `acks`.
+    /// Length of a frame with `acks`, in whole bytes.
     pub(crate) fn bytes(self, acks: u32) -> u32 {
         match acks {
             0 => 0,
@@ -32,7 +33,7 @@ impl AckCoding {
     }
 }
 
-/// The longest TXOP of the HACK paper's curves (its section 3.2, footnote 4).
+/// Maximum TXOP in the HACK paper's curves (its section 3.2, footnote 4).
 const HACK_TXOP_LIMIT: Duration = Duration::from_millis(4);
 
 /// The wireless hop.
@@ -40,31 +41,31 @@ const HACK_TXOP_LIMIT: Duration = Duration::from_millis(4);
 pub struct Hop {
     /// Timing and limits.
     pub phy: &'static Phy,
-    /// How data and TCP ACKs are sent, in both directions.
+    /// Mode of data and TCP ACKs, in both directions.
     pub data: Mode,
-    /// How link-layer ACKs are sent.
+    /// Mode of link-layer ACKs.
     pub control: Mode,
-    /// Longest time from the start of a PPDU to the end of its link-layer ACK.
+    /// Maximum time from the start of a PPDU to the end of its link-layer ACK.
     pub txop_limit: Option<Duration>,
-    /// Most MPDUs of a PPDU under a Block Ack agreement, whose bitmaps are as long.
+    /// Maximum number of MPDUs per PPDU under a Block Ack agreement, which is also the length of its bitmaps.
     pub block_ack_window: u32,
 }
 
 impl Hop {
-    /// The hop of the HACK paper's capacity curves: `data` both ways, link-layer ACKs at the control
-    /// response rate, and a TXOP limit of 4 ms where the standard aggregates.
+    /// The hop of the HACK paper's capacity curves: `data` in both directions, link-layer ACKs at the control response
+    /// rate, and a TXOP limit of 4 ms if the standard has aggregation.
     pub fn new(standard: Standard, data: Mode) -> Self {
         Self::on(standard.phy(), data)
     }
 
-    /// The hop of the HACK paper's capacity curves with the timing of `phy`: see [`Hop::new`].
+    /// Like [`Hop::new`], with the timing of `phy`.
     pub fn on(phy: &'static Phy, data: Mode) -> Self {
         let txop_limit = phy.aggregation.map(|_| HACK_TXOP_LIMIT);
         let control = phy.control_mode(&data);
         Self { phy, data, control, txop_limit, block_ack_window: phy.max_mpdus() }
     }
 
-    /// Mean idle time before a PPDU without contenders: AIFS and the mean backoff.
+    /// Mean idle time before a PPDU without contention: AIFS and the mean backoff.
     pub fn mean_acquisition(&self) -> Duration {
         self.phy.aifs() + self.mean_backoff()
     }
@@ -74,7 +75,7 @@ impl Hop {
         self.phy.slot * u64::from(self.phy.cw_min) / 2
     }
 
-    /// Most MPDUs, each with `packet` bytes of IP packet, that one PPDU may carry; at least 1.
+    /// Maximum number of MPDUs in a PPDU, each with an IP packet of `packet` bytes; at least 1.
     pub fn mpdus_per_ppdu(&self, packet: u32) -> u32 {
         let block_ack = self.phy.sifs + self.control.ppdu_duration(block_ack_len(self.block_ack_window));
         let ppdu = |mpdus| {
@@ -84,8 +85,8 @@ impl Hop {
         self.most_mpdus(block_ack, ppdu)
     }
 
-    /// Most MPDUs of a PPDU of these bytes and this duration, both by the number of MPDUs, whose answer ends after `answered_after`; at
-    /// least 1.
+    /// Maximum number of MPDUs in a PPDU; at least 1. `ppdu` returns the length in bytes and the duration for a number
+    /// of MPDUs; the response ends `answered_after` after the PPDU.
     pub(crate) fn most_mpdus(&self, answered_after: Duration, ppdu: impl Fn(u32) -> (u32, Duration)) -> u32 {
         let Some(limits) = self.phy.aggregation else { return 1 };
         let fits = |mpdus: u32| {
@@ -97,7 +98,7 @@ impl Hop {
         (2..=limits.mpdus.min(self.block_ack_window)).take_while(|mpdus| fits(*mpdus)).last().unwrap_or(1)
     }
 
-    /// An access with an A-MPDU of `acks` TCP ACKs, without contenders.
+    /// A channel access with an A-MPDU of `acks` TCP ACKs, without contention.
     pub fn ack_access(&self, traffic: &Traffic, acks: u32) -> AckExchange {
         AckExchange {
             acquisition: self.mean_acquisition(),
@@ -106,7 +107,7 @@ impl Hop {
         }
     }
 
-    /// Bytes of PSDU: one bare MPDU, or an A-MPDU whose last subframe is not padded.
+    /// Length of the PSDU: one bare MPDU, or an A-MPDU whose last subframe is not padded.
     pub(crate) fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
         let mpdu = mpdu_len(self.phy.mac_header_len(), packet);
         match mpdus {
@@ -115,16 +116,16 @@ impl Hop {
         }
     }
 
-    /// Bytes of the link-layer ACK to a PPDU of `mpdus`.
+    /// Length of the link-layer ACK to a PPDU of `mpdus` MPDUs.
     fn link_ack_len(&self, mpdus: u32) -> u32 {
         if mpdus > 1 { block_ack_len(self.block_ack_window) } else { ACK_LEN }
     }
 }
 
-/// Where the time of TCP ACKs goes that come at once.
+/// Time used by TCP ACKs that are sent together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckExchange {
-    /// Until they are on the air: AIFS and backoff, or the trigger that asks for them and all before it.
+    /// Time before they are sent: AIFS and backoff, or the trigger that requests them and everything before it.
     pub acquisition: Duration,
     /// Their PPDU.
     pub ack: Duration,
@@ -133,13 +134,13 @@ pub struct AckExchange {
 }
 
 impl AckExchange {
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> Duration {
         self.acquisition + self.ack + self.link_ack
     }
 
-    /// Mean airtime of `acks` of one user in exchanges of `most` at most: fewer than one are an exchange in some cycles
-    /// only, more than `most` are several exchanges.
+    /// Mean airtime of `acks` per user in exchanges of at most `most`. With fewer than one ACK, only some cycles have
+    /// an exchange; with more than `most`, there are several.
     pub(crate) fn mean(acks: f64, most: u32, exchange: impl Fn(u32) -> Self) -> Self {
         if acks <= 0.0 {
             return Self::default();
@@ -157,45 +158,45 @@ impl AckExchange {
     }
 }
 
-/// Sizes in bytes of the packets a flow sends, and of the goodput in them.
+/// Lengths of the packets of a flow, and of the goodput in them, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// IP packet of a full-sized segment.
+    /// Length of the IP packet of a full-sized segment.
     pub packet: u32,
-    /// Its application payload.
+    /// Application payload in it.
     pub payload: u32,
-    /// IP packet of a pure ACK.
+    /// Length of the IP packet of a pure ACK.
     pub ack: u32,
 }
 
 impl Traffic {
-    /// TCP with timestamps over IPv4 and a 1500-byte MTU.
+    /// TCP with timestamps over IPv4, with an MTU of 1500 bytes.
     pub const TCP: Self = Self { packet: 1500, payload: 1448, ack: 52 };
-    /// UDP over IPv4 and a 1500-byte MTU.
+    /// UDP over IPv4, with an MTU of 1500 bytes.
     pub const UDP: Self = Self { packet: 1500, payload: 1472, ack: 0 };
-    /// TCP-TACK: as TCP, with the fields of a TACK and no loss to list: 20 IP, 20 TCP, 16 options and
-    /// 24 payload (ToN 2021 figure 9).
+    /// TCP-TACK: like TCP, with the fields of a TACK that reports no losses: 20 bytes IP, 20 TCP, 16 options and 24
+    /// payload (ToN 2021 figure 9).
     pub const TACK: Self = Self { ack: 80, ..Self::TCP };
 }
 
-/// How feedback returns.
+/// How feedback is returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Feedback {
-    /// None at all: UDP, the upper bound.
+    /// No feedback: UDP, the upper bound.
     None,
-    /// Pure ACKs as packets of their own, aggregated where the standard can.
+    /// Pure ACKs as separate packets, aggregated if the standard allows.
     Packets {
-        /// Mean ACKs for each full-sized segment: 0.5 for delayed ACKs.
+        /// Mean number of ACKs per full-sized segment: 0.5 for delayed ACKs.
         acks_per_segment: f64,
     },
     /// Pure ACKs compressed onto link-layer ACKs: TCP/HACK.
     OnLinkAcks {
-        /// Mean ACKs for each full-sized segment.
+        /// Mean number of ACKs per full-sized segment.
         acks_per_segment: f64,
-        /// Bytes they take there.
+        /// Their compressed length.
         coding: AckCoding,
     },
-    /// As TACK's receiver does: the rarer of one per two segments and four per round trip.
+    /// As TACK's receiver does: one per two segments, or four per round trip if that is less frequent.
     Tack {
         /// Minimum round-trip time of the path.
         rtt_min: Duration,
@@ -203,25 +204,25 @@ pub enum Feedback {
 }
 
 impl Feedback {
-    /// One ACK for every `segments` segments, as packets.
+    /// One ACK per `segments` segments, as packets.
     pub fn every(segments: u32) -> Self {
         Self::Packets { acks_per_segment: 1.0 / f64::from(segments.max(1)) }
     }
 
     /// Delayed ACKs over HACK.
     pub const HACK: Self = Self::OnLinkAcks { acks_per_segment: 0.5, coding: AckCoding::CODEC };
-    /// Delayed ACKs over HACK as the paper's capacity curves have them.
+    /// Delayed ACKs over HACK with the paper's coding.
     pub const HACK_PAPER: Self = Self::OnLinkAcks { acks_per_segment: 0.5, coding: AckCoding::HACK_PAPER };
 }
 
-/// Where the time of one cycle goes. A cycle is one data PPDU and the feedback it causes, on average.
+/// The parts of a cycle, which on average is one data PPDU and the feedback it causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Airtime {
     /// AIFS and backoff before data.
     pub data_acquisition: Duration,
     /// The data PPDU.
     pub data: Duration,
-    /// SIFS and link-layer ACK to data, without the compressed ACKs of HACK.
+    /// SIFS and the link-layer ACK of data, without the compressed ACKs of HACK.
     pub data_link_ack: Duration,
     /// Airtime that compressed ACKs add to the link-layer ACK.
     pub compressed_acks: Duration,
@@ -229,12 +230,12 @@ pub struct Airtime {
     pub ack_acquisition: Duration,
     /// PPDUs of TCP ACKs.
     pub ack: Duration,
-    /// SIFS and link-layer ACKs to TCP ACKs.
+    /// SIFS and link-layer ACKs of TCP ACKs.
     pub ack_link_ack: Duration,
 }
 
 impl Airtime {
-    /// Name and length of every part, in the order they go on the air.
+    /// Name and duration of every part, in chronological order.
     pub fn parts(&self) -> [(&'static str, Duration); 7] {
         [
             ("data acquisition", self.data_acquisition),
@@ -247,18 +248,18 @@ impl Airtime {
         ]
     }
 
-    /// With the exchange that returns its ACKs.
+    /// Adds the exchange that returns its ACKs.
     pub(crate) fn with_acks(self, acks: AckExchange) -> Self {
         let AckExchange { acquisition, ack, link_ack } = acks;
         Self { ack_acquisition: acquisition, ack, ack_link_ack: link_ack, ..self }
     }
 
-    /// Length of the cycle.
+    /// Duration of the cycle.
     pub fn total(&self) -> Duration {
         self.parts().into_iter().map(|(_, part)| part).sum()
     }
 
-    /// Share of the cycle that transport acknowledgments take, in any form.
+    /// Fraction of the cycle used by transport acknowledgments in any form.
     pub fn feedback_share(&self) -> f64 {
         let feedback = self.compressed_acks + self.ack_acquisition + self.ack + self.ack_link_ack;
         feedback.as_secs_f64() / self.total().as_secs_f64()
@@ -268,30 +269,30 @@ impl Airtime {
 /// Result of [`capacity`] and [`round_capacity`](crate::round_capacity).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Application bytes per time, of all users.
+    /// Application bits per second of all users.
     pub goodput: BitRate,
-    /// Data MPDUs in each PPDU, for each user.
+    /// Number of data MPDUs in each PPDU, per user.
     pub mpdus_per_ppdu: u32,
-    /// Transport ACKs per second, of all users.
+    /// Transport ACKs per second of all users.
     pub acks_per_second: f64,
-    /// The cycle, part by part.
+    /// The parts of the cycle.
     pub airtime: Airtime,
 }
 
-/// Goodput of one saturated flow over `hop` with neither loss nor collision: per cycle AIFS, mean
-/// backoff, the largest PPDU of data, SIFS and link-layer ACK; then the same for its TCP ACKs.
+/// Goodput of one saturated flow over `hop` without losses and collisions. A cycle consists of AIFS, mean backoff, the
+/// largest data PPDU, SIFS and link-layer ACK, followed by the same for its TCP ACKs.
 ///
 /// HACK paper section 2.1 and figure 1; the derivation follows its reference \[6\].
 pub fn capacity(hop: &Hop, traffic: &Traffic, feedback: Feedback) -> Capacity {
     Alone { hop, traffic, mpdus: hop.mpdus_per_ppdu(traffic.packet) }.capacity(traffic, feedback)
 }
 
-/// A cycle of one PPDU of data: the airtime it takes, by the ACKs that each user returns in it on average.
+/// A cycle of one data PPDU: its airtime as a function of the mean number of ACKs that each user returns in it.
 pub(crate) trait Cycle {
-    /// Users of the PPDU.
+    /// Number of users in the PPDU.
     fn users(&self) -> u32;
 
-    /// MPDUs for each of them.
+    /// Number of MPDUs per user.
     fn mpdus(&self) -> u32;
 
     fn without_acks(&self) -> Airtime;
@@ -300,7 +301,7 @@ pub(crate) trait Cycle {
 
     fn with_compressed(&self, acks: f64, coding: AckCoding) -> Airtime;
 
-    /// The goodput of all users whose ACKs come by `feedback`.
+    /// The goodput of all users, with ACKs returned by `feedback`.
     fn capacity(&self, traffic: &Traffic, feedback: Feedback) -> Capacity {
         let (users, mpdus) = (self.users(), self.mpdus());
         let segments = f64::from(mpdus);
@@ -329,8 +330,9 @@ pub(crate) trait Cycle {
         }
     }
 
-    /// TACKs of each user, one per interval of the receiver's clock (TACK paper equation 3). The cycle grows with its own TACKs, hence
-    /// a fixed point: from above it falls to the only one there is.
+    /// TACKs per user in a cycle, one per interval of the receiver's clock (TACK paper equation 3). The TACKs make the
+    /// cycle longer, which leads to a fixed-point equation. Starting from above, the iteration decreases to the only
+    /// solution.
     fn tacks(&self, traffic: &Traffic, rtt_min: Duration) -> f64 {
         let packet = Bytes(u64::from(traffic.packet));
         let arrived = Bytes(u64::from(self.mpdus()) * packet.0);
@@ -345,7 +347,7 @@ pub(crate) trait Cycle {
     }
 }
 
-/// The cycle of one user whose data goes to it alone.
+/// The cycle of a single user.
 struct Alone<'a> {
     hop: &'a Hop,
     traffic: &'a Traffic,
@@ -379,15 +381,15 @@ impl Cycle for Alone<'_> {
     }
 }
 
-/// Payload bits of a single, unaggregated frame over the bits `hop` could have sent in the time that
-/// frame, its channel access and its link-layer ACK take: the HACK slides' utilisation.
+/// Payload bits of a single unaggregated frame, divided by the bits that `hop` could have sent during this frame, its
+/// channel access and its link-layer ACK: the utilisation in the HACK slides.
 pub fn single_frame_utilization(hop: &Hop, packet: u32) -> f64 {
     let payload = f64::from(packet) * 8.0 / hop.data.rate().as_bps() as f64;
     let traffic = Traffic { packet, payload: packet, ack: 0 };
     payload / data_exchange(hop, &traffic, 1).total().as_secs_f64()
 }
 
-/// A ratio from a caller's measurement: a hostile capture may give anything.
+/// Limits a measured ratio, which may be arbitrary if it comes from an untrusted capture.
 fn sane(acks_per_segment: f64) -> f64 {
     if acks_per_segment.is_finite() { acks_per_segment.clamp(0.0, 1e3) } else { 0.0 }
 }
@@ -401,7 +403,7 @@ fn data_exchange(hop: &Hop, traffic: &Traffic, mpdus: u32) -> Airtime {
     }
 }
 
-/// The mean of `length` over a count that is `mean` on average and never further than one from it.
+/// The mean of `length` over counts that are `mean` on average and differ from it by less than one.
 pub(crate) fn between_integers(mean: f64, length: impl Fn(u32) -> Duration) -> Duration {
     let low = mean.floor();
     let share_of_high = mean - low;
@@ -430,7 +432,7 @@ mod tests {
         capacity(hop, &traffic, feedback).goodput.as_mbps_f64()
     }
 
-    /// Within `percent` of `expected`.
+    /// Asserts equality within `percent`.
     #[track_caller]
     fn close(actual: f64, expected: f64, percent: f64) {
         let off = (actual / expected - 1.0) * 100.0;
@@ -465,7 +467,7 @@ mod tests {
         assert!((gain - 18.0).abs() < 1.5, "{gain}");
     }
 
-    /// Worked out by hand: AIFS and mean backoff 110.5 us, PPDU, SIFS 16, Block Ack 32 at 24 Mb/s.
+    /// Computed by hand: AIFS and mean backoff 110.5 us, PPDU, SIFS 16, Block Ack 32 at 24 Mb/s.
     #[test]
     fn dot11ac_carries_sixty_four_packets() {
         let hop = Hop::new(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
@@ -499,7 +501,7 @@ mod tests {
         assert!((7.5..=8.1).contains(&mean), "{mean}");
     }
 
-    /// Neither control-rate rule moves a known value by more than its tolerance.
+    /// Both rules for the control rate reproduce each known value within its tolerance.
     #[test]
     fn the_control_rate_rule_hardly_matters() {
         for rate in [15, 30, 45, 60, 90, 150] {
@@ -517,7 +519,8 @@ mod tests {
         }
     }
 
-    /// 21 ACKs are 93 bytes to the paper and 49 to the codec: 496 bits are 31 us at 24 Mb/s, 5 symbols less.
+    /// 21 ACKs take 93 bytes in the paper and 49 with the codec. The 496 bits are 31 us at 24 Mb/s with the paper's
+    /// length, and the codec needs 5 symbols less.
     #[test]
     fn the_codec_needs_less_than_the_paper_reckoned_with() {
         let hop = hop(Standard::N, 150);
@@ -533,7 +536,7 @@ mod tests {
         assert_eq!(hop(Standard::N, 150).mpdus_per_ppdu(1500), 42);
         let slow = hop(Standard::N, 15);
         assert_eq!(slow.mpdus_per_ppdu(1500), 4);
-        // Without it aPPDUMaxTime of HT-mixed PPDUs, 5.484 ms, is next.
+        // Without it, the limit is aPPDUMaxTime of HT-mixed PPDUs, 5.484 ms.
         assert_eq!(Hop { txop_limit: None, ..slow }.mpdus_per_ppdu(1500), 6);
         assert_eq!(hop(Standard::A, 54).mpdus_per_ppdu(1500), 1);
     }

@@ -1,4 +1,4 @@
-//! The papers' figures that are formulas only, as series of points.
+//! The papers' figures that only need formulas, as series of points.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use super::{
     AckPolicy, Feedback, Hop, Rounds, Traffic, ack_frequency_hz, capacity, single_frame_utilization,
 };
 
-/// Ids of the figures that [`figure`] computes.
+/// IDs of the figures that [`figure`] can compute.
 pub const IDS: [&str; 6] = [
     "hack/fig1a",
     "hack/fig1b",
@@ -22,35 +22,35 @@ pub const IDS: [&str; 6] = [
     "validation/11ax-mu",
 ];
 
-/// The papers' full-sized IP packet.
+/// Length of the papers' full-sized IP packet.
 const PACKET: u32 = 1500;
 
-/// A figure or table of a paper: series over a common x axis.
+/// A figure or table of a paper, as series over a common x axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// One of [`IDS`].
     pub id: &'static str,
-    /// Meaning and unit of every x.
+    /// Label and unit of x.
     pub x: &'static str,
-    /// Meaning and unit of every y.
+    /// Label and unit of y.
     pub y: &'static str,
     /// Its curves, or columns.
     pub series: Vec<Series>,
 }
 
-/// One curve, or column.
+/// One curve or column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// As in a legend.
+    /// Its name in a legend.
     pub name: String,
-    /// x and y, x ascending.
+    /// Points (x, y) in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// A figure that no formula gives.
+/// The error for a figure that cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFigure {
-    /// The id that was asked for.
+    /// The requested ID.
     pub id: String,
 }
 
@@ -62,10 +62,10 @@ impl fmt::Display for UnknownFigure {
 
 impl std::error::Error for UnknownFigure {}
 
-/// The figure called `id`, computed.
+/// Computes the figure `id`.
 ///
 /// # Errors
-/// [`UnknownFigure`], naming the ones there are.
+/// [`UnknownFigure`], which lists the available ones.
 pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
     match id {
         "hack/fig1a" => Ok(goodput_by_rate("hack/fig1a", Standard::A, Feedback::HACK_PAPER)),
@@ -78,8 +78,8 @@ pub fn figure(id: &str) -> Result<Figure, UnknownFigure> {
     }
 }
 
-/// The modes a figure's x axis shows: all legacy ones; 40 MHz of 802.11n and 80 MHz of 802.11ac with short
-/// guard interval, the fewest streams that give a rate.
+/// The modes on a figure's x axis: all legacy modes, and those with 40 MHz in 802.11n and 80 MHz in 802.11ac with a
+/// short guard interval. If several modes have the same rate, the one with the fewest streams is used.
 fn modes_by_rate(standard: Standard) -> Vec<Mode> {
     let usual = |mode: &Mode| match mode.format {
         Format::HtMixed => mode.width_mhz == 40 && mode.guard_interval == GuardInterval::Ns400,
@@ -87,12 +87,12 @@ fn modes_by_rate(standard: Standard) -> Vec<Mode> {
         Format::HeSu | Format::HeErSu | Format::EhtMu => {
             mode.width_mhz == 80 && mode.guard_interval == GuardInterval::Ns800
         }
-        // Of several users, which have no rate of their own.
+        // Multi-user formats do not have rates of their own.
         Format::HeMu | Format::HeTb => false,
         Format::Dsss | Format::Ofdm | Format::ErpOfdm => true,
     };
     let mut modes: Vec<Mode> = Mode::all(standard).into_iter().filter(usual).collect();
-    // Stable: of equal rates the first, with fewest streams, stays first.
+    // The sort is stable, so among equal rates the first mode, with the fewest streams, stays first.
     modes.sort_by_key(Mode::rate);
     modes.dedup_by_key(|mode| mode.rate());
     modes
@@ -107,7 +107,7 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
     let series = curves.map(|(name, traffic, feedback)| {
         let point = |mode: &Mode| {
             let goodput = capacity(&Hop::new(standard, *mode), &traffic, feedback).goodput;
-            // As tables print it, and as scenarios name it.
+            // Rounded as in printed tables and in the names of scenarios.
             let printed = (mode.rate().as_mbps_f64() * 10.0).round() / 10.0;
             (printed, goodput.as_mbps_f64())
         };
@@ -116,7 +116,7 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
     Figure { id, x: "PHY rate (Mb/s)", y: "goodput (Mb/s)", series: series.into() }
 }
 
-/// Rounds of one stream at 80 MHz and MCS 11, as the simulator has them, by users.
+/// Rounds with one stream at 80 MHz and MCS 11, as configured in the simulator, by number of users.
 fn goodput_by_users() -> Figure {
     let mode = Mode::he(11, 1, 80, GuardInterval::Ns800).expect("802.11ax has MCS 11 at 80 MHz");
     let hop = Hop { txop_limit: None, ..Hop::new(Standard::Ax, mode) };
@@ -158,7 +158,7 @@ fn slides_utilization() -> Figure {
 }
 
 fn ack_frequencies() -> Figure {
-    // The paper's UDP baselines are 7 and 590 Mb/s; these are the rates its ACK frequencies follow from.
+    // The paper's UDP baselines are 7 and 590 Mb/s. These are the unrounded rates that match its ACK frequencies.
     let baselines = [("802.11b", BitRate::from_kbps(7_056)), ("802.11ac", BitRate::from_kbps(594_650))];
     let policies = [("TCP (L=2)", AckPolicy::Every(2)), ("TACK", AckPolicy::Tack(AckClock::PAPER))];
     let mut series = Vec::new();

@@ -1,4 +1,4 @@
-//! The wireless hop that closed forms are asked about, from the text of users, and their answers about it.
+//! Parses the wireless hop for closed forms from user input, and formats the results.
 
 use serde::Serialize;
 use tacit_link::wifi::phy::{Mode, ResourceUnit, Standard};
@@ -10,15 +10,15 @@ use tacit_scenario::InputError;
 use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
 
-/// The standard of a hop by default.
+/// The default standard of a hop.
 pub const USUAL_PHY: &str = "802.11n";
-/// Its rate: that of the HACK paper's measurements.
+/// The default rate, which is that of the HACK paper's measurements.
 pub const USUAL_RATE: &str = "150Mbps";
 
 /// The hop of `phy` (such as `802.11n`) at `rate` (such as `150Mbps`).
 ///
 /// # Errors
-/// Where there is no such standard, or it has no such rate.
+/// If the standard does not exist, or does not have this rate.
 pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
     let standards = Standard::ALL.map(|standard| (standard.name(), standard));
     let standard = argument("--phy", phy, one_of(&standards))?;
@@ -28,32 +28,32 @@ pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
     Ok(Hop::new(standard, mode))
 }
 
-/// The hop of `phy` and `rate` where either is said, the other as usual; `None` where neither is.
+/// The hop of `phy` and `rate`, with the default for one that is missing; `None` if both are missing.
 ///
 /// # Errors
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn said(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputError> {
     let is_said = phy.is_some() || rate.is_some();
     is_said.then(|| parse(phy.unwrap_or(USUAL_PHY), rate.unwrap_or(USUAL_RATE))).transpose()
 }
 
-/// The hop by default.
+/// The default hop.
 pub fn usual() -> Hop {
     parse(USUAL_PHY, USUAL_RATE).expect("802.11n has 150 Mb/s")
 }
 
-/// A round-trip time of up to an hour.
+/// Parses a round-trip time of up to an hour.
 ///
 /// # Errors
-/// Unless a duration with its unit.
+/// Unless the text is a duration with a unit.
 pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
     argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
 }
 
-/// The value that `parse` reads in the argument called `name`.
+/// Parses the value of the argument `name` with `parse`.
 ///
 /// # Errors
-/// Where it does not read `text`.
+/// If `parse` does not accept `text`.
 pub fn argument<T>(
     name: &str,
     text: &str,
@@ -63,7 +63,7 @@ pub fn argument<T>(
         .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
 }
 
-/// Highest goodput of a lossless, collision-free hop.
+/// Maximum goodput of a hop without losses and collisions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// The standard.
@@ -76,13 +76,13 @@ pub struct Bounds {
     pub mpdus_per_ppdu: u32,
     /// Goodput in bits per second.
     pub goodput_bps: Goodputs,
-    /// Fraction by which HACK exceeds TCP.
+    /// Gain of HACK over TCP, as a fraction.
     pub hack_gain: f64,
-    /// Share of the airtime that feedback takes.
+    /// Fraction of airtime used by feedback.
     pub feedback_airtime: Goodputs,
 }
 
-/// A number for each of three transports.
+/// A value for each of three transports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Goodputs {
     /// No acknowledgments.
@@ -93,7 +93,7 @@ pub struct Goodputs {
     pub hack: f64,
 }
 
-/// The bounds of `hop`.
+/// Computes the bounds of `hop`.
 pub fn bounds(hop: &Hop) -> Bounds {
     let udp = capacity(hop, &Traffic::UDP, Feedback::None);
     let tcp = capacity(hop, &Traffic::TCP, Feedback::every(2));
@@ -147,40 +147,40 @@ impl Bounds {
     }
 }
 
-/// Highest goodput with PPDUs for several users, by how their ACKs come.
+/// Maximum goodput with multi-user PPDUs, by the way in which ACKs are returned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharedBounds {
     /// The standard.
     pub phy: &'static str,
-    /// Rate of data to one user alone in bits per second.
+    /// Rate of data to a single user in bits per second.
     pub rate_bps: u64,
     /// Rate of triggers and Multi-STA Block Acks in bits per second.
     pub control_rate_bps: u64,
-    /// Users of each PPDU.
+    /// Number of users per PPDU.
     pub users: u32,
-    /// Tones of the unit that each of them has.
+    /// Number of tones in each user's resource unit.
     pub unit_tones: u16,
-    /// MPDUs of 1500-byte packets for each user of a PPDU, without a trigger inside.
+    /// MPDUs of 1500-byte packets per user in a PPDU, without an embedded trigger.
     pub mpdus_per_ppdu: u32,
-    /// By how ACKs come, UDP last.
+    /// Bounds by the way in which ACKs are returned, ending with UDP.
     pub ways: Vec<WayBounds>,
 }
 
-/// Highest goodput under one way of acknowledging.
+/// Maximum goodput with one way of returning ACKs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WayBounds {
     /// Name of the way.
     pub name: &'static str,
     /// Goodput of all users in bits per second.
     pub goodput_bps: f64,
-    /// Share of the airtime that feedback takes, beside Block Acks.
+    /// Fraction of airtime used by feedback, without Block Acks.
     pub feedback_airtime: f64,
 }
 
-/// The bounds of `users` that share each PPDU over `hop`, as long as PPDUs may be.
+/// The bounds for `users` users that share each PPDU over `hop`, with PPDUs of maximum length.
 ///
 /// # Errors
-/// Where the hop is not 802.11ax, or its channel has no unit for each.
+/// If the hop is not 802.11ax, or its channel does not have a resource unit for each user.
 pub fn shared_bounds(hop: &Hop, users: u32) -> Result<SharedBounds, InputError> {
     let error = |what: String, allowed: &str| InputError::new("--users", what).allowed(allowed.to_owned());
     let standard = hop.phy.standard;

@@ -1,7 +1,8 @@
-//! Closed forms: bounds on the goodput of a lossless, collision-free 802.11 hop, and how often each policy acknowledges.
+//! Closed forms: upper bounds on the goodput of an 802.11 hop without losses and collisions, and the ACK frequency of
+//! each policy.
 //!
-//! These are bounds to hold simulations and measurements against, not predictions of either: they
-//! know the mean backoff and the length of every frame, and neither loss nor contention.
+//! These bounds serve to check simulations and measurements; they do not predict them. They include the mean backoff
+//! and the duration of every frame, but neither losses nor contention.
 
 mod ack_rate;
 mod capacity;

@@ -1,6 +1,6 @@
-//! Rounds of 802.11ax: an access point sends to several users at once (802.11ax-2021 clause 26.5.1), they acknowledge (clause
-//! 26.4.4), and their TCP ACKs come at accesses of their own, in answer to a trigger (clauses 26.5.2 and 9.3.1.22), behind Block Acks
-//! (clause 26.5.3), or in them.
+//! Rounds of 802.11ax: an access point sends to several users at once (802.11ax-2021 clause 26.5.1), and they
+//! acknowledge (clause 26.4.4). Their TCP ACKs are sent in separate channel accesses, in response to a trigger (clauses
+//! 26.5.2 and 9.3.1.22), after Block Acks (clause 26.5.3), or inside them.
 
 use tacit_link::wifi::air::TriggerKind;
 use tacit_link::wifi::phy::{
@@ -13,60 +13,61 @@ use tacit_proto::units::Duration;
 use crate::capacity::between_integers;
 use crate::capacity::{AckCoding, AckExchange, Airtime, Capacity, Cycle, Feedback, Hop, Traffic};
 
-/// An access point and the users of each of its PPDUs, for all of whom data always waits.
+/// An access point that always has data for all users of each of its PPDUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
-    /// Timing, how each user is sent to and sends alone (HE SU), how triggers and Multi-STA Block Acks go, and the Block Ack window.
+    /// Timing, the mode of data to each user and of frames sent by a single user (HE SU), the mode of triggers and
+    /// Multi-STA Block Acks, and the Block Ack window.
     pub hop: Hop,
-    /// Users of a PPDU.
+    /// Number of users in a PPDU.
     pub users: u32,
-    /// How they acknowledge; whether a trigger asks for their ACKs, and whether a poll goes before it. Room for TCP/HACK is
-    /// here as long as needed, and no user contends after an answer.
+    /// How users acknowledge, whether a trigger requests their TCP ACKs, and whether a poll precedes it. Room for
+    /// TCP/HACK is assumed to be as long as needed, and users do not contend after responding to a trigger.
     pub ofdma: OfdmaConfig,
-    /// Highest MCS of TCP ACKs in answer to a trigger.
+    /// Highest MCS of TCP ACKs in response to a trigger.
     pub ack_mcs: u8,
     /// Highest MCS of buffer status reports.
     pub report_mcs: u8,
-    /// How a trigger for TCP ACKs gets the medium.
+    /// How a trigger for TCP ACKs accesses the medium.
     pub trigger_access: TriggerAccess,
-    /// Contents of the Multi-STA Block Ack for each of them.
+    /// Content of the Multi-STA Block Ack for each user.
     pub answer: MultiStaAnswer,
 }
 
-/// How a trigger for TCP ACKs gets the medium.
+/// How a trigger for TCP ACKs accesses the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerAccess {
-    /// By an access of its own: AIFS and the mean backoff.
+    /// With a separate channel access: AIFS and the mean backoff.
     Own,
-    /// A SIFS behind the Block Acks, in the TXOP of the data.
+    /// SIFS after the Block Acks, in the TXOP of the data.
     SameTxop,
 }
 
-/// Contents of a Multi-STA Block Ack for a station whose MPDUs all arrived (802.11ax-2021 clause 9.3.1.8.6).
+/// Content of a Multi-STA Block Ack for a station whose MPDUs all arrived (802.11ax-2021 clause 9.3.1.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultiStaAnswer {
-    /// That all arrived, in two bytes.
+    /// An indication that all arrived, in two bytes.
     All,
-    /// The bitmap of the window; of a single MPDU that it arrived.
+    /// The bitmap of the window; for a single MPDU, an acknowledgment.
     Bitmap,
 }
 
-/// How frames go in a round.
+/// Modes of the frames in a round.
 #[derive(Clone, Copy, Debug)]
 struct Modes {
     /// Data to each user.
     data: Mode,
     /// A user's Block Ack.
     block_ack: Mode,
-    /// A user's TCP ACKs in answer to a trigger.
+    /// A user's TCP ACKs in response to a trigger.
     acks: Mode,
     /// A user's buffer status report.
     report: Mode,
 }
 
 impl Rounds {
-    /// Rounds as the simulator has them: answers at the MCS of data but for Block Acks, triggers at accesses of their own, "all arrived"
-    /// for lossless answers.
+    /// Rounds as configured in the simulator: responses use the MCS of data except for Block Acks, triggers use
+    /// separate channel accesses, and lossless responses are acknowledged with "all arrived".
     pub fn new(hop: Hop, users: u32, ofdma: OfdmaConfig) -> Self {
         Self {
             hop,
@@ -79,14 +80,14 @@ impl Rounds {
         }
     }
 
-    /// The exchange that brings `acks` TCP ACKs of each user in answer to a Basic Trigger, with the poll before it if there is one;
-    /// `None` where the channel has no unit for each user, or the hop is not HE.
+    /// The exchange that returns `acks` TCP ACKs per user in response to a Basic Trigger, including a preceding poll if
+    /// configured. `None` if the channel does not have a resource unit for each user, or the hop is not HE.
     pub fn ack_round(&self, traffic: &Traffic, acks: u32) -> Option<AckExchange> {
         Some(self.triggered(&self.modes()?, traffic, acks))
     }
 
-    /// Airtime that a poll adds to a trigger for ACKs: a trigger for buffer status reports (BSRP), the reports, and a SIFS
-    /// behind each; `None` as for [`Self::ack_round`].
+    /// Airtime that a poll adds to a trigger for ACKs: a trigger for buffer status reports (BSRP), the reports, and
+    /// SIFS after each. `None` under the conditions of [`Self::ack_round`].
     pub fn poll(&self) -> Option<Duration> {
         Some(self.poll_in(&self.modes()?))
     }
@@ -101,7 +102,7 @@ impl Rounds {
             | MuAcknowledgment::TriggeredResponseScheduling => {
                 highest(MultiUser::Up, self.ofdma.answer_mcs())?
             }
-            // As fast as the data behind it.
+            // The rate of the data after it.
             MuAcknowledgment::Cascade => highest(MultiUser::Up, self.ack_mcs)?,
         };
         Some(Modes {
@@ -112,7 +113,7 @@ impl Rounds {
         })
     }
 
-    /// The mode of each user where one alone has `alone`.
+    /// The mode of each user that corresponds to the single-user mode `alone`.
     fn among_users(&self, kind: MultiUser, alone: Mode) -> Option<Mode> {
         let options = alone.he_options()?;
         let he = HeChoice { training: None, coding: options.coding, extension: options.extension };
@@ -124,13 +125,13 @@ impl Rounds {
         self.hop.phy.sifs
     }
 
-    /// A trigger of this kind for all users.
+    /// Duration of a trigger of this kind for all users.
     fn trigger(&self, kind: TriggerKind) -> Duration {
         let padding = self.ofdma.padding_bytes(&self.hop.control);
         self.hop.control.ppdu_duration(trigger_len(kind, self.users, padding))
     }
 
-    /// SIFS and the Block Ack for all users of `acks` MPDUs each.
+    /// SIFS and the Multi-STA Block Ack for `acks` MPDUs per user.
     fn multi_sta_block_ack(&self, acks: u32) -> Duration {
         let window = match self.answer {
             MultiStaAnswer::Bitmap if acks > 1 => Some(self.hop.block_ack_window),
@@ -158,8 +159,8 @@ impl Rounds {
         }
     }
 
-    /// An access of each user with `acks` TCP ACKs. All of them contend at once, so that one mean backoff is all that they
-    /// wait together: a user that always has something to send sends once in that time.
+    /// A channel access of each user with `acks` TCP ACKs. All users contend at the same time, so they wait for one
+    /// mean backoff in total: a saturated user sends once in that time.
     fn accesses(&self, traffic: &Traffic, acks: u32) -> AckExchange {
         let AckExchange { ack, link_ack, .. } = self.hop.ack_access(traffic, acks);
         let users = u64::from(self.users);
@@ -170,10 +171,10 @@ impl Rounds {
         }
     }
 
-    /// Bytes of each user's A-MPDU of `mpdus`, with the trigger within it if there is one.
+    /// Length of each user's A-MPDU of `mpdus`, including an embedded trigger if configured.
     fn psdu_len(&self, mpdus: u32, packet: u32) -> u32 {
         match self.ofdma.request_inside_len(&self.hop.control) {
-            // Whose last subframe of data is padded.
+            // The last data subframe is then padded.
             Some(trigger) => {
                 mpdus * subframe_len(mpdu_len(self.hop.phy.mac_header_len(), packet)) + subframe_len(trigger)
             }
@@ -181,7 +182,7 @@ impl Rounds {
         }
     }
 
-    /// From the end of the data to the end of the last Block Ack, each with `appended` bytes more.
+    /// Time from the end of the data to the end of the last Block Ack, each with `appended` additional bytes.
     fn answered_after(&self, modes: &Modes, appended: u32) -> Duration {
         let (sifs, control, users) = (self.sifs(), self.hop.control, u64::from(self.users));
         let block_ack = block_ack_len(self.hop.block_ack_window) + appended;
@@ -203,8 +204,9 @@ impl Rounds {
     }
 }
 
-/// Goodput of the users of `rounds` with neither loss nor collision, all of them together: per cycle AIFS, mean backoff, the largest PPDU
-/// of data and its Block Acks; then their TCP ACKs. `None` where the channel has no unit for each user, or the hop is not HE.
+/// Total goodput of the users of `rounds` without losses and collisions. A cycle consists of AIFS, mean backoff, the
+/// largest data PPDU and its Block Acks, followed by the TCP ACKs. `None` if the channel does not have a resource unit
+/// for each user, or the hop is not HE.
 pub fn round_capacity(rounds: &Rounds, traffic: &Traffic, feedback: Feedback) -> Option<Capacity> {
     let modes = rounds.modes()?;
     let answered_after = rounds.answered_after(&modes, 0);
@@ -216,9 +218,9 @@ pub fn round_capacity(rounds: &Rounds, traffic: &Traffic, feedback: Feedback) ->
     Some(Shared { rounds, modes, traffic, mpdus }.capacity(traffic, feedback))
 }
 
-/// A way in which users are sent to, and acknowledge.
+/// A way of sending to users and of returning their acknowledgments.
 pub(crate) struct RoundWay {
-    /// As in a legend.
+    /// Its name in a legend.
     pub name: &'static str,
     pub ofdma: OfdmaConfig,
     traffic: Traffic,
@@ -226,7 +228,7 @@ pub(crate) struct RoundWay {
 }
 
 impl RoundWay {
-    /// All of them, UDP last: those of TCP with one ACK in two segments.
+    /// All ways, ending with UDP. Those with TCP have one ACK per two segments.
     pub const ALL: [Self; 9] = {
         let asked = OfdmaConfig { triggers: Triggers::AckAware, ..OfdmaConfig::USUAL };
         [
@@ -256,7 +258,7 @@ impl RoundWay {
         Self { name, ofdma, traffic: Traffic::UDP, feedback: Feedback::None }
     }
 
-    /// Its goodput in `rounds`, which have its `ofdma`.
+    /// Its goodput in `rounds`, which must have the same `ofdma`.
     pub fn capacity(&self, rounds: &Rounds) -> Option<Capacity> {
         round_capacity(rounds, &self.traffic, self.feedback)
     }
@@ -271,7 +273,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Most TCP ACKs of a user in answer to a trigger.
+    /// Maximum number of TCP ACKs of a user in response to a trigger.
     fn most_acks(&self) -> u32 {
         let ppdu = |acks| {
             let bytes = self.rounds.hop.psdu_len(acks, self.traffic.ack);
@@ -280,7 +282,7 @@ impl Shared<'_> {
         self.rounds.hop.most_mpdus(Duration::ZERO, ppdu)
     }
 
-    /// Airtime that `acks` TCP ACKs behind each Block Ack add to it, and the Block Ack for them.
+    /// Airtime that `acks` TCP ACKs after each Block Ack add, including the Block Ack for them.
     fn behind_block_acks(&self, acks: u32) -> AckExchange {
         let Self { rounds, modes, traffic, .. } = self;
         let before = subframe_len(block_ack_len(rounds.hop.block_ack_window));

@@ -1,12 +1,13 @@
-//! Known answers, worked out apart from this code from the equations of 802.11ax-2021 clause 27.3, with frame lengths of clause 9.3.1
-//! (whole Mb/s, whole us). Wi-Fi at 5 GHz: AIFS 43 us, mean backoff 67.5 us, control frames at 24 Mb/s, 16 us of packet extension.
+//! Known answers, computed independently of this code from the equations in 802.11ax-2021 clause 27.3, with frame
+//! lengths from clause 9.3.1 (rounded to whole Mb/s and us). Wi-Fi at 5 GHz: AIFS 43 us, mean backoff 67.5 us, control
+//! frames at 24 Mb/s, packet extension of 16 us.
 
 use tacit_link::wifi::phy::{GuardInterval, Standard};
 
 use super::*;
 use crate::capacity;
 
-/// One stream at MCS 11 and 80 MHz, the shortest guard interval.
+/// One stream at MCS 11 and 80 MHz with the shortest guard interval.
 fn one_stream() -> Mode {
     Mode::he(11, 1, 80, GuardInterval::Ns800).unwrap()
 }
@@ -20,7 +21,7 @@ fn hop(standard: Standard, data: Mode, block_ack_window: u32) -> Hop {
     Hop { txop_limit: None, block_ack_window, ..Hop::new(standard, data) }
 }
 
-/// Within 1 %.
+/// Asserts equality within 1 %.
 #[track_caller]
 fn close(actual: f64, expected: f64, what: &str) {
     let off = (actual / expected - 1.0) * 100.0;
@@ -31,13 +32,14 @@ fn us(span: Duration) -> f64 {
     span.as_secs_f64() * 1e6
 }
 
-/// So many bytes for each ACK.
+/// TCP/HACK with `bytes` bytes per ACK.
 fn coded(bytes: f64, segments_per_ack: u32) -> Feedback {
     let coding = AckCoding { first: bytes, further: bytes };
     Feedback::OnLinkAcks { acks_per_segment: 1.0 / f64::from(segments_per_ack), coding }
 }
 
-/// UDP; then for one ACK in two segments and for one in eight: ACKs as packets, and TCP/HACK with 4.4 bytes and with one byte an ACK.
+/// UDP, then with one ACK per two and per eight segments: ACKs as packets, and TCP/HACK with 4.4 bytes and with one
+/// byte per ACK.
 #[test]
 fn one_user_of_802_11ax_and_be() {
     let be = Mode::eht(13, 2, 320, GuardInterval::Ns800).unwrap();
@@ -45,7 +47,7 @@ fn one_user_of_802_11ax_and_be() {
         (hop(Standard::Ax, one_stream(), 256), [549, 504, 522, 536, 516, 535, 539]),
         (hop(Standard::Ax, two_streams(), 256), [1942, 1623, 1704, 1858, 1660, 1853, 1896]),
         (hop(Standard::Ax, two_streams(), 64), [1363, 942, 1234, 1312, 946, 1312, 1331]),
-        // The specification has 4348 for one ACK in eight as packets: see below.
+        // The specification has 4348 for one ACK per eight segments as packets; see below.
         (hop(Standard::Be, be, 1_024), [4886, 4251, 3684, 4493, 4298, 4466, 4722]),
     ];
     for (hop, known) in rows {
@@ -66,8 +68,9 @@ fn one_user_of_802_11ax_and_be() {
     }
 }
 
-/// The specification's 4348 Mb/s answer the 128 ACKs of a window by a Block Ack of 256 bits, 40 us; but bitmaps follow the window that was
-/// agreed on (802.11-2020 clause 9.3.1.8), here 1024 MPDUs and 72 us, as its own section 2 says. With these 32 us less it is met.
+/// The specification's 4348 Mb/s assume that a Block Ack of 256 bits (40 us) acknowledges the 128 ACKs of a window. But
+/// bitmaps have the length of the negotiated window (802.11-2020 clause 9.3.1.8), here 1024 MPDUs and 72 us, as section
+/// 2 of the specification says. Without these additional 32 us its value is reproduced.
 #[test]
 fn block_acks_of_acks_have_the_bitmap_of_the_window() {
     let be = Mode::eht(13, 2, 320, GuardInterval::Ns800).unwrap();
@@ -77,7 +80,8 @@ fn block_acks_of_acks_have_the_bitmap_of_the_window() {
     close(1_024.0 * 1_448.0 * 8.0 / us(shorter), 4348.0, "one ACK in eight");
 }
 
-/// ACKs of 128 segments fill a Block Ack window: 188 us more on a Block Ack by 4.4 bytes each, 109 us of PPDU otherwise.
+/// The ACKs of 128 segments fill a Block Ack window. With 4.4 bytes each, they make a Block Ack 188 us longer, while a
+/// separate PPDU takes 109 us.
 #[test]
 fn a_windows_acks_on_a_block_ack_take_longer_than_as_packets() {
     let hop = hop(Standard::Ax, two_streams(), 256);
@@ -88,8 +92,8 @@ fn a_windows_acks_on_a_block_ack_take_longer_than_as_packets() {
     close(one_more(128) - one_more(1), 49.0, "128 ACKs over one");
 }
 
-/// Rounds with a Block Ack window of 64, which all of section 4 of the specification has, the trigger in the TXOP of the data, reports at
-/// MCS 0 and TCP ACKs at MCS 9.
+/// Rounds as in section 4 of the specification, with a Block Ack window of 64, the trigger in the TXOP of the data,
+/// reports at MCS 0 and TCP ACKs at MCS 9.
 fn rounds(users: u32, ofdma: OfdmaConfig) -> Rounds {
     Rounds {
         ack_mcs: 9,
@@ -103,8 +107,8 @@ fn rounds(users: u32, ofdma: OfdmaConfig) -> Rounds {
 const MU_BAR: OfdmaConfig = OfdmaConfig::USUAL;
 const ASKED: OfdmaConfig = OfdmaConfig { triggers: Triggers::AckAware, ..MU_BAR };
 
-/// In us. An access of an own at 80 MHz and one stream, and at 160 MHz and two; a trigger for 1, 4 and 16 users. These count from the
-/// trigger on, without the SIFS before it.
+/// Durations in us: a separate channel access at 80 MHz with one stream, and at 160 MHz with two; a trigger for 1, 4
+/// and 16 users. The latter start at the trigger, without the preceding SIFS.
 #[test]
 fn an_aggregate_of_acks() {
     let rows = [
@@ -128,7 +132,8 @@ fn an_aggregate_of_acks() {
     }
 }
 
-/// UDP; TCP with ACKs by accesses, by trigger, by poll and trigger; TCP/HACK with 4.4 bytes and one byte an ACK. One ACK in two segments.
+/// UDP; TCP with ACKs in separate accesses, with a trigger, and with a poll and a trigger; TCP/HACK with 4.4 bytes and
+/// with one byte per ACK. One ACK per two segments.
 #[test]
 fn saturated_users() {
     let rows = [

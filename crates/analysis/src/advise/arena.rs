@@ -1,4 +1,4 @@
-//! Schemes that run beside each other in several places, and more seeds of those that their runs do not tell apart.
+//! Runs schemes at several settings, and adds seeds for those that the runs do not separate.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -13,15 +13,15 @@ use tacit_runs::sweep::{self, Control, Progress};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
 
-/// Goodputs that differ by less are equal.
+/// Goodputs with a smaller relative difference count as equal.
 pub(super) const EQUAL: f64 = 0.01;
 
-/// A scenario, and the runs of it so far.
+/// A scenario with its runs so far.
 #[derive(Debug)]
 pub(super) struct Arena {
     scenario: Arc<Scenario>,
     clients: u32,
-    /// By scheme, seeds from 1 on.
+    /// Runs by scheme, for seeds from 1 on.
     runs: BTreeMap<&'static str, Vec<RunSummary>>,
 }
 
@@ -30,7 +30,7 @@ impl Arena {
         Self { scenario, clients, runs: BTreeMap::new() }
     }
 
-    /// Takes goodputs in Mb/s for runs of `scheme`, whose packets wait so long.
+    /// Adds artificial runs of `scheme` with these goodputs in Mb/s and a queueing delay of `wait_us`.
     #[cfg(test)]
     pub fn pretend(&mut self, scheme: &'static str, mbps: &[f64], wait_us: f64) {
         use tacit_runs::metric;
@@ -48,7 +48,7 @@ impl Arena {
         self.runs.insert(scheme, runs);
     }
 
-    /// The runs of a scheme; none of one that did not run here.
+    /// The runs of a scheme; empty if it did not run here.
     pub fn group(&self, scheme: &str) -> Group<'_> {
         Group::of(self.runs.get(scheme).into_iter().flatten())
     }
@@ -57,25 +57,25 @@ impl Arena {
         self.runs.get(scheme).map_or(0, |runs| runs.len() as u32)
     }
 
-    /// By how much `one` leads `other`, here both.
+    /// The lead of `one` over `other`, if both ran here.
     pub fn lead(&self, one: &str, other: &str) -> Option<Lead> {
         Lead::of(&self.group(one), &self.group(other))
     }
 
-    /// Whether the runs leave open which of both has more goodput, beyond a lead that counts.
+    /// Whether the runs do not determine which of the two has more goodput by a relevant amount.
     pub fn is_open(&self, one: &str, other: &str) -> bool {
         let lead = self.lead(one, other).filter(|lead| lead.mean >= 0.0).or_else(|| self.lead(other, one));
         lead.is_some_and(|lead| lead.order(EQUAL) == Order::Open)
     }
 
-    /// All runs, those of a scheme next to each other.
+    /// All runs, grouped by scheme.
     pub fn records(&self) -> Vec<RunSummary> {
         let mut all: Vec<_> = self.runs.iter().collect();
         all.sort_by_key(|(name, _)| Scheme::position(name));
         all.into_iter().flat_map(|(_, runs)| runs.clone()).collect()
     }
 
-    /// Those of `schemes` that this scenario can have.
+    /// Those of `schemes` that are possible in this scenario.
     pub fn possible(&self, schemes: &[&'static Scheme]) -> Vec<&'static Scheme> {
         let is_possible = |scheme: &&&'static Scheme| {
             let mut plan = Plan::default();
@@ -85,7 +85,7 @@ impl Arena {
     }
 }
 
-/// A scheme and the number of seeds it is to run with in an arena.
+/// A scheme and the number of seeds to run in an arena.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeedRequest {
     pub arena: usize,
@@ -93,12 +93,12 @@ pub(super) struct SeedRequest {
     pub seeds: u32,
 }
 
-/// Makes runs, round after round, as one sweep to watchers.
+/// Executes rounds of runs and reports them as a single sweep.
 pub(super) struct Rounds<'a> {
     control: Control<'a>,
-    /// Keeps the runs of the first arena.
+    /// Stores the runs of the first arena.
     store: Option<&'a Store>,
-    /// Runs of earlier rounds.
+    /// Number of runs in earlier rounds.
     made: usize,
 }
 
@@ -107,10 +107,10 @@ impl<'a> Rounds<'a> {
         Self { control, store, made: 0 }
     }
 
-    /// Makes the `wanted` runs that were not made yet.
+    /// Executes those `wanted` runs that have not been executed yet.
     ///
     /// # Errors
-    /// As [`sweep::run`], and where a scenario cannot have a scheme.
+    /// Same as [`sweep::run`]. Also if a scheme is not possible in a scenario.
     pub fn make(&mut self, arenas: &mut [Arena], wanted: &[SeedRequest]) -> Result<(), RunsError> {
         let plans = arenas.iter().enumerate().map(|(number, arena)| {
             let mut plan = Plan::default();
@@ -136,7 +136,7 @@ impl<'a> Rounds<'a> {
             let control = Control { progress: &progress, ..self.control };
             for run in sweep::run(plan, store, control)? {
                 let scheme = Scheme::position(&run.label.scheme);
-                // Only schemes of the table run.
+                // All schemes are in the table.
                 let name = tacit_scenario::scheme::ALL.get(scheme).map_or("", |scheme| scheme.name);
                 arena.runs.entry(name).or_default().push(run);
             }
@@ -146,31 +146,31 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// By which fraction one goodput exceeds another, as far as runs with the same seeds tell.
+/// Fraction by which one goodput exceeds another, based on runs with the same seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lead {
     /// Lower end of the 95 % confidence interval.
     pub least: f64,
-    /// Of means.
+    /// Value based on means.
     pub mean: f64,
     /// Upper end.
     pub most: f64,
 }
 
-/// How two schemes stand to each other.
+/// The result of comparing two schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The one has more than the other.
+    /// The first has more.
     Ahead,
-    /// It does not have so much more that it counts.
+    /// The first does not have more by a relevant amount.
     Equal,
-    /// These runs do not say.
+    /// The runs do not decide.
     Open,
 }
 
 impl Lead {
-    /// `None` where they have no seed in common, or the other carries nothing. Of one seed there is no interval: the mean has
-    /// to do.
+    /// `None` if the groups have no seed in common, or the other has no goodput. With one seed there is no interval,
+    /// and both ends equal the mean.
     pub fn of(one: &Group<'_>, other: &Group<'_>) -> Option<Self> {
         let goodput = Column::named("goodput_bps")?;
         let gain = one.with_seeds_of(other).gain_over(&other.with_seeds_of(one), goodput)?;
@@ -178,7 +178,7 @@ impl Lead {
         Some(Self { least: gain.of_means - half, mean: gain.of_means, most: gain.of_means + half })
     }
 
-    /// Where a lead of less than `counts` is none.
+    /// The order, where a lead below `counts` is irrelevant.
     pub fn order(&self, counts: f64) -> Order {
         match self {
             lead if lead.most < counts => Order::Equal,

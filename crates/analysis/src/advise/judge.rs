@@ -1,4 +1,4 @@
-//! Which change is worth it, and which schemes need more runs before anybody may say so.
+//! Decides which change is worthwhile, and which schemes need more runs for that decision.
 
 use serde::Serialize;
 use tacit_runs::aggregate::{Column, Group};
@@ -11,31 +11,31 @@ use crate::compare::Row;
 /// Advice for one queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// The link as it is.
+    /// The unchanged link.
     pub today: Row,
-    /// The smallest change that is worth it: its place in `choices`. None where nothing is.
+    /// Index in `choices` of the smallest worthwhile change; `None` if there is none.
     pub first: Option<usize>,
-    /// The change that gains most, where it gains [`WORTH`] more than `first`.
+    /// The change with the largest gain, if it exceeds that of `first` by at least [`WORTH`].
     pub most: Option<usize>,
-    /// Changes that are worth it, too, and that the runs do not separate from `most`, or from `first` where that is none:
-    /// places in `choices`.
+    /// Other worthwhile changes that the runs do not separate from `most`, or from `first` if there is no `most`, as
+    /// indexes in `choices`.
     pub most_not_separated_from: Vec<usize>,
-    /// The best of each side, from the smallest change to the largest.
+    /// The best scheme of each side, from the smallest change to the largest.
     pub choices: Vec<Choice>,
 }
 
-/// The best that one side can do alone.
+/// The best result that one side can achieve alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// The side that has to change, and its change.
+    /// The side that has to change, and what it changes.
     pub change: &'static str,
     /// The scheme.
     pub scheme: String,
-    /// One line about it.
+    /// A description of one line.
     pub summary: &'static str,
-    /// Costs that the runs do not show.
+    /// Costs that the runs do not reveal.
     pub cost: &'static str,
-    /// Whether it is worth it.
+    /// Whether it is worthwhile.
     pub verdict: Verdict,
     /// Schemes of the same side that the runs do not separate from it.
     pub not_separated_from: Vec<String>,
@@ -43,55 +43,55 @@ pub struct Choice {
     pub row: Row,
 }
 
-/// Worth of a choice, by the 95 % confidence interval of its gain.
+/// Value of a choice, based on the 95 % confidence interval of its gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// No gain, or one that is less than [`WORTH`] and may be chance.
+    /// No gain, or a gain below [`WORTH`] that may be random.
     Nothing,
-    /// A gain, of less than [`WORTH`].
+    /// A gain below [`WORTH`].
     Little,
-    /// These runs do not say whether it is worth it: the interval has [`WORTH`] in it.
+    /// The runs do not decide: the interval contains [`WORTH`].
     NotSeparated,
-    /// A gain of [`WORTH`] and more.
+    /// A gain of at least [`WORTH`].
     Worth,
 }
 
 /// A gain in goodput below this is not worth a change.
 pub const WORTH: f64 = 0.02;
 
-/// Receivers by how often they acknowledge.
+/// Receivers compared by ACK frequency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Frequencies {
-    /// From the most ACKs to the fewest, and four a round trip.
+    /// From the most ACKs to the fewest, and finally four per round trip.
     pub rows: Vec<Frequency>,
-    /// The place of the best: of equal ones that whose packets wait least.
+    /// Index of the best; if several are equal, the one with the lowest queueing delay.
     pub best: Option<usize>,
-    /// Places of those that the runs do not separate from it.
+    /// Indexes of those that the runs do not separate from the best.
     pub not_separated_from: Vec<usize>,
 }
 
-/// Receivers that acknowledge so often.
+/// Receivers with one ACK frequency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Frequency {
-    /// Full segments per ACK; null is an ACK per quarter of the smallest round-trip time.
+    /// Full segments per ACK; null means one ACK per quarter of the minimum round-trip time.
     pub segments: Option<u32>,
     /// Its runs.
     pub row: Row,
 }
 
-/// The best of some schemes.
+/// The best among several schemes.
 struct Standing<'n> {
     best: &'n str,
-    /// Those that may have more, or less, than the one with most.
+    /// Schemes that the runs do not separate from the one with the highest goodput.
     open: Vec<&'n str>,
 }
 
 impl Answer {
-    /// The advice from the runs of `arena`.
+    /// The advice based on the runs in `arena`.
     ///
     /// # Panics
-    /// Where the baseline did not run.
+    /// If the baseline did not run.
     pub(super) fn of(arena: &Arena) -> Self {
         let stock = Scheme::of_role(Role::Baseline).name;
         let choices: Vec<Choice> = SIDES
@@ -131,7 +131,7 @@ impl Answer {
         }
     }
 
-    /// The choice that gains most of those that are worth it, or nearly so.
+    /// The choice with the largest gain among those that are worthwhile, or nearly so.
     pub(super) fn top(&self) -> Option<&Choice> {
         self.most.or(self.first).map(|index| &self.choices[index])
     }
@@ -159,7 +159,7 @@ impl Frequencies {
 }
 
 impl Verdict {
-    /// Of a lead over today.
+    /// The verdict on a lead over the unchanged link.
     pub(super) fn of(lead: &Lead) -> Self {
         match lead {
             lead if lead.least >= WORTH => Self::Worth,
@@ -170,8 +170,8 @@ impl Verdict {
     }
 }
 
-/// The schemes of each arena that need more runs, by the number of the arena: their intervals overlap where that makes a
-/// difference to the answer. The baseline is among them wherever another is.
+/// The schemes that need more runs, each with the index of its arena: their intervals overlap in a way that affects the
+/// answer. If any scheme needs more runs, so does the baseline.
 pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> {
     let mut all = Vec::new();
     for (number, arena) in arenas.iter().enumerate() {
@@ -205,8 +205,7 @@ pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> 
     all
 }
 
-/// Of the schemes of `names` that ran in `arena` the one whose packets wait least among those that have as much goodput as the
-/// one with most.
+/// Among the schemes `names` in `arena` whose goodput equals the highest, the one with the lowest queueing delay.
 fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
     let ran: Vec<&str> = names.iter().copied().filter(|name| arena.seeds(name) > 0).collect();
     let goodput = |name: &str| goodput_bps(&arena.group(name));
@@ -224,7 +223,7 @@ fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
     Some(Standing { best, open: ran.into_iter().filter(|name| order(name) == Order::Open).collect() })
 }
 
-/// Mean goodput; zero of no runs.
+/// Mean goodput; zero without runs.
 pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
     let mean = Column::named("goodput_bps").and_then(|goodput| group.mean(goodput));
     mean.map_or(0.0, |mean| mean.mean)

@@ -1,4 +1,4 @@
-//! The bottleneck of a link, and queues it could have.
+//! The bottleneck of a link, and alternative queues.
 
 use serde::Serialize;
 use tacit_link::QueueConfig;
@@ -14,20 +14,20 @@ use super::arena::{Arena, Lead};
 use crate::compare::{Options, load};
 use crate::why::{BUSY, LONGER_BACK, Resource, fullest};
 
-/// The limit of today's goodput, and how full the way is.
+/// What limits the current goodput, and the utilisation of the path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// Its kind.
     pub by: LimitedBy,
-    /// Whose time is nearest to its end.
+    /// The resource with the highest utilisation.
     pub resource: Option<Resource>,
-    /// Share of its time in which it had something to carry.
+    /// Fraction of time in which this resource had something to carry.
     pub busy: Option<f64>,
-    /// Goodput over that of saturating UDP.
+    /// Goodput as a fraction of that of saturating UDP.
     pub share_of_udp: Option<f64>,
-    /// Share of the channel's time that ACKs take, without their link-layer ACKs and accesses.
+    /// Fraction of channel time used by ACKs, excluding their link-layer ACKs and channel accesses.
     pub airtime_tcp_ack: Option<f64>,
-    /// Data packets sent again among those sent.
+    /// Retransmitted data packets as a fraction of those sent.
     pub tcp_retransmitted_share: Option<f64>,
 }
 
@@ -35,33 +35,33 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The Wi-Fi channel has no time left.
+    /// The Wi-Fi channel is saturated.
     Channel,
-    /// The wired or cellular link carries as much as it can.
+    /// The wired or cellular link is saturated.
     Link,
-    /// ACKs wait on their way back.
+    /// ACKs queue in the reverse direction.
     WayBack,
-    /// No flow had anything to send: programs wait for users, or for their own rate.
+    /// No flow had more to send, because programs wait for users or are limited by their own rate.
     Source,
-    /// The queue drops before the way is full: with a longer one it carries more.
+    /// The queue drops packets before the path is saturated. A longer queue increases goodput.
     Queue,
-    /// Windows, losses and timeouts of the ends.
+    /// Windows, losses and timeouts at the endpoints.
     Ends,
 }
 
-/// Users do not notice a wait below this in ms, however long the other queue. Ours.
+/// Delay in ms below which users do not notice it, regardless of the other queue's length (our choice).
 const NOTICED_MS: f64 = 10.0;
-/// Least gain of a longer queue for the present one to be the limit. Ours.
+/// Minimum gain from a longer queue for the current queue to count as the limit (our choice).
 const QUEUE_COUNTS: f64 = 0.02;
 
 impl Limit {
-    /// Of the runs of today, `stock` and `udp`.
+    /// Determines the limit from current runs of `stock` and `udp`.
     pub(super) fn of(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
         let mean = |name: &str| Some(stock.mean(Column::named(name)?)?.mean);
         let resource = fullest(&[stock]);
         let busy = match resource {
             Some(Resource::Channel) => mean(&airtime_name(AirtimeUse::Idle)).map(|idle| 1.0 - idle),
-            // A packet under way when the window begins is counted whole.
+            // A packet in transmission at the start of the window is counted completely.
             Some(Resource::Link) => mean("first_way_utilisation").map(|busy| busy.min(1.0)),
             Some(Resource::Station) | None => None,
         };
@@ -82,7 +82,7 @@ impl Limit {
         }
     }
 
-    /// Blames the queue where the ends seemed to be at fault, and a longer one carries more.
+    /// Changes the limit from the endpoints to the queue if a longer queue increases goodput.
     pub(super) fn judge_queue(&mut self, own: &Arena, longer: &Arena, stock: &str) {
         let lead = Lead::of(&longer.group(stock), &own.group(stock));
         if self.by == LimitedBy::Ends && lead.is_some_and(|lead| lead.least > QUEUE_COUNTS) {
@@ -91,56 +91,56 @@ impl Limit {
     }
 }
 
-/// Whether ACKs wait on the way back for much longer than data does.
+/// Whether ACKs have a much longer queueing delay than data.
 fn is_way_back(mean: impl Fn(&str) -> Option<f64>) -> bool {
     let wait_ms = |name: &str| mean(name).map(|us| us / 1e3);
     let data = wait_ms("first_way_queue_delay_p95_us").unwrap_or(0.0);
     wait_ms("wired_queue_delay_p95_us").is_some_and(|longest| longest > NOTICED_MS.max(LONGER_BACK * data))
 }
 
-/// Whether some flow sends as much as its transport takes.
+/// Whether some flow sends as much as its transport allows.
 fn is_greedy(scenario: &Scenario) -> bool {
     scenario.traffic_plans().any(|traffic| {
         traffic.application == ApplicationKind::Bulk && traffic.udp_rate.is_none() && traffic.size.is_none()
     })
 }
 
-/// A queue in front of the bottleneck.
+/// A queue at the bottleneck.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Queue {
-    /// How it compares with a bandwidth-delay product.
+    /// Its size relative to the bandwidth-delay product.
     pub kind: QueueKind,
-    /// The value that sets it, as in `--set`; the scenario's own where it is none.
+    /// The value that sets it, as in `--set`; null for the scenario's own queue.
     pub setting: Option<String>,
-    /// Packets that it holds; null where bytes count.
+    /// Its capacity in packets; null if it is limited in bytes.
     pub packets: Option<u32>,
-    /// Its capacity over the bandwidth-delay product of the flows that share it; null where bytes count.
+    /// Its capacity divided by the bandwidth-delay product of the flows that share it; null if it is limited in bytes.
     pub bandwidth_delay_products: Option<f64>,
 }
 
-/// How long a queue is.
+/// Size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueKind {
-    /// Less than a bandwidth-delay product, or as near to it as aggregates allow.
+    /// Less than a bandwidth-delay product, or as close to that as aggregates allow.
     Short,
-    /// A bandwidth-delay product and more.
+    /// At least a bandwidth-delay product.
     Ample,
     /// FQ-CoDel or CoDel.
     FqCodel,
 }
 
-/// Bytes of a full packet, as queues count.
+/// Length of a full packet in bytes, as counted by queues.
 const PACKET_BYTES: f64 = 1_500.0;
-/// A short queue has a quarter of a bandwidth-delay product, an ample one two. Ours.
+/// Sizes of a short and an ample queue in bandwidth-delay products (our choice).
 const SHORT_PRODUCTS: f64 = 0.25;
 const AMPLE_PRODUCTS: f64 = 2.0;
-/// MPDUs of one Block Ack window (802.11-2020 clause 10.25): with less no aggregate is full.
+/// Number of MPDUs in a Block Ack window (802.11-2020 clause 10.25). A shorter queue cannot fill an aggregate.
 const AGGREGATE: u32 = 64;
-/// Packets of a queue that takes a burst of slow start from one round trip to the next, ours.
+/// Number of packets that hold the burst of slow start between two round trips (our choice).
 const BURST: u32 = 16;
 
-/// The queue that the scenario has, the keys that set it, and its bandwidth-delay product.
+/// The scenario's queue, the keys that set it, and its bandwidth-delay product.
 #[derive(Clone, Debug)]
 pub(super) struct BottleneckQueue {
     pub own: Queue,
@@ -150,8 +150,8 @@ pub(super) struct BottleneckQueue {
 }
 
 impl BottleneckQueue {
-    /// The queue that data waits in before the bottleneck, where it is one that assignments reach; `capacity_bps` is the
-    /// goodput that all flows could have together.
+    /// The queue for data at the bottleneck, if assignments can change it. `capacity_bps` is the total goodput that all
+    /// flows can have.
     pub fn of(
         scenario: &Scenario,
         resource: Option<Resource>,
@@ -160,7 +160,7 @@ impl BottleneckQueue {
         let directions = directions(scenario);
         let (keys, own, sharers): (Vec<&'static str>, QueueConfig, u32) = match (resource?, &scenario.wifi) {
             (Resource::Channel, Some(wifi)) => {
-                // Between clients data waits for both, unless all of it goes over direct links.
+                // Data between clients waits in both queues, unless all of it uses direct links.
                 let between = directions.contains(&Direction::StationToStation);
                 let relayed = between && wifi.direct.pairs != DirectPairs::All;
                 let ap = directions.contains(&Direction::Download) || relayed;
@@ -203,7 +203,7 @@ impl BottleneckQueue {
         Some(Self { own, keys, product_packets, least })
     }
 
-    /// The queues of the two other kinds.
+    /// Queues of the two other kinds.
     pub fn others(&self) -> Vec<Queue> {
         let packets =
             |products: f64, least: u32| ((self.product_packets * products).ceil() as u32).max(least);
@@ -225,15 +225,15 @@ impl BottleneckQueue {
                 bandwidth_delay_products: None,
             },
         ];
-        // Where bytes count, no number of packets is the same.
+        // If the limit is in bytes, no number of packets is equal to it.
         let is_own = |queue: &Queue| {
             queue.kind == self.own.kind || queue.packets.is_some() && queue.packets == self.own.packets
         };
         all.into_iter().filter(|queue| !is_own(queue)).collect()
     }
 
-    /// The assignments that set `queue` on top of `options`, and the scenario with it; `None` where no assignment reaches
-    /// the queue, as with those of `[[hop]]`.
+    /// The assignments that set `queue` in addition to `options`, and the resulting scenario. `None` if no assignment
+    /// can change the queue, as with `[[hop]]`.
     pub fn with(&self, options: &Options, queue: &Queue) -> Option<(Vec<String>, Scenario)> {
         let setting = queue.setting.as_ref()?;
         let set: Vec<String> = self.keys.iter().map(|key| format!("{key}={setting}")).collect();
@@ -242,7 +242,7 @@ impl BottleneckQueue {
     }
 }
 
-/// Which ways data goes.
+/// The directions of data.
 fn directions(scenario: &Scenario) -> Vec<Direction> {
     let of = |traffic: &TrafficPlan| match traffic.direction {
         Direction::Both => vec![Direction::Download, Direction::Upload],
@@ -261,7 +261,7 @@ fn directions(scenario: &Scenario) -> Vec<Direction> {
 mod tests {
     use super::*;
 
-    /// The place before the channel of `wlan-11n-150` with this queue at the access point.
+    /// The queue before the channel of `wlan-11n-150` with these settings of the access point's queue.
     fn place(set: &[&str]) -> BottleneckQueue {
         let set: Vec<String> = set.iter().map(|&said| said.to_owned()).collect();
         let scenario = Scenario::load("wlan-11n-150", &set).expect("a bundled scenario");
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(kinds(&["wifi.ap-queue=1000 packets"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=2 packets"]), [Ample, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue={ discipline = \"fq-codel\" }"]), [Short, Ample]);
-        // Bytes are no number of packets, and neither is the limit of FQ-CoDel.
+        // A limit in bytes is not a number of packets, and neither is the limit of FQ-CoDel.
         assert_eq!(kinds(&["wifi.ap-queue=1 MB"]), [Short, FqCodel]);
         assert_eq!(kinds(&["wifi.ap-queue=unlimited"]), [Short, FqCodel]);
     }

@@ -1,4 +1,4 @@
-//! Options of an access point of 802.11ax that serves several clients: OFDMA, and how ACKs come back under it.
+//! Options of an 802.11ax access point with several clients: OFDMA, and how ACKs are returned with it.
 
 use serde::Serialize;
 use tacit_link::wifi::phy::Standard;
@@ -15,7 +15,7 @@ struct Setting {
     set: &'static [&'static str],
 }
 
-/// From the behaviour of today's access points to one that none has.
+/// From the behaviour of current access points to behaviour that no product has.
 const SETTINGS: [Setting; 6] = [
     Setting { name: "no OFDMA", set: &["wifi.ofdma=off", "wifi.triggers=off"] },
     Setting { name: "downlink OFDMA", set: &["wifi.ofdma=mu-bar", "wifi.triggers=off"] },
@@ -37,32 +37,32 @@ const SETTINGS: [Setting; 6] = [
     },
 ];
 
-/// Schemes that also run under each setting.
+/// Schemes other than stock that run with each setting.
 const BESIDE_STOCK: [&str; 2] = ["tack", "hack-batch"];
 
 /// Options of the access point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sharing {
-    /// The settings, from the behaviour of today's access points to one that none has.
+    /// The settings, from the behaviour of current access points to behaviour that no product has.
     pub settings: Vec<SharingSetting>,
-    /// The place of the one under which stock clients have most.
+    /// Index of the setting with the highest goodput of stock clients.
     pub best: usize,
-    /// Places of those that the runs do not separate from it, or that are as good.
+    /// Indexes of settings that the runs do not separate from the best, or that are equal to it.
     pub as_good: Vec<usize>,
 }
 
-/// A setting, and the goodput of clients under it.
+/// A setting, and the goodput of clients with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingSetting {
     /// Behaviour of the access point.
     pub name: &'static str,
-    /// Assignments that make it do so.
+    /// Assignments that result in this behaviour.
     pub set: Vec<String>,
-    /// Stock clients, then TACK and TCP/HACK.
+    /// Stock clients, then TACK, then TCP/HACK.
     pub rows: Vec<Row>,
 }
 
-/// Scenarios of each setting, where the link is one of 802.11ax with several clients that can have them.
+/// One scenario per setting, if the link is 802.11ax with several clients and allows them; otherwise empty.
 pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) -> Vec<Scenario> {
     let is_ax = scenario.wifi.as_ref().is_some_and(|wifi| wifi.bss.standard == Standard::Ax);
     if !is_ax || clients < 2 {
@@ -77,7 +77,7 @@ pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) ->
     SETTINGS.iter().map(with).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// The schemes that run under each setting.
+/// The schemes that run with each setting.
 pub(super) fn schemes() -> Vec<&'static Scheme> {
     let stock = Scheme::of_role(Role::Baseline);
     let beside = tacit_scenario::scheme::ALL.iter().filter(|scheme| BESIDE_STOCK.contains(&scheme.name));
@@ -85,7 +85,7 @@ pub(super) fn schemes() -> Vec<&'static Scheme> {
 }
 
 impl Sharing {
-    /// The results of `arenas`, one for each setting; `None` for none.
+    /// The results of `arenas`, one per setting; `None` if empty.
     pub(super) fn of(arenas: &[Arena]) -> Option<Self> {
         let stock = Scheme::of_role(Role::Baseline).name;
         let rows = |arena: &Arena| -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! Sides that could change, and scenarios for links.
+//! The sides that could change, and scenarios for links.
 
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::units::BitRate;
@@ -10,11 +10,11 @@ pub(super) struct Side {
     pub change: &'static str,
     pub cost: &'static str,
     pub schemes: &'static [&'static str],
-    /// It takes a Wi-Fi hop.
+    /// Whether it requires a Wi-Fi hop.
     pub needs_wifi: bool,
 }
 
-/// From the smallest change to the largest.
+/// The sides, from the smallest change to the largest.
 pub(super) const SIDES: &[Side] = &[
     Side {
         change: "receivers acknowledge less often",
@@ -55,7 +55,7 @@ pub(super) const SIDES: &[Side] = &[
     },
 ];
 
-/// Receivers that acknowledge a number of segments, and last one that does so four times a round trip.
+/// Receivers that acknowledge a fixed number of segments, and finally one that acknowledges four times per round trip.
 pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
     (Some(1), "tcp-l1"),
     (Some(2), "tcp-l2"),
@@ -65,11 +65,11 @@ pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
     (None, "tack-lite"),
 ];
 
-/// The scenario that is meant, and the settings on top of it: the one named, or the nearest to a PHY and a rate, which are
-/// `802.11n` and `150Mbps` by default.
+/// The scenario to use, and additional assignments: either the named scenario, or the one nearest to a PHY and rate,
+/// which default to `802.11n` and `150Mbps`.
 ///
 /// # Errors
-/// On a PHY or rate that there is not.
+/// If the PHY or rate does not exist.
 pub fn scenario_of(
     scenario: Option<&str>,
     phy: Option<&str>,
@@ -83,7 +83,7 @@ pub fn scenario_of(
     Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
 }
 
-/// The scenario that comes with the program whose rate of `standard` is nearest to `rate`.
+/// The bundled scenario whose rate in `standard` is nearest to `rate`.
 pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
     let known: &[(u64, &str)] = match standard {
         Standard::A => &[(54, "wlan-11a-54")],
@@ -100,7 +100,7 @@ pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
         Standard::Be => &[(5_765, "wlan-11be-5765")],
     };
     let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
-    // No standard is without a scenario.
+    // Every standard has a scenario.
     known
         .iter()
         .min_by_key(|(mbps, _)| apart(*mbps))

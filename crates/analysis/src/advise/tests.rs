@@ -9,7 +9,7 @@ use super::*;
 fn question() -> Question {
     Question {
         scenario: "wlan-11n-150".into(),
-        // In so short runs CUBIC of Linux is still in its slow start.
+        // CUBIC of Linux would still be in slow start in such short runs.
         assignments: ["run.duration=3 s", "run.measure-from=1 s", "tcp.slow-start=hystart"]
             .map(str::to_owned)
             .to_vec(),
@@ -24,7 +24,7 @@ fn question() -> Question {
     }
 }
 
-/// Runs that no simulation made: of each scheme goodputs in Mb/s, seeds from 1 on, and the wait of its packets in ms.
+/// Artificial runs: for each scheme, goodputs in Mb/s for seeds from 1 on, and the queueing delay in ms.
 fn arena(schemes: &[(&'static str, &[f64], f64)]) -> Arena {
     let mut arena = Arena::new(Arc::new(Scenario::load("wlan-11n-150", &[]).unwrap()), 1);
     for (scheme, mbps, wait_ms) in schemes {
@@ -33,8 +33,8 @@ fn arena(schemes: &[(&'static str, &[f64], f64)]) -> Arena {
     arena
 }
 
-/// Two clients that acknowledge every second segment, the HACK paper's case: TCP/HACK gains most, fewer ACKs are the smallest
-/// change that gains, and another congestion control is no help. Where intervals overlap there are more seeds.
+/// Two clients that acknowledge every second segment, as in the HACK paper: TCP/HACK gains most, fewer ACKs are the
+/// smallest change with a gain, and another congestion control does not help. Overlapping intervals cause more seeds.
 #[test]
 fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     let advice = advise(&question(), Control::unattended()).unwrap();
@@ -60,8 +60,8 @@ fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     assert!(goodput(0) < goodput(2) && goodput(2) < goodput(4), "fewer ACKs leave more of the air: {text}");
 }
 
-/// At 50 ms the queue of the scenario is a fraction of a bandwidth-delay product: other schemes help there than with a
-/// longer one, and the queue is the limit.
+/// At 50 ms the scenario's queue is a fraction of a bandwidth-delay product. It is the limit, and other schemes help
+/// with it than with a longer queue.
 #[test]
 fn a_short_queue_is_named_and_another_answers_otherwise() {
     let question = Question {
@@ -82,7 +82,7 @@ fn a_short_queue_is_named_and_another_answers_otherwise() {
     assert!(ample.answer.today.goodput_bps_mean > 1.1 * advice.answer.today.goodput_bps_mean);
 }
 
-/// Its 50 kb/s of ACKs are the bottleneck of 8 Mb/s of data: fewer ACKs nearly double the goodput.
+/// The 50 kb/s for ACKs are the bottleneck of 8 Mb/s of data, so fewer ACKs nearly double the goodput.
 #[test]
 fn a_slow_uplink_wants_fewer_acks() {
     let question = Question {
@@ -104,7 +104,7 @@ fn a_slow_uplink_wants_fewer_acks() {
 
 #[test]
 fn schemes_without_gain_are_not_advised() {
-    // UDP's bound is stock's: one client on a wire without Wi-Fi.
+    // UDP's bound is that of stock: one client on a wire without Wi-Fi.
     let question =
         Question { scenario: "wired-10".into(), segments_per_ack: None, max_seeds: Some(3), ..question() };
     let advice = advise(&question, Control::unattended()).unwrap();
@@ -114,7 +114,7 @@ fn schemes_without_gain_are_not_advised() {
     assert_eq!(advice.limit.by, LimitedBy::Link, "{}", advice.to_text());
 }
 
-/// A video of 8 Mb/s and nothing else: the channel is idle, and no queue or ACK can change that.
+/// A single video of 8 Mb/s: the channel is idle, and no queue or ACK frequency can change that.
 #[test]
 fn where_nobody_has_anything_to_send_that_is_said() {
     let mut assignments = question().assignments;
@@ -127,7 +127,7 @@ fn where_nobody_has_anything_to_send_that_is_said() {
     assert!(advice.to_text().contains("The programs are the limit"), "{}", advice.to_text());
 }
 
-/// Watchers see one sweep that only grows.
+/// Progress reports describe a single sweep that grows.
 #[test]
 fn rounds_are_one_sweep_to_those_who_watch() {
     let totals = Mutex::new((0, 0));

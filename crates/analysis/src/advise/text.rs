@@ -45,7 +45,7 @@ pub(super) fn laid_out(advice: &Advice) -> String {
     text
 }
 
-/// The bottleneck, and the queue before it.
+/// The bottleneck, and the queue at it.
 fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
     let busy = percent(limit.busy, 1);
     let way = match limit.resource {
@@ -81,7 +81,7 @@ fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
     }
 }
 
-/// A queue in words.
+/// A description of a queue.
 fn described(queue: &Queue) -> String {
     let kind = match queue.kind {
         QueueKind::Short => "a short queue",
@@ -132,7 +132,7 @@ fn sentences(answer: &Answer) -> String {
     text
 }
 
-/// A choice with its gains and costs.
+/// A choice with its gains and costs as text.
 fn said(choice: &Choice, today: &Row) -> String {
     let waits = [
         ("wait", today.means.queue_delay_p95_us.zip(choice.row.means.queue_delay_p95_us)),
@@ -162,7 +162,7 @@ fn ms(us: f64) -> String {
     number(us / 1e3, 1)
 }
 
-/// How often receivers acknowledged.
+/// The ACK frequency of receivers.
 fn frequency(row: &Row) -> String {
     match row.means.acks_per_data_packet {
         Some(ratio) if ratio > 0.0 => format!("an ACK per {} packets", number(1.0 / ratio, 1)),
@@ -170,7 +170,7 @@ fn frequency(row: &Row) -> String {
     }
 }
 
-/// Of a Wi-Fi hop the wait in a queue, of wires the one-way delay of packets.
+/// Headings of delays: queueing delay for a Wi-Fi hop, one-way delay for wires.
 const fn delay_heads(row: &Row) -> [&'static str; 2] {
     if row.means.one_way_delay_p95_us.is_some() {
         ["one way", "p95 ms"]
@@ -198,7 +198,7 @@ fn measured(row: &Row) -> [String; 6] {
     ]
 }
 
-/// Their heads.
+/// Headings of these results.
 const fn measured_heads(row: &Row) -> [[&'static str; 2]; 6] {
     [
         ["", "seeds"],
@@ -234,7 +234,7 @@ const fn worth(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The answers with queues of each kind.
+/// The answers for each kind of queue.
 fn queues(advice: &Advice) -> String {
     let Some(own) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
         return match advice.limit.by {
@@ -290,7 +290,7 @@ fn queues(advice: &Advice) -> String {
     )
 }
 
-/// Receivers that acknowledge a number of segments at once.
+/// Receivers that acknowledge a fixed number of segments.
 fn frequencies(frequencies: &Frequencies) -> String {
     let Some(first) = frequencies.rows.first() else { return String::new() };
     let heads = [&[["segments", "per ACK"], ["", "scheme"]][..], &measured_heads(&first.row)];

@@ -1,21 +1,21 @@
-//! An axis: which pixel a value has, and which values have a grid line.
+//! An axis: maps values to pixels, and chooses the grid lines.
 
-/// Values along a stretch of pixels.
+/// A range of values mapped to a range of pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
     /// The values at its ends.
     pub values: [f64; 2],
     /// The pixels of its ends.
     pub pixels: [f64; 2],
-    /// Equal ratios, not equal differences, have equal lengths; values are above zero then.
+    /// Logarithmic scale. All values must be positive.
     pub log: bool,
 }
 
-/// Most grid lines, about.
+/// Approximate maximum number of grid lines.
 const MAX_TICKS: usize = 8;
 
 impl Axis {
-    /// The pixel of `value`; beyond an end that of the end.
+    /// The pixel of `value`. A value outside the range is clamped to it.
     pub fn at(&self, value: f64) -> f64 {
         let [from, to] = self.values;
         let value = value.clamp(from, to);
@@ -24,7 +24,7 @@ impl Axis {
         self.pixels[0] + part * (self.pixels[1] - self.pixels[0])
     }
 
-    /// The values of the grid lines, ascending.
+    /// The values of the grid lines in ascending order.
     pub fn ticks(&self) -> Vec<f64> {
         let [from, to] = self.values;
         if self.log {
@@ -46,14 +46,14 @@ impl Axis {
     }
 }
 
-/// `digits` times each power of ten from `from` to `to`.
+/// The multiples `digits` of each power of ten between `from` and `to`.
 fn decade_ticks(from: f64, to: f64, digits: &[f64]) -> Vec<f64> {
     let decades = from.log10().floor() as i32..=to.log10().floor() as i32;
     let ticks = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)));
     ticks.filter(|tick| (from..=to).contains(tick)).collect()
 }
 
-/// Distance of grid lines that cuts `0..=max` into about `steps`: 1, 2 or 5 times a power of ten.
+/// Distance of grid lines that divides `0..=max` into about `steps` parts: 1, 2 or 5 times a power of ten.
 pub(super) fn round_step(max: f64, steps: f64) -> f64 {
     let raw = (max / steps).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(raw.log10().floor());

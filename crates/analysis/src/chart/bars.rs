@@ -1,4 +1,4 @@
-//! Horizontal bars, one row each: names stay readable however many there are.
+//! Horizontal bars, one per row, so that names stay readable regardless of their number.
 
 use super::Ink;
 use super::axis::{Axis, round_step};
@@ -10,29 +10,29 @@ use super::svg::{Canvas, Font};
 pub struct BarChart {
     /// Alternative text.
     pub alt: String,
-    /// Meaning and unit of the axis.
+    /// Label and unit of the axis.
     pub axis: String,
-    /// End of the axis; `None` leaves room for the longest bar.
+    /// End of the axis; `None` fits the longest bar.
     pub axis_end: Option<f64>,
-    /// The bars, first on top.
+    /// The bars, from top to bottom.
     pub bars: Vec<Bar>,
 }
 
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
-    /// Text before it.
+    /// Text before the bar.
     pub name: String,
-    /// Text behind it.
+    /// Text after the bar.
     pub label: String,
-    /// Its parts, end to end.
+    /// Its parts, adjacent to each other.
     pub parts: Vec<Part>,
 }
 
-/// A stretch of a bar.
+/// A part of a bar.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// How long.
+    /// Its length.
     pub length: f64,
     /// Its colour.
     pub ink: Ink,
@@ -41,7 +41,8 @@ pub struct Part {
 const ROW: u32 = 28;
 const TOP: u32 = 4;
 
-/// The axis may be this multiple of the longest bar before its grid gets coarser.
+/// Up to this ratio of axis length to longest bar, the grid follows the longest bar; beyond it, the grid becomes
+/// coarser.
 const MAX_AXIS_OF_BARS: f64 = 100.0;
 
 impl Bar {
@@ -57,13 +58,13 @@ impl BarChart {
             (self.bars.iter().map(|bar| &*bar.name), self.bars.iter().map(|bar| &*bar.label));
         let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
-        // Even with the longest names some room is left for the bars.
+        // Leaves room for the bars even if names are long.
         let left = f64::from(room_for(names).min(WIDTH * 2 / 5));
         let right = f64::from(WIDTH - room_for(labels).min(WIDTH * 2 / 5));
         let axis = Axis { values: [0.0, end], pixels: [left, right], log: false };
         let bottom = TOP + ROW * self.bars.len() as u32;
         let mut canvas = Canvas::new(WIDTH, bottom + AXIS);
-        // Bars much shorter than the axis would fill it with grid lines.
+        // If bars are much shorter than the axis, their grid would fill the axis with lines.
         let step = round_step(longest.max(end / MAX_AXIS_OF_BARS), 6.0);
         draw_axis(&mut canvas, &axis, step, [TOP, bottom].map(f64::from), &self.axis);
         for (row, bar) in self.bars.iter().enumerate() {
@@ -73,7 +74,7 @@ impl BarChart {
     }
 }
 
-/// Draws one row, `top` pixels from above; its label stands beyond the end of the axis, where nothing crosses it.
+/// Draws one row at `top` pixels. Its label is placed after the end of the axis, so that nothing crosses it.
 fn draw_bar(canvas: &mut Canvas, top: f64, bar: &Bar, axis: &Axis) {
     let row = f64::from(ROW);
     let (upper, middle, lower) = (top + 0.16 * row, top + 0.5 * row, top + 0.84 * row);

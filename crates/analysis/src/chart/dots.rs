@@ -1,4 +1,5 @@
-//! Ranked dots: a row each, the largest mean on top, with its interval. Many schemes at one setting stay readable.
+//! Ranked dots, one per row, with intervals and the largest mean at the top. This stays readable with many schemes at
+//! one setting.
 
 use super::axis::{Axis, round_step};
 use super::rows::{AXIS, WIDTH, draw_axis, room_for};
@@ -10,36 +11,36 @@ use super::{Ink, Look, Shape};
 pub struct DotChart {
     /// Alternative text.
     pub alt: String,
-    /// Text above it, where the page has no title.
+    /// Text above the chart, for pages without a title.
     pub title: String,
-    /// Meaning and unit of the axis.
+    /// Label and unit of the axis.
     pub axis: String,
-    /// Values that the axis has at least, so that several charts can have one axis.
+    /// Further values that the axis must include, so that several charts can share one axis.
     pub also: Vec<f64>,
     /// The dots, in any order.
     pub dots: Vec<Dot>,
-    /// Name of the dot whose value is a line across all.
+    /// Name of the dot whose value is drawn as a line across all rows.
     pub baseline: Option<String>,
 }
 
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Dot {
-    /// Text before it; it decides how the dot looks, see [`Look::of_series`].
+    /// Text before the dot. It determines the look of the dot, see [`Look::of_series`].
     pub name: String,
-    /// Text behind it.
+    /// Text after the dot.
     pub label: String,
-    /// Where it is.
+    /// Position of the dot.
     pub value: f64,
-    /// Half-width of the interval around it.
+    /// Half-width of its interval.
     pub interval: Option<f64>,
-    /// The value that others state, between the least and the most it may be.
+    /// A value stated by another source, between its smallest and largest acceptable value.
     pub said: Option<[f64; 3]>,
 }
 
 const ROW: u32 = 22;
 const TOP: u32 = 24;
-/// Intervals reach this multiple of the dots' span before they are cut: one seed gone wrong hides no other dot.
+/// Intervals are truncated at this multiple of the span of the dots, so that one outlier does not compress all others.
 const MAX_REACH: f64 = 2.0;
 
 impl Dot {
@@ -50,7 +51,7 @@ impl Dot {
 }
 
 impl DotChart {
-    /// The dots from the largest value down; of equal ones the first comes first.
+    /// The dots in descending order of value. Equal dots keep their order.
     pub fn ranked(&self) -> Vec<&Dot> {
         let mut dots: Vec<&Dot> = self.dots.iter().collect();
         dots.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -68,13 +69,13 @@ impl DotChart {
         self.top() + ROW * self.dots.len() as u32 + AXIS
     }
 
-    /// Room for the title, and the name of the baseline.
+    /// Height of the title and of the baseline's name.
     const fn top(&self) -> u32 {
         if self.title.is_empty() { TOP } else { TOP + ROW }
     }
 
-    /// Ends of the axis, and the distance of its grid lines. Dots show their value by their place, not their length: the
-    /// axis begins near the least.
+    /// The ends of the axis, and the distance of its grid lines. Dots show their value by position instead of length,
+    /// so the axis starts near the smallest value.
     fn range(&self) -> ([f64; 2], f64) {
         let least_and_most = |values: &mut dyn Iterator<Item = f64>| {
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
@@ -88,7 +89,7 @@ impl DotChart {
         let reach = (most - least).max(most.abs() * 0.05).max(1e-9) * MAX_REACH;
         let ends = self.dots.iter().flat_map(Dot::ends).map(|end| end.clamp(least - reach, most + reach));
         let (least, most) = least_and_most(&mut ends.chain(values()).chain([least, most]));
-        // Nothing that was measured is below zero; an interval may be.
+        // Measured values are not negative, but an interval may be.
         let least = if self.dots.iter().all(|dot| dot.value >= 0.0) { least.max(0.0) } else { least };
         let step = round_step((most - least).max(most.abs() * 1e-6).max(1e-9), 5.0);
         let from = (least / step).floor() * step;
@@ -99,7 +100,7 @@ impl DotChart {
         let (names, labels) =
             (self.dots.iter().map(|dot| &*dot.name), self.dots.iter().map(|dot| &*dot.label));
         let (width, top) = (canvas.width(), f64::from(self.top()));
-        // Even with the longest names some room is left for the dots.
+        // Leaves room for the dots even if names are long.
         let left = f64::from(room_for(names).min(width / 3));
         let right = f64::from(width - room_for(labels).min(width / 3));
         let (values, step) = self.range();

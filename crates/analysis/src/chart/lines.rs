@@ -1,4 +1,4 @@
-//! Curves over a common axis, with a legend beside them.
+//! Curves over a common axis, with a legend at the side.
 
 use super::axis::Axis;
 use super::layout::{self, BOTTOM, LEFT, MARGIN};
@@ -12,67 +12,67 @@ use tacit_scenario::table::number;
 pub struct LineChart {
     /// Alternative text.
     pub alt: String,
-    /// Meaning and unit of x.
+    /// Label and unit of x.
     pub x: String,
-    /// Meaning and unit of y.
+    /// Label and unit of y.
     pub y: String,
-    /// Logarithmic x; only for x above zero.
+    /// Logarithmic x axis; only for positive x.
     pub log_x: bool,
-    /// Logarithmic y; only for y above zero.
+    /// Logarithmic y axis; only for positive y.
     pub log_y: bool,
     /// The curves, in the order of the legend.
     pub lines: Vec<Line>,
-    /// The curves have more points than marks would be told apart of: few have one.
+    /// Curves have too many points for a marker at each, so only a few get one.
     pub dense: bool,
-    /// Steps in place of straight lines from point to point: shares of a count.
+    /// Draw steps instead of straight lines between points, for fractions of a count.
     pub steps: bool,
-    /// Names of curves that have a colour before others, as claims are about them.
+    /// Names of curves that get a colour first, because claims refer to them.
     pub concerned: Vec<String>,
-    /// Claims about the curves, beside their values.
+    /// Claimed values of the curves.
     pub marks: Vec<Mark>,
-    /// Source of the marks, as in the legend.
+    /// Source of the marks, as shown in the legend.
     pub marks_name: String,
 }
 
-/// A value said of a curve, with how far off it may be.
+/// A claimed value of a curve, with its tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mark {
-    /// Which of the chart's lines.
+    /// Index of the curve.
     pub line: usize,
-    /// At this x, or as a mean from here
+    /// Start of the x range over which the value is a mean; equal to `to` for a single x.
     pub from: f64,
-    /// to here.
+    /// End of the x range.
     pub to: f64,
     /// The value.
     pub y: f64,
-    /// Ends of its error bar; equal to `y` where there is none on that side.
+    /// Lower end of its error bar; equal to `y` if there is none on this side.
     pub low: f64,
-    /// The upper one.
+    /// Upper end of its error bar.
     pub high: f64,
 }
 
 /// A curve.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// As in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// x and y, x ascending.
+    /// Points (x, y) in ascending order of x.
     pub points: Vec<(f64, f64)>,
-    /// Half-width of the 95 % confidence interval at each point; empty where it is unknown.
+    /// Half-width of the 95 % confidence interval at each point; empty if unknown.
     pub ci95: Vec<Option<f64>>,
 }
 
-/// Most curves with a colour: the rest is grey.
+/// Maximum number of curves with a colour. All others are grey.
 pub const MAX_COLOURED: usize = 7;
 
-/// Room of an axis that the panel below names.
+/// Height of an axis without a label, because a panel below has it.
 const BOTTOM_UNNAMED: u32 = 26;
 
 impl LineChart {
-    /// A chart of ranked dots for each x, where more curves than have a colour meet few x: lines would cross, dots are in
-    /// order. `None` where lines say more.
+    /// One chart of ranked dots per x, if there are more curves than colours but only a few x, where lines would be
+    /// hard to distinguish. `None` if lines are more suitable.
     pub fn ranked(&self) -> Option<Vec<DotChart>> {
-        /// Most charts below each other.
+        /// Maximum number of charts below each other.
         const MAX_PLACES: usize = 3;
         let mut places: Vec<f64> = self.lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).collect();
         places.sort_by(f64::total_cmp);
@@ -157,14 +157,14 @@ impl LineChart {
         canvas.upward_text(&self.y, (f64::from(MARGIN) + 6.0, f64::midpoint(top, bottom)), name);
     }
 
-    /// Characters of the longest name in the legend.
+    /// Length of the longest name in the legend, in characters.
     pub(super) fn legend(&self) -> u32 {
         let names = self.lines.iter().map(|line| &line.name);
         let marks = (!self.marks.is_empty()).then_some(&self.marks_name);
         names.chain(marks).map(|name| name.chars().count()).max().unwrap_or(0) as u32
     }
 
-    /// Pixels that the legend takes from above.
+    /// Height of the legend in pixels.
     pub(super) fn legend_height(&self) -> u32 {
         let coloured = self.lines.len().min(MAX_COLOURED) + usize::from(!self.marks.is_empty());
         let rest = self.lines.len().saturating_sub(MAX_COLOURED);
@@ -172,9 +172,10 @@ impl LineChart {
         24 + LEGEND_STEP * coloured as u32 + rest
     }
 
-    /// The curves with a colour, as in the legend, and the others, from the best down. Up to seven all have one. Of more
-    /// those do of which something is said, then the baseline and the bound, then the best: those that end highest, and of
-    /// distributions, which all end at the top, those with the least median.
+    /// The curves with a colour in legend order, and the others, best first. Up to seven curves all have a colour. If
+    /// there are more, priority is given to curves with claims, then to the baseline and the bound, then to the best.
+    /// The best are those that end highest, or, for distributions, which all end at the top, those with the lowest
+    /// median.
     fn coloured_and_rest(&self) -> (Vec<usize>, Vec<usize>) {
         let all = 0..self.lines.len();
         let mut ranked: Vec<usize> = all.clone().collect();
@@ -187,7 +188,7 @@ impl LineChart {
             };
             value.unwrap_or(f64::NEG_INFINITY)
         };
-        // Of equal ones the first in the legend.
+        // Equal curves keep the order of the legend.
         ranked.sort_by(|a, b| rank(*b).total_cmp(&rank(*a)));
         let yardsticks = [Role::Baseline, Role::Bound].map(|role| Scheme::of_role(role).name);
         let named = self.marks.iter().map(|mark| mark.line);
@@ -208,9 +209,9 @@ impl LineChart {
         Look::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
     }
 
-    /// Points of curve `line` that have its marker: all, or of a dense curve some.
+    /// Points of curve `line` with a marker: all of them, or some of a dense curve.
     fn marked(&self, line: usize) -> Vec<(f64, f64)> {
-        /// Markers of a dense curve, and one more.
+        /// Number of intervals between the markers of a dense curve.
         const PIECES: usize = 6;
         let points = &self.lines[line].points;
         match self.dense {
@@ -221,7 +222,7 @@ impl LineChart {
         }
     }
 
-    /// The path that is drawn for curve `line`.
+    /// The path of curve `line`.
     fn path(&self, line: usize) -> Vec<(f64, f64)> {
         let points = &self.lines[line].points;
         let Some(first) = points.first().filter(|_| self.steps) else { return points.clone() };
@@ -229,7 +230,7 @@ impl LineChart {
         std::iter::once(*first).chain(corners).collect()
     }
 
-    /// From zero (or a little below the least, on a logarithmic axis) to a little above the largest.
+    /// The range from zero (or slightly below the minimum, on a logarithmic axis) to slightly above the maximum.
     fn range(
         &self,
         of: impl Fn(&(f64, f64)) -> f64,
@@ -272,8 +273,8 @@ impl LineChart {
     }
 }
 
-/// The error bar and the line from end to end in the colour of the curve, the cross in that of text, so that it is seen
-/// where it meets its curve.
+/// Draws the error bar and the line over the range in the colour of the curve, and the cross in that of text, so that
+/// it is visible where it overlaps the curve.
 fn draw_mark(canvas: &mut Canvas, mark: &Mark, x: &Axis, y: &Axis, ink: Ink) {
     let stroke = Stroke::new(ink, 2);
     let (from, to, value) = (x.at(mark.from), x.at(mark.to), y.at(mark.y));
@@ -297,11 +298,11 @@ fn draw_cross(canvas: &mut Canvas, (x, y): (f64, f64)) {
 const MARK: f64 = 5.0;
 const CAP: f64 = 3.0;
 
-/// Pixels from one line of the legend to the next, and where curves are grey.
+/// Line height of the legend in pixels, for coloured and for grey curves.
 const LEGEND_STEP: u32 = 20;
 const REST_STEP: u32 = 15;
 
-/// A tick's label: as many digits as it needs.
+/// Label of a tick, with the number of digits it needs.
 fn tick(value: f64) -> String {
     let decimals = if value.abs() >= 10.0 || value.fract().abs() < 1e-9 { 0 } else { 3 };
     let text = number(value, decimals);

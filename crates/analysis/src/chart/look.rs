@@ -1,9 +1,9 @@
-//! How a series looks: a scheme has its colour, marker and dash in every picture of the program.
+//! The look of a series: each scheme has the same colour, marker and dash in all pictures of the program.
 
 use super::Ink;
 use super::svg::{Canvas, Stroke};
 
-/// Colour and marker that tell a series from others: in print without colours the marker and the dash still do.
+/// Colour and marker of a series. When printed without colours, marker and dash still distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Its colour.
@@ -12,7 +12,7 @@ pub struct Look {
     pub shape: Shape,
 }
 
-/// A marker; each comes with a dash of the line.
+/// A marker. Each implies a dash pattern of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Shape {
@@ -26,7 +26,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them, most distinct first.
+    /// All markers, most distinct first.
     pub const ALL: [Self; 7] = [
         Self::Circle,
         Self::Square,
@@ -37,7 +37,7 @@ impl Shape {
         Self::Plus,
     ];
 
-    /// SVG's dash array of its line; empty for a solid line.
+    /// SVG dash array of its line; empty for a solid line.
     pub const fn dash(self) -> &'static str {
         const DASHES: [&str; Shape::ALL.len()] = ["", "7 3", "2 3", "10 3 2 3", "4 2", "12 4", "6 2 2 2 2 2"];
         DASHES[self as usize]
@@ -46,7 +46,7 @@ impl Shape {
 
 use Shape::{Circle as Dot, Cross, Diamond, Plus, Square, Triangle, TriangleDown as Down};
 
-/// Colours of curves by their place in [`super::STYLE`]: Okabe and Ito's for colour-blind readers.
+/// Curve colours by index in [`super::STYLE`]: those of Okabe and Ito for colour-blind readers.
 const BLACK: usize = 0;
 const BLUE: usize = 1;
 const VERMILLION: usize = 2;
@@ -56,8 +56,9 @@ const ORANGE: usize = 5;
 const SKY: usize = 6;
 pub(super) const CURVE_COLOURS: usize = 7;
 
-/// Each scheme's colour and marker. A family has a colour: yardsticks black, HACK blue, rarer ACKs sky blue, stacks' own
-/// policies purple, schemes that thin ACKs on their way orange, FWP and senders green, TACK vermillion. Ours.
+/// Colour and marker of each scheme. Families share a colour (our choice): references black, HACK blue, less frequent
+/// ACKs sky blue, policies of TCP stacks purple, schemes that thin ACKs in transit orange, FWP and senders green, TACK
+/// vermillion.
 const SCHEMES: &[(&str, usize, Shape)] = &[
     ("stock", BLACK, Dot),
     ("udp", BLACK, Down),
@@ -104,14 +105,15 @@ impl Look {
         Self { ink: Ink::Curve(colour), shape }
     }
 
-    /// Of the scheme called `name`; `None` where there is no such scheme.
+    /// The look of the scheme with this name; `None` if there is no such scheme.
     pub fn of_scheme(name: &str) -> Option<Self> {
         let (_, colour, shape) = SCHEMES.iter().find(|(known, ..)| *known == name)?;
         Some(Self::new(*colour, *shape))
     }
 
-    /// Of the series of a picture. Schemes have their own. A name with a scheme's in it, such as "live FWP", has that
-    /// scheme's colour and the first marker that is free in it; any other the first free colour, then marker.
+    /// The looks of the series in a picture. Schemes have their own look. A name that contains a scheme's, such as
+    /// "live FWP", gets that scheme's colour and the first unused marker with it. All others get the first unused
+    /// colour, then marker.
     pub fn of_series(names: &[&str]) -> Vec<Self> {
         let mut looks: Vec<Option<Self>> = names.iter().map(|name| Self::of_scheme(name)).collect();
         for by_word in [true, false] {
@@ -127,7 +129,8 @@ impl Look {
         looks.into_iter().map(|look| look.unwrap_or(Self::new(BLACK, Dot))).collect()
     }
 
-    /// The dash of its line in pixels, drawn and left out in turn, with spaces between; empty for a solid line.
+    /// The dash pattern of its line in pixels, alternately drawn and omitted, separated by spaces; empty for a solid
+    /// line.
     pub const fn dash(self) -> &'static str {
         self.shape.dash()
     }
@@ -139,7 +142,7 @@ impl Look {
 
     /// Draws its marker.
     pub(super) fn mark(self, canvas: &mut Canvas, (x, y): (f64, f64)) {
-        /// Pixels from the middle to the edge.
+        /// Distance from the centre to the edge in pixels.
         const SIZE: f64 = 5.0;
         let corners = |offsets: [[f64; 2]; 4]| offsets.map(|[right, down]| (x + right, y + down));
         let strokes = |canvas: &mut Canvas, [a, b, c, d]: [(f64, f64); 4]| {
@@ -161,20 +164,20 @@ impl Look {
     }
 }
 
-/// The look of the first scheme whose name is a word of `name`.
+/// The look of the first scheme whose name is a word in `name`.
 fn scheme_in(name: &str) -> Option<Look> {
     let lower = name.to_lowercase();
     let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
     words.find_map(Look::of_scheme)
 }
 
-/// The first that none of `taken` has; where all are taken the first of all.
+/// The first look that is not in `taken`; if all are taken, the first one.
 fn free(ink: Option<Ink>, taken: &[Option<Look>]) -> Look {
     let all = Shape::ALL
         .into_iter()
         .flat_map(|shape| (0..CURVE_COLOURS).map(move |colour| Look::new(colour, shape)));
     let of_ink: Vec<Look> = all.filter(|look| ink.is_none_or(|ink| look.ink == ink)).collect();
-    // Two neighbours differ in colour and marker where there is a choice.
+    // If possible, neighbours differ in both colour and marker.
     let is_fresh = |look: &&Look| !taken.iter().flatten().any(|other| other == *look);
     let has_own_colour = |look: &&Look| !taken.iter().flatten().any(|other| other.ink == look.ink);
     let mut fresh = of_ink.iter().filter(is_fresh);
@@ -204,7 +207,7 @@ mod tests {
         assert_eq!(seen.len(), SCHEMES.len(), "a look without a scheme");
     }
 
-    /// A changed look changes every picture that was ever published.
+    /// Changing a look changes every picture, including published ones.
     #[test]
     fn looks_of_the_default_schemes_stay() {
         let mut table = String::new();
@@ -247,7 +250,8 @@ mod tests {
         assert_eq!(Look::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
     }
 
-    /// WCAG 2.1, success criterion 1.4.11 asks 3:1 of graphics; a grey print has luminance as WCAG defines it.
+    /// WCAG 2.1, success criterion 1.4.11 requires a contrast of 3:1 for graphics. A greyscale print shows luminance as
+    /// defined by WCAG.
     #[test]
     fn every_curve_stands_out_from_paper_without_its_colour() {
         let light = STYLE.split("@media").next().unwrap();

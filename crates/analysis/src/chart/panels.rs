@@ -5,10 +5,10 @@ use super::svg::Canvas;
 use super::{DotChart, LineChart, StripChart};
 
 const HEIGHT: u32 = 400;
-/// Of curves below another panel.
+/// Height of curves in a lower panel.
 const PANEL_HEIGHT: u32 = 210;
 
-/// A chart below or above others.
+/// One of several charts in a picture.
 #[derive(Clone, Copy, Debug)]
 pub enum Panel<'a> {
     /// Curves.
@@ -20,7 +20,7 @@ pub enum Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Characters of the longest name in its legend.
+    /// Length of the longest name in its legend, in characters.
     fn legend(self) -> u32 {
         match self {
             Self::Lines(chart) => chart.legend(),
@@ -38,7 +38,7 @@ impl Panel<'_> {
     }
 }
 
-/// `panels` below each other in one picture, their axes aligned; `alt` describes it.
+/// `panels` below each other in one picture, with aligned axes. `alt` is the alternative text.
 pub fn stacked(alt: &str, panels: &[Panel<'_>]) -> String {
     let heights: Vec<u32> =
         panels.iter().enumerate().map(|(index, panel)| panel.height(index == 0)).collect();

@@ -1,4 +1,4 @@
-//! Common parts of charts with a row for each name: their width, and the axis below the rows.
+//! Common parts of charts with one row per name: their width, and the axis below the rows.
 
 use super::Ink;
 use super::axis::Axis;
@@ -6,22 +6,22 @@ use super::svg::{Canvas, Font, Stroke};
 
 /// Width of a chart in pixels.
 pub(super) const WIDTH: u32 = 560;
-/// Room of the axis.
+/// Height of the axis.
 pub(super) const AXIS: u32 = 46;
-/// Pixels per character of names and labels, generously.
+/// Width of a character in names and labels in pixels, estimated generously.
 const CHARACTER: u32 = 7;
 
-/// Most digits behind the point of the numbers at grid lines.
+/// Maximum number of decimals in labels of grid lines.
 const MAX_DECIMALS: f64 = 12.0;
-/// Grid lines at most, for any numbers.
+/// Maximum number of grid lines.
 const MAX_TICKS: u32 = 1_000;
 
-/// Room for the longest of `texts`.
+/// Width of the longest of `texts`.
 pub(super) fn room_for<'a>(texts: impl Iterator<Item = &'a str>) -> u32 {
     texts.map(|text| text.chars().count()).max().unwrap_or(0) as u32 * CHARACTER + 14
 }
 
-/// Draws the axis called `name` below rows from `top` to `bottom`, with a grid line every `step`.
+/// Draws the axis with label `name` below rows from `top` to `bottom`, with a grid line every `step`.
 pub(super) fn draw_axis(canvas: &mut Canvas, axis: &Axis, step: f64, [top, bottom]: [f64; 2], name: &str) {
     let ([from, to], [left, right]) = (axis.values, axis.pixels);
     let decimals = (-step.log10().floor()).clamp(0.0, MAX_DECIMALS) as usize;

@@ -1,37 +1,37 @@
-//! States over time: a strip for each name, coloured by state.
+//! States over time: one strip per name, coloured by state.
 
 use super::axis::Axis;
 use super::layout::{self, BOTTOM, LEFT, MARGIN};
 use super::svg::{Canvas, Font};
 use super::{Ink, SERIES_COLOURS};
 
-/// Strips below each other over one axis.
+/// Strips below each other over a common axis.
 #[derive(Clone, Debug, Default)]
 pub struct StripChart {
-    /// Meaning and unit of x.
+    /// Label and unit of x.
     pub x: String,
-    /// Where the axis ends; it begins at zero.
+    /// End of the axis, which starts at zero.
     pub end: f64,
-    /// The strips, from above.
+    /// The strips from top to bottom.
     pub strips: Vec<Strip>,
 }
 
 /// A strip.
 #[derive(Clone, Debug, Default)]
 pub struct Strip {
-    /// Whose.
+    /// Its name.
     pub name: String,
-    /// States by the time from which they hold, ascending; each lasts until the next, the last to the end.
+    /// States with their start times, ascending. Each lasts until the next one, the last until the end.
     pub states: Vec<(f64, String)>,
 }
 
-/// Height of a strip with its name.
+/// Height of a strip including its name.
 const STRIP: u32 = 34;
-/// Distance of two lines of the legend.
+/// Line height of the legend.
 const LINE: u32 = 18;
 
 impl StripChart {
-    /// The states there are, in the order they first appear.
+    /// The states in order of first appearance.
     fn states(&self) -> Vec<&str> {
         let mut states: Vec<&str> = Vec::new();
         for (_, state) in self.strips.iter().flat_map(|strip| &strip.states) {
@@ -80,7 +80,7 @@ impl StripChart {
     }
 }
 
-/// The colour of state `index`: the strong ones first.
+/// The colour of state `index`. Strong colours are used first.
 const fn state_ink(index: usize) -> Ink {
     const ORDER: [usize; SERIES_COLOURS] = [0, 1, 3, 5, 6, 2, 4, 8, 7, 9];
     Ink::Series(ORDER[index % SERIES_COLOURS])

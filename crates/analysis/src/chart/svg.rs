@@ -1,4 +1,4 @@
-//! SVG as charts need it: lines, boxes, markers and text in the colours of [`Ink`], for pages that have
+//! The SVG elements that charts need: lines, boxes, markers and text in the colours of [`Ink`], for pages that include
 //! [`STYLE`](super::STYLE).
 
 use std::fmt::Write as _;
@@ -7,19 +7,19 @@ use maud::{Markup, PreEscaped, html};
 
 use super::Ink;
 
-/// A picture while it is drawn. Coordinates are pixels from the upper left corner.
+/// A picture under construction. Coordinates are pixels from the upper left corner.
 pub(super) struct Canvas {
     width: u32,
     height: u32,
     shapes: String,
 }
 
-/// How a line looks.
+/// Style of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Stroke {
     ink: Ink,
     width: u32,
-    /// SVG's dash array; empty for a solid line.
+    /// SVG dash array; empty for a solid line.
     dash: &'static str,
     opacity: f64,
 }
@@ -29,7 +29,7 @@ impl Stroke {
         Self { ink, width, dash: "", opacity: 1.0 }
     }
 
-    /// With this dash array of SVG's.
+    /// The same line with this SVG dash array.
     pub const fn dashed(self, dash: &'static str) -> Self {
         Self { dash, ..self }
     }
@@ -39,38 +39,38 @@ impl Stroke {
     }
 }
 
-/// Size and colour of text, and which point of it is where it is put.
+/// Size, colour and alignment of text.
 #[derive(Clone, Copy)]
 pub(super) struct Font {
     px: f64,
     ink: Ink,
     anchor: &'static str,
-    /// How far the base line is below the point.
+    /// Vertical offset of the baseline from the point.
     dy: &'static str,
 }
 
 impl Font {
-    /// Text of `px` pixels that begins at its point, half of it above.
+    /// Text of `px` pixels that starts at its point and is vertically centred on it.
     pub const fn new(px: f64, ink: Ink) -> Self {
         Self { px, ink, anchor: "start", dy: "0.5ex" }
     }
 
-    /// Its middle is at the point.
+    /// Horizontally centred on the point.
     pub const fn centred(self) -> Self {
         Self { anchor: "middle", ..self }
     }
 
-    /// It ends at the point.
+    /// Ends at the point.
     pub const fn to_the_left(self) -> Self {
         Self { anchor: "end", ..self }
     }
 
-    /// It is below the point.
+    /// Below the point.
     pub const fn below(self) -> Self {
         Self { dy: "0.76em", ..self }
     }
 
-    /// It is above the point.
+    /// Above the point.
     pub const fn above(self) -> Self {
         Self { dy: "-0.5ex", ..self }
     }
@@ -114,7 +114,7 @@ impl Canvas {
         self.add(&html! { circle cx=(px(x)) cy=(px(y)) r=(radius) fill=(ink.css()) {} });
     }
 
-    /// A filled box between two corners, the upper left one first.
+    /// A filled box between the upper left and the lower right corner.
     pub fn rectangle<T: Into<f64>>(&mut self, corners: [(T, T); 2], ink: Ink, opacity: f64) {
         let [left, top, width, height] = edges(corners);
         self.add(&html! {
@@ -136,7 +136,7 @@ impl Canvas {
         self.write(words, [x.into(), y.into()], font, None);
     }
 
-    /// `words` from below to above.
+    /// Vertical text that reads upwards.
     pub fn upward_text<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font) {
         let (x, y) = (x.into(), y.into());
         self.write(words, [x, y], font, Some(format!("rotate(-90 {} {})", px(x), px(y))));
@@ -152,13 +152,13 @@ impl Canvas {
         });
     }
 
-    /// Puts `other` into the picture, its upper edge at `top`.
+    /// Inserts `other` into the picture with its upper edge at `top`.
     pub fn put(&mut self, top: u32, other: &Self) {
         let shapes = PreEscaped(&other.shapes);
         self.add(&html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
     }
 
-    /// The picture; `alt` describes it.
+    /// The picture with `alt` as the alternative text.
     pub fn into_svg(self, alt: &str) -> String {
         let Self { width, height, shapes } = self;
         let svg = html! {
@@ -178,7 +178,7 @@ fn below_one(opacity: f64) -> Option<f64> {
     Some(opacity).filter(|opacity| *opacity < 1.0)
 }
 
-/// A length in pixels, to a tenth.
+/// A length in pixels, rounded to a tenth.
 fn px(length: impl Into<f64>) -> f64 {
     (length.into() * 10.0).round() / 10.0
 }
@@ -189,14 +189,14 @@ fn edges<T: Into<f64>>([from, to]: [(T, T); 2]) -> [f64; 4] {
     [left, top, px((right - left).max(0.0)), px((bottom - top).max(0.0))]
 }
 
-/// The value of `points`. A value that is no number has no place.
+/// The value of the attribute `points`. Points that are not finite are omitted.
 fn point_list<T: Into<f64>>(points: impl IntoIterator<Item = (T, T)>) -> String {
     let mut list = String::new();
     for (x, y) in points {
         let (x, y) = (px(x), px(y));
         if x.is_finite() && y.is_finite() {
             let gap = if list.is_empty() { "" } else { " " };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(list, "{gap}{x},{y}");
         }
     }

@@ -1,14 +1,15 @@
-//! A table as a picture, for reports that keep pictures.
+//! A table as a picture, for reports that store pictures.
 
 use super::Ink;
 use super::svg::{Canvas, Font, Stroke};
 
 const ROW: u32 = 30;
-/// Pixels per character, generously.
+/// Width of a character in pixels, estimated generously.
 const CHARACTER: u32 = 8;
 const GAP: u32 = 24;
 
-/// `rows` as a table under their first; the first column to the left, all others to the right. `alt` describes it.
+/// `rows` as a table with the first row as heading. The first column is left-aligned, all others are right-aligned.
+/// `alt` is the alternative text.
 pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest =

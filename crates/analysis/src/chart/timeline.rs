@@ -1,4 +1,4 @@
-//! Frames on the air: a lane per station, a box per PPDU, an arrow to its receiver.
+//! Frames on the air: one lane per station, one box per PPDU, and an arrow to its receiver.
 
 mod place;
 
@@ -11,47 +11,48 @@ use place::{Placed, PlacedExchange, part_width, place, text_width};
 pub struct TimelineChart {
     /// Alternative text.
     pub alt: String,
-    /// Names of the stations, first on top.
+    /// Names of the stations from top to bottom.
     pub lanes: Vec<String>,
-    /// The exchanges in order of time.
+    /// The exchanges in chronological order.
     pub exchanges: Vec<Exchange>,
-    /// Colours and their meaning.
+    /// The colours with their meaning.
     pub legend: Vec<(Ink, String)>,
 }
 
 /// A PPDU and its response.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
-    /// When it starts.
+    /// Its start time.
     pub label: String,
-    /// The PPDUs, by start.
+    /// The PPDUs in order of start time.
     pub frames: Vec<Frame>,
 }
 
 /// A PPDU.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Transmitter: index of a lane.
+    /// The transmitter as the index of its lane.
     pub lane: usize,
-    /// Receiver; `None` for all.
+    /// The receiver as the index of its lane; `None` for broadcast.
     pub to: Option<usize>,
-    /// When it starts.
+    /// Start time.
     pub start_us: f64,
-    /// How long it is.
+    /// Duration.
     pub duration_us: f64,
-    /// Parts of its box, left to right.
+    /// Parts of its box from left to right.
     pub parts: Vec<Part>,
-    /// Of each MPDU, whether it arrived; nothing is drawn of fewer than two.
+    /// For each MPDU, whether it arrived. Not drawn if there are fewer than two.
     pub mpdus: Vec<bool>,
     /// Text above or below the box.
     pub notes: Vec<Note>,
-    /// Nothing of it arrived.
+    /// None of it arrived.
     pub lost: bool,
-    /// Which of how many users' parts of a PPDU it is, from 0: it has its share of the lane's height.
+    /// Index of this user's part, from 0, and number of parts in a multi-user PPDU. The parts share the height of the
+    /// lane.
     pub part_of: (usize, usize),
 }
 
-/// A stretch of a box.
+/// A part of a box.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Its text.
@@ -60,7 +61,7 @@ pub struct Part {
     pub ink: Ink,
 }
 
-/// A line of text beside a box.
+/// A line of text next to a box.
 #[derive(Clone, Debug)]
 pub struct Note {
     /// The text.
@@ -72,27 +73,27 @@ pub struct Note {
 /// The colour of lost frames and MPDUs.
 pub const LOST: Ink = Ink::Series(5);
 
-/// How to read widths; see [`place`].
+/// Explanation of the widths; see [`place`].
 const SCALE_NOTE: &str =
     "A box is as wide as the square root of its airtime, or as its text; gaps are not to scale.";
 const WIDTH: u32 = 1_060;
 const MARGIN: i32 = 12;
 const BOX: i32 = 36;
-/// Least height of a user's part of a PPDU.
+/// Minimum height of a user's part of a PPDU.
 const LEAST_PART: i32 = 17;
 /// Height of the strip that shows the MPDUs of a box.
 const STRIP: f64 = 7.0;
-/// Between the notes of a lane, or its boxes, and the next lane.
+/// Distance between the notes or boxes of a lane and the next lane.
 const BETWEEN: i32 = 38;
 const NOTE: i32 = 15;
-/// Bracket and time under an exchange.
+/// Height of the bracket and the time below an exchange.
 const FOOT: i32 = 40;
 const LEGEND: i32 = 24;
 const SMALL: f64 = 11.0;
 
-/// Vertical places of one line of the picture, relative to its top.
+/// Vertical positions in one row of the picture, relative to its top.
 struct RowLayout {
-    /// Top of the boxes of each lane, and how high they are.
+    /// Top and height of the boxes in each lane.
     lanes: Vec<(i32, i32)>,
     foot: i32,
     height: i32,
@@ -110,26 +111,26 @@ impl TimelineChart {
         canvas.into_svg(&self.alt)
     }
 
-    /// Where time starts: right of the names.
+    /// Start of the time axis, to the right of the names.
     fn left(&self) -> f64 {
         let widest = self.lanes.iter().map(|name| text_width(name)).fold(0.0, f64::max);
         f64::from(MARGIN) + widest + 16.0
     }
 
-    /// Lines of notes that lane `lane` needs.
+    /// Number of lines of notes in lane `lane`.
     fn notes(&self, lane: usize) -> i32 {
         let frames = self.exchanges.iter().flat_map(|exchange| &exchange.frames);
         frames.filter(|frame| frame.lane == lane).map(|frame| frame.notes.len() as i32).max().unwrap_or(0)
     }
 
-    /// How high the boxes of lane `lane` are.
+    /// Height of the boxes in lane `lane`.
     fn height(&self, lane: usize) -> i32 {
         let frames = self.exchanges.iter().flat_map(|exchange| &exchange.frames);
         let parts = frames.filter(|frame| frame.lane == lane).map(|frame| frame.part_of.1).max();
         BOX.max(LEAST_PART * parts.unwrap_or(1) as i32)
     }
 
-    /// The notes of the first lane stand above its boxes, those of the others below.
+    /// The notes of the first lane are above its boxes, those of the others below.
     fn line(&self) -> RowLayout {
         let mut top = NOTE * self.notes(0) + 4;
         let mut lanes = Vec::new();
@@ -161,13 +162,13 @@ impl TimelineChart {
     fn draw_lanes(&self, canvas: &mut Canvas, top: i32, line: &RowLayout) {
         for (number, (name, (lane, height))) in self.lanes.iter().zip(&line.lanes).enumerate() {
             canvas.text(name, (MARGIN, top + lane + height / 2), Font::new(12.0, Ink::Text));
-            // The first lane stands on its line, the others hang from theirs.
+            // The boxes of the first lane are above its line, those of the others below theirs.
             let level = top + lane + if number == 0 { *height } else { 0 };
             canvas.line([(MARGIN, level), (WIDTH as i32 - MARGIN, level)], Stroke::new(Ink::Grid, 2));
         }
     }
 
-    /// Row and left end of each entry of the legend.
+    /// Row and left end of each entry in the legend.
     fn legend_rows(&self) -> Vec<(i32, i32)> {
         let (mut row, mut left) = (0, MARGIN);
         let mut places = Vec::new();
@@ -182,7 +183,7 @@ impl TimelineChart {
         places
     }
 
-    /// Rows of the legend.
+    /// Number of rows in the legend.
     fn legend_height(&self) -> i32 {
         self.legend_rows().last().map_or(0, |(row, _)| row + 1)
     }
@@ -198,7 +199,7 @@ impl TimelineChart {
     }
 }
 
-/// Boxes are light enough for the text in them; lost ones stand out.
+/// Boxes are light, so that text in them is readable. Lost ones are in full colour.
 fn tint(ink: Ink) -> f64 {
     if ink == LOST { 1.0 } else { 0.25 }
 }
@@ -227,7 +228,7 @@ fn draw_frame(canvas: &mut Canvas, frame: &Frame, place: &Placed, line_top: i32,
         };
         canvas.text(&note.text, (place.left, f64::from(middle)), Font::new(SMALL, note.ink));
     }
-    // Arrows from each part of a PPDU would cross the others.
+    // Arrows from the parts of a PPDU would cross each other.
     let Some(to) = frame.to.filter(|_| frame.part_of.1 == 1) else { return };
     let (to_top, to_height) = line.lanes[to];
     let (from, end) = if to > frame.lane {
@@ -238,7 +239,7 @@ fn draw_frame(canvas: &mut Canvas, frame: &Frame, place: &Placed, line_top: i32,
     draw_arrow(canvas, place.right(), f64::from(from), f64::from(end), frame.lost);
 }
 
-/// The box: its parts, the strip of its MPDUs, a cross where it was lost, and on top its text.
+/// Draws the box: its parts, the strip of its MPDUs, a cross if it was lost, and its text.
 fn draw_box(canvas: &mut Canvas, frame: &Frame, place: &Placed, (lane_top, lane_height): (i32, i32)) {
     let (part, parts) = (frame.part_of.0 as i32, frame.part_of.1 as i32);
     let edge = |part: i32| f64::from(lane_top + lane_height * part / parts);
@@ -267,7 +268,7 @@ fn draw_box(canvas: &mut Canvas, frame: &Frame, place: &Placed, (lane_top, lane_
     }
 }
 
-/// A strip with the MPDUs of an A-MPDU side by side.
+/// Draws a strip with the MPDUs of an A-MPDU side by side.
 fn draw_mpdus(canvas: &mut Canvas, frame: &Frame, place: &Placed, top: f64) {
     let Some(part) = frame.parts.first() else { return };
     let each = place.width / frame.mpdus.len() as f64;
@@ -278,7 +279,7 @@ fn draw_mpdus(canvas: &mut Canvas, frame: &Frame, place: &Placed, top: f64) {
     }
 }
 
-/// An arrow at the end of a frame, to its receiver; a broken one where that did not hear it.
+/// Draws an arrow from the end of a frame to its receiver, broken if the receiver did not get it.
 fn draw_arrow(canvas: &mut Canvas, x: f64, from: f64, to: f64, lost: bool) {
     let down = (to - from).signum();
     if !lost {

@@ -1,4 +1,4 @@
-//! Flow completion times of a comparison, for pictures.
+//! Flow completion times of a comparison, for drawing.
 
 use std::collections::BTreeSet;
 
@@ -9,29 +9,30 @@ use tacit_runs::RunsError;
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Store;
 
-/// Completion times of the flows of a scheme that came to their end, of all seeds together.
+/// Completion times of a scheme's completed flows, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompletionTimes {
     /// Name of the scheme.
     pub scheme: String,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Steps of the cumulative distribution, at most [`MAX_STEPS`]: seconds, and the share of flows that took no longer.
+    /// Steps of the cumulative distribution, at most [`MAX_STEPS`]: seconds, and the fraction of flows that took at
+    /// most this time.
     pub steps: Vec<(f64, f64)>,
 }
 
-/// Most steps of a distribution: every half per cent. Ours; a picture shows no more.
+/// Maximum number of steps in a distribution: every half per cent. Our choice; a picture cannot show more.
 pub const MAX_STEPS: usize = 200;
 
 impl Comparison {
-    /// Takes the flow completion times of `records` out of `store`, which has them.
+    /// Reads the flow completion times of `records` from `store`, which must contain them.
     pub(crate) fn take_completions(
         &mut self,
         store: &Store,
         records: &[RunSummary],
     ) -> Result<(), RunsError> {
         let is_sized = |run: &&RunSummary| run.metric("flow_completion_p50_s").is_some();
-        // Others with the receiver of 2014 are a scenario of their own.
+        // Those with the receiver of 2014 belong to another scenario.
         let of_ours = |run: &&RunSummary| run.label.scenario == self.scenario;
         let runs: Vec<&RunSummary> = records.iter().filter(is_sized).filter(of_ours).collect();
         if runs.is_empty() {
@@ -54,13 +55,14 @@ impl Comparison {
     }
 }
 
-/// Steps of the distribution of `values`: each of few, of many those at equal shares, by nearest rank.
+/// Steps of the distribution of `values`. If there are many, only those at equally spaced fractions, by the
+/// nearest-rank method.
 fn steps(mut values: Vec<f64>) -> Vec<(f64, f64)> {
     values.sort_unstable_by(f64::total_cmp);
     let (count, kept) = (values.len(), values.len().min(MAX_STEPS));
     let ranks = (1..=kept).map(|step| (step * count).div_ceil(kept));
     let shares = ranks.map(|rank| (values[rank - 1], rank as f64 / count as f64));
-    // The distribution begins at none.
+    // The distribution starts at zero.
     values.first().map(|least| (*least, 0.0)).into_iter().chain(shares).collect()
 }
 

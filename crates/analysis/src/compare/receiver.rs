@@ -1,4 +1,4 @@
-//! The receiver of 2014 beside that of today: how much of a gain is the receiver's doing.
+//! Compares the receiver of 2014 with a current one, to show how much of a gain is due to the receiver.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use tacit_scenario::{InputError, Scenario, ScenarioError, Transport};
 
 use super::{Options, load};
 
-/// The receiver that TCP/HACK was measured with: assignments that make it of any other.
+/// Assignments that select the receiver with which TCP/HACK was measured.
 pub(crate) const OF_2014: [&str; 3] = ["tcp.profile=classic", "tcp.ack-policy=delayed", "tcp.ack-every=2"];
 
-/// The name in results of a scenario with that receiver.
+/// The name of a scenario with this receiver in results.
 pub(super) fn name_in_2014(scenario: &str) -> String {
     format!("{scenario}, receiver of 2014")
 }
 
-/// A scenario with the receiver of 2014, and the schemes that run in it: the baseline, and one TCP/HACK scheme.
+/// A scenario with the receiver of 2014, and its schemes: the baseline, and one TCP/HACK scheme.
 pub(super) struct Twin {
     scenario: Arc<Scenario>,
     schemes: [&'static Scheme; 2],
 }
 
 impl Twin {
-    /// Of a comparison over Wi-Fi of TCP/HACK and Linux's receiver; of no other.
+    /// The twin of a comparison over Wi-Fi that includes TCP/HACK and Linux's receiver; `None` for others.
     ///
     /// # Errors
-    /// As [`Scenario::load`].
+    /// Same as [`Scenario::load`].
     pub fn of(
         options: &Options,
         scenario: &Scenario,
@@ -51,7 +51,7 @@ impl Twin {
     /// Adds its runs to `plan`.
     ///
     /// # Errors
-    /// Where the scenario cannot have this many clients.
+    /// If the scenario cannot have this number of clients.
     pub fn push(&self, plan: &mut Plan, clients: u32, seeds: u32) -> Result<(), InputError> {
         for scheme in self.schemes {
             plan.push(&self.scenario, scheme, clients, SweepPoint::default(), seeds)?;
@@ -59,7 +59,7 @@ impl Twin {
         Ok(())
     }
 
-    /// How many schemes it runs.
+    /// Number of schemes it runs.
     pub fn schemes(&self) -> usize {
         self.schemes.len()
     }

@@ -59,7 +59,7 @@ pub(super) fn tables(comparison: &Comparison, width: Option<usize>) -> String {
     wrapped(&text, width)
 }
 
-/// The goodput of every scheme at every place of a sweep, in one table.
+/// One table with the goodput of every scheme at every sweep point.
 pub fn overview(comparisons: &[&Comparison]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for row in comparisons.iter().flat_map(|comparison| &comparison.rows) {
@@ -86,7 +86,7 @@ pub fn overview(comparisons: &[&Comparison]) -> String {
     table.render()
 }
 
-/// Gain of TCP/HACK with the receiver of 2014, where that was run.
+/// The gain of TCP/HACK with the receiver of 2014, if it was run.
 pub(crate) fn beside(comparison: &Comparison, clients: u32) -> Option<String> {
     let mut rows = comparison.receiver_of_2014.iter().filter(|row| row.clients == clients);
     let (stock, hack) = (rows.next()?, rows.next()?);
@@ -131,7 +131,7 @@ fn main_table(rows: &[&Row]) -> TextTable {
     table
 }
 
-/// Durations of flows that have an end: means over the runs.
+/// Completion times of fixed-size flows, as means over the runs.
 fn completion_table(rows: &[&Row]) -> TextTable {
     let mut table = TextTable::new(&[
         ["flow completion", "scheme"],
@@ -159,12 +159,12 @@ pub(crate) fn goodput(row: &Row) -> String {
     row.goodput_bps_ci95.map_or_else(|| mean.clone(), |ci| format!("{mean} ± {}", mbps(row, ci)))
 }
 
-/// `bps` of `row` in Mb/s, with two digits where there are few megabits.
+/// `bps` of `row` in Mb/s, with two decimals if the rate is low.
 fn mbps(row: &Row, bps: f64) -> String {
     number(bps / 1e6, if row.goodput_bps_mean < 2e7 { 2 } else { 1 })
 }
 
-/// Gain over the baseline and its interval; nothing for the baseline itself, where it is zero.
+/// Gain over the baseline with its interval; empty for the baseline itself.
 pub(crate) fn gain(row: &Row) -> String {
     match (row.gain_over_stock, row.gain_over_stock_ci95) {
         (Some(gain), Some(ci)) if ci > 0.0 => format!("{:+.1} ± {:.1} %", gain * 100.0, ci * 100.0),
@@ -196,7 +196,7 @@ fn airtime_table(rows: &[&Row]) -> TextTable {
     table
 }
 
-/// Name of a use of airtime for readers.
+/// Label of a use of airtime.
 pub(crate) const fn airtime_label(what: AirtimeUse) -> &'static str {
     match what {
         AirtimeUse::Data => "data",

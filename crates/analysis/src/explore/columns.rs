@@ -1,18 +1,18 @@
-//! Columns of whole numbers as bytes that deflate well: differences from row to row, then all lowest bytes, all
-//! second ones and so on (little-endian, plane by plane). `data.js` does the opposite.
+//! Encodes columns of integers as bytes that compress well: differences between rows, then all lowest bytes, all second
+//! bytes and so on (little-endian, plane by plane). `data.js` decodes them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Coding of a column's values.
+/// Coding of the values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// Itself.
+    /// The value itself.
     Plain,
-    /// Its difference from the value before, signs folded in: 0, -1, 1, -2, … are 0, 1, 2, 3, …
+    /// The difference from the previous value in zigzag coding: 0, -1, 1, -2, … become 0, 1, 2, 3, …
     Step,
-    /// Its difference from the last value in a row that has the same in the column of this name, which comes before.
+    /// The difference from the last row with the same value in the named column, which must precede this one.
     StepBy(&'static str),
 }
 
@@ -24,21 +24,21 @@ pub(super) struct Column {
     pub values: Vec<u64>,
 }
 
-/// Layout of a column, for readers.
+/// Layout of a column, for decoding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Layout {
     pub name: &'static str,
     pub rows: usize,
-    /// Bytes of a value.
+    /// Bytes per value.
     pub width: usize,
-    /// Values are differences.
+    /// Whether values are differences.
     pub steps: bool,
-    /// Differences are from the last row with the same value there.
+    /// The column by which rows are grouped for differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<&'static str>,
 }
 
-/// The columns as bytes, and how they lie in them.
+/// Encodes the columns. Returns their layout and the bytes.
 pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
     let mut bytes = Vec::new();
     let mut layouts = Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn encode(columns: &[Column]) -> (Vec<Layout>, Vec<u8>) {
     (layouts, bytes)
 }
 
-/// Differences from the last value of the same key; without keys all have the same.
+/// Differences from the last value with the same key; without keys, from the previous value.
 fn steps(values: &[u64], keys: &[u64]) -> Vec<u64> {
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
     let step = |(index, value): (usize, &u64)| {
@@ -81,7 +81,7 @@ fn steps(values: &[u64], keys: &[u64]) -> Vec<u64> {
     values.iter().enumerate().map(step).collect()
 }
 
-/// The values of each column again, as the page decodes them.
+/// Decodes the columns, as the page does.
 #[cfg(test)]
 pub(super) fn decode(layouts: &[Layout], bytes: &[u8]) -> BTreeMap<&'static str, Vec<u64>> {
     let mut columns: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();

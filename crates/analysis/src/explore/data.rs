@@ -1,4 +1,4 @@
-//! Data of the page from a run under one scheme: its frames and samples as columns, and the rest as JSON.
+//! The data of the page for a run with one scheme: frames and samples as columns, and everything else as JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use tacit_sim::{RunOutcome, Setup};
 
 use super::columns::{Coding, Column, Layout, encode};
 
-/// zlib's level: 9 takes four times as long for one per cent.
+/// Compression level of zlib. Level 9 takes four times as long for a gain of one per cent.
 const LEVEL: u8 = 7;
 
-/// A property that a PPDU has or has not: its name on the page, and whether one has it.
+/// A Boolean property of a PPDU: its name on the page, and a function that determines it.
 type Flag = (&'static str, fn(&Ppdu) -> bool);
 
 /// Bits of the column `flags`.
@@ -29,25 +29,25 @@ pub(super) const FLAGS: [Flag; 6] = [
     ("acknowledges", |ppdu| ppdu.acknowledges.is_some()),
 ];
 
-/// One scheme's part of the page, but for its bytes.
+/// One scheme's part of the page, without its bytes.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Side {
     pub scheme: String,
     pub summary: String,
-    /// CSS value.
+    /// The colour as a CSS value.
     pub ink: String,
     pub digest: String,
     pub goodput_bps: f64,
     pub command: String,
     pub duration_ns: u64,
     pub measure_from_ns: u64,
-    /// Start of the time that is kept, and its end.
+    /// Start and end of the time window.
     pub from_ns: u64,
     pub until_ns: u64,
-    /// PPDUs beyond the limit.
+    /// Number of PPDUs omitted because of the limit.
     pub left_out: u64,
     pub ppdus: usize,
-    /// The access point first.
+    /// The stations, access point first.
     pub stations: Vec<String>,
     pub flows: Vec<Flow>,
     pub standard: &'static str,
@@ -55,31 +55,32 @@ pub(super) struct Side {
     pub slot_ns: u64,
     /// Names of the access categories.
     pub categories: Vec<&'static str>,
-    /// AIFS of each, by station.
+    /// AIFS of each category, by station.
     pub aifs_ns: Vec<[u64; 4]>,
-    /// Behind more slots than the largest contention window no station had anything to send.
+    /// If the channel was idle for more slots than this, the largest contention window, no station had anything to
+    /// send.
     pub most_slots: u32,
     pub rates: Vec<RateOf>,
     pub kinds: Vec<&'static str>,
     pub flags: Vec<&'static str>,
-    /// Of the measured window, by use.
+    /// Airtime in the measured window, by use.
     pub airtime: Vec<(&'static str, f64)>,
-    /// Per station: waits in microseconds, ascending, and how many packets waited so long.
+    /// For each station: queueing delays in microseconds, ascending, each with the number of packets.
     pub waits_us: Vec<Vec<(u64, u64)>>,
-    /// Of flows and pages that came to their end, ascending.
+    /// Completion times of flows and pages, ascending.
     pub completions_s: Vec<f64>,
     pub columns: Vec<Layout>,
     pub warnings: Vec<String>,
 }
 
-/// A flow by its place.
+/// A flow, referred to by its index.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Flow {
     pub name: String,
     pub goodput_bps: f64,
 }
 
-/// A rate by its place.
+/// A rate, referred to by its index.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct RateOf {
     pub bps: u64,
@@ -88,20 +89,20 @@ pub(super) struct RateOf {
     pub width_mhz: u16,
 }
 
-/// Results of one run.
+/// The results of one run.
 pub(super) struct RunData<'a> {
     pub setup: &'a Setup,
     pub watch: &'a Watch<'a>,
     pub single: &'a Single,
     pub outcome: &'a RunOutcome,
     pub ink: String,
-    /// Its name on the page.
+    /// Its label on the page.
     pub label: String,
     pub summary: &'a str,
 }
 
 impl RunData<'_> {
-    /// The page's data, and its columns, deflated and in base64.
+    /// The data of the page, and its columns, compressed and in base64.
     pub fn to_side(&self) -> (Side, String) {
         let (rates, columns) = self.columns();
         let (layouts, bytes) = encode(&columns);
@@ -153,7 +154,7 @@ impl RunData<'_> {
         (side, BASE64.encode(&compress_to_vec_zlib(&bytes, LEVEL)))
     }
 
-    /// How long flows took that came to their end, and pages.
+    /// Completion times of flows and of pages.
     fn completions(&self) -> Vec<f64> {
         let flows = self.single.flows.iter().filter_map(|flow| flow.duration_s);
         let pages = self.outcome.applications.iter().flat_map(|application| match &application.result {
@@ -167,7 +168,7 @@ impl RunData<'_> {
 
     fn columns(&self) -> (Vec<Rate>, Vec<Column>) {
         let mut ppdus: Vec<&Ppdu> = self.watch.trace.ppdus.iter().collect();
-        // Beside hidden stations the frame that ends first is heard first.
+        // With hidden stations, frames are observed in the order in which they end.
         ppdus.sort_by_key(|ppdu| ppdu.at);
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
         rates.sort_unstable();
@@ -226,8 +227,8 @@ impl From<&Rate> for RateOf {
     }
 }
 
-/// A value that is missing in a row is written as the last value of its flow, so that it costs nothing; another column says
-/// that it is missing.
+/// The value in each row. If a row has none, the last value of its flow is repeated, which takes almost no space;
+/// another column indicates that it is missing.
 fn carried(ppdus: &[&Ppdu], of: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
     let value = |ppdu: &&Ppdu| {
@@ -238,7 +239,7 @@ fn carried(ppdus: &[&Ppdu], of: impl Fn(&Ppdu) -> Option<u64>) -> Vec<u64> {
     ppdus.iter().map(value).collect()
 }
 
-/// 0 for none.
+/// 0 means no flow.
 fn flow_of(ppdu: &Ppdu) -> u64 {
     ppdu.flow.map_or(0, |flow| u64::from(flow.0) + 1)
 }
@@ -265,7 +266,7 @@ fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
         plain("idle", &|ppdu| ppdu.idle_before.as_nanos()),
         plain("nav", &|ppdu| ppdu.reserves.as_nanos()),
         plain("from", &|ppdu| u64::from(ppdu.transmitter.0)),
-        // 0 for all.
+        // 0 means broadcast.
         plain("to", &|ppdu| ppdu.receiver.map_or(0, |station| u64::from(station.0) + 1)),
         plain("kind", &|ppdu| ppdu.kind.place() as u64),
         plain("flags", &flags),
@@ -286,7 +287,7 @@ fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
         Column {
             name: "which_lost",
             coding: Coding::Plain,
-            // Of a PPDU of which nothing arrived the count says it.
+            // If all MPDUs of a PPDU were lost, the count suffices.
             values: ppdus
                 .iter()
                 .filter(|ppdu| !ppdu.is_lost())

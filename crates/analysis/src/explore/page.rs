@@ -1,4 +1,4 @@
-//! The page: results known in advance as HTML, and the bytes that the scripts draw.
+//! The HTML page: results that are known in advance, and the data that the scripts draw.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::data::Side;
 use crate::chart::STYLE;
 use crate::compare::airtime_label;
 
-/// One script, in the order of its parts: all share one scope.
+/// The parts of the script, in order. They share one scope.
 const SCRIPTS: [&str; 9] = [
     include_str!("js/data.js"),
     include_str!("js/words.js"),
@@ -26,7 +26,7 @@ const SCRIPTS: [&str; 9] = [
     include_str!("js/main.js"),
 ];
 const SHEET: &str = include_str!("explore.css");
-/// Nothing may be fetched, even if the page's text asks for it.
+/// Forbids fetching anything, even if the text of the page requests it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       base-uri 'none'; form-action 'none'";
 
@@ -38,11 +38,11 @@ pub(super) struct Content<'a> {
     pub command: &'a str,
     pub clients: u32,
     pub seed: u64,
-    /// Each scheme, its bytes and its run.
+    /// Each scheme with its bytes and its run.
     pub sides: &'a [(Side, String, Single)],
 }
 
-/// Data for scripts.
+/// Data for the scripts.
 #[derive(Serialize)]
 struct ScriptData<'a> {
     scenario: &'a str,
@@ -91,7 +91,7 @@ pub(super) fn document(content: &Content<'_>) -> String {
     page.into_string()
 }
 
-/// The colours of all pages: by the reader's system, or as the reader chose here.
+/// The colours of all pages: according to the reader's system, or as selected on the page.
 fn themes() -> String {
     let (light, rest) = STYLE.split_once("@media").unwrap_or((STYLE, ""));
     let dark = rest.split_once("{:root{").and_then(|(_, rest)| rest.split_once('}'));
@@ -106,7 +106,7 @@ fn script() -> String {
     format!("(()=>{{'use strict';\n{}}})();", SCRIPTS.join("\n"))
 }
 
-/// JSON that ends no script element and opens no comment, even if its strings would.
+/// JSON that neither ends the script element nor opens a comment, regardless of the strings in it.
 fn in_script(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).expect("structs of numbers and strings become JSON");
     text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
@@ -135,7 +135,7 @@ fn header(content: &Content<'_>) -> Markup {
     }
 }
 
-/// A row of the table: its label, and the value of each run.
+/// A row of the table: its label, and a function that returns the value for a run.
 type Row = (&'static str, fn(&Single) -> String);
 
 const ROWS: [Row; 13] = [

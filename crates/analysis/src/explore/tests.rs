@@ -1,4 +1,4 @@
-//! The frames of the page are those that were on the air.
+//! The frames on the page equal those in the run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::columns::{Layout, decode};
 use super::data::FLAGS;
 use super::*;
 
-/// A page and the data that a reader finds in it.
+/// A page, and the data that a reader can extract from it.
 struct Read {
     html: String,
     written: WrittenPage,
@@ -109,11 +109,11 @@ fn a_page_holds_every_frame_as_it_was_heard() {
     }
 }
 
-/// Frames of the page, counted by a reader, agree with the run's metrics.
+/// The frames on the page, counted independently, agree with the run's metrics.
 #[test]
 fn frames_of_the_page_add_up_to_the_metrics_of_the_run() {
-    // As many stations as collide. Runs count a frame when it begins, and hear it when it is over: frames that begin in the
-    // last second of a run and end after it are on the page of one that goes on.
+    // Enough clients to cause collisions. Runs count a frame at its start, but observers receive it at its end. Frames
+    // that start in the last second of a run and end after it are only on the page of a longer run.
     let options =
         Options { clients: Some(6), ..short("wlan-11n-150", &["run.duration=1s", "run.measure-from=0s"]) };
     let longer = Options {
@@ -165,7 +165,7 @@ fn equal_runs_make_equal_pages() {
     assert_eq!(read(&options).html, read(&options).html);
 }
 
-/// Issue: below 5 MB for 10 s. 802.11a without aggregation has the most PPDUs a second, 802.11ac the most MPDUs.
+/// Issue: less than 5 MB for 10 s. 802.11a without aggregation has the most PPDUs per second, 802.11ac the most MPDUs.
 #[test]
 fn ten_seconds_of_two_schemes_take_less_than_5_mb() {
     for (scenario, most) in [("wlan-11a-54", 5_000_000), ("wlan-11ac-866", 5_000_000)] {
@@ -269,7 +269,7 @@ fn two_set_ups_stand_side_by_side_under_one_scheme_or_two() {
     assert_ne!(one.digest, other.digest);
     let label = |side: usize| page.known["sides"][side]["scheme"].as_str().unwrap().to_owned();
     assert_eq!([label(0), label(1)], ["stock", "stock, wifi.protection=rts-cts"]);
-    // Only the second has RTS.
+    // Only the second run has RTS.
     let rts = Kind::NAMES.iter().position(|(name, _)| *name == "rts").unwrap() as u64;
     let count = |side: usize| page.sides[side]["kind"].iter().filter(|kind| **kind == rts).count();
     assert!(count(0) == 0 && count(1) > 10, "{} {}", count(0), count(1));
@@ -282,7 +282,7 @@ fn two_set_ups_stand_side_by_side_under_one_scheme_or_two() {
 #[test]
 fn a_file_that_cannot_be_written_is_said_before_the_run() {
     let directory = tempfile::tempdir().unwrap();
-    // A run that takes years.
+    // A run that would take years.
     let options = short("wlan-11n-150", &["run.duration=3600s", "run.measure-from=1s"]);
     let path = directory.path().join("missing").join("page.html");
     let error = prepare(&options).unwrap().write(&path, None).unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! The frame of every page: one HTML file that needs nothing else.
+//! The common frame of all pages, which are self-contained HTML files.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::style;
 use crate::chart::STYLE;
 
-/// A page called `title`, with its header and main part.
+/// A page with this title, header and main part.
 pub fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)

@@ -1,4 +1,4 @@
-//! The style sheet of the report, beside the colours of [`crate::chart::STYLE`].
+//! The style sheet of the report, in addition to the colours in [`crate::chart::STYLE`].
 
 pub(crate) const PAGE: &str = "\
 *{box-sizing:border-box}\

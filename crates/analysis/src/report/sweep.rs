@@ -1,4 +1,4 @@
-//! A sweep over an axis, drawn.
+//! Draws a sweep over an axis.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tacit_runs::store::Provenance;
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::table::{TextTable, number, number_or_dash};
 
-/// The metric of sweeps that name none.
+/// The metric of sweeps that do not set one.
 const GOODPUT: &str = "goodput_mbps";
 
 /// A metric of each scheme along the axis of a sweep.
@@ -23,29 +23,29 @@ pub struct Sweep {
     pub scenario: String,
     /// Title of the sweep.
     pub title: String,
-    /// Meaning of the axis.
+    /// Label of the axis.
     pub x_label: String,
     /// The averaged quantity, with its unit.
     pub y_label: String,
-    /// Its name: a metric, `_mbps` for a `_bps` one in millions.
+    /// Its name: a metric; `_mbps` means a `_bps` metric in millions.
     pub column: String,
-    /// By scheme, in the order of the scheme table, then x.
+    /// Rows ordered by scheme, as in the scheme table, then x.
     pub rows: Vec<SweepRow>,
-    /// Where it comes from.
+    /// The provenance of the results.
     #[serde(skip)]
     pub provenance: Provenance,
 }
 
-/// One scheme at one place of the axis, averaged over seeds.
+/// One scheme at one x value, averaged over seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SweepRow {
     /// Name of the scheme.
     pub scheme: String,
-    /// Place on the axis.
+    /// Position on the axis.
     pub x: f64,
-    /// Where the sweep has a second axis: the value of it that gives most at this x.
+    /// If the sweep has a second axis, its best value at this x.
     pub best_of: Option<f64>,
-    /// Runs averaged over.
+    /// Number of runs averaged.
     pub seeds: usize,
     /// Mean of the column over the seeds.
     pub mean: f64,
@@ -82,7 +82,7 @@ impl Sweep {
         schemes
     }
 
-    /// As a table of text.
+    /// The sweep as a text table.
     pub fn to_text(&self) -> String {
         let mut table = TextTable::new(&[
             ["scheme", ""],
@@ -103,7 +103,7 @@ impl Sweep {
         format!("{} ({})\n\n{}", self.title, self.scenario, table.render())
     }
 
-    /// The curves and the numbers.
+    /// The curves, and the table of values.
     pub(super) fn sections(&self) -> Markup {
         let line = |scheme: &str| Line {
             name: scheme.to_owned(),
@@ -151,7 +151,7 @@ impl Sweep {
     }
 }
 
-/// For each scheme and x the place of the second axis that gives most, in the order of the runs.
+/// For each scheme and x, the best value on the second axis, in the order of the runs.
 fn rows(records: &[RunSummary], column: Column) -> Vec<SweepRow> {
     let mut places: Vec<Vec<Group<'_>>> = Vec::new();
     let mut known = BTreeMap::new();
@@ -161,7 +161,7 @@ fn rows(records: &[RunSummary], column: Column) -> Vec<SweepRow> {
         if place == places.len() {
             places.push(Vec::new());
         }
-        // The place was just made where it was not known.
+        // The place exists, because it was added above if it was missing.
         places[place].push(group);
     }
     let row = |groups| {
@@ -179,7 +179,7 @@ fn rows(records: &[RunSummary], column: Column) -> Vec<SweepRow> {
     places.into_iter().filter_map(row).collect()
 }
 
-/// `goodput (Mb/s)` in two.
+/// Splits `goodput (Mb/s)` into name and unit.
 fn name_and_unit(label: &str) -> [&str; 2] {
     let parts = label.strip_suffix(')').and_then(|label| label.rsplit_once(" ("));
     parts.map_or([label, ""], |(name, unit)| [name, unit])

@@ -1,4 +1,4 @@
-//! PPDUs for several users at once: how often, and at which price.
+//! Multi-user PPDUs: their frequency and their cost.
 
 use serde::Serialize;
 use tacit_runs::aggregate::Group;
@@ -6,31 +6,31 @@ use tacit_scenario::table::number;
 
 use super::mean;
 
-/// PPDUs for several users at once (OFDMA), means over the seeds.
+/// Multi-user PPDUs (OFDMA), as means over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rounds {
-    /// Share of the access point's PPDUs of data.
+    /// Fraction of the access point's data PPDUs.
     pub shared_ppdu_share: f64,
-    /// Users of each.
+    /// Users per PPDU.
     pub users_per_ppdu: f64,
-    /// Share of their units' time that data takes; the rest is padding, and units without a user.
+    /// Fraction of the time of their resource units used by data. The rest is padding and unassigned units.
     pub unit_fill: f64,
-    /// Share of the time that triggers in PPDUs of their own take.
+    /// Fraction of time used by triggers sent in separate PPDUs.
     pub trigger_time_share: f64,
-    /// Share of the time that PPDUs take in which users answer triggers together.
+    /// Fraction of time used by PPDUs in which several users respond to a trigger.
     pub answer_time_share: f64,
-    /// Triggers that ask for packets, in PPDUs of their own.
+    /// Triggers per second that request packets, sent in separate PPDUs.
     pub triggers_per_s: f64,
-    /// Share of users with no packets among those that triggers ask for packets; null without such triggers.
+    /// Fraction of users without packets among those from which triggers request packets; null without such triggers.
     pub empty_answer_share: Option<f64>,
-    /// Share that was filled of the room for compressed ACKs in Block Acks; null without room.
+    /// Fraction of the room for compressed ACKs in Block Acks that was used; null without room.
     pub room_fill: Option<f64>,
-    /// Share of those Block Acks that had too little room; null without room.
+    /// Fraction of these Block Acks with too little room; null without room.
     pub room_short_share: Option<f64>,
 }
 
 impl Rounds {
-    /// Of a group; `None` where no PPDU is for several users.
+    /// The values of a group; `None` without multi-user PPDUs.
     pub(super) fn of(group: &Group<'_>) -> Option<Self> {
         Some(Self {
             shared_ppdu_share: mean(group, "shared_ppdu_share")?,
@@ -45,7 +45,7 @@ impl Rounds {
         })
     }
 
-    /// The same in words, of `scheme`.
+    /// The same as text, for `scheme`.
     pub(super) fn to_text(self, scheme: &str) -> String {
         let share = |share: f64| format!("{} %", number(share * 100.0, 1));
         let mut text = format!(

@@ -1,5 +1,5 @@
-//! One station's account: its time is idle, or its packets wait for their turn, or they are on the air. The time of both
-//! kinds counts for its yield: goodput, other bytes, or nothing.
+//! The account of a single station. It is idle, or its packets wait for channel access, or they are being transmitted.
+//! The latter two are split by their result: goodput, other bytes, or nothing.
 
 use tacit_runs::record::RunSummary;
 
@@ -8,11 +8,11 @@ use super::{Share, Use, value};
 /// A use of a station's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StationUse {
-    /// Waiting for turns, as far as they brought goodput.
+    /// Waiting for channel access that resulted in goodput.
     Wait,
-    /// Exchanges, as far as they brought goodput.
+    /// Exchanges that resulted in goodput.
     Serve,
-    /// Waiting and exchanges for bytes that are no goodput: headers, repair, and duplicates.
+    /// Waiting and exchanges for bytes that are not goodput: headers, repair, and duplicates.
     Overhead,
     /// Waiting and exchanges for packets that did not arrive.
     Lost,
@@ -21,12 +21,12 @@ pub(super) enum StationUse {
 }
 
 impl StationUse {
-    /// Its share of the station's time in a run.
+    /// Its fraction of the station's time in a run.
     pub fn share(self, run: &RunSummary) -> f64 {
         let of = |name| value(run, name).unwrap_or(0.0);
         let (waiting, served) = (of("first_host_waiting_share"), of("first_host_served_share"));
         let lost = of("first_host_lost_share");
-        // Bytes that arrived before the window may be goodput in it.
+        // Bytes that arrived before the window may count as goodput within it.
         let useful = of("first_host_useful_share").min(1.0);
         match self {
             Self::Wait => waiting * (1.0 - lost) * useful,
@@ -38,7 +38,7 @@ impl StationUse {
     }
 }
 
-/// The uses of a station's time; the last is that it had nothing to do.
+/// The uses of a station's time, ending with idle time.
 pub(super) fn uses() -> Vec<Use> {
     let part = |name, share, evidence| Use { name, share: Share::Station(share), evidence };
     vec![

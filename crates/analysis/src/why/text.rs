@@ -1,15 +1,16 @@
-//! An account in words and as a table.
+//! An account as sentences and as a table.
 
 use tacit_runs::metric;
 use tacit_scenario::table::{TextTable, count, number, significant};
 
 use super::{Account, AckWays, BUSY, Evidence, LONGER_BACK, Part, Resource, Side, Why};
 
-/// Share of the difference that a contribution needs to be told in words. Ours.
+/// Minimum contribution, as a fraction of the difference, to be described in a sentence (our choice).
 const WORTH_WORDS: f64 = 0.05;
 
 impl Why {
-    /// As text: per client count a headline, the bottleneck, the contributions as a table and the large ones in words.
+    /// The explanation as text. For each client count: a headline, the bottleneck, a table of contributions, and
+    /// sentences about the large ones.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: {}\n", self.scenario, self.description);
         for account in &self.accounts {
@@ -43,7 +44,7 @@ impl Account {
         text
     }
 
-    /// The unexplained rest of the parts.
+    /// The part that the contributions do not explain.
     fn remainder(&self) -> String {
         let unexplained = self.parts.iter().filter(|part| part.unexplained);
         let share = unexplained.map(|part| part.contribution_bps).sum::<f64>() / self.difference_bps();
@@ -92,7 +93,7 @@ impl Account {
         }
     }
 
-    /// The bottleneck, as far as the shares tell.
+    /// The bottleneck, according to the fractions of time.
     fn limit(&self) -> String {
         let what = match self.resource {
             Resource::Channel => "Wi-Fi channel",
@@ -114,7 +115,7 @@ impl Account {
         }
     }
 
-    /// How long one station had something to do.
+    /// The utilisation of the station.
     fn station_limit(&self) -> String {
         let busy =
             |side: &Side| format!("{} % of the time under {}", number(side.busy * 100.0, 1), side.scheme);
@@ -125,7 +126,7 @@ impl Account {
         )
     }
 
-    /// That the longest queue is not on the way of the data, where a link stays empty.
+    /// If a link is idle, reports that the longest queue is not in the direction of data.
     fn way_back(&self) -> Option<String> {
         let evidence = || self.parts.iter().flat_map(|part| &part.evidence);
         let wait_us = |name: &str| Some(evidence().find(|evidence| evidence.metric == name)?.values[1]);
@@ -181,7 +182,7 @@ impl Account {
         table
     }
 
-    /// A contribution, and the other counts of the runs about it.
+    /// A contribution, with related counts of the runs.
     fn words(&self, part: &Part) -> String {
         let [own, other] = part.ms_per_mb;
         let verb = if part.contribution_bps >= 0.0 { "less" } else { "more" };
@@ -209,7 +210,7 @@ impl Account {
     }
 }
 
-/// The ways of the ACKs of `scheme`.
+/// How the ACKs of `scheme` were sent.
 fn ways_of_acks(scheme: &str, ways: &AckWays) -> String {
     format!(
         "ACKs of {scheme}: {} rode on link-layer ACKs in {} % of the time, {} gave way to those, {} went as packets, \
@@ -222,7 +223,7 @@ fn ways_of_acks(scheme: &str, ways: &AckWays) -> String {
     )
 }
 
-/// With its sign, unless it rounds to nothing.
+/// A number with its sign, unless it rounds to zero.
 fn signed(value: f64, decimals: usize) -> String {
     let text = format!("{value:+.decimals$}");
     let is_nothing = value.is_finite() && !text.contains(|letter: char| ('1'..='9').contains(&letter));

@@ -1,4 +1,4 @@
-//! Captures that other readers of captures got wrong, or this one did: `../shared/cases/captures`, and others like them.
+//! Captures that this program or others used to misread: `../shared/cases/captures`, and similar ones.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tacit_proto::units::Duration;
 use super::super::*;
 use super::{n150, pcap};
 
-/// A case's audit, or `None`, said loudly, where this checkout has none beside it.
+/// The audit of a case; `None`, with a message, if the captures are not available.
 fn case(name: &str) -> Option<Audit> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases/captures").join(name);
     if !path.exists() {
@@ -17,7 +17,7 @@ fn case(name: &str) -> Option<Audit> {
     Some(audit_file(&path).unwrap())
 }
 
-/// tshark counts 20 data packets and 10 pure ACKs in each.
+/// tshark counts 20 data packets and 10 pure ACKs in each capture.
 #[test]
 fn no_packet_that_was_seen_once_is_a_copy() {
     for name in [
@@ -49,7 +49,7 @@ fn keep_alives_and_answers_are_kinds_of_their_own() {
     assert_eq!((audit.total.keep_alives, audit.total.keep_alive_acks), (10, 10));
 }
 
-/// Without a pure ACK there is nothing to predict from.
+/// Without a pure ACK there is no basis for a prediction.
 #[test]
 fn without_acks_nothing_is_predicted() {
     let Some(audit) = case("syn-only.pcap") else { return };
@@ -61,7 +61,8 @@ fn without_acks_nothing_is_predicted() {
     assert_eq!(serde_json::to_value(&report).unwrap()["prediction"], serde_json::Value::Null);
 }
 
-/// A capture of nanoseconds whose header says microseconds (ntopng issue 5728) lasts as long as one that says so.
+/// A capture with nanoseconds whose header indicates microseconds (ntopng issue 5728) has the same duration as one with
+/// a correct header.
 #[test]
 fn nanoseconds_under_the_magic_number_of_microseconds_are_told() {
     let packets = super::conversation();
@@ -74,7 +75,8 @@ fn nanoseconds_under_the_magic_number_of_microseconds_are_told() {
     assert!(wrong.warnings[0].contains("they are read as such from packet 1 on"), "{:?}", wrong.warnings);
 }
 
-/// Two equal ACKs without IPv4 identification are two duplicates on one interface and one packet on two.
+/// Two identical ACKs without IPv4 identification are two duplicates if captured on one interface, and one packet if
+/// captured on two.
 #[test]
 fn equal_acks_without_numbers_are_copies_only_across_interfaces() {
     let ack = super::ethernet(false, 1, 1449, 500, false, 0);
@@ -92,7 +94,7 @@ fn equal_acks_without_numbers_are_copies_only_across_interfaces() {
     assert!(count(0, 0) && count(0, 1));
     assert!(!count(1, 2), "the same on another interface");
     assert!(count(1, 300), "later than any copy");
-    // A sender that numbers its packets does not send two with one number.
+    // A sender that numbers its packets does not send two with the same number.
     tcp.ip_id = Some(7);
     table.count(&tcp, (0, None), Some(400_000_000));
     tcp.ip_id = Some(8);
@@ -121,7 +123,7 @@ fn zero_window_probes_and_their_answers_are_no_data_and_no_acks() {
     assert_eq!((total.zero_window_probes, total.zero_window_probe_acks, total.window_updates), (2, 2, 1));
 }
 
-/// Every file that is beside this checkout counts as tshark counts it. tshark comes with `./ci.sh setup`.
+/// The counts of every available capture equal those of tshark, which `./ci.sh setup` installs.
 #[test]
 fn every_capture_counts_as_in_tshark() {
     let shared = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");

@@ -1,40 +1,42 @@
-//! Packets that a capture holds more than once: of several interfaces, or of several captures in one file.
+//! Detects packets that a capture contains more than once: from several interfaces, or from several captures in one
+//! file.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::tcp::Tcp;
 
-/// Where a packet was captured: interface of the file, interface a cooked header names.
+/// Where a packet was captured: the interface in the file, and the interface in a cooked header.
 pub(super) type Interface = (u32, Option<u32>);
 
-/// Hash that a packet shares with its copies: of the address pair and all of its headers that no router changes.
+/// A hash common to a packet and its copies, over the address pair and all header fields that routers do not change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Content(u64);
 
-/// Packets captured of late.
+/// Recently captured packets.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// Its key is random, for hostile captures.
+    /// Keyed randomly, because captures are untrusted.
     hasher: RandomState,
-    /// The interface of the latest with this content, and its number. Only looked up, never iterated.
+    /// The interface and number of the latest packet with this content. Only looked up, never iterated.
     latest: HashMap<Content, (Interface, u64)>,
-    /// Oldest first, with time and number.
+    /// Packets with time and number, oldest first.
     order: VecDeque<(Content, Option<i128>, u64)>,
     noted: u64,
 }
 
 impl Copies {
-    /// How much later a copy may come. The least retransmission timeout in use (Linux's) is as long: a later packet has been
-    /// sent again.
+    /// Maximum delay of a copy. This is the smallest retransmission timeout in use (that of Linux), so a later packet
+    /// is a retransmission.
     pub const WITHIN_NANOS: i128 = 200_000_000;
-    /// Packets remembered.
+    /// Maximum number of packets remembered.
     pub const MOST: usize = 16_384;
 
-    /// Notes a packet; true where it is a copy. `ids_vary`: its sender numbers its IPv4 packets.
+    /// Records a packet. Returns true if it is a copy. `ids_vary` means that its sender numbers its IPv4 packets.
     ///
-    /// One that equals another to the last byte of its headers is a copy on another interface. On the same one it is so
-    /// only if its sender numbers its packets: duplicate ACKs without numbers are equal, too.
+    /// A packet whose headers are identical to those of another one is a copy if it was captured on another interface.
+    /// On the same interface it is a copy only if its sender numbers its packets, because duplicate ACKs without
+    /// numbers are identical too.
     pub fn is_copy(
         &mut self,
         tcp: &Tcp,
@@ -64,7 +66,7 @@ impl Copies {
                 break;
             }
             self.order.pop_front();
-            // A later one with the same content has a number of its own.
+            // A later packet with the same content has another number and must stay.
             if self.latest.get(&content).is_some_and(|(_, latest)| *latest == number) {
                 self.latest.remove(&content);
             }

@@ -10,31 +10,31 @@ use super::segment::{Counters, Segment};
 use super::summary::{FlowSummary, Summary};
 use super::tcp::Tcp;
 
-/// Connections told apart; the packets of any further ones are counted together.
+/// Maximum number of connections that are counted separately. Packets of further ones are counted together.
 pub(super) const MOST_FLOWS: usize = 65_536;
 
 /// One direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
     counters: Counters,
-    /// Sequence number behind the last byte sent.
+    /// Sequence number after the last byte sent.
     next_seq: Option<u32>,
-    /// IPv4's identification of the last packet, and whether it ever changed.
+    /// IPv4 identification of the last packet, and whether it has ever changed.
     ip_id: Option<u16>,
     ids_vary: bool,
-    /// The last packet was one of these, which the other end's next answers.
+    /// Whether the last packet was of this kind, to which the next packet of the other end responds.
     last_was_keep_alive: bool,
     last_was_probe: bool,
     /// Acknowledgment number and window of the last packet.
     last_ack: Option<(u32, u16)>,
     /// Highest acknowledgment number.
     highest_ack: Option<u32>,
-    /// MSS option of its SYN: bounds the segments of the *other* direction.
+    /// MSS option of its SYN, which limits the segments of the *other* direction.
     mss: Option<u16>,
 }
 
 impl Direction {
-    /// Kind of the next segment of this direction; `peer` is the other one.
+    /// Kind of the next segment in this direction. `peer` is the other direction.
     fn kind(&self, tcp: &Tcp, peer: &Self) -> Segment {
         let opens_or_closes =
             [Flags::SYN, Flags::FIN, Flags::RST].iter().any(|flag| tcp.flags.contains(*flag));
@@ -55,7 +55,7 @@ impl Direction {
             Some((ack, window)) if ack == tcp.ack => match window == tcp.window {
                 true if peer.last_was_keep_alive => Segment::KeepAliveAck,
                 true if peer.last_was_probe && window == 0 => Segment::ZeroWindowProbeAck,
-                // RFC 5681 section 2: a duplicate has the same number and window; with SACK the window may move.
+                // RFC 5681 section 2: a duplicate ACK has the same number and window. With SACK the window may change.
                 is_same => match is_same || tcp.options.sack {
                     true => Segment::DuplicateAck,
                     false => Segment::WindowUpdate,
@@ -66,14 +66,14 @@ impl Direction {
         }
     }
 
-    /// Notes a segment of this kind.
+    /// Updates the state for a segment of this kind.
     fn note(&mut self, tcp: &Tcp, kind: Segment) {
         self.last_was_keep_alive = kind == Segment::KeepAlive;
         self.last_was_probe = kind == Segment::ZeroWindowProbe;
         let phantom =
             [Flags::SYN, Flags::FIN].iter().filter(|flag| tcp.flags.contains(**flag)).count() as u32;
         let behind = tcp.seq.wrapping_add(tcp.payload_len).wrapping_add(phantom);
-        // A probe's byte is not sent until it is taken.
+        // The byte of a window probe does not count as sent until it is accepted.
         if kind != Segment::ZeroWindowProbe
             && self
                 .next_seq
@@ -98,7 +98,7 @@ impl Direction {
         self.last_ack = Some((tcp.ack, tcp.window));
     }
 
-    /// Whether its sender numbers its packets, by those up to this one.
+    /// Whether its sender numbers its packets, judging by those up to this one.
     fn ids_vary(&mut self, tcp: &Tcp) -> bool {
         self.ids_vary |= self.ip_id.zip(tcp.ip_id).is_some_and(|(last, id)| last != id);
         self.ip_id = tcp.ip_id;
@@ -106,17 +106,17 @@ impl Direction {
     }
 }
 
-/// Both ends, the smaller first.
+/// Both ends, in ascending order.
 type Key = (SocketAddr, SocketAddr);
 
 #[derive(Clone, Debug)]
 struct Flow {
     ends: Key,
-    /// From the smaller end, from the larger end.
+    /// The direction from the smaller end, and that from the larger end.
     directions: [Direction; 2],
     first_nanos: Option<i128>,
     last_nanos: Option<i128>,
-    /// Sender and time of the latest SYN, until its handshake is complete.
+    /// Sender and time of the latest SYN whose handshake is not complete.
     syn: Option<(usize, i128)>,
     handshake_rtt_nanos: Option<i128>,
 }
@@ -133,7 +133,7 @@ impl Flow {
         }
     }
 
-    /// Counts a packet of direction `way`.
+    /// Counts a packet in direction `way`.
     fn count(&mut self, way: usize, tcp: &Tcp, at_nanos: Option<i128>) {
         if let Some(at) = at_nanos {
             self.first_nanos = Some(self.first_nanos.map_or(at, |first| first.min(at)));
@@ -145,7 +145,7 @@ impl Flow {
         if tcp.flags.contains(Flags::SYN) {
             direction.mss = tcp.options.mss.or(direction.mss);
         }
-        // A sender stays below its own MSS too, as a rule; the smaller of both is the one on the link.
+        // Usually a sender also respects its own MSS, so the smaller of the two is the one in effect on the link.
         let mss = peer.mss.map(|peer| direction.mss.map_or(peer, |own| own.min(peer)));
         let kind = direction.kind(tcp, &peer);
         direction.counters.count(tcp, kind, mss);
@@ -154,7 +154,8 @@ impl Flow {
         (other.last_was_keep_alive, other.last_was_probe) = (false, false);
     }
 
-    /// From a SYN to the same end's first ACK: one whole round trip, wherever the capture was taken.
+    /// Measures from a SYN to the first ACK from the same end: one full round trip, regardless of where the capture was
+    /// taken.
     fn time_handshake(&mut self, way: usize, tcp: &Tcp, at: i128) {
         if tcp.flags.contains(Flags::SYN) && !tcp.flags.contains(Flags::ACK) {
             self.syn = Some((way, at));
@@ -174,7 +175,8 @@ impl Flow {
     fn summary(&self) -> FlowSummary {
         let [from_first, from_second] = &self.directions;
         let sum = from_first.counters.plus(&from_second.counters);
-        // The data direction: more payload, or, where only ACKs are seen, against them.
+        // The data direction is the one with more payload, or, if only ACKs are visible, the opposite of the ACKs'
+        // direction.
         let weight = |direction: &Direction, other: &Direction| {
             (direction.counters.payload_bytes, other.counters.ack_packets)
         };
@@ -197,7 +199,7 @@ impl Flow {
 /// The connections of a capture.
 #[derive(Default)]
 pub(super) struct FlowTable {
-    /// Only looked up, never iterated: its order is random. Its hash is keyed, for hostile captures.
+    /// Only looked up, never iterated, because its order is random. The hash is keyed, because captures are untrusted.
     by_key: HashMap<Key, u32>,
     flows: Vec<Flow>,
     copies: Copies,
@@ -209,13 +211,13 @@ pub(super) struct FlowTable {
 /// Results of [`FlowTable::finish`].
 pub(super) struct Finished {
     pub total: Summary,
-    /// Most bytes first.
+    /// In descending order of bytes.
     pub flows: Vec<FlowSummary>,
     pub untracked: Option<Summary>,
 }
 
 impl FlowTable {
-    /// Counts a packet; false when it is a copy of one counted before.
+    /// Counts a packet. Returns false if it is a copy of an earlier one.
     pub fn count(&mut self, tcp: &Tcp, interface: Interface, at_nanos: Option<i128>) -> bool {
         let (source, destination) = (tcp.source, tcp.destination);
         let (key, way) =
@@ -247,12 +249,12 @@ impl FlowTable {
         true
     }
 
-    /// Connections so far.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.flows.len()
     }
 
-    /// Sums up.
+    /// Computes the totals.
     pub fn finish(mut self) -> Finished {
         let mut all = self.untracked;
         let mut paired = Counters::default();

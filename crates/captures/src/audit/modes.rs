@@ -1,4 +1,4 @@
-//! How the frames of a capture were sent, by their radio headers.
+//! PHY modes of the frames in a capture, according to their radio headers.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use tacit_theory::{Hop, hop};
 
 use super::Audit;
 
-/// TCP packets that were sent in one way.
+/// TCP packets sent in one PHY mode.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SentAs {
-    /// The PPDU's format: "HT-mixed", "VHT", "HE SU", "EHT MU" and so on.
+    /// Format of the PPDU: "HT-mixed", "VHT", "HE SU", "EHT MU" and so on.
     pub format: &'static str,
-    /// MCS index in the standard's table; null for legacy rates.
+    /// MCS index in the table of the standard; null for legacy rates.
     pub mcs: Option<u8>,
-    /// Spatial streams.
+    /// Number of spatial streams.
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
@@ -35,7 +35,8 @@ pub struct SentAs {
 #[derive(Default)]
 pub(super) struct Modes(BTreeMap<Key, Sent>);
 
-/// Format, MCS, streams, width, guard interval, and the rate of those without an MCS: the fields that radio headers tell apart.
+/// Format, MCS, streams, width, guard interval, and the rate of modes without MCS: the fields that radio headers
+/// distinguish.
 type Key = (&'static str, Option<u8>, u8, u16, u16, u64);
 
 struct Sent {
@@ -53,7 +54,7 @@ impl Modes {
         sent.data_packets += u64::from(has_payload);
     }
 
-    /// Those of most data first.
+    /// The modes in descending order of data.
     pub fn finish(self) -> Vec<SentAs> {
         let mut all: Vec<SentAs> = self.0.into_values().map(SentAs::from).collect();
         all.sort_by_key(|sent| std::cmp::Reverse((sent.data_packets, sent.packets)));
@@ -79,8 +80,8 @@ impl From<Sent> for SentAs {
 }
 
 impl Audit {
-    /// The hop that most data of the capture was sent on, by its frames' radio headers; that of the HACK paper where they say
-    /// nothing.
+    /// The hop with the mode of most data in the capture, according to radio headers. Without radio headers, the hop of
+    /// the HACK paper.
     pub fn hop(&self) -> Hop {
         self.sent_as.first().map_or_else(hop::usual, |most| Hop::new(most.mode.format.standard(), most.mode))
     }

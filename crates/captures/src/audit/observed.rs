@@ -1,4 +1,4 @@
-//! Link and traffic of a capture, for runs of the like.
+//! Link and traffic parameters of a capture, for similar simulations.
 
 use std::collections::HashSet;
 
@@ -7,18 +7,18 @@ use tacit_proto::units::Duration;
 
 use super::{Audit, FlowSummary};
 
-/// Parameters that a simulation takes from a capture.
+/// Parameters that a simulation can take from a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Observed {
-    /// Median round-trip time of handshakes, in microseconds. At a client it is that of the whole path, at an access point that
-    /// of its wireless or of its wired side alone.
+    /// Median round-trip time of handshakes, in microseconds. In a capture at a client it covers the whole path; at an
+    /// access point, only its wireless or its wired side.
     #[serde(rename = "rtt_us", serialize_with = "micros")]
     pub rtt: Option<Duration>,
-    /// Handshakes it is the median of.
+    /// Number of handshakes in the median.
     pub handshakes: usize,
-    /// Hosts that data is sent to, of connections with a tenth of the largest's payload and more.
+    /// Number of hosts that receive data, counting connections with at least a tenth of the largest payload.
     pub receivers: usize,
-    /// Segments per ACK of connections seen both ways, rounded; 1 to 64.
+    /// Segments per ACK, rounded, over connections captured in both directions; 1 to 64.
     pub segments_per_ack: Option<u32>,
 }
 
@@ -27,13 +27,13 @@ fn micros<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Resul
 }
 
 impl Audit {
-    /// Its link and traffic.
+    /// Derives the parameters.
     pub fn observed(&self) -> Observed {
         let mut round_trips: Vec<f64> =
             self.flows.iter().filter_map(|flow| flow.handshake_rtt_ms).filter(|ms| *ms > 0.0).collect();
         round_trips.sort_unstable_by(f64::total_cmp);
         let median = round_trips.get(round_trips.len() / 2);
-        // Flows stand most bytes first. Flows that are small beside the largest did not fill the channel.
+        // Flows are in descending order of bytes. Flows much smaller than the largest did not fill the channel.
         let most = self.flows.iter().map(|flow| flow.summary.payload_bytes).max().unwrap_or(0);
         let counts =
             |flow: &&FlowSummary| flow.summary.payload_bytes > 0 && flow.summary.payload_bytes >= most / 10;
@@ -49,7 +49,7 @@ impl Audit {
     }
 }
 
-/// Of an address and port the address.
+/// The address in an address and port.
 fn host(end: &str) -> &str {
     end.rsplit_once(':').map_or(end, |(host, _)| host)
 }

@@ -1,4 +1,4 @@
-//! Predicted cost of a capture's acknowledgments on a Wi-Fi hop, and their cost under each scheme.
+//! Predicts what a capture's acknowledgments cost on a Wi-Fi hop, and what they would cost with each scheme.
 
 use serde::Serialize;
 use tacit_proto::units::Duration;
@@ -6,42 +6,42 @@ use tacit_proto::units::Duration;
 use super::Audit;
 use tacit_theory::{AckCoding, Feedback, Hop, Traffic, capacity};
 
-/// Where a prediction's ACK ratio comes from.
+/// Source of the ACK ratio in a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RatioSource {
-    /// ACKs and segments were counted.
+    /// Both ACKs and segments were counted.
     Counted,
-    /// Only ACKs were captured: full segments divided by the bytes each ACK acknowledged.
+    /// Only ACKs were captured: the ratio follows from the bytes that each ACK acknowledges, in full segments.
     AckStride,
 }
 
-/// Bounds for traffic like the capture's, saturating a lossless hop without contenders.
+/// Bounds for traffic like that of the capture, if it saturates a lossless hop without contention.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// The standard.
     pub phy: &'static str,
-    /// Its PHY rate in Mb/s.
+    /// PHY rate in Mb/s.
     pub rate_mbps: f64,
-    /// LL ACKs' PHY rate in Mb/s.
+    /// PHY rate of link-layer ACKs in Mb/s.
     pub control_rate_mbps: f64,
-    /// Minimum round-trip time that TACK's row assumes, in milliseconds.
+    /// Minimum round-trip time assumed for TACK, in milliseconds.
     pub rtt_ms: f64,
-    /// Mean bytes of an IP packet with a segment.
+    /// Mean length of an IP packet with a segment, in bytes.
     pub packet_bytes: u32,
-    /// Mean bytes of payload in it.
+    /// Mean length of its payload, in bytes.
     pub payload_bytes: u32,
-    /// Mean bytes of a pure ACK.
+    /// Mean length of a pure ACK, in bytes.
     pub ack_bytes: u32,
     /// Pure ACKs per segment.
     pub acks_per_segment: f64,
-    /// How that is known.
+    /// Source of this ratio.
     pub acks_per_segment_source: RatioSource,
-    /// Share of the airtime that the capture's ACKs take.
+    /// Fraction of airtime used by the capture's ACKs.
     pub ack_airtime_share: f64,
     /// Airtime of all ACKs of the capture, in seconds.
     pub ack_airtime_s: f64,
-    /// Goodput of each scheme; the first is the capture's own behaviour.
+    /// Goodput of each scheme. The first one is the capture's own behaviour.
     pub schemes: Vec<Scheme>,
 }
 
@@ -52,22 +52,22 @@ pub struct Scheme {
     pub scheme: String,
     /// Goodput in Mb/s.
     pub goodput_mbps: f64,
-    /// Over the capture's own behaviour, in percent.
+    /// Gain over the capture's own behaviour, in percent.
     pub gain_percent: f64,
     /// ACKs per second.
     pub acks_per_second: f64,
-    /// Share of the airtime that feedback takes.
+    /// Fraction of airtime used by feedback.
     pub feedback_airtime_share: f64,
 }
 
 impl Audit {
-    /// Bounds for this capture's packet sizes and ACK ratio on `hop`; `rtt_min` matters to TACK only. `None` where the
-    /// capture does not show how often data is acknowledged.
+    /// Bounds for this capture's packet sizes and ACK ratio on `hop`. `rtt_min` only affects TACK. `None` if the
+    /// capture does not reveal the ACK ratio.
     pub fn predict(&self, hop: &Hop, rtt_min: Duration) -> Option<Prediction> {
         let traffic = self.traffic();
         let (ratio, source) = self.acks_per_segment(&traffic)?;
         let own = Feedback::Packets { acks_per_segment: ratio };
-        // A receiver that already acknowledges less often would not start to acknowledge more.
+        // A receiver that already acknowledges less often would not start to acknowledge more often.
         let thinned =
             |segments: u32| Feedback::Packets { acks_per_segment: ratio.min(1.0 / f64::from(segments)) };
         let tack = Traffic { ack: Traffic::TACK.ack.max(traffic.ack), ..traffic };
@@ -114,8 +114,8 @@ impl Audit {
         })
     }
 
-    /// Mean sizes; where the capture lacks one, that of full segments. Sizes are held to the payload that one MPDU
-    /// may carry (802.11-2020 clause 9.2.4.7.1), so that hostile ones cannot upset the arithmetic.
+    /// Mean packet sizes, or those of full segments if the capture lacks them. Sizes are limited to what one MPDU can
+    /// carry (802.11-2020 clause 9.2.4.7.1), so that untrusted values cannot cause overflows.
     fn traffic(&self) -> Traffic {
         const LONGEST_MSDU: u64 = 2_304;
         let mean = |sum: u64, count: u64| {
@@ -124,7 +124,7 @@ impl Audit {
         };
         let total = &self.total;
         let ack = mean(total.ack_bytes, total.ack_packets).unwrap_or(Traffic::TCP.ack);
-        // IPv6 has 20 bytes more of header.
+        // The IPv6 header is 20 bytes longer.
         let is_v6 = self.flows.first().is_some_and(|flow| flow.ip_version == 6);
         let full_payload = Traffic::TCP.payload - if is_v6 { 20 } else { 0 };
         let full = Traffic { ack, payload: full_payload, ..Traffic::TCP };

@@ -4,11 +4,11 @@ use tacit_proto::counters;
 
 use super::tcp::Tcp;
 
-/// An unannounced segment size is taken from IPv4 and IPv6 packets of this size.
+/// If no MSS was announced, the segment size follows from IPv4 or IPv6 packets of this length.
 const ETHERNET_MTU: u32 = 1500;
 
 counters! {
-    /// Plain sums.
+    /// Sums over packets.
     pub(super) struct Counters {
         packets: u64,
         ip_bytes: u64,
@@ -26,13 +26,13 @@ counters! {
         keep_alive_acks: u64,
         zero_window_probes: u64,
         zero_window_probe_acks: u64,
-        /// Bytes that pure ACKs acknowledged for the first time.
+        /// Bytes acknowledged for the first time by pure ACKs.
         acked_bytes: u64,
     }
 }
 
 impl Counters {
-    /// Counts one packet. `mss` is the size the handshake announced, if seen.
+    /// Counts one packet. `mss` is the value announced in the handshake, if captured.
     pub fn count(&mut self, tcp: &Tcp, kind: Segment, mss: Option<u16>) {
         self.packets += 1;
         self.ip_bytes += u64::from(tcp.ip_len);
@@ -41,7 +41,7 @@ impl Counters {
                 let segments = u64::from(tcp.payload_len.div_ceil(segment_payload(tcp, mss)));
                 self.data_packets += 1;
                 self.data_segments += segments;
-                // On the link every segment has headers, though a super-segment shows them once.
+                // On the link every segment has headers, although a super-segment contains them once.
                 self.data_ip_bytes += u64::from(tcp.ip_len) + (segments - 1) * u64::from(tcp.header_len);
                 self.payload_bytes += u64::from(tcp.payload_len);
             }
@@ -62,37 +62,37 @@ impl Counters {
     }
 }
 
-/// Kind of a segment. Each is of one kind.
+/// Kind of a segment. The kinds are disjoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
-    /// It has payload.
+    /// A segment with payload.
     Data,
     /// A pure ACK.
     Ack,
-    /// One that repeats number and window, or carries SACK without advancing.
+    /// A pure ACK that repeats number and window, or carries SACK without advancing.
     DuplicateAck,
-    /// A pure ACK that changes the window only.
+    /// A pure ACK that only changes the window.
     WindowUpdate,
-    /// Nothing or one byte, below the bytes that were sent already (RFC 9293 section 3.8.4).
+    /// At most one byte, just below the bytes already sent (RFC 9293 section 3.8.4).
     KeepAlive,
-    /// The answer to one.
+    /// The response to a keep-alive.
     KeepAliveAck,
-    /// A byte against a window of zero (RFC 9293 section 3.8.6.1).
+    /// One byte sent while the window is zero (RFC 9293 section 3.8.6.1).
     ZeroWindowProbe,
-    /// The answer to one, its window still zero.
+    /// The response to a window probe, with the window still zero.
     ZeroWindowProbeAck,
-    /// It opens or closes a connection.
+    /// A segment that opens or closes a connection.
     Other,
 }
 
-/// Payload bytes of a full segment with this packet's options: from the handshake's MSS, else from
-/// an Ethernet MTU.
+/// Payload of a full segment with this packet's options, in bytes. Based on the handshake's MSS, or otherwise on
+/// Ethernet's MTU.
 fn segment_payload(tcp: &Tcp, mss: Option<u16>) -> u32 {
     let option_len = tcp.tcp_header_len - 20;
     let payload = match mss {
         Some(mss) => u32::from(mss).saturating_sub(option_len),
         None => ETHERNET_MTU.saturating_sub(tcp.header_len),
     };
-    // A hostile MSS must not turn one packet into thousands of segments.
+    // A bogus MSS must not turn one packet into thousands of segments.
     payload.max(64)
 }

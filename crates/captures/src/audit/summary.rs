@@ -1,34 +1,34 @@
-//! Report of an audit, field by field.
+//! The fields of an audit's report.
 
 use serde::Serialize;
 
 use super::segment::Counters;
 
-/// Counts and shares of a connection, or of all of them.
+/// Counts and shares of one connection, or of all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// TCP packets.
     pub packets: u64,
-    /// Bytes of their IP packets.
+    /// Total length of these as IP packets, in bytes.
     pub ip_bytes: u64,
     /// Packets with payload.
     pub data_packets: u64,
-    /// Packets with payload, counted in segments as sent: a captured super-segment (GRO, TSO) is several.
+    /// The same in segments as sent: a captured super-segment (GRO, TSO) counts as several.
     pub data_segments: u64,
-    /// Bytes of payload, retransmissions included.
+    /// Payload bytes, including retransmissions.
     pub payload_bytes: u64,
-    /// Packets of both directions were captured; of a total, for at least one connection.
+    /// Both directions were captured; in a total, those of at least one connection.
     pub both_directions: bool,
-    /// Pure ACKs: no payload, none of SYN, FIN, RST, URG, and none of the kinds that are counted apart below.
+    /// Pure ACKs: no payload, none of SYN, FIN, RST, URG, and not of a kind that is counted separately below.
     pub ack_packets: u64,
-    /// Pure ACKs per data packet of the opposite direction; `None` where the capture holds only one
-    /// direction. A total counts only connections seen both ways.
+    /// Pure ACKs per data packet of the opposite direction; `None` if the capture contains only one direction. A total
+    /// includes only connections captured in both directions.
     pub ack_ratio: Option<f64>,
-    /// Pure ACKs per segment of the opposite direction; `None` where [`ack_ratio`](Self::ack_ratio) is.
+    /// Pure ACKs per segment of the opposite direction; `None` if [`ack_ratio`](Self::ack_ratio) is.
     pub ack_ratio_per_segment: Option<f64>,
-    /// Bytes of the IP packets of pure ACKs.
+    /// Total length of pure ACKs as IP packets, in bytes.
     pub ack_bytes: u64,
-    /// Mean bytes that a pure ACK newly acknowledges.
+    /// Mean number of bytes that a pure ACK newly acknowledges.
     pub mean_ack_stride_bytes: Option<f64>,
     /// Share of pure ACKs with SACK blocks.
     pub sack_share: Option<f64>,
@@ -36,24 +36,24 @@ pub struct Summary {
     pub duplicate_ack_share: Option<f64>,
     /// Segments without payload that only change the window.
     pub window_updates: u64,
-    /// Keep-alives: nothing or one byte, below the bytes that were sent already.
+    /// Keep-alives: at most one byte, just below the bytes already sent.
     pub keep_alives: u64,
-    /// Answers to them.
+    /// Responses to keep-alives.
     pub keep_alive_acks: u64,
-    /// Single bytes against a window of zero.
+    /// Single bytes sent while the window is zero.
     pub zero_window_probes: u64,
-    /// Answers to them with a window that is still zero.
+    /// Responses to these, with the window still zero.
     pub zero_window_probe_acks: u64,
     /// Share of pure ACKs with timestamps.
     pub timestamps_share: Option<f64>,
-    /// First to last packet, in seconds.
+    /// Time from the first to the last packet, in seconds.
     pub duration_s: Option<f64>,
-    /// Bytes of IP packets with data, every segment with its headers.
+    /// Total length of IP packets with data, in bytes, counting headers for every segment.
     #[serde(skip)]
     pub(super) data_ip_bytes: u64,
 }
 
-/// A connection.
+/// One connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Address and port of the end that sends more payload.
@@ -62,9 +62,9 @@ pub struct FlowSummary {
     pub destination: String,
     /// 4 or 6.
     pub ip_version: u8,
-    /// From SYN to the ACK that completes the handshake, in milliseconds, where captured.
+    /// Time from SYN to the ACK that completes the handshake, in milliseconds, if captured.
     pub handshake_rtt_ms: Option<f64>,
-    /// Both directions together.
+    /// The sum of both directions.
     #[serde(flatten)]
     pub summary: Summary,
 }
@@ -74,7 +74,8 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Summary {
-    /// `all` is counted; ratios are of `paired`, the packets of connections seen in both directions.
+    /// Creates a summary with the counts of `all` and the ratios of `paired`, which contains the connections captured
+    /// in both directions.
     pub(super) fn new(all: &Counters, paired: Option<&Counters>, nanos: Option<i128>) -> Self {
         let ratio =
             |data: fn(&Counters) -> u64| paired.and_then(|paired| share(paired.ack_packets, data(paired)));

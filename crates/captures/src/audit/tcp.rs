@@ -1,4 +1,4 @@
-//! From IP bytes to the TCP fields the audit counts.
+//! Extracts from IP packets the TCP fields that the audit needs.
 
 use std::net::SocketAddr;
 
@@ -7,14 +7,14 @@ use tacit_proto::wire::headers::{self, Fragment, Headers, TcpOption, Transport};
 
 use crate::capture::link::IpBytes;
 
-/// Why there is no TCP segment.
+/// Why a packet has no TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotTcp {
     /// Another protocol.
     Other,
     /// A fragment without the TCP header.
     Fragment,
-    /// Cut off before the end of the fixed TCP header, or nonsense.
+    /// Truncated before the end of the fixed TCP header, or malformed.
     Short,
 }
 
@@ -23,11 +23,11 @@ pub(super) enum NotTcp {
 pub(super) struct Tcp {
     pub source: SocketAddr,
     pub destination: SocketAddr,
-    /// Bytes of the IP packet, captured or not.
+    /// Length of the IP packet in bytes, captured or not.
     pub ip_len: u32,
-    /// Bytes of IP and TCP headers.
+    /// Length of the IP and TCP headers in bytes.
     pub header_len: u32,
-    /// Bytes of TCP header.
+    /// Length of the TCP header in bytes.
     pub tcp_header_len: u32,
     pub payload_len: u32,
     pub seq: u32,
@@ -35,13 +35,13 @@ pub(super) struct Tcp {
     pub flags: Flags,
     pub window: u16,
     pub options: Options,
-    /// IPv4's identification.
+    /// IPv4 identification.
     pub ip_id: Option<u16>,
-    /// The TCP header as it was captured, without its checksum, which offloading interfaces fill in late.
+    /// The captured TCP header without its checksum, which offloading interfaces compute after the capture.
     pub header: [u8; 60],
 }
 
-/// The options that matter here.
+/// The TCP options that the audit needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub timestamps: bool,
@@ -49,16 +49,16 @@ pub(super) struct Options {
     pub mss: Option<u16>,
 }
 
-/// The number of TCP among IP's protocols (RFC 9293 section 3.1).
+/// IP protocol number of TCP (RFC 9293 section 3.1).
 const PROTOCOL_TCP: u8 = 6;
 
 impl Tcp {
-    /// True for a segment that only acknowledges.
+    /// True for a pure ACK.
     pub fn is_pure_ack(&self) -> bool {
         self.payload_len == 0 && self.flags.only_acknowledge()
     }
 
-    /// Parses from the IP header on.
+    /// Parses a packet that starts with the IP header.
     pub fn parse(ip: &IpBytes<'_>) -> Result<Self, NotTcp> {
         let headers = Headers::read(ip.bytes).ok_or(NotTcp::Short)?;
         if headers.fragment == Fragment::Later && headers.protocol == PROTOCOL_TCP {
@@ -71,7 +71,7 @@ impl Tcp {
         };
         let [source, destination] = headers.ends();
         let header_len = headers.header_len + tcp.header_len;
-        // Where no length is stated the frame's own tells.
+        // If the header does not contain the length, use that of the frame.
         let ip_len = headers.stated_len.unwrap_or(ip.on_link);
         Ok(Self {
             source,

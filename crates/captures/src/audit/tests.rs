@@ -12,7 +12,7 @@ mod cases;
 
 use tacit_theory::Hop;
 
-/// A TCP packet over Ethernet and IPv4; port 80 is the server's.
+/// A TCP packet over Ethernet and IPv4. The server uses port 80.
 fn ethernet(from_server: bool, seq: u32, ack: u32, window: u16, sack: bool, payload: usize) -> Vec<u8> {
     let (source, destination) = if from_server { (80, 4000) } else { (4000, 80) };
     let (from, to) =
@@ -34,7 +34,7 @@ fn ethernet(from_server: bool, seq: u32, ack: u32, window: u16, sack: bool, payl
     bytes
 }
 
-/// Ten data packets of 1448 bytes, four ACKs, one of them a duplicate with SACK, and a window update.
+/// Ten data packets of 1448 bytes, four ACKs (one a duplicate with SACK), and a window update.
 fn conversation() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for i in 0..10 {
@@ -59,7 +59,7 @@ fn u16_in(big: bool, value: u16) -> [u8; 2] {
     if big { value.to_be_bytes() } else { value.to_le_bytes() }
 }
 
-/// A packet a millisecond.
+/// A capture with one packet per millisecond.
 fn pcap(big: bool, nanoseconds: bool, link_type: u32, snap: usize, packets: &[Vec<u8>]) -> Vec<u8> {
     let magic = if nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
     let mut file = Vec::new();
@@ -89,7 +89,7 @@ fn block(big: bool, kind: u32, body: &[u8]) -> Vec<u8> {
     block
 }
 
-/// Two interfaces, of which the second has a clock of 2^-20 s; packets go to them in turn.
+/// A capture with two interfaces, to which packets are assigned alternately. The second one has a clock of 2^-20 s.
 fn pcapng(big: bool, packets: &[Vec<u8>]) -> Vec<u8> {
     let section = [&u32_in(big, 0x1a2b_3c4d)[..], &u16_in(big, 1), &u16_in(big, 0), &[0xff; 8]].concat();
     let interface = |options: &[u8]| [&u16_in(big, 1)[..], &[0; 2], &u32_in(big, 0), options].concat();
@@ -104,7 +104,7 @@ fn pcapng(big: bool, packets: &[Vec<u8>]) -> Vec<u8> {
         let body = [&fields.map(|field| u32_in(big, field)).concat()[..], packet].concat();
         file.extend(block(big, 6, &body));
     }
-    // Something unknown is skipped.
+    // An unknown block is skipped.
     file.extend(block(big, 0x0bad, &[1, 2, 3, 4, 5]));
     file
 }
@@ -122,7 +122,7 @@ fn check_conversation(audit: &Audit) {
     assert_eq!((total.ack_ratio, total.ack_ratio_per_segment), (Some(0.4), Some(0.4)));
     assert_eq!((total.sack_share, total.duplicate_ack_share), (Some(0.25), Some(0.25)));
     assert_eq!((total.window_updates, total.timestamps_share), (1, Some(1.0)));
-    // The first ACK's advance is unknown: nothing before it was acknowledged in the capture.
+    // The advance of the first ACK is unknown, because the capture contains no earlier one.
     assert_eq!(total.mean_ack_stride_bytes, Some(6.0 * 1448.0 / 4.0));
     assert_eq!(audit.flows[0].source, "10.0.0.1:80");
     assert_eq!(audit.flows[0].summary, *total);
@@ -175,7 +175,7 @@ fn copies_on_a_second_interface_count_once() {
     let packets = conversation();
     let doubled: Vec<_> = packets.iter().flat_map(|packet| [packet.clone(), packet.clone()]).collect();
     let mut file = pcapng(false, &doubled);
-    // Interface number of every second packet block: flip it.
+    // Flips the interface number in every second packet block.
     let mut at = 0;
     let mut nth = 0;
     while at + 12 <= file.len() {
@@ -284,7 +284,7 @@ fn schemes_come_out_in_the_known_order() {
     assert!((goodput("as captured") / 123.0 - 1.0).abs() < 0.02);
 }
 
-/// A simulated channel on which everything is sent in `mode`, and no frame's first copy arrives.
+/// A simulated channel on which everything is sent in `mode` and the first copy of each frame is lost.
 fn on_the_air(mode: Mode) -> Vec<u8> {
     use tacit_link::wifi::air::{Frame, Outcome, StationId};
     use tacit_proto::units::{Duration, Instant};
@@ -326,7 +326,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
             rest: Vec::new(),
         };
         write(i, from, Some(to), Outcome::Errored, frame(false));
-        // Its ACK is lost: the receiver gets it twice.
+        // Its ACK is lost, so the receiver gets it twice.
         write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, from, Some(to), Outcome::Received, frame(true));
         write(i, to, Some(from), Outcome::Received, Frame::Ack { appended: Vec::new() });
@@ -334,7 +334,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// The audit reads the simulator's captures; packets that did not arrive count as not captured.
+/// The audit can read the simulator's captures. Packets that did not arrive count as not captured.
 #[test]
 fn a_simulated_channel_reads_back() {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
@@ -344,8 +344,7 @@ fn a_simulated_channel_reads_back() {
     assert_eq!((audit.total.ack_ratio, audit.total.duration_s), (Some(0.4), Some(0.014)));
 }
 
-/// Of every generation the mode that frames were sent in is the one that their radiotap headers say, and the one of the
-/// prediction.
+/// For every generation, the audit reports the mode in which frames were sent, and the prediction uses it.
 #[test]
 fn every_mode_that_is_written_is_read() {
     use tacit_link::wifi::phy::{Format, GuardInterval::*, Preamble};
@@ -391,7 +390,7 @@ fn every_mode_that_is_written_is_read() {
     }
 }
 
-/// Without radio headers there is nothing to tell, and the prediction is for the usual hop.
+/// Without radio headers there are no modes, and the prediction uses the default hop.
 #[test]
 fn captures_of_wires_have_no_modes() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
@@ -404,7 +403,7 @@ fn n150() -> Hop {
     Hop::new(Standard::N, Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap())
 }
 
-/// A real capture, or `None` with the reason printed where this checkout has none beside it.
+/// A real capture; `None`, with a message, if it is not available.
 fn real(name: &str) -> Option<Vec<u8>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/captures").join(name);
     match std::fs::read(&path) {
@@ -416,7 +415,7 @@ fn real(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Counts that a widely used protocol analyser gives for the same files.
+/// The counts of a widely used protocol analyser for the same files.
 #[test]
 fn real_captures_count_as_elsewhere() {
     let cases = [
@@ -447,7 +446,7 @@ fn mutated(mut bytes: Vec<u8>, edits: &[(prop::sample::Index, u8)], cut: prop::s
 }
 
 proptest! {
-    /// With any damage to a capture, the audit ends, and its numbers hang together.
+    /// For any damage to a capture, the audit terminates with consistent numbers.
     #[test]
     fn damaged_captures_do_no_harm(
         kind in 0..5,
@@ -474,7 +473,7 @@ proptest! {
         }
     }
 
-    /// Frames of each link type whose bytes are arbitrary.
+    /// Frames of each link type with arbitrary bytes.
     #[test]
     fn arbitrary_frames_do_no_harm(
         link_type in prop::sample::select(vec![0, 1, 12, 14, 101, 105, 108, 113, 127, 228, 229, 276]),

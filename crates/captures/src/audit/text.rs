@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::{Audit, Counted, Prediction, RatioSource, Summary};
 use tacit_scenario::table::{count, number};
 
-/// Kinds of other packets shown; the JSON form has them all.
+/// Maximum number of kinds of other packets shown. The JSON form contains all.
 const KINDS_SHOWN: usize = 8;
-/// Modes shown; the JSON form has them all.
+/// Maximum number of modes shown. The JSON form contains all.
 const MODES_SHOWN: usize = 8;
-/// Connections shown; the JSON form has them all.
+/// Maximum number of connections shown. The JSON form contains all.
 const FLOWS_SHOWN: usize = 10;
 
 const LABELS: [&str; 12] = [
@@ -27,7 +27,7 @@ const LABELS: [&str; 12] = [
     "duration",
 ];
 
-/// The audit and, if given, the prediction, laid out for a terminal.
+/// The audit and, if given, the prediction, formatted for a terminal.
 pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
     let mut out = String::new();
     head(&mut out, audit);
@@ -135,7 +135,7 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
     for (label, value) in LABELS.iter().zip(values) {
         let _ = writeln!(out, "  {label:<22} {value:>12}");
     }
-    // Few captures have these.
+    // Counters that are zero in most captures.
     let rare = [
         ("window updates", summary.window_updates),
         ("keep-alives", summary.keep_alives),

@@ -1,18 +1,17 @@
-//! pcap and pcapng files as a stream of packets, in constant memory.
+//! Reads pcap and pcapng files as a stream of packets, in constant memory.
 //!
-//! Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. An own reader rather than a crate
-//! because a fault has to name its byte offset and leave everything before it standing.
+//! Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A reader of our own, because a fault must be reported
+//! with its byte offset without discarding the packets before it.
 
 use std::io::{self, Read};
 
-/// Bytes of a packet that are kept unless told otherwise; the rest is skipped over. No header reaches
-/// this far.
+/// Default number of bytes kept per packet; the rest is skipped. All headers fit in this.
 const KEEP: usize = 16 * 1024;
-/// Longest captured packet that is believed: the largest snap length of libpcap.
+/// Maximum length of a captured packet: the largest snap length of libpcap.
 const LONGEST_PACKET: u32 = 262_144;
-/// Most interfaces of one pcapng section.
+/// Maximum number of interfaces in a pcapng section.
 const MOST_INTERFACES: usize = 4_096;
-/// Most bytes of an interface description that are looked at for options.
+/// Maximum number of bytes of an interface description that are searched for options.
 const LONGEST_DESCRIPTION: usize = 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -28,20 +27,20 @@ const OPTION_TSOFFSET: u16 = 14;
 /// Why reading stopped before the end.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The reader failed.
+    /// The underlying reader failed.
     Io(io::Error),
-    /// The file ends inside something.
+    /// The file ends within a structure.
     Truncated,
-    /// The file contradicts its format.
+    /// The file violates its format.
     Corrupt(String),
-    /// Not a capture at all.
+    /// The file is not a capture.
     NotACapture(String),
-    /// Nothing in it.
+    /// The file is empty.
     Empty,
 }
 
 impl Fault {
-    /// Text of the fault, where a packet should begin.
+    /// A description of the fault at the start of a packet.
     pub fn describe(&self) -> String {
         match self {
             Self::Truncated => "the file ends inside it".to_owned(),
@@ -52,16 +51,16 @@ impl Fault {
     }
 }
 
-/// One captured packet; its bytes are in the caller's buffer.
+/// One captured packet. Its bytes are in the caller's buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     /// Link type of its interface.
     pub link_type: u16,
     /// Interface number within the file.
     pub interface: u32,
-    /// Nanoseconds since 1970; `None` in a pcapng simple packet.
+    /// Nanoseconds since 1970; `None` for a pcapng simple packet.
     pub at_nanos: Option<i128>,
-    /// Bytes it had on the link.
+    /// Its length on the link in bytes.
     pub original_len: u32,
 }
 
@@ -92,7 +91,7 @@ impl Order {
     }
 }
 
-/// Ticks of a time stamp.
+/// Resolution of timestamps.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     ticks_per_second: u64,
@@ -120,14 +119,15 @@ enum Format {
     PcapNg { order: Order, interfaces: Vec<Interface> },
 }
 
-/// A capture being read.
+/// A capture file being read.
 pub(crate) struct Container<R> {
     reader: Counted<R>,
     format: Format,
-    /// Packets read, and of a pcap file of microseconds the first with a million of them or more: it holds nanoseconds.
+    /// Number of packets read. In a pcap file with microseconds, also the first packet with a fraction of a million or
+    /// more, which means that the file contains nanoseconds.
     packets: u64,
     late_fractions: Option<u64>,
-    /// Interfaces of earlier sections, so that numbers differ between sections.
+    /// Number of interfaces in earlier sections, so that numbers are unique across sections.
     earlier_interfaces: u32,
 }
 
@@ -158,23 +158,24 @@ impl<R: Read> Container<R> {
         // Version, zone, accuracy, snap length, link type.
         let header = reader.array::<20>()?;
         let network = order.u32([header[16], header[17], header[18], header[19]]);
-        // The upper 16 bits hold the FCS length, not the link type.
+        // The upper 16 bits contain the FCS length.
         let link_type = (network & 0xffff) as u16;
         let format = Format::Pcap { order, nanoseconds, link_type };
         Ok(Self { reader, format, packets: 0, late_fractions: None, earlier_interfaces: 0 })
     }
 
-    /// Keeps this number of bytes of each packet from here on, instead of the 16 KiB in which every header fits.
+    /// Sets the number of bytes kept per packet from here on. The default is 16 KiB, which holds all headers.
     pub fn keep(&mut self, bytes: usize) {
         self.reader.keep = bytes;
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub fn offset(&self) -> u64 {
         self.reader.offset
     }
 
-    /// The first packet, counted from 1, whose microseconds are beyond 999,999: from there on they are read as nanoseconds.
+    /// The first packet, counted from 1, whose microseconds exceed 999,999. From there on they are interpreted as
+    /// nanoseconds.
     pub fn late_fractions(&self) -> Option<u64> {
         self.late_fractions
     }
@@ -187,7 +188,7 @@ impl<R: Read> Container<R> {
         }
     }
 
-    /// The next packet, its bytes, as far as they are kept, in `bytes`; `None` at the end.
+    /// Reads the next packet, and stores the bytes to keep in `bytes`; `None` at the end.
     pub fn next(&mut self, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
         match &self.format {
             Format::Pcap { order, nanoseconds, link_type } => {
@@ -275,7 +276,7 @@ impl<R: Read> Container<R> {
         Ok(block)
     }
 
-    /// A section header after its type: sets the byte order and forgets the interfaces.
+    /// Processes a section header after its type: sets the byte order and clears the interfaces.
     fn section_header(&mut self) -> Result<(), Fault> {
         let length = self.reader.array()?;
         let magic: [u8; 4] = self.reader.array()?;
@@ -335,13 +336,14 @@ impl<R: Read> Container<R> {
             Format::PcapNg { interfaces, .. } => interfaces.first().map_or(0, |interface| interface.snap_len),
             Format::Pcap { .. } => 0,
         };
-        // A snap length of zero is none.
+        // A snap length of zero means no limit.
         let snap_len = if snap_len == 0 { u32::MAX } else { snap_len };
         let captured = original.min(snap_len).min(body - 4);
         self.block_packet(0, None, (captured, original), body - 4, bytes)
     }
 
-    /// Packet data inside a block, of which `room` bytes are left; `lengths` are captured, original.
+    /// Reads packet data within a block in which `room` bytes are left. `lengths` are the captured and the original
+    /// length.
     fn block_packet(
         &mut self,
         interface: u32,
@@ -379,7 +381,7 @@ enum Block {
     End,
 }
 
-/// The clock an interface's options describe.
+/// The clock described by an interface's options.
 fn clock(order: Order, mut options: &[u8]) -> Result<Clock, Fault> {
     let mut clock = Clock::MICROSECONDS;
     while let [c0, c1, l0, l1, rest @ ..] = options {
@@ -416,7 +418,7 @@ fn describe_magic(magic: [u8; 4]) -> String {
     }
 }
 
-/// A reader that knows where it is.
+/// A reader that tracks its offset.
 struct Counted<R> {
     inner: R,
     offset: u64,
@@ -424,7 +426,7 @@ struct Counted<R> {
 }
 
 impl<R: Read> Counted<R> {
-    /// Fills `buffer` as far as the file goes; returns how far.
+    /// Fills `buffer` as far as the file allows. Returns the number of bytes read.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -449,7 +451,7 @@ impl<R: Read> Counted<R> {
         Ok(array)
     }
 
-    /// The first `N` bytes of a block body of `body`.
+    /// The first `N` bytes of a block body with `body` bytes.
     fn field<const N: usize>(&mut self, body: u32, need: u32) -> Result<[u8; N], Fault> {
         if body < need {
             return Err(Fault::Corrupt(format!("a block with {body} bytes of body needs at least {need}")));
@@ -468,7 +470,7 @@ impl<R: Read> Counted<R> {
         Ok(())
     }
 
-    /// Reads a captured packet of `captured` bytes, keeping the first of them.
+    /// Reads a packet of `captured` bytes and keeps the first part.
     fn packet(&mut self, captured: u32, bytes: &mut Vec<u8>) -> Result<(), Fault> {
         if captured > LONGEST_PACKET {
             return Err(Fault::Corrupt(format!(

@@ -1,4 +1,4 @@
-//! From a captured frame to the IP packets in it, through tunnels, outermost to innermost.
+//! Finds the IP packets in a captured frame, through tunnels from the outermost to the innermost.
 
 mod dot11;
 mod ethernet;
@@ -13,26 +13,26 @@ use tacit_link::wifi::phy::Mode;
 pub(crate) use kind::{Kind, Kinds};
 pub(crate) use tunnel::kind_of;
 
-/// Outcome for a frame.
+/// The result for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Its IP packets, if any, were handed out.
+    /// Its IP packets, if any, were passed on.
     Read,
     /// Encrypted 802.11 data.
     Opaque,
-    /// An 802.11 frame whose FCS was bad.
+    /// An 802.11 frame with a bad FCS.
     BadFcs,
-    /// An 802.11 retransmission of a frame that was handed out before.
+    /// An 802.11 retransmission of a frame that was already passed on.
     Copy,
-    /// An 802.11 ACK or Block Ack that carries compressed TCP ACKs (TCP/HACK): their length in bytes.
+    /// An 802.11 ACK or Block Ack with compressed TCP ACKs (TCP/HACK) of this length in bytes.
     HackAck(usize),
     /// Not IP: ARP, beacons, and so on.
     NotIp(Kind),
-    /// Cut off before the IP header, or nonsense.
+    /// Truncated before the IP header, or malformed.
     Short,
-    /// More headers around each other than are followed.
+    /// More nested headers than the parser follows.
     TooDeep,
-    /// A link type that this module cannot read.
+    /// An unsupported link type.
     Unsupported,
 }
 
@@ -41,26 +41,26 @@ pub(crate) const SUPPORTED: &str = "Ethernet (1), BSD loopback (0, 108), PPP (9,
      raw IP (12, 14, 101, 228, 229), Cisco HDLC (104), 802.11 (105), 802.11 with Prism (119), radiotap (127), \
      AVS (163) or PPI (192) header, Linux cooked v1 (113) and v2 (276), MPLS (219)";
 
-/// Headers below TCP that are followed into each other. Real stacks have fewer than twenty; the bound keeps a hostile frame
-/// short.
+/// Maximum number of nested headers below TCP. Real stacks have fewer than twenty; the limit bounds the work for
+/// untrusted frames.
 const MOST_LAYERS: u8 = 32;
 
-/// An IP packet as far as it was captured.
+/// The captured part of an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpBytes<'a> {
-    /// From the IP version on; link padding may follow the packet.
+    /// Bytes from the IP version on. Link padding may follow the packet.
     pub bytes: &'a [u8],
     /// Bytes from the IP version to the end of the frame, captured or not.
     pub on_link: u32,
-    /// The interface index a cooked v2 header names.
+    /// The interface index in a cooked v2 header.
     pub interface: Option<u32>,
-    /// The innermost tunnel that it came through.
+    /// The innermost tunnel around it.
     pub tunnel: Option<&'static str>,
-    /// How the 802.11 frame was sent, where a radio header says it.
+    /// PHY mode of the 802.11 frame, if a radio header contains it.
     pub mode: Option<Mode>,
 }
 
-/// A frame being walked, always in step with its length on the link.
+/// A position in a frame, with both the captured bytes and the length on the link.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     bytes: &'a [u8],
@@ -87,13 +87,13 @@ impl<'a> Cursor<'a> {
         Some(u32::from_be_bytes([field[0], field[1], field[2], field[3]]))
     }
 
-    /// Drops the last bytes of the frame on the link.
+    /// Removes the last `len` bytes of the frame on the link.
     fn without_tail(self, len: u32) -> Self {
         let on_link = self.on_link.saturating_sub(len);
         Self { bytes: &self.bytes[..self.bytes.len().min(on_link as usize)], on_link }
     }
 
-    /// The first bytes of the frame on the link.
+    /// The first `len` bytes of the frame on the link.
     fn first(self, len: u32) -> Self {
         let on_link = self.on_link.min(len);
         Self { bytes: &self.bytes[..self.bytes.len().min(on_link as usize)], on_link }
@@ -103,22 +103,22 @@ impl<'a> Cursor<'a> {
 /// A sequence number space: receiver and transmitter address, and TID.
 type Stream = ([u8; 12], u8);
 
-/// 802.11 frames heard, to tell retransmissions from first copies as a receiver does
-/// (802.11-2020 clause 10.3.2.14).
+/// Recent 802.11 frames, used to distinguish retransmissions from first copies as a receiver does (802.11-2020 clause
+/// 10.3.2.14).
 #[derive(Default)]
 pub(crate) struct Heard {
-    /// The last sequence numbers of each stream, each at its value modulo the length. Only looked up,
-    /// never iterated.
+    /// The last sequence numbers of each stream, each stored at its value modulo the length. Only looked up, never
+    /// iterated.
     numbers: HashMap<Stream, [u16; 64]>,
 }
 
 impl Heard {
-    /// Streams remembered; retransmissions of any further ones count as packets.
+    /// Maximum number of streams. Retransmissions in further streams count as packets.
     const MOST: usize = 1_024;
-    /// No sequence number: those have 12 bits.
+    /// Marks an empty entry; sequence numbers have 12 bits.
     const NONE: u16 = u16::MAX;
 
-    /// Notes a frame; true for a retransmission of one noted before.
+    /// Records a frame. Returns true if it is a retransmission of a recorded one.
     fn is_copy(&mut self, stream: Stream, number: u16, is_retry: bool) -> bool {
         if self.numbers.len() >= Self::MOST && !self.numbers.contains_key(&stream) {
             return false;
@@ -131,16 +131,16 @@ impl Heard {
 
 /// Receives the IP packets of a frame.
 pub(crate) trait Sink {
-    /// Takes a packet that is no tunnel's.
+    /// Receives a packet that is not a tunnel's.
     fn packet(&mut self, ip: IpBytes<'_>);
 
-    /// True where it takes this tunnel's packet whole, and the walk goes no deeper.
+    /// Returns true to receive this tunnel packet as a whole, instead of the packets inside.
     fn takes_tunnel(&mut self, _ip: IpBytes<'_>) -> bool {
         false
     }
 }
 
-/// Hands every IP packet in `frame` to `sink`; more than one only out of an A-MSDU.
+/// Passes every IP packet in `frame` to `sink`. Only an A-MSDU contains more than one.
 pub(crate) fn ip_packets(
     link_type: u16,
     frame: &[u8],
@@ -153,7 +153,7 @@ pub(crate) fn ip_packets(
     walk.link(link_type, cursor).unwrap_or(Verdict::Short)
 }
 
-/// A walk through the headers of a frame. Its methods give `None` where the frame is cut off.
+/// Parses the headers of a frame. The methods return `None` if the frame is truncated.
 struct Walk<'w, S> {
     heard: &'w mut Heard,
     sink: &'w mut S,
@@ -180,7 +180,7 @@ impl<S: Sink> Walk<'_, S> {
             192 => self.ppi(frame),
             219 => self.mpls(frame),
             276 => {
-                // Linux cooked v2: protocol, reserved, interface index, hardware type, type, address.
+                // Linux cooked v2: protocol, reserved, interface index, hardware type, packet type, address.
                 self.interface = Some(frame.u32_at(4)?);
                 self.by_ether_type(frame.u16_at(0)?, frame.skip(20)?)
             }
@@ -188,7 +188,7 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    /// Counts a header that another may follow; false where there are too many.
+    /// Counts a header that can contain another one. Returns false if there are too many.
     fn deeper(&mut self) -> bool {
         self.layers += 1;
         self.layers <= MOST_LAYERS

@@ -1,4 +1,4 @@
-//! Our ROHC packets beside those that another implementation made of the same capture.
+//! Compares our ROHC packets with those of another implementation for the same capture.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,28 +21,28 @@ pub struct Comparison {
     pub name: String,
     /// The other implementation's file.
     pub other: String,
-    /// TCP packets of the capture, and ROHC packets of the file.
+    /// Number of TCP packets in the capture, which equals that of ROHC packets in the file.
     pub packets: u64,
-    /// Bytes of these packets as IP packets, payload included.
+    /// Total length as IP packets in bytes, including payload.
     pub ip_bytes: u64,
-    /// Bytes of our ROHC packets, payload included.
+    /// Total length of our ROHC packets in bytes, including payload.
     pub rohc_bytes: u64,
-    /// Bytes of theirs.
+    /// Total length of their ROHC packets in bytes, including payload.
     pub other_bytes: u64,
-    /// Our packets by RFC 6846 format.
+    /// Number of our packets by RFC 6846 format.
     pub formats: BTreeMap<&'static str, u64>,
-    /// Theirs, of those that we decompressed.
+    /// Number of their packets by format, for those that we could decompress.
     pub other_formats: BTreeMap<&'static str, u64>,
-    /// Packets that our codec cannot say; they are not in `rohc_bytes`.
+    /// Number of packets that our codec cannot compress. They are not included in `rohc_bytes`.
     pub not_compressed: u64,
-    /// Packets of theirs that did not decompress.
+    /// Number of their packets that we could not decompress.
     pub failures: u64,
-    /// Packets of theirs that gave another packet than the capture's.
+    /// Number of their packets that decompressed to something else than the capture's packet.
     pub wrong: u64,
 }
 
 impl Comparison {
-    /// A table for people.
+    /// The comparison as a text table.
     pub fn to_text(&self) -> String {
         let each = |bytes: u64, packets: u64| bytes as f64 / packets.max(1) as f64;
         let ours = self.packets - self.not_compressed;
@@ -72,10 +72,10 @@ impl Comparison {
 }
 
 /// Compresses the TCP packets of the capture `from`, and decompresses the ROHC file `other`, whose n-th packet another
-/// implementation made of the n-th of them.
+/// implementation generated from the n-th of them.
 ///
 /// # Errors
-/// Where a file cannot be read to its end, the capture holds no TCP packet, or the two do not hold equally many.
+/// If a file cannot be read to its end, the capture contains no TCP packet, or the numbers of packets differ.
 pub fn compare(from: &Path, other: &Path, channel: Channel) -> Result<Comparison, RohcError> {
     let mut packets = Packets::open(from, Wanted::Exact)?;
     let name = other.display().to_string();
@@ -149,7 +149,7 @@ impl Comparison {
         }
     }
 
-    /// The capture has more or fewer TCP packets than the file.
+    /// The error that the capture has more or fewer TCP packets than the file.
     fn unequal(&self, capture_has: &str) -> InputError {
         let what =
             format!("{} has {capture_has} TCP packets than it; {} are common", self.name, self.packets);

@@ -1,8 +1,8 @@
-//! Between captures and files of ROHC packets.
+//! Converts between captures and files of ROHC packets.
 //!
-//! A ROHC file is a sequence of packets, each with its length before it: 16 bits, little-endian. It says
-//! neither how contexts are numbered nor when packets were sent. For people and their tools there are captures of ROHC
-//! packets instead, which have times; nothing here reads them.
+//! A ROHC file is a sequence of packets, each preceded by its length as 16 bits, little-endian. It contains neither the
+//! CID space nor packet times. For use with other tools, ROHC packets can instead be written as captures with times;
+//! this crate does not read those.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -22,22 +22,22 @@ use super::strict::GROWTH;
 use crate::capture::CaptureError;
 use tacit_scenario::InputError;
 
-/// Bytes of packets held at a time.
+/// Number of bytes of packets in memory at a time.
 pub(super) const CHUNK: usize = 1024 * 1024;
-/// Bytes of the longest IP packet.
+/// Length of the longest IP packet in bytes.
 pub(super) const LONGEST_PACKET: usize = 65_535;
 
-/// Parameters that both ends of a ROHC channel agree on, and how often changes are said.
+/// Parameters that both ends of a ROHC channel agree on, and the number of repetitions of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// The numbering of contexts.
+    /// The CID space.
     pub cids: CidSpace,
-    /// In how many packets each change is said.
+    /// Number of packets that carry each change.
     pub repeat: u8,
 }
 
 impl Default for Channel {
-    /// Small CIDs, every change twice: the codec's own choice.
+    /// Small CIDs and two repetitions, which are the defaults of the codec.
     fn default() -> Self {
         let CompressorConfig { cids, repeat, .. } = CompressorConfig::default();
         Self { cids, repeat }
@@ -45,10 +45,10 @@ impl Default for Channel {
 }
 
 impl Channel {
-    /// A channel with CIDs of this name, and every change said in `repeat` packets.
+    /// A channel with the CID space of this name and `repeat` repetitions.
     ///
     /// # Errors
-    /// Where there are no such CIDs, or `repeat` is out of range.
+    /// If there is no such CID space, or `repeat` is out of range.
     pub fn parse(cids: &str, repeat: u8) -> Result<Self, InputError> {
         let cids = match cids {
             "small" => CidSpace::Small { max: 15 },
@@ -66,7 +66,7 @@ impl Channel {
     }
 
     pub(super) fn compressor(self) -> Compressor {
-        // No refreshes: of a file nothing is lost.
+        // No refreshes, because nothing is lost in a file.
         let Self { cids, repeat } = self;
         Compressor::new(CompressorConfig {
             cids,
@@ -82,23 +82,23 @@ impl Channel {
     }
 }
 
-/// Result of a conversion.
+/// The result of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Converted {
     /// The file that was written.
     pub name: String,
     /// Packets in it.
     pub packets: u64,
-    /// Bytes of these packets as IP packets, payload included.
+    /// Total length of these packets as IP packets in bytes, including payload.
     pub ip_bytes: u64,
-    /// Bytes of these packets as ROHC packets, payload included, the lengths before them not.
+    /// Total length of these packets as ROHC packets in bytes, including payload, but not the length fields.
     pub rohc_bytes: u64,
-    /// Packets of the capture that are not in the file.
+    /// Packets in the capture that are not in the file.
     pub left_out: LeftOut,
 }
 
 impl Converted {
-    /// One line for people.
+    /// A summary as one line.
     pub fn to_text(&self) -> String {
         let Self { name, packets, ip_bytes, rohc_bytes, left_out } = self;
         let mut text = format!("{name}: {packets} packets, {ip_bytes} B as IP, {rohc_bytes} B as ROHC");
@@ -112,14 +112,14 @@ impl Converted {
     }
 }
 
-/// Compresses the TCP packets of the capture `from` into the ROHC file `to`, or into a capture of ROHC packets over
-/// Ethernet, each at its own time, where the name ends in `.pcap` or `.pcapng`.
+/// Compresses the TCP packets of the capture `from` into the ROHC file `to`. If its name ends in `.pcap` or `.pcapng`,
+/// `to` is a capture of ROHC packets over Ethernet with their original times.
 ///
-/// Every packet is decompressed again and compared before the file appears.
+/// Every packet is also decompressed and compared before the file appears.
 ///
 /// # Errors
-/// Where the capture cannot be read to its end or holds no TCP packet, the file cannot be written, or a
-/// packet does not come back as it was ([`RohcError::RoundTrip`]). Nothing is left behind.
+/// If the capture cannot be read to its end or contains no TCP packet, the file cannot be written, or a packet is not
+/// restored unchanged ([`RohcError::RoundTrip`]). In these cases no file is left behind.
 pub fn compress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, RohcError> {
     different(from, to)?;
     let mut packets = Packets::open(from, Wanted::Exact)?;
@@ -158,7 +158,7 @@ pub fn compress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, R
     Ok(converted)
 }
 
-/// The ROHC packet of a packet, once it is known to come back; `None` where the codec cannot say it.
+/// The ROHC packet of a packet, after verifying that it can be restored; `None` if the codec cannot compress it.
 fn there_and_back<'a>(
     (compressor, decompressor): &mut (Compressor, Decompressor),
     (rohc, back): &'a mut (Vec<u8>, Vec<u8>),
@@ -179,11 +179,11 @@ fn there_and_back<'a>(
     }
 }
 
-/// Decompresses the ROHC file `from` into the capture `to`: classic pcap of raw IP, all times zero.
+/// Decompresses the ROHC file `from` into the capture `to`, a classic pcap file of raw IP with zero times.
 ///
 /// # Errors
-/// Where the file cannot be read, is cut short or holds a packet that does not decompress, or the capture
-/// cannot be written. Nothing is left behind.
+/// If the file cannot be read, is truncated or contains a packet that cannot be decompressed, or the capture cannot be
+/// written. In these cases no file is left behind.
 pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted, RohcError> {
     different(from, to)?;
     let name = from.display().to_string();
@@ -210,7 +210,7 @@ pub fn decompress(from: &Path, to: &Path, channel: Channel) -> Result<Converted,
         offset += 2 + rohc.len() as u64;
         let packet = &back[..done.len];
         if packet.is_empty() {
-            // An IR of profile 0x0000 may come without a packet.
+            // An IR of profile 0x0000 need not contain a packet.
             continue;
         }
         record.clear();
@@ -258,7 +258,7 @@ pub(super) enum Next {
     Cut,
 }
 
-/// Reads a length and the packet behind it.
+/// Reads a length and the packet after it.
 pub(super) fn next_rohc(reader: &mut impl Read, rohc: &mut Vec<u8>) -> io::Result<Next> {
     rohc.clear();
     match reader.by_ref().take(2).read_to_end(rohc)? {

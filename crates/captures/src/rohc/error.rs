@@ -1,4 +1,4 @@
-//! Errors between captures and compressed packets, as one line each.
+//! Errors in converting between captures and compressed packets. Each is one line of text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::capture::CaptureError;
 use tacit_scenario::InputError;
 
-/// Why a capture was not compressed, or compressed packets are no capture.
+/// Why a capture could not be compressed, or compressed packets could not be converted to a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum RohcError {
-    /// Something the user wrote.
+    /// An error in the user's input.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A capture that cannot be used.
@@ -18,12 +18,12 @@ pub enum RohcError {
     /// A file or directory that cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A packet did not come back from the codec as it went in: a defect of this program.
+    /// The codec did not restore a packet unchanged, which is a defect of this program.
     #[error("{place}: {what}; no file was written")]
     RoundTrip {
         /// File and packet.
@@ -34,7 +34,7 @@ pub enum RohcError {
 }
 
 impl RohcError {
-    /// Makes an I/O error that names its file.
+    /// Creates an I/O error with the path of the file.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }

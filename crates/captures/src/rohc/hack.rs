@@ -1,27 +1,27 @@
-//! Both ends of the HACK variant, side by side.
+//! Compressor and decompressor of the HACK variant in one process.
 //!
-//! All pure ACKs of a capture are taken for those of one station. A frame, the payload of one link-layer ACK, ends where a gap of
-//! more than 1 ms follows or after 21 ACKs: those that 42 subframes of an A-MPDU bring forth, whether all of them go into the
-//! frame or some natively beside it. The first ACK of each flow goes natively: it makes the context. The end of a chunk ends a
-//! frame, too.
+//! All pure ACKs in a capture are treated as those of a single station. A frame is the payload of one link-layer ACK.
+//! It ends before a gap of more than 1 ms or after 21 ACKs, the number that an A-MPDU of 42 subframes triggers,
+//! including ACKs that are sent natively in the meantime. The first ACK of each flow is native and creates the context.
+//! A frame also ends at the end of a chunk.
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS, Refusal, frame_kinds};
 
 use super::packets::{Chunk, plain_flow_bytes};
 use super::pair::{Counts, Pair};
 
-/// A longer gap ends a frame.
+/// A frame ends before a longer gap.
 const GAP_NANOS: i128 = 1_000_000;
 /// A frame ends after this number of ACKs.
 const FRAME_ACKS: usize = 21;
-/// Every CID there is.
+/// Allows a context for every CID.
 const LIMITS: Limits = Limits { contexts: 256, frame_acks: MAX_FRAME_ACKS };
 
-/// An item sent to the other end, in order.
+/// An item sent to the other end; items are in order.
 enum Sent {
-    /// An ACK as it is: its length in bytes.
+    /// An uncompressed ACK and its length in bytes.
     Native(usize),
-    /// A frame: its bytes, and its ACKs among [`HackPair::acks`].
+    /// A frame: the range of its bytes, and that of its ACKs in [`HackPair::acks`].
     Frame { bytes: (usize, usize), acks: (usize, usize) },
 }
 
@@ -30,22 +30,22 @@ pub(super) struct HackPair {
     compressor: Compressor,
     decompressor: Decompressor,
     last_nanos: Option<i128>,
-    /// ACKs since the frame being built was begun, native ones included.
+    /// Number of ACKs since the start of the current frame, including native ones.
     in_burst: usize,
     sent: Vec<Sent>,
-    /// Frames, one after another.
+    /// Frames, concatenated.
     frames: Vec<u8>,
-    /// Natively sent packets, one after another, for the decompressor.
+    /// Native packets for the decompressor, concatenated.
     natives: Vec<u8>,
-    /// Places of the ACKs in frames.
+    /// Indexes of the ACKs in frames.
     acks: Vec<usize>,
-    /// Decompressed ACKs, one after another.
+    /// Decompressed ACKs, concatenated.
     back: Vec<u8>,
-    /// Where each ACK ends in `back`.
+    /// The end of each ACK in `back`.
     ends: Vec<usize>,
-    /// How many ACKs had come back after each frame.
+    /// Total number of ACKs delivered after each frame.
     delivered: Vec<usize>,
-    /// Of the native packets those whose CID another flow has.
+    /// Number of native packets whose CID is used by another flow.
     cid_taken: u64,
 }
 
@@ -113,7 +113,7 @@ impl Pair for HackPair {
             let packet = chunk.packet(place);
             match self.compressor.push(packet) {
                 Ok(()) => self.acks.push(at),
-                // No context yet, or another flow has its CID: the other end sees this one as it is.
+                // Either there is no context yet, or another flow uses the CID. The ACK is sent uncompressed.
                 Err(refusal) => {
                     self.cid_taken += u64::from(refusal == Refusal::CidTaken);
                     self.compressor.note_native(packet);
@@ -174,8 +174,8 @@ impl Pair for HackPair {
     }
 }
 
-/// Compares the ACKs decompressed from a frame with those put into it. The flows of a frame come one after the
-/// other, each in the order it was sent.
+/// Compares the ACKs decompressed from a frame with those that were compressed. They are grouped by flow; within a flow
+/// they are in the order sent.
 fn check_frame<'a>(
     sent: impl Iterator<Item = &'a [u8]>,
     back: impl Iterator<Item = &'a [u8]>,
@@ -200,7 +200,7 @@ fn check_frame<'a>(
 mod tests {
     use super::*;
 
-    /// An IPv4 packet as far as it matters here.
+    /// An IPv4 packet with only the fields that matter here.
     fn packet(port: u8, number: u8) -> Vec<u8> {
         let mut packet = vec![0; 40];
         (packet[0], packet[21], packet[30]) = (0x45, port, number);

@@ -1,4 +1,4 @@
-//! Files that ROHC packets are written to: with lengths before them, or as captures.
+//! Output files for ROHC packets: with length fields, or as captures.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,25 +8,25 @@ use tacit_sim::capture::{AtomicFile, pcapng};
 
 /// Link type of Ethernet.
 const ETHERNET: u16 = 1;
-/// Link type of IP packets without anything before them.
+/// Link type of raw IP packets.
 pub(super) const RAW_IP: u16 = 101;
-/// The largest snap length that libpcap takes.
+/// The largest snap length that libpcap accepts.
 const LONGEST_FRAME: u32 = 262_144;
-/// Frames from the compressor to the decompressor, locally administered addresses, EtherType of ROHC (0x22f1, IEEE
-/// registry).
+/// Ethernet header from the compressor to the decompressor, with locally administered addresses and the EtherType of
+/// ROHC (0x22f1, IEEE registry).
 const ETHERNET_HEADER: [u8; 14] = [0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x22, 0xf1];
 
-/// How a classic pcap file tells times.
+/// Resolution of times in a classic pcap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     Microseconds,
     Nanoseconds,
 }
 
-/// How ROHC packets are laid out in a file.
+/// Layout of ROHC packets in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Each behind its length: 16 bits, little-endian.
+    /// Each packet is preceded by its length: 16 bits, little-endian.
     Lengths,
     /// Ethernet frames in a classic pcap file.
     Pcap,
@@ -35,7 +35,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// The layout that the suffix of the file's name asks for.
+    /// The layout indicated by the file name extension.
     fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("pcap") => Self::Pcap,
@@ -45,7 +45,7 @@ impl Layout {
     }
 }
 
-/// A file of ROHC packets being written.
+/// A file of ROHC packets under construction.
 pub(super) struct RohcFile {
     out: AtomicFile,
     layout: Layout,
@@ -53,7 +53,7 @@ pub(super) struct RohcFile {
 }
 
 impl RohcFile {
-    /// Starts the file; it appears when it is complete.
+    /// Creates the file, which appears under its name when it is complete.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = Self { out: AtomicFile::create(path)?, layout: Layout::of(path), block: Vec::new() };
         match file.layout {
@@ -68,7 +68,7 @@ impl RohcFile {
         Ok(file)
     }
 
-    /// Bytes of the longest packet that it can hold.
+    /// Length of the longest packet that it can hold, in bytes.
     pub const fn longest(&self) -> usize {
         match self.layout {
             Layout::Lengths => u16::MAX as usize,
@@ -76,8 +76,8 @@ impl RohcFile {
         }
     }
 
-    /// Appends a packet of no more bytes than [`longest`](Self::longest) that was captured at this number of nanoseconds since
-    /// 1970; captures know no time before that, nor beyond 2554.
+    /// Appends a packet of at most [`longest`](Self::longest) bytes. `at_nanos` is the capture time in nanoseconds
+    /// since 1970; captures can only represent times from 1970 to 2554.
     pub fn write(&mut self, rohc: &[u8], at_nanos: Option<i128>) -> io::Result<()> {
         let at = u64::try_from(at_nanos.unwrap_or(0).max(0)).unwrap_or(u64::MAX);
         match self.layout {
@@ -103,7 +103,7 @@ impl RohcFile {
         Ok(())
     }
 
-    /// Lets the file appear.
+    /// Makes the file appear under its name.
     pub fn commit(self) -> io::Result<()> {
         self.out.commit()
     }
@@ -126,7 +126,7 @@ pub(super) fn pcap_header(clock: Clock, link_type: u16, longest: u32) -> [u8; 24
 /// Appends a pcap record of `parts` at (seconds, fraction).
 pub(super) fn pcap_record(out: &mut Vec<u8>, (seconds, fraction): (u64, u64), parts: &[&[u8]]) {
     let len = parts.iter().map(|part| part.len() as u32).sum::<u32>();
-    // A pcap file knows no time beyond 2106.
+    // A pcap file cannot represent times after 2106.
     let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
     for field in [seconds, fraction as u32, len, len] {
         out.extend(field.to_le_bytes());

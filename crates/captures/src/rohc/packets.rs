@@ -1,4 +1,4 @@
-//! The packets of a capture that a codec can take, a chunk at a time.
+//! Reads from a capture the packets that a codec supports, in chunks.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -13,30 +13,30 @@ use crate::capture::container::Container;
 use crate::capture::link::{Heard, IpBytes, Sink, Verdict, ip_packets};
 use crate::capture::{CaptureError, open};
 
-/// Bytes kept of a captured frame: the longest IP packet, and a link header of any kind.
+/// Number of bytes kept per captured frame: the longest IP packet plus any link header.
 const LONGEST_FRAME: usize = 65_535 + 1_024;
 
-/// Packets of a capture that no codec sees, by reason.
+/// Packets in a capture that are not passed to a codec, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Frames without a readable IP packet, or retransmissions of one on the air.
     pub not_ip: u64,
-    /// IPv4 with options, a header that the codec does not compress, or no TCP inside.
+    /// Packets with IPv4 options, an unsupported header, or no TCP.
     pub not_plain_tcp: u64,
     /// IP fragments.
     pub fragments: u64,
-    /// Not captured as far as is needed: the headers, or for a file the whole packet.
+    /// Truncated packets: without complete headers, or, when writing a file, without the complete packet.
     pub cut: u64,
-    /// Wrong IPv4 header checksum, or lengths that contradict each other.
+    /// Packets with a wrong IPv4 header checksum or inconsistent lengths.
     pub malformed: u64,
-    /// TCP, but no pure ACKs, where the codec takes only those.
+    /// TCP packets other than pure ACKs, if the codec only supports these.
     pub not_pure_acks: u64,
-    /// Options that no compressed list can say.
+    /// Packets with options that a compressed list cannot represent.
     pub options: u64,
 }
 
 impl LeftOut {
-    /// How many and why, for people; reasons that did not occur are not mentioned.
+    /// The counts with their reasons as text, without reasons that did not occur.
     pub(super) fn reasons(&self) -> Vec<String> {
         [
             (self.not_ip, "without IP"),
@@ -54,29 +54,29 @@ impl LeftOut {
     }
 }
 
-/// Which packets are wanted, and how.
+/// Which packets to read, and how to modify them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Every TCP packet that was captured whole, as it is.
+    /// Every TCP packet that was captured completely, unchanged.
     Exact,
-    /// Every TCP packet: payload that was not captured is zeros, wrong TCP checksums are set right.
+    /// Every TCP packet. Missing payload is filled with zeros, and wrong TCP checksums are corrected.
     Tcp,
-    /// Pure ACKs, wrong TCP checksums set right.
+    /// Pure ACKs, with wrong TCP checksums corrected.
     PureAcks,
 }
 
-/// Where a packet is in its chunk.
+/// Location of a packet in its chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketSpan {
     pub start: usize,
     pub len: usize,
     pub payload_len: usize,
     pub at_nanos: Option<i128>,
-    /// Number in the capture, from 1.
+    /// Number in the capture, counted from 1.
     pub number: u64,
 }
 
-/// Packets held in memory, one after another.
+/// Packets in memory, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub bytes: Vec<u8>,
@@ -94,7 +94,7 @@ impl Chunk {
     }
 }
 
-/// Counts of changed packets, and of those left out.
+/// Counts of modified and of omitted packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub left_out: LeftOut,
@@ -132,8 +132,8 @@ impl Packets {
         })
     }
 
-    /// Puts the next packets into `chunk`, up to `limit` bytes and the packet that goes beyond; false at the
-    /// end of the capture.
+    /// Reads the next packets into `chunk`, up to and including the packet that exceeds `limit` bytes. Returns false at
+    /// the end of the capture.
     pub fn fill(&mut self, chunk: &mut Chunk, limit: usize) -> Result<bool, CaptureError> {
         chunk.clear();
         while chunk.bytes.len() < limit {
@@ -184,7 +184,7 @@ impl Packets {
     }
 }
 
-/// Sink of the packets of one frame.
+/// Receives the packets of one frame.
 struct Admission<'p> {
     wanted: Wanted,
     chunk: &'p mut Chunk,
@@ -201,19 +201,19 @@ impl Sink for Admission<'_> {
         }
     }
 
-    /// The codec has chains of IP and GRE headers of its own (RFC 6846 section 6.2).
+    /// The strict codec compresses chains of IP and GRE headers itself (RFC 6846 section 6.2).
     fn takes_tunnel(&mut self, ip: IpBytes<'_>) -> bool {
         if self.wanted == Wanted::PureAcks {
             return false;
         }
-        // Bytes beyond the snap length are no part of any header.
+        // Bytes beyond the snap length cannot be part of a header.
         let mut whole = ip.bytes.to_vec();
         whole.resize(stated_len(ip.bytes).unwrap_or(0).max(whole.len()), 0);
         Layers::parse(&whole).is_ok()
     }
 }
 
-/// Why a packet is left out.
+/// Why a packet is omitted.
 enum Reason {
     NotPlainTcp,
     Fragment,
@@ -244,7 +244,7 @@ impl From<ParseError> for Reason {
     }
 }
 
-/// Bytes of the whole packet, by its IP header; `None` when that is not there.
+/// Length of the whole packet according to its IP header; `None` if the header is incomplete.
 fn stated_len(ip: &[u8]) -> Option<usize> {
     let short = |at: usize| Some(usize::from(u16::from_be_bytes([*ip.get(at)?, *ip.get(at + 1)?])));
     match ip.first()? >> 4 {
@@ -253,7 +253,7 @@ fn stated_len(ip: &[u8]) -> Option<usize> {
     }
 }
 
-/// Appends a packet to the chunk as it is wanted.
+/// Appends a packet to the chunk, modified as `wanted` requires.
 fn admit(
     ip: &IpBytes<'_>,
     wanted: Wanted,
@@ -263,7 +263,7 @@ fn admit(
 ) -> Result<(), Reason> {
     let len = stated_len(ip.bytes).ok_or(Reason::Cut)?;
     let captured = ip.bytes.len().min(len);
-    // Bytes that the snap length took, not the sender.
+    // Bytes are missing because of the snap length, not because the sender omitted them.
     let is_cut = captured < len && ip.on_link as usize >= len;
     if is_cut && wanted == Wanted::Exact {
         return Err(Reason::Cut);
@@ -275,9 +275,9 @@ fn admit(
     }
     let packet = &mut chunk.bytes[start..];
     let kept = match Layers::parse(packet) {
-        // Zeros beyond the captured bytes are no header.
+        // Zeros beyond the captured bytes must not be taken for a header.
         Ok((layers, header)) if layers.len() + header.len() > captured => Err(Reason::Cut),
-        // The HACK variant is for segments of a station's own TCP.
+        // The HACK variant is only for segments of a station's own TCP.
         Ok((layers, _)) if wanted == Wanted::PureAcks && !layers.is_empty() => Err(Reason::NotPlainTcp),
         Ok((_, header)) if wanted == Wanted::PureAcks && !header.is_pure_ack() => Err(Reason::NotPureAck),
         Ok(headers) => Ok(headers),
@@ -303,7 +303,8 @@ fn admit(
     Ok(())
 }
 
-/// Gives the packet the checksum it has on the link, where an offloading interface would have computed it.
+/// Sets the checksum that the packet has on the link, where an offloading interface computes it. Returns whether it
+/// changed.
 fn set_right(layers: &Layers, header: &Header, packet: &mut [u8]) -> bool {
     let (_, payload) = packet.split_at(layers.len() + header.len());
     let right = layers.tcp_checksum(header, payload);
@@ -315,7 +316,7 @@ fn set_right(layers: &Layers, header: &Header, packet: &mut [u8]) -> bool {
     true
 }
 
-/// The addresses and ports of a packet with a plain IP header; empty when it is too short.
+/// The addresses and ports of a packet with a plain IP header; empty if it is too short.
 pub(super) fn plain_flow_bytes(packet: &[u8]) -> &[u8] {
     let range = match packet.first().map(|byte| byte >> 4) {
         Some(4) => 12..24,
@@ -324,7 +325,7 @@ pub(super) fn plain_flow_bytes(packet: &[u8]) -> &[u8] {
     packet.get(range).unwrap_or(&[])
 }
 
-/// The addresses and ports of a packet that has been admitted: those of the innermost IP header.
+/// The addresses and ports of an accepted packet, taken from the innermost IP header.
 pub(super) fn flow_bytes(packet: &[u8]) -> Cow<'_, [u8]> {
     let Some((_, header)) = Layers::parse(packet).ok().filter(|(layers, _)| !layers.is_empty()) else {
         return Cow::Borrowed(plain_flow_bytes(packet));

@@ -1,20 +1,20 @@
-//! The steps that every codec takes with packets: there, back, and compare.
+//! The interface that all codecs have for a round trip: compress, decompress, compare.
 
 use std::collections::BTreeMap;
 
 use super::packets::Chunk;
 
-/// A compressor and its decompressor, and the compressed packets of one chunk between them.
+/// A compressor and its decompressor, with the compressed packets of one chunk.
 pub(super) trait Pair {
-    /// Forgets all contexts, and keeps its memory.
+    /// Removes all contexts, but keeps allocated memory.
     fn renew(&mut self);
-    /// Makes room for a chunk, so that nothing has to grow while time is taken.
+    /// Allocates memory for a chunk, so that no allocation occurs while time is measured.
     fn prepare(&mut self, chunk: &Chunk);
-    /// Compresses the packets of the chunk, one after the other.
+    /// Compresses the packets of the chunk in order.
     fn compress(&mut self, chunk: &Chunk);
     /// Decompresses the output of [`Pair::compress`].
     fn decompress(&mut self);
-    /// Compares the decompressed packets and counts.
+    /// Compares the decompressed packets with the originals, and counts.
     fn check(&self, chunk: &Chunk, counts: &mut Counts);
 }
 

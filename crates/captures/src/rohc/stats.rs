@@ -1,4 +1,4 @@
-//! Results of a codec on a capture: bytes, formats, time, and whether all came back.
+//! Results of a codec for a capture: bytes, formats, time, and whether all packets were restored.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,19 +17,19 @@ use super::strict::StrictPair;
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, number};
 
-/// Bytes of packets held at a time. Data derived from them takes up to three times as much again.
+/// Number of bytes of packets in memory at a time. Derived data takes up to three times as much in addition.
 const CHUNK: usize = 16 * 1024 * 1024;
-/// Times that a capture which fits into one chunk is run through the codec.
+/// Number of passes for a capture that fits in one chunk.
 const PASSES: usize = 9;
 
-/// One of the codecs.
+/// A codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// RFC 6846, every TCP packet by itself.
+    /// RFC 6846, each TCP packet separately.
     Strict,
-    /// The HACK variant, ACK by ACK.
+    /// The HACK variant, each ACK coded separately.
     Hack,
-    /// The HACK variant, the ACKs of a frame as one run.
+    /// The HACK variant, the ACKs of a frame coded as one run.
     HackBatch,
 }
 
@@ -45,10 +45,10 @@ impl Codec {
         }
     }
 
-    /// The codec of this name.
+    /// The codec with this name.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         Self::ALL.into_iter().find(|codec| codec.name() == text).ok_or_else(|| {
             InputError::new("--codec", format!("unknown codec {text:?}"))
@@ -72,59 +72,60 @@ impl Codec {
     }
 }
 
-/// Results of a codec on a capture.
+/// Results of a codec for a capture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
-    /// The file, as given.
+    /// Name of the file as given.
     pub name: String,
     /// "strict", "hack" or "hack-batch".
     pub codec: &'static str,
-    /// Packets that were compressed.
+    /// Number of packets compressed.
     pub packets: u64,
-    /// Bytes of their IP and TCP headers.
+    /// Total length of their IP and TCP headers in bytes.
     pub header_bytes: u64,
-    /// Bytes of the compressed headers with all that frames them; payload, which goes as it is, not counted.
+    /// Total length of the compressed headers in bytes, including framing. Payload, which is not compressed, is not
+    /// included.
     pub compressed_bytes: u64,
-    /// The latter by packet.
+    /// `compressed_bytes` per packet.
     pub bytes_per_packet: f64,
-    /// Strict: packets by RFC 6846 format. HACK: frames by kind.
+    /// Strict: number of packets by RFC 6846 format. HACK: number of frames by kind.
     pub formats: BTreeMap<&'static str, u64>,
-    /// Packets that did not come back.
+    /// Number of packets that were not restored.
     pub failures: u64,
-    /// Packets that came back other than they went, or that were never sent.
+    /// Number of packets that were restored incorrectly, or were never sent.
     pub wrong: u64,
-    /// Compressor's time per packet, median of the passes, in nanoseconds.
+    /// Median time of the compressor per packet over the passes, in nanoseconds.
     pub compress_ns_per_packet: f64,
-    /// Decompressor's time per packet, likewise.
+    /// Median time of the decompressor per packet, in nanoseconds.
     pub decompress_ns_per_packet: f64,
-    /// Flows among the packets, a direction each; 65,536 are told apart.
+    /// Number of unidirectional flows, up to 65,536.
     pub flows: u64,
-    /// HACK: packets that go uncompressed, above all the first of each flow.
+    /// HACK: number of uncompressed packets, mainly the first of each flow.
     pub native: u64,
-    /// HACK: of these, packets whose CID another live flow has.
+    /// HACK: number of these whose CID is used by another live flow.
     pub cid_taken: u64,
-    /// HACK: frames, each the payload of one link-layer ACK.
+    /// HACK: number of frames, each of which is the payload of one link-layer ACK.
     pub frames: Option<u64>,
-    /// Packets whose TCP checksum was wrong and was set right first.
+    /// Number of packets whose wrong TCP checksum was corrected first.
     pub checksums_set_right: u64,
-    /// Packets whose payload was captured in part; zeros stand for the rest.
+    /// Number of packets with truncated payload, which was filled with zeros.
     pub payloads_filled: u64,
-    /// Packets of the capture that the codec does not take.
+    /// Packets in the capture that the codec does not support.
     pub left_out: LeftOut,
-    /// Measurements behind the medians.
+    /// Number of measurements in the medians.
     pub passes: usize,
 }
 
-/// Runs the capture at `path` through `codec` and back; `clock` tells the time since any fixed instant.
+/// Runs the capture at `path` through `codec` and back. `clock` returns the time since any fixed instant.
 ///
 /// # Errors
-/// Where the capture cannot be read to its end or holds nothing for this codec.
+/// If the capture cannot be read to its end or contains nothing for this codec.
 pub fn stats(path: &Path, codec: Codec, clock: &dyn Fn() -> Duration) -> Result<Stats, RohcError> {
     in_chunks(path, codec, clock, CHUNK)
 }
 
-/// Runs the capture at `path` through `codec` and back, with at most `limit` bytes of packets held at a time, and the
-/// packet that goes beyond.
+/// Runs the capture at `path` through `codec` and back, with at most `limit` bytes of packets in memory, plus the
+/// packet that exceeds the limit.
 pub(super) fn in_chunks(
     path: &Path,
     codec: Codec,
@@ -153,7 +154,7 @@ pub(super) fn in_chunks(
         }
     }
     let Run { counts, times, .. } = run;
-    // Every pass counts the same again.
+    // Every pass adds the same counts.
     let passes = if chunks == 1 { PASSES as u64 } else { 1 };
     let of_one = |count: u64| count / passes;
     let packets_compressed = of_one(counts.packets);
@@ -189,7 +190,7 @@ pub(super) fn in_chunks(
 struct Run<'a> {
     clock: &'a dyn Fn() -> Duration,
     counts: Counts,
-    /// Nanoseconds per packet of each pass: there and back.
+    /// Nanoseconds per packet in each pass: compression and decompression.
     times: Vec<(f64, f64)>,
 }
 
@@ -210,7 +211,7 @@ impl Run<'_> {
     }
 }
 
-/// Most flows that are counted.
+/// Maximum number of flows that are counted.
 const MOST_FLOWS: usize = 65_536;
 
 fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
@@ -224,7 +225,7 @@ fn note_flows(flows: &mut BTreeSet<Vec<u8>>, chunk: &Chunk) {
     }
 }
 
-/// Why there are no figures.
+/// The error that there are no results.
 fn nothing(path: &Path, codec: Codec, native: u64) -> InputError {
     let (what, allowed) = match codec {
         Codec::Strict => {
@@ -248,7 +249,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 impl Stats {
-    /// The figures laid out for a terminal.
+    /// The results formatted for a terminal.
     pub fn to_text(&self) -> String {
         let mut out = format!("{}: {} codec; flows: {}\n", self.name, self.codec, self.flows);
         for note in self.notes() {
@@ -288,7 +289,7 @@ impl Stats {
         out
     }
 
-    /// Caveats for a reader of the figures.
+    /// Caveats about the results.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.checksums_set_right > 0 {

@@ -1,22 +1,22 @@
-//! Both ends of the strict codec, side by side.
+//! Compressor and decompressor of the strict codec in one process.
 
 use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
 use super::packets::Chunk;
 use super::pair::{Counts, Pair};
 
-/// Most bytes by which a ROHC packet is longer than the packet in it.
+/// Maximum number of bytes by which a ROHC packet exceeds the original packet.
 pub(super) const GROWTH: usize = 65;
 
-/// Cost of headers by themselves: no refreshes. The other fields are those of the default.
+/// Measures the cost of headers alone, without refreshes. All other fields have their defaults.
 fn config() -> CompressorConfig {
     CompressorConfig { refresh_ir: 0, refresh_ir_dyn: 0, ..CompressorConfig::default() }
 }
 
-/// A packet as it was compressed.
+/// A compressed packet.
 struct CompressedPacket {
     format: FormatKind,
-    /// Its place among the places of the chunk.
+    /// Index of the packet in the chunk.
     at: usize,
     start: usize,
     len: usize,
@@ -25,13 +25,13 @@ struct CompressedPacket {
 pub(super) struct StrictPair {
     compressor: Compressor,
     decompressor: Decompressor,
-    /// ROHC packets, one after another, and room for one more.
+    /// ROHC packets, concatenated, with room for one more.
     rohc: Vec<u8>,
     made: Vec<CompressedPacket>,
     refused: u64,
-    /// Decompressed packets, one after another, and room for one more.
+    /// Decompressed packets, concatenated, with room for one more.
     back: Vec<u8>,
-    /// Start and length in `back` by packet made; `None` for failures.
+    /// Start and length in `back` for each compressed packet; `None` for failures.
     done: Vec<Option<(usize, usize)>>,
 }
 

@@ -7,7 +7,7 @@ use tacit_rohc::header::{Header, Ip, Options, flags};
 
 use super::*;
 
-/// A pure ACK, the `number`th of the flow from this port.
+/// The pure ACK with this number in the flow from this port.
 fn ack(port: u16, number: u32) -> Header {
     let mut area = vec![1, 1, 8, 10];
     area.extend((1_000 + number / 8).to_be_bytes());
@@ -55,7 +55,7 @@ fn data(number: u32) -> Vec<u8> {
     bytes(&header, &payload)
 }
 
-/// A raw-IP capture, each packet with its time in microseconds and the bytes that were not captured.
+/// A raw-IP capture. Each packet has its time in microseconds and the number of bytes that were not captured.
 fn capture(directory: &Path, packets: &[(u32, Vec<u8>, usize)]) -> PathBuf {
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     file.extend([0; 8]);
@@ -72,7 +72,7 @@ fn capture(directory: &Path, packets: &[(u32, Vec<u8>, usize)]) -> PathBuf {
     path
 }
 
-/// Stats under a clock that goes on by a microsecond whenever it is asked.
+/// Stats with a clock that advances by a microsecond at each call.
 fn measured(path: &Path, codec: Codec) -> Result<Stats, RohcError> {
     let clock = Cell::new(Duration::ZERO);
     stats(path, codec, &|| {
@@ -84,7 +84,8 @@ fn measured(path: &Path, codec: Codec) -> Result<Stats, RohcError> {
 #[test]
 fn frames_end_at_gaps_and_after_21_acks() {
     let directory = tempfile::tempdir().unwrap();
-    // One native ACK, 21 in a frame, 4 in the next; a gap; 5; a gap of just 1 ms, which is none; 3 more.
+    // One native ACK, 21 in a frame, 4 in the next; a gap; 5; a gap of exactly 1 ms, which does not end the frame; 3
+    // more.
     let mut packets: Vec<_> = (0..26).map(|i| (i * 10, bytes(&ack(4_000, i), &[]), 0)).collect();
     packets.extend((26..31).map(|i| (1_251 + i - 26, bytes(&ack(4_000, i), &[]), 0)));
     packets.extend((31..34).map(|i| (2_255, bytes(&ack(4_000, i), &[]), 0)));
@@ -96,7 +97,7 @@ fn frames_end_at_gaps_and_after_21_acks() {
         assert_eq!((stats.failures, stats.wrong, stats.flows), (0, 0, 1));
         assert_eq!(stats.formats.keys().copied().collect::<Vec<_>>(), kinds);
         assert_eq!(stats.formats.values().sum::<u64>(), 3);
-        // A microsecond for 34 packets.
+        // One microsecond for 34 packets.
         assert!((stats.compress_ns_per_packet - 1_000.0 / 34.0).abs() < 1e-9);
         assert!((stats.decompress_ns_per_packet - 1_000.0 / 34.0).abs() < 1e-9);
     }
@@ -105,7 +106,7 @@ fn frames_end_at_gaps_and_after_21_acks() {
 #[test]
 fn a_capture_in_parts_gives_the_same() {
     let directory = tempfile::tempdir().unwrap();
-    // Every ACK a frame of its own, so that the ends of parts are ends of frames, too.
+    // Each ACK is in its own frame, so that chunks always end at the end of a frame.
     let packets: Vec<_> =
         (0..100).map(|i| (i * 2_000, bytes(&ack(4_000 + i as u16 % 2, i / 2), &[]), 0)).collect();
     let path = capture(directory.path(), &packets);
@@ -162,7 +163,7 @@ fn differences_from_the_link_are_corrected_and_told() {
     assert_eq!(hack.left_out, LeftOut { not_pure_acks: 2, ..left_out });
 }
 
-/// GRE between two addresses around every packet, the TCP checksum of one wrong and the payload of another not captured.
+/// Every packet is in a GRE tunnel. One has a wrong TCP checksum, and the payload of another was not captured.
 #[test]
 fn packets_in_a_tunnel_are_compressed_as_a_whole() {
     let directory = tempfile::tempdir().unwrap();
@@ -195,7 +196,7 @@ fn packets_in_a_tunnel_are_compressed_as_a_whole() {
 #[test]
 fn files_of_both_cid_spaces_come_back() {
     let directory = tempfile::tempdir().unwrap();
-    // Twenty flows: more than there are small CIDs.
+    // Twenty flows, which exceeds the number of small CIDs.
     let mut packets: Vec<_> =
         (0..200).map(|i| (i, bytes(&ack(4_000 + i as u16 % 20, i / 20), &[]), 0)).collect();
     packets.extend((0..20).map(|i| (300 + i, data(i), 0)));
@@ -221,7 +222,7 @@ fn files_of_both_cid_spaces_come_back() {
     assert!(Channel::parse("small", 9).is_err());
 }
 
-/// A file of the shared data; `None`, said loudly, where there is none.
+/// A file of the shared data; `None`, with a message, if it is not available.
 fn shared(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
     if path.exists() {
@@ -272,7 +273,8 @@ fn real_captures_stay_within_the_published_bytes() {
 
 #[test]
 fn a_busy_flow_is_not_kept_native_by_a_silent_one_with_its_cid() {
-    // iperf3's control connection and its data connection share a CID; of 555 ACKs the data's are 545.
+    // iperf3's control connection and its data connection have the same CID. Of 555 ACKs, 545 belong to the data
+    // connection.
     let Some(path) = shared("captures/bidir_l2_v4.pcap") else { return };
     for codec in [Codec::Hack, Codec::HackBatch] {
         let stats = measured(&path, codec).unwrap();
@@ -281,7 +283,8 @@ fn a_busy_flow_is_not_kept_native_by_a_silent_one_with_its_cid() {
     }
 }
 
-/// Captures of ROHC packets are for other tools, and have the times of the packets; here they are read as any capture.
+/// Captures of ROHC packets are meant for other tools and contain the times of the packets. This test reads them as
+/// ordinary captures.
 #[test]
 fn rohc_packets_go_into_captures_at_their_times() {
     use crate::capture::open;
@@ -304,7 +307,7 @@ fn rohc_packets_go_into_captures_at_their_times() {
     assert_eq!(pcap, pcapng);
     let times: Vec<_> = pcap.iter().map(|(_, at)| *at).collect();
     assert_eq!(times, (0..20).map(|i| 7_000 + i * 10_000).collect::<Vec<_>>());
-    // The bytes are those of the file with lengths.
+    // The bytes equal those in the file with length fields.
     let plain = directory.path().join("out.rohc");
     compress(&from, &plain, Channel::default()).unwrap();
     let with_lengths =

@@ -232,14 +232,14 @@ const RATE_UNITS: [(&str, u64); 11] = [
     ("kB/s", 1_000_000),
     ("MB/s", 1_000_000_000),
     ("GB/s", 1_000_000_000_000),
-    // As rsync has them.
+    // Units of rsync.
     ("", 1_024_000),
     ("K", 1_024_000),
     ("M", 1_048_576_000),
     ("G", 1_073_741_824_000),
 ];
 
-/// Bytes per second; 0 is no limit, as in rsync.
+/// Parses a rate to bytes per second. As in rsync, 0 means no limit.
 fn rate(text: &str) -> Result<u64, String> {
     let allowed =
         || "a rate is a number with b/s, kb/s, Mb/s, Gb/s, kB/s, MB/s or GB/s, or with K, M or G".to_owned();
@@ -247,7 +247,7 @@ fn rate(text: &str) -> Result<u64, String> {
     let (number, unit) = (&text[..end], text[end..].trim());
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let (_, scale) = RATE_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(allowed)?;
-    // Thousandths are enough of any unit.
+    // Three decimals are enough for every unit.
     let is_number = !whole.is_empty() && (1..=3).contains(&part.len());
     let digits = format!("{whole}{part:0<3}");
     let thousandths: u128 = digits.parse().ok().filter(|_| is_number).ok_or_else(allowed)?;
@@ -298,7 +298,7 @@ pub struct ProxyArgs {
     pub json: bool,
 }
 
-/// Pairing listens on all addresses, because another machine connects.
+/// Pairing listens on all addresses, because another machine has to connect.
 const PAIR_ADDRESS: &str = "0.0.0.0:4435";
 
 /// Arguments of `keys`.

@@ -1,4 +1,4 @@
-//! `tacit completions` and `tacit man`: both are generated from the declaration of the arguments.
+//! `tacit completions` and `tacit man`: both generate their output from the declaration of the arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
 
 pub fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
     let mut command = Cli::command();
-    // Fills in the names of commands below others.
+    // Sets the full names of nested commands.
     command.build();
     let Some(directory) = &args.dir else {
         print(&String::from_utf8_lossy(&page(&command)?))?;
@@ -42,7 +42,7 @@ fn page(command: &clap::Command) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The page of `command`, and those of the commands below it: `tacit-rohc-stats.1`.
+/// Writes the page of `command` and those of its subcommands: `tacit-rohc-stats.1`.
 fn write_pages(command: &clap::Command, directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let path = directory.join(format!("{name}.1"));

@@ -1,4 +1,4 @@
-//! Commands that speak to other machines, and code that several of them share.
+//! Commands that communicate with other machines, and code that several of them share.
 
 mod client;
 mod clients;

@@ -1,4 +1,4 @@
-//! Failures of commands that speak to other machines.
+//! Failures of commands that communicate with other machines.
 
 use tacit_apps::copy::CopyError;
 use tacit_apps::node::NodeError;
@@ -8,20 +8,20 @@ use tacit_net::NetError;
 
 use super::{BAD_INPUT, FAILED, Failure};
 
-/// A server refuses a request, or its answer cannot be used.
+/// A server refused a request, or its answer is not valid.
 const NO_ANSWER: u8 = 3;
-/// A connection could not be made, or broke for good.
+/// A connection could not be established, or failed permanently.
 const NO_NETWORK: u8 = 4;
-/// A body could not be made whole.
+/// A response body is incomplete.
 const NOT_WHOLE: u8 = 5;
 
-/// Why a command that speaks to another machine ends without its result.
+/// Why a command that communicates with another machine ends without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkFailure {
     /// A file could not be fetched, or others could not be served.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// A file of keys cannot be used, or a peer is not trusted.
+    /// A key file is not valid, or a peer is not trusted.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// There is no connection over TACK.
@@ -30,13 +30,13 @@ pub enum NetworkFailure {
     /// A copy ended before its summary.
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// Two machines do not know each other.
+    /// Pairing failed.
     #[error(transparent)]
     Pair(#[from] PairError),
 }
 
 impl NetworkFailure {
-    /// In one line; a peer's words without characters that a terminal would obey.
+    /// The failure as one line. Text from a peer is stripped of terminal control characters.
     pub fn said(&self) -> String {
         match self {
             Self::Net(error) => error.to_string(),
@@ -76,11 +76,11 @@ impl NetworkFailure {
 
 failures_of!(Network: NetError, TrustError, NodeError, PairError, CopyError);
 
-/// `text` in one line, without characters that a terminal would obey: some of it is a peer's.
+/// `text` as one line without terminal control characters, because part of it comes from a peer.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        // Of the invisible ones, those that change the order of the text.
+        // Of the invisible characters, only those that change the order of the text are replaced.
         let reorders =
             matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c.is_control() || reorders || matches!(c, '\u{2028}' | '\u{2029}') {

@@ -11,19 +11,19 @@ use tacit_scenario::ScenarioError;
 
 use super::{BAD_INPUT, FAILED, Failure, INTERRUPTED};
 
-/// `tacit shell --require-valid`: the machine did not keep up, and the command's result says nothing.
+/// `tacit shell --require-valid`: the machine did not keep up, so the command's result is meaningless.
 pub const NOT_VALID: u8 = 122;
-/// `tacit shell` has no status of its command: as `env` and `timeout` say it.
+/// `tacit shell` failed before its command could return a status. Same code as in `env` and `timeout`.
 const NO_HOP: u8 = 125;
-/// A command was found and cannot be run.
+/// A command was found but could not be executed.
 const NOT_EXECUTABLE: u8 = 126;
 /// A command was not found.
 const NOT_FOUND: u8 = 127;
 
-/// Why a command about runs, captures or live hops ends without its result.
+/// Why a command about runs, captures or live hops ends without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulatorFailure {
-    /// A scenario cannot be used.
+    /// A scenario is not valid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// There are no results.
@@ -32,10 +32,10 @@ pub enum SimulatorFailure {
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A capture cannot be compressed, or its compressed packets do not make one again.
+    /// A capture cannot be compressed, or its compressed packets do not restore it.
     #[error(transparent)]
     Rohc(#[from] RohcError),
-    /// The live hop says so.
+    /// The live hop failed.
     #[error(transparent)]
     Live(#[from] LiveError),
 }
@@ -59,7 +59,7 @@ impl SimulatorFailure {
 
 failures_of!(Simulator: ScenarioError, RunsError, CaptureError, RohcError, LiveError);
 
-/// Characters per line of the terminal that standard output is; `None` where it is none.
+/// Width of the terminal on standard output in characters; `None` if it is not a terminal.
 pub fn terminal_width() -> Option<usize> {
     Term::stdout().size_checked().map(|(_, columns)| columns.into())
 }

@@ -5,11 +5,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use super::bar;
 use crate::output::note;
 
-/// A bar of bytes.
+/// A progress bar in bytes.
 pub struct ByteBar(ProgressBar);
 
 impl ByteBar {
-    /// Draws it.
+    /// Updates the bar.
     pub fn draw(&self, bytes: u64, whole: Option<u64>) {
         if self.0.length() != whole
             && let Some(whole) = whole
@@ -19,13 +19,13 @@ impl ByteBar {
         self.0.set_position(bytes);
     }
 
-    /// Says something above it.
+    /// Prints a line above the bar.
     pub fn note(&self, text: &str) {
         self.0.suspend(|| note(text));
     }
 }
 
-/// Runs `work` with a bar of bytes, on a terminal and if it is `wanted`.
+/// Runs `work` with a bar, which is visible on a terminal if `wanted`.
 pub fn of_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
     let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));

@@ -1,4 +1,4 @@
-//! Progress of runs and of a capture that is read, and Ctrl-C.
+//! Progress of runs and of reading captures, and the handling of Ctrl-C.
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// The first Ctrl-C sets [`STOP`], a second one ends the program.
 fn handle_ctrl_c() {
-    // Without a handler Ctrl-C ends the program at once: worse, but no reason to run nothing.
+    // Without a handler Ctrl-C ends the program immediately, which is acceptable.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED.into());
@@ -29,12 +29,12 @@ fn handle_ctrl_c() {
     });
 }
 
-/// The user's cache, unless it is not wanted or there is no place for it.
+/// The user's cache, unless it is unwanted or unavailable.
 pub fn cache(unwanted: bool) -> Option<Cache> {
     if unwanted { None } else { Cache::of_user() }
 }
 
-/// Runs `work` without a bar; warnings still reach the user.
+/// Runs `work` without a bar. Warnings are still printed.
 pub fn quietly<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
     let progress = |progress: Progress<'_>| {
         if let Progress::Warning(text) = progress {
@@ -48,11 +48,11 @@ pub fn quietly<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
     result
 }
 
-/// How long a run may take before its bar appears.
+/// Time after which the bar of a run appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes one run of the simulated `length` with a bar, on a terminal and unless it is short. Without a length
-/// there is the time that it took so far.
+/// Runs `work`, which simulates one run of the given length, with a bar on a terminal unless the run is short. Without
+/// a length, the elapsed time is shown.
 pub fn simulated<T>(length: Option<Duration>, work: impl FnOnce(Option<Reached<'_>>) -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work(None);
@@ -76,14 +76,14 @@ pub fn simulated<T>(length: Option<Duration>, work: impl FnOnce(Option<Reached<'
         }
     }));
     drop(done);
-    // It has nothing that could fail.
+    // The thread cannot fail.
     let _ = patience.join();
     bar.finish_and_clear();
     result
 }
 
-/// Counts a capture that comes as it is made, with a running summary on a terminal. Ctrl-C goes to the program that
-/// captures, too, and ends this one by the end of its input; a second one ends it at once.
+/// Reads a capture while it is being recorded, with a running summary on a terminal. The first Ctrl-C also reaches the
+/// capturing program and ends this one through the end of its input; a second one ends this program immediately.
 pub fn counted_live<T>(work: impl FnOnce(&mut dyn FnMut(&Counted)) -> T) -> T {
     handle_ctrl_c();
     if !std::io::stderr().is_terminal() {
@@ -105,8 +105,8 @@ pub fn counted_live<T>(work: impl FnOnce(&mut dyn FnMut(&Counted)) -> T) -> T {
     result
 }
 
-/// Runs `work` with a progress bar (on a terminal only) and a Ctrl-C that stops between runs; a second
-/// Ctrl-C ends the program at once.
+/// Runs `work` with a progress bar (only on a terminal). Ctrl-C stops between runs; a second Ctrl-C ends the program
+/// immediately.
 pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
     handle_ctrl_c();
     let bar = bar(None, ProgressDrawTarget::stderr(), "{bar:32} {pos}/{len} runs, {eta} left  {msg}");

@@ -1,4 +1,4 @@
-//! The book holds together: each page has its place, links lead somewhere, pictures are there and read.
+//! The book is consistent: each page is in the table of contents, links have targets, and pictures exist and are used.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::markdown::{anchors, code_spans, links};
 use crate::{all_pages, files_below, name, pages, root};
 
-/// Where a link on `page` leads, and the place there.
+/// The target file and anchor of a link on `page`.
 fn followed(page: &Path, target: &str) -> (PathBuf, Option<String>) {
     let (file, place) = match target.split_once('#') {
         Some((file, place)) => (file, Some(place.to_owned())),
@@ -27,7 +27,7 @@ fn every_page_has_one_place_in_the_table_of_contents() {
         let times = listed.iter().filter(|other| **other == page).count();
         assert_eq!(times, 1, "{} is so many times in docs/SUMMARY.md", name(&page));
     }
-    // A page that is listed and is not there would be made, empty, by mdBook.
+    // If a listed page did not exist, mdBook would create an empty one.
     for page in listed {
         assert!(page.exists(), "docs/SUMMARY.md lists {}, which is not there", page.display());
     }
@@ -69,7 +69,7 @@ fn every_picture_is_shown_and_told_in_words() {
     let is_picture = |path: &PathBuf| path.extension().is_some_and(|it| it == "svg" || it == "png");
     for picture in files_below(&root().join("docs")).into_iter().filter(is_picture) {
         assert!(shown.contains_key(&picture), "no page shows {}", name(&picture));
-        // Pictures are seen on light and on dark pages: they bring both sets of colours, and a ground of their own.
+        // Pictures are shown on light and dark pages: they need both colour schemes and an opaque background.
         let text = fs::read_to_string(&picture).unwrap();
         for needed in ["prefers-color-scheme: dark", "<title>", "class=\"ground\""] {
             assert!(text.contains(needed), "{} has no {needed}", name(&picture));
@@ -91,7 +91,7 @@ fn every_file_that_is_named_is_there() {
                 continue;
             }
             named += 1;
-            // Of a pattern the directory.
+            // For a pattern, check its directory.
             let place = code.split('*').next().unwrap();
             let place = if code.contains('*') { place.rsplit_once('/').unwrap().0 } else { place };
             if !root().join(place).exists() {

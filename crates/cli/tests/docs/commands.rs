@@ -1,13 +1,13 @@
-//! Every command in the README and in `docs/` is one.
+//! Every command in the README and in `docs/` works.
 //!
-//! The rule: a line behind `$ ` in a ```` ```console ```` block and each line of a ```` ```sh ```` block is run, page by
-//! page, in a directory of the page's own, in the order of the page. It has to end with 0, and the output that the page shows
-//! below it has to be in its own. [`EXCEPTIONS`] lists commands that are not run so, with one of a few reasons; of those
-//! that are tacit's the line itself is still parsed by the program, and names of scenarios and figures are looked up.
-//! A table of means and intervals comes from minutes of simulation: its command is run in short, and its
-//! columns are compared.
+//! The rule: each line after `$ ` in a ```` ```console ```` block and each line of a ```` ```sh ```` block is run, in
+//! the order of the page and in a separate directory per page. It must exit with 0, and its output must contain the
+//! output shown below it on the page. [`EXCEPTIONS`] lists commands to which this does not apply, each with one of a
+//! few reasons. If such a command is tacit's, the program still parses its arguments, and names of scenarios and
+//! figures are looked up. A table of means and intervals takes minutes of simulation, so its command is run in a
+//! shortened form and only the columns are compared.
 //!
-//! Options that stand in prose and in synopses are looked up in `--help`.
+//! Options mentioned in prose and in synopses are looked up in `--help`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,37 +19,39 @@ use crate::markdown::{blocks, code_spans};
 use crate::shown::{missing, missing_headings, missing_labels};
 use crate::{all_pages, name, root};
 
-/// Treatment of a command that is not run as it stands.
+/// Treatment of a command that is not run as shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Instead {
-    /// It is parsed: it makes a live hop, or asks whether this machine can make one. The live tests run such.
+    /// Only parsed: it creates a live hop, or checks whether this machine can create one. The live tests run such
+    /// commands.
     LiveHop,
-    /// It is run for a second instead of eight where live hops work, and else parsed.
+    /// Run for one second instead of eight if live hops work, otherwise only parsed.
     ShortLive,
-    /// It is parsed: another machine or a server that goes on belongs to it.
+    /// Only parsed: it needs another machine or a server that keeps running.
     TwoMachines,
-    /// It is parsed: it takes minutes, or compiles.
+    /// Only parsed: it takes minutes, or compiles.
     Long,
-    /// It is parsed: it installs something, changes the machine, or needs something that not every machine has.
+    /// Only parsed: it installs something, changes the machine, or needs something that not every machine has.
     Installs,
-    /// It is run with these words behind it, and headings of tables are compared: all of it takes minutes.
+    /// Run with these additional arguments, because it would take minutes otherwise. Only the table headings are
+    /// compared.
     Shortened(&'static str),
-    /// It is run on a capture that the simulator made, not the reader's own, and the labels of its lines are compared.
+    /// Run on a capture from the simulator instead of the reader's own. Only the labels of the lines are compared.
     OtherCapture,
-    /// It is run and has to end with this code.
+    /// Run, and must exit with this code.
     Fails(i32),
 }
 
 use Instead::{Fails, Installs, LiveHop, Long, OtherCapture, ShortLive, Shortened, TwoMachines};
 
-/// Few and short runs.
+/// Arguments for few and short runs.
 const SHORT: &str = "--seeds 1 --set run.duration=1200ms --set run.measure-from=1s";
 
-/// Makes captures in place of the reader's.
+/// Creates captures that replace those of the reader.
 const CAPTURE: &str = "for file in my web; do test -e $file.pcap || tacit run hack-2014-11n-150 --pcap $file.pcap \
     --set 'run.duration=300 ms' --set 'run.measure-from=100 ms' >/dev/null || exit; done";
 
-/// By how the command begins; the first that fits counts.
+/// Exceptions by the beginning of the command. The first match counts.
 const EXCEPTIONS: &[(&str, Instead)] = &[
     ("./ci.sh ", Long),
     ("cargo ", Long),
@@ -80,7 +82,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit run wlan-11n-150 --set wifi.rat=", Fails(2)),
 ];
 
-/// A command of a page, and the output that the page shows below it.
+/// A command on a page, and the output shown below it.
 struct Shown {
     page: String,
     line: usize,
@@ -101,7 +103,7 @@ impl Shown {
     }
 }
 
-/// All commands of a page.
+/// All commands on a page.
 fn commands_of(path: &Path) -> Vec<Shown> {
     let page = fs::read_to_string(path).unwrap();
     let mut found: Vec<Shown> = Vec::new();
@@ -129,7 +131,7 @@ fn commands_of(path: &Path) -> Vec<Shown> {
                     format_args!(" {}", without_remark(next.trim()))
                 );
             }
-            // A file that is written word by word belongs to its command.
+            // A here-document belongs to its command.
             if let Some((_, end)) = command.split_once("<<'") {
                 let end = end.trim_end_matches('\'').to_owned();
                 for (_, next) in lines.by_ref() {
@@ -149,12 +151,13 @@ fn commands_of(path: &Path) -> Vec<Shown> {
     found
 }
 
-/// A command without the remark behind it.
+/// A command without a trailing comment.
 fn without_remark(line: &str) -> &str {
     if line.starts_with('#') { "" } else { line.split("  #").next().unwrap().trim_end() }
 }
 
-/// A shell in `directory`, with this build's `tacit`, and a home of its own. Pages share results of runs: many show the same.
+/// A shell in `directory` with this build's `tacit` and a separate home directory. Pages share cached results, because
+/// many show the same runs.
 fn shell(directory: &Path, script: &str) -> Command {
     let built = Path::new(env!("CARGO_BIN_EXE_tacit")).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
@@ -170,7 +173,7 @@ fn is_installed(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program} >/dev/null")]).status().unwrap().success()
 }
 
-/// Runs `script`: its exit code, and its output, the result first.
+/// Runs `script`. Returns its exit code, and its standard output followed by its standard error.
 fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     let output = shell(directory, script).output().unwrap();
     let text =
@@ -178,7 +181,7 @@ fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// Whether this machine can run the commands of pages behind a hop.
+/// Whether this machine can run commands in a live hop.
 fn live_hops_work(directory: &Path) -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {
@@ -190,7 +193,7 @@ fn live_hops_work(directory: &Path) -> bool {
     })
 }
 
-/// The fault in a command that is not run: tacit's own parser tells it.
+/// The error in a command that is not run, as found by tacit's own parser.
 fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     if let Some(rest) = command.strip_prefix("./ci.sh ") {
         let wanted = rest.split(' ').next().unwrap();
@@ -201,7 +204,7 @@ fn parse_fault(directory: &Path, command: &str) -> Option<String> {
         return cargo_fault(command);
     }
     let words = command.strip_prefix("tacit ")?;
-    // The command behind a hop is not tacit's to parse; the words behind a pipe neither.
+    // The command inside a hop and the words after a pipe are not parsed by tacit.
     let own = words.split(" -- ").next().unwrap().trim_end_matches(" --server");
     let mut is_quoted = false;
     let end = own.find(|c: char| {
@@ -213,7 +216,7 @@ fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     (code != Some(0)).then_some(said)
 }
 
-/// Packages, features and test programs that a cargo command names are there.
+/// Checks that the packages, features and test programs named in a cargo command exist.
 fn cargo_fault(command: &str) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let package = words.windows(2).find(|pair| pair[0] == "-p").map(|pair| pair[1]);
@@ -232,7 +235,7 @@ fn cargo_fault(command: &str) -> Option<String> {
     None
 }
 
-/// The fault in the scenarios and figures that a command of tacit names.
+/// The error in the scenarios and figures that a tacit command names.
 fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let rooms = ["hack", "tack", "rre", "fwp", "baselines", "validation"];
@@ -255,13 +258,13 @@ fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     Some(format!("no scenario {unknown}"))
 }
 
-/// Names of the scenarios that come with the program.
+/// Names of the bundled scenarios.
 fn scenarios() -> BTreeSet<String> {
     let files = crate::files_below(&root().join("scenarios"));
     files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// The fault in a command, if there is one.
+/// The error in a command, if there is one.
 fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Option<String> {
     if shown.command.starts_with("tacit")
         && let Some(fault) = name_fault(&shown.command, scenarios)
@@ -285,7 +288,7 @@ fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Optio
     let missing_parts = match shown.instead() {
         Some(Shortened(_)) => missing_headings(&shown.output, &output),
         Some(OtherCapture) => missing_labels(&shown.output, &output),
-        // A busy machine's run has no numbers, and says so.
+        // On a busy machine a run has no numbers, which its output states.
         Some(ShortLive) if !output.contains("\n  NOT VALID") => missing_labels(&shown.output, &output),
         _ => Vec::new(),
     };
@@ -298,26 +301,26 @@ fn fault(directory: &Path, shown: &Shown, scenarios: &BTreeSet<String>) -> Optio
     missing(&shown.output, &output).map(|lines| format!("does not print\n{lines}\nbut\n{output}"))
 }
 
-/// Where the directories of pages are.
+/// Parent of the directories of the pages.
 fn directories() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// A page's own directory among `all`, with the parts of the project that commands name.
+/// The directory of a page below `all`, with the parts of the project that commands refer to.
 fn directory(all: &Path, page: &Path) -> PathBuf {
     let directory = all.join(name(page).replace('/', "-"));
     fs::create_dir(&directory).unwrap();
     for part in ["contrib", "scenarios", "figures"] {
         std::os::unix::fs::symlink(root().join(part), directory.join(part)).unwrap();
     }
-    // Where completions go on a machine that has any.
+    // Directories for shell completions, which exist on a machine that uses them.
     for part in [".local/share/bash-completion/completions", ".zfunc"] {
         fs::create_dir_all(directory.join(part)).unwrap();
     }
     directory
 }
 
-/// Runs the commands of all pages that `are_meant`, in the order of their page.
+/// Runs the commands that satisfy `are_meant` on all pages, in page order.
 fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
     let scenarios = scenarios();
     let has_tshark = is_installed("tshark");
@@ -349,7 +352,7 @@ fn commands_do_what_their_pages_show(are_meant: impl Fn(&Shown) -> bool) {
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
-/// Which test runs a command that any machine can run: several end sooner side by side.
+/// The test that runs a command which any machine can run. Several tests in parallel finish sooner.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Use,
@@ -357,7 +360,7 @@ enum Part {
     Others,
 }
 
-/// `None` of a command that is run behind a hop.
+/// `None` for a command that runs in a live hop.
 fn part_of(shown: &Shown) -> Option<Part> {
     if shown.instead() == Some(ShortLive) {
         return None;
@@ -384,7 +387,7 @@ fn every_command_of_systems_and_tutorials_does_what_its_page_shows() {
     commands_do_what_their_pages_show(|shown| part_of(shown) == Some(Part::SystemsAndTutorials));
 }
 
-/// They have a test of their own: it wants a machine on which nothing else runs.
+/// These commands have a separate test, which needs an otherwise idle machine.
 #[test]
 #[ignore = "live hops: ./ci.sh hops"]
 fn every_command_behind_a_hop_does_what_its_page_shows() {
@@ -408,7 +411,7 @@ fn every_option_in_prose_and_synopses_is_one() {
         let page = fs::read_to_string(&path).unwrap();
         let mut found = code_spans(&page);
         for block in blocks(&page).into_iter().filter(|block| block.language.is_empty()) {
-            // A synopsis goes on in lines that are indented.
+            // Indented lines continue a synopsis.
             for synopsis in block.text.replace("\n   ", " ").lines() {
                 found.push((block.line, synopsis.to_owned()));
             }
@@ -438,7 +441,7 @@ fn is_a_command(word: &str) -> bool {
         && !word.starts_with('-')
 }
 
-/// `--help` of a command and of those within it.
+/// The `--help` text of a command and its subcommands.
 fn help(directory: &Path, command: &str) -> String {
     let (_, mut text) = run(directory, &format!("tacit {command} --help"));
     let within: &[&str] = match command {

@@ -1,4 +1,5 @@
-//! `docs/validation/features.md` is written from the table `features.toml` beside it, and the names in the table exist.
+//! `docs/validation/features.md` is generated from the table `features.toml` next to it, and the names in the table
+//! exist.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ it; *missing*, that nothing is. Tests that *need* something are skipped where it
 
 ";
 
-/// How much of a feature there is.
+/// Degree to which a feature is implemented.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Shown,
@@ -52,7 +53,7 @@ pub(super) fn table(path: &str) -> Table {
     table.iter().map(|(key, value)| (key.get_ref().to_string(), plain(value.get_ref()))).collect()
 }
 
-/// A value of the table: there are texts, lists and tables.
+/// Converts a value of the table. Only texts, lists and tables occur.
 fn plain(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => text.to_string().into(),
@@ -67,17 +68,17 @@ fn plain(value: &DeValue<'_>) -> Value {
     }
 }
 
-/// The tables of a list.
+/// The tables in a list.
 pub(super) fn tables<'a>(of: &'a Table, key: &str) -> Vec<&'a Table> {
     of[key].as_array().unwrap().iter().map(|it| it.as_object().unwrap()).collect()
 }
 
-/// The features of all groups.
+/// The features in all groups.
 fn features(table: &Table) -> Vec<&Table> {
     tables(table, "group").into_iter().flat_map(|group| tables(group, "feature")).collect()
 }
 
-/// The words of a list, none where there is no such list.
+/// The words in a list; none if the list does not exist.
 fn words<'a>(feature: &'a Table, key: &str) -> Vec<&'a str> {
     let list = feature.get(key).and_then(Value::as_array);
     list.into_iter().flatten().map(|word| word.as_str().unwrap()).collect()
@@ -97,12 +98,12 @@ fn state(feature: &Table) -> State {
     }
 }
 
-/// How many claims each figure has, and how many of them were not met, by docs/validation/papers.md.
+/// The number of claims of each figure and of those not met, according to docs/validation/papers.md.
 fn claims() -> BTreeMap<String, (usize, usize)> {
     let page = fs::read_to_string(root().join("docs/validation/papers.md")).unwrap();
     let mut claims: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut figure = String::new();
-    // The versions that measured them follow the claims.
+    // The versions that measured the claims follow after them.
     let claimed = page.lines().take_while(|line| !line.starts_with("## Measured by"));
     for row in claimed.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
         let (first, rest) = row.split_once(" |").unwrap_or((row, ""));
@@ -111,7 +112,7 @@ fn claims() -> BTreeMap<String, (usize, usize)> {
         }
         let verdict = rest.rsplit('|').next().unwrap_or_default().trim();
         let (all, missed) = claims.entry(figure.clone()).or_default();
-        // Regression bounds and tables reproduce nothing.
+        // Regression bounds and tables do not reproduce a claim.
         if ["kept", "table"].contains(&verdict) {
             continue;
         }
@@ -121,7 +122,7 @@ fn claims() -> BTreeMap<String, (usize, usize)> {
     claims
 }
 
-/// The page that the table comes to.
+/// The page generated from the table.
 fn page(table: &Table) -> String {
     let claims = claims();
     let mut page = HEAD.to_owned();
@@ -150,7 +151,7 @@ fn shown_by(feature: &Table, claims: &BTreeMap<String, (usize, usize)>) -> Strin
         let missed = if missed == 0 { String::new() } else { format!(" ({missed} of {all} claims not met)") };
         parts.push(format!("[{figure}](../../figures/{figure}.toml){missed}"));
     }
-    // A check that is no test of a crate: a step of ci.sh.
+    // A check that is not a test of a crate but a step of ci.sh.
     parts.extend(words(feature, "checks").iter().map(|step| format!("`./ci.sh {step}`")));
     if feature.contains_key("needs") {
         parts.push(format!("*needs* {}", needs(feature)));
@@ -203,7 +204,7 @@ fn every_test_that_is_named_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Rows of docs/validation/reports.md end in tests, each between backticks.
+/// Rows in docs/validation/reports.md end in names of tests, each between backticks.
 #[test]
 fn tests_that_reports_name_exist() {
     let page = fs::read_to_string(root().join("docs/validation/reports.md")).unwrap();
@@ -218,7 +219,7 @@ fn tests_that_reports_name_exist() {
     }
 }
 
-/// Those of `tests`, each FILE NAME, that are nowhere.
+/// Those of `tests` that do not exist. Each is given as FILE NAME.
 fn not_there<'a>(tests: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut faults = Vec::new();
     for test in tests {
@@ -234,7 +235,7 @@ fn not_there<'a>(tests: impl Iterator<Item = &'a str>) -> Vec<String> {
     faults
 }
 
-/// Whether `source` has a function of this name that a test harness runs: of Rust's, or pytest.
+/// Whether `source` has a test function with this name, for Rust's test harness or pytest.
 fn has_test(source: &str, name: &str) -> bool {
     if name.starts_with("test_") && source.contains(&format!("\ndef {name}(")) {
         return true;
@@ -243,7 +244,7 @@ fn has_test(source: &str, name: &str) -> bool {
     let is_it =
         |line: &&str| line.trim_start().trim_start_matches("async ").starts_with(&format!("fn {name}("));
     let Some(at) = lines.iter().position(is_it) else { return false };
-    // Attributes and docs stand right above a function.
+    // Attributes and doc comments are directly above a function.
     let above = lines[..at].iter().rev().take_while(|line| {
         let line = line.trim_start();
         line.starts_with("#[") || line.starts_with("//") || line.starts_with(')') || line.starts_with(']')

@@ -1,5 +1,5 @@
-//! Pages of the systems have a table of the conditions of their headline, written from `docs/validation/headlines.toml` and from
-//! the numbers of `papers.md`.
+//! Pages about the systems have a table of the conditions of their headline, generated from
+//! `docs/validation/headlines.toml` and the numbers in `papers.md`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::root;
 /// The line of a page before its table.
 const BEGIN: &str = "<!-- written by a test from docs/validation/headlines.toml -->\n";
 
-/// The value in papers.md of a claim of a figure, with its interval; `None` where it was not made.
+/// The value of a figure's claim in papers.md with its interval; `None` if it was not measured.
 fn measured(papers: &str, figure: &str, claim: &str) -> Option<String> {
     let mut current = "";
     for row in papers.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
@@ -48,7 +48,7 @@ fn the_page_of_each_system_says_what_its_headline_depends_on() {
     }
 }
 
-/// Rows name claims that the figures' files have, so that a table cannot wait for a number that never comes.
+/// Rows refer to claims that exist in the figures' files; otherwise their numbers would never appear.
 #[test]
 fn rows_of_headlines_are_claims_of_figures() {
     let headlines = features::table("docs/validation/headlines.toml");
@@ -68,7 +68,7 @@ fn headlines_of_the_readme_are_those_of_the_pages() {
         let is_headline = |row: &&Table| row.get("headline").is_some();
         for row in tables(system, "rows").iter().filter(|row| is_headline(row)) {
             let number = measured(&papers, text(row, "figure"), text(row, "claim"));
-            // As the README rounds it: to a decimal, or two of factors.
+            // Rounded as in the README: to one decimal, or two for factors.
             let Some(number) = number.and_then(|number| number.split(' ').next()?.parse::<f64>().ok()) else {
                 continue;
             };

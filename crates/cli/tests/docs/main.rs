@@ -1,4 +1,4 @@
-//! Tests of `docs/` and the README: the book holds together, its commands are commands, its features have tests.
+//! Tests of `docs/` and the README: the book is consistent, its commands work, and its features have tests.
 //!
 //! Nothing here needs mdBook; `./ci.sh book` builds the book itself.
 
@@ -15,7 +15,7 @@ mod shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The project's own directory.
+/// The root directory of the project.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -35,21 +35,21 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Pages of the book, without its table of contents.
+/// Pages of the book, except its table of contents.
 fn pages() -> Vec<PathBuf> {
     let mut pages = files_below(&root().join("docs"));
     pages.retain(|path| path.extension().is_some_and(|it| it == "md") && !path.ends_with("SUMMARY.md"));
     pages
 }
 
-/// Pages of the book and those at the top of the project.
+/// Pages of the book, and those in the root directory of the project.
 fn all_pages() -> Vec<PathBuf> {
     let mut all = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     all.append(&mut pages());
     all
 }
 
-/// How messages call a file.
+/// The name of a file in messages.
 fn name(path: &Path) -> String {
     path.strip_prefix(root()).unwrap().display().to_string()
 }

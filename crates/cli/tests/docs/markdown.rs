@@ -1,12 +1,12 @@
-//! As much of Markdown as the tests need.
+//! The subset of Markdown that the tests need.
 
 use std::fs;
 use std::path::Path;
 
-/// The line behind a table that a test writes.
+/// The line after a table that a test generates.
 const END: &str = "<!-- end -->\n";
 
-/// Holds the table of a page behind the line `begin` against the right one, or writes that in its place.
+/// Compares the table after the line `begin` on a page with the expected one, or replaces it.
 pub fn check_table(path: &Path, begin: &str, table: &str) {
     let page = fs::read_to_string(path).unwrap();
     let parts = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
@@ -21,7 +21,7 @@ pub fn check_table(path: &Path, begin: &str, table: &str) {
 
 /// A fenced block.
 pub struct Block {
-    /// The language behind the fence: `console`, `sh`, nothing.
+    /// The language after the fence: `console`, `sh`, or empty.
     pub language: String,
     /// Number of the first line within.
     pub line: usize,
@@ -81,9 +81,9 @@ pub fn code_spans(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Links and pictures of `page`; a likeness of one within code is none.
+/// Links and pictures on `page`. Text in code that looks like one is ignored.
 pub fn links(page: &str) -> Vec<Link> {
-    // A link may begin on one line and end on the next.
+    // A link may extend over two lines.
     let mut text = String::new();
     let mut lines = prose(page).into_iter().peekable();
     for number in 1..=page.lines().count() {
@@ -109,7 +109,7 @@ pub fn links(page: &str) -> Vec<Link> {
     found
 }
 
-/// `line` with as many blanks in the place of code.
+/// `line` with code replaced by the same number of blanks.
 fn without_code(line: &str) -> String {
     let parts = line.split('`').enumerate();
     let parts =
@@ -117,7 +117,7 @@ fn without_code(line: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// The places of `page` that a link can lead to, as GitHub and mdBook call its headings.
+/// The anchors of `page`, as GitHub and mdBook derive them from headings.
 pub fn anchors(page: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(page) {

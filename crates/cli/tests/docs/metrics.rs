@@ -1,4 +1,4 @@
-//! The page of results has a row for each metric, written from the program's own table.
+//! The page about results has a row for each metric, generated from the program's own table.
 
 use tacit_runs::metric;
 

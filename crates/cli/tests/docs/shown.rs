@@ -1,6 +1,6 @@
-//! Whether a program's output agrees with a page.
+//! Compares a program's output with a page.
 
-/// A line of a page in which `…` stands for anything.
+/// Compares a line on a page with a line of output. `…` matches anything.
 fn is_like(shown: &str, line: &str) -> bool {
     let mut rest = line.trim_end();
     let mut parts = shown.trim_end().split('…');
@@ -15,8 +15,8 @@ fn is_like(shown: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The first shown lines that are not in `output`, if there are any. A line that is nothing but `…` stands for any
-/// number of lines; lines between two such have to follow each other, and those behind have to come later.
+/// The first shown lines that are missing in `output`, if any. A line with only `…` matches any number of lines. The
+/// lines between two of these must be consecutive, and those after one must come later in the output.
 pub fn missing(shown: &str, output: &str) -> Option<String> {
     let lines: Vec<&str> = output.lines().collect();
     let mut from = 0;
@@ -34,27 +34,27 @@ pub fn missing(shown: &str, output: &str) -> Option<String> {
     None
 }
 
-/// Headings of tables: the lines above a rule, with their blanks made one.
+/// Headings of tables: the lines above a rule, with runs of blanks reduced to one.
 fn headings(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines.windows(2).filter(|pair| pair[1].starts_with("───"));
     above.map(|pair| pair[0].split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The headings that a page shows and `output` does not have.
+/// The headings that a page shows but `output` lacks.
 pub fn missing_headings(shown: &str, output: &str) -> Vec<String> {
     let found = headings(output);
     headings(shown).into_iter().filter(|heading| !found.contains(heading)).collect()
 }
 
-/// Labels of indented lines of two columns and more: the first column.
+/// Labels of indented lines with at least two columns: the text of the first column.
 fn labels(text: &str) -> Vec<String> {
     let indented = text.lines().filter_map(|line| line.strip_prefix("  "));
     let columns = indented.filter_map(|line| line.trim().split_once("  "));
     columns.map(|(label, _)| label.to_owned()).collect()
 }
 
-/// Labels that a page shows and `output` does not have.
+/// Labels that a page shows but `output` lacks.
 pub fn missing_labels(shown: &str, output: &str) -> Vec<String> {
     let found = labels(output);
     labels(shown).into_iter().filter(|label| !found.contains(label)).collect()

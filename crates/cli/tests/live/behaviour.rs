@@ -1,4 +1,4 @@
-//! `tacit shell` as its users meet it.
+//! The behaviour of `tacit shell` as seen by its users.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::helper::words;
 use super::support::{download, machine, report, said, shared_machine, shell, skip, tacit, tacit_for_all};
 
-/// The user `nobody`.
+/// The user ID of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// Hops started in one moment.
+/// Number of hops started at the same time.
 const HOPS_AT_ONCE: usize = 6;
 
 fn status(words: &[&str]) -> Option<i32> {
@@ -106,8 +106,8 @@ fn signals_go_to_the_command() {
     assert_eq!(child.wait().unwrap().code(), Some(5));
 }
 
-/// A hop whose process stands still for a quarter of its time, once it carries packets: its output; the
-/// command ends with 3.
+/// The output of a hop whose process is stopped for a quarter of the time once it carries packets. The command exits
+/// with 3.
 fn standing_still(options: &[&str]) -> Output {
     let directory = tempfile::tempdir().unwrap();
     let ready = directory.path().join("ready");
@@ -152,7 +152,8 @@ fn a_run_that_is_not_valid_says_so_even_when_told_to_be_quiet() {
     assert_eq!((valid.status.code(), said(&valid).as_str()), (Some(3), ""));
 }
 
-/// A server that dies is told and fails the run, unless it may; one that ends well has done its work.
+/// A server that dies is reported and fails the run, unless this is allowed. A server that ends successfully is not an
+/// error.
 #[test]
 fn a_server_that_dies_fails_the_run() {
     let Some(_machine) = machine(&[]) else { return };
@@ -173,7 +174,7 @@ fn a_server_that_dies_fails_the_run() {
     }
 }
 
-/// For CI: the command's own status first, then the conditions; a run that is not valid is no pass.
+/// For CI: the command's own status takes precedence, then the conditions. A run that is not valid does not pass.
 #[test]
 fn conditions_judge_a_run_that_is_valid() {
     let Some(_machine) = machine(&["iperf3"]) else { return };
@@ -220,7 +221,7 @@ fn a_hop_in_the_background_of_an_interactive_shell_leaves_it_the_terminal() {
     let mut type_in = |text: String| std::io::Write::write_all(&mut keys, text.as_bytes()).unwrap();
     let program = env!("CARGO_BIN_EXE_tacit");
     type_in(format!("{program} shell -q -- sleep 0.3 &\n"));
-    // In the foreground, and an interactive shell that takes the terminal for itself: both give it back.
+    // A foreground command, and an interactive shell that takes over the terminal: both return it.
     type_in("wait; echo after=$((40+2)); ".to_owned());
     type_in(format!("{program} shell -q -- true; echo plain=$((40+3)); "));
     type_in(format!("{program} shell -q -- bash --norc --noprofile -ic 'true'; echo inner=$((40+4))\n"));
@@ -238,7 +239,7 @@ fn hops_nest() {
     let Some(_machine) = shared_machine(&["ip"]) else { return };
     let inner = env!("CARGO_BIN_EXE_tacit");
     let helper = words("helper", "udp_ask").join(" ");
-    // From inside two hops, the server at the far end of the outer one.
+    // From within two nested hops. The server is at the far end of the outer one.
     let script =
         format!("{inner} shell wired-10 -q -- sh -c 'echo $TACIT_PEER; TACIT_PEER=198.18.0.1 {helper}'");
     let mut all = vec!["-q".to_owned(), "--".into(), "sh".into(), "-c".into(), script, "--server".into()];
@@ -246,14 +247,14 @@ fn hops_nest() {
     all.extend(words("helper", "udp_echo"));
     let output = shell(&all.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    // A run that is not valid says so beside it.
+    // A run that is not valid is reported on standard error.
     assert!(output.stdout.starts_with(b"198.18.1.1\n"), "{}", said(&output));
 }
 
 #[test]
 fn hops_that_start_at_once_have_addresses_of_their_own() {
     let Some(_machine) = machine(&["ip"]) else { return };
-    // They end when all have started.
+    // Each ends after all have started.
     let start = || {
         let mut command = shell(&["-q", "--", "sh", "-c", "echo $TACIT_PEER; read end; true"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -371,7 +372,7 @@ fn json_has_the_promised_keys() {
     }
 }
 
-/// How many frames of a capture tshark finds for `filter`.
+/// The number of frames in a capture that match `filter`, according to tshark.
 fn frames(capture: &Path, filter: &str) -> usize {
     let capture = capture.to_str().unwrap();
     let output = Command::new("tshark")
@@ -387,7 +388,7 @@ fn packets_go_in_the_access_category_of_their_code_point() {
     let Some(_machine) = shared_machine(&["iperf3", "tshark"]) else { return };
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("air.pcapng");
-    // 184 is EF in the byte that holds the code point.
+    // 184 is EF in the byte that contains the code point.
     let client = "iperf3 -c 198.18.0.1 -u -b 2M -l 1000 -S 184 -k 250";
     let mut command =
         vec!["--set", "wifi.access-categories=all", "--json", "--pcap", file.to_str().unwrap(), "--"];

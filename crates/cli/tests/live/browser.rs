@@ -8,15 +8,15 @@ use super::player::byte;
 use super::support::machine;
 
 const IMAGES: u32 = 20;
-/// Pixels of a side; a row's bytes are a multiple of four, so that none are added.
+/// Side length in pixels. The bytes of a row are a multiple of four, so there is no padding.
 const SIDE: u32 = 200;
 
-/// A picture without compression, each byte of which shows, and the sum of them.
+/// An uncompressed picture in which every byte is visible, and the sum of its bytes.
 fn picture(number: u32) -> (Vec<u8>, u64) {
     let len = SIDE * SIDE * 3;
     let pixels: Vec<u8> = (0..u64::from(len)).map(|place| byte(place + u64::from(number * len))).collect();
     let mut file = b"BM".to_vec();
-    // File header: length, reserved, where pixels begin. Then BITMAPINFOHEADER.
+    // File header: length, reserved, offset of the pixels. Then BITMAPINFOHEADER.
     for field in [54 + len, 0, 54, 40, SIDE, SIDE, 1 | 24 << 16, 0, len, 2835, 2835, 0, 0] {
         file.extend(field.to_le_bytes());
     }
@@ -25,7 +25,7 @@ fn picture(number: u32) -> (Vec<u8>, u64) {
     (file, sum)
 }
 
-/// A page that says how many of its pictures have the right pixels.
+/// A page that reports how many of its pictures have the correct pixels.
 fn page(folder: &Path) {
     let mut images = String::new();
     for number in 0..IMAGES {
@@ -56,7 +56,8 @@ fn a_browser_shows_all_pictures_of_a_page() {
     let Some(_machine) = machine(&["nginx", "chromium-headless-shell"]) else { return };
     let (folder, _) = served(1);
     page(folder.path());
-    // The hop's network has no names and no way out: the browser must not look for its maker's servers.
+    // The hop's network has neither DNS nor a route to the Internet, so the browser must not contact its vendor's
+    // servers.
     let browser = "timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --disable-background-networking \
         --user-data-dir=$PWD/profile --proxy-server=$http_proxy --dump-dom http://198.18.0.1/page.html > dom.html 2> browser.log";
     let report = run(folder.path(), "10 %", &through_proxy(browser));

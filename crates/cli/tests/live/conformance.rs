@@ -1,22 +1,22 @@
-//! One body per case, a simulated arm and a live arm: the live hop is the simulator's, so Linux gets through it
-//! the same as the simulator's TCP.
+//! Compares the live hop with the simulator: each case runs in both, and Linux must perform in the live hop like the
+//! simulator's TCP in the simulated one.
 
 use serde_json::Value;
 
 use super::support::{disturbed, download, machine, say, simulated_bps, skip, valid_report, waited_us};
 
-/// Between the arms' goodput (issue: 5 %).
+/// Tolerance between the goodput of both arms (issue: 5 %).
 const GOODPUT_TOLERANCE: f64 = 0.05;
-/// Between the arms' gain of HACK over stock, in points.
+/// Tolerance between the gain of HACK over stock in both arms, as an absolute difference of fractions.
 const GAIN_TOLERANCE: f64 = 0.05;
-/// Seconds of a live transfer; the first is slow start and does not count, nor does the last.
+/// Duration of a live transfer in seconds. The first second is slow start and is ignored, like the last one.
 const LIVE_SECONDS: &str = "5";
-/// Of the simulated arm.
+/// Number of seeds in the simulated arm.
 const SEEDS: u32 = 3;
-/// Of the wire of both scenarios, in microseconds.
+/// Delay of the wire in both scenarios, in microseconds.
 const WIRE_DELAY_US: f64 = 1_000.0;
 
-/// The simulated arm's TCP: Linux's, with the ACKs that the hop makes of the kernel's.
+/// The simulated arm's TCP: Linux's, with the ACK frequency to which the hop thins the kernel's ACKs.
 pub const LINUX: [&str; 6] =
     ["--set", "tcp.profile=linux", "--set", "tcp.ack-policy=delayed", "--set", "tcp.ack-every=2"];
 
@@ -26,16 +26,16 @@ const SCHEMES: [&str; 2] = ["stock", "hack-more-data"];
 struct Case {
     scenario: &'static str,
     assignments: &'static [&'static str],
-    /// As Linux calls it.
+    /// Its name in Linux.
     congestion: &'static str,
 }
 
-/// The simulator's name of a congestion control of Linux, where it has it.
+/// The simulator's name of a Linux congestion control.
 pub fn simulated_name(congestion: &str) -> &str {
     if congestion == "reno" { "newreno" } else { congestion }
 }
 
-/// Results of one run of each scheme.
+/// Results of one run with each scheme.
 #[derive(Clone, Copy, Debug)]
 struct Live {
     goodput_bps: [f64; 2],
@@ -49,8 +49,8 @@ impl Case {
         words
     }
 
-    /// Payload bits per second of one download under each scheme, with one ACK per two segments; `None` where the
-    /// machine does not keep up.
+    /// Payload bits per second of one download with each scheme and one ACK per two segments; `None` if the machine
+    /// does not keep up.
     fn live(&self, seconds: &str) -> Option<Live> {
         let mut live = Live { goodput_bps: [0.0; 2], waits_us: [[0.0; 2]; 2] };
         for (number, scheme) in SCHEMES.into_iter().enumerate() {
@@ -74,7 +74,7 @@ impl Case {
         Some(live)
     }
 
-    /// The downloads simulated, by hosts that take so long to answer under each scheme.
+    /// The simulated downloads, with hosts whose response time for each scheme is `waits_us`.
     fn simulated(&self, waits_us: [[f64; 2]; 2]) -> [f64; 2] {
         let congestion = format!("tcp.congestion={}", simulated_name(self.congestion));
         [0, 1].map(|number| {
@@ -85,16 +85,17 @@ impl Case {
     }
 }
 
-/// Outcome of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Agree,
     Differ(String),
-    /// The machine did too much to the live arm.
+    /// The machine affected the live arm too much.
     Disturbed(String),
 }
 
-/// Compares the arms: `simulated` as it is, and `slowed` by the waits of the machine's programs.
+/// Compares the arms. `simulated` assumes an ideal machine, `slowed` includes the waiting times of the machine's
+/// programs.
 fn verdict(live: &Live, simulated: [f64; 2], slowed: [f64; 2]) -> Verdict {
     let gain = |[stock, hack]: [f64; 2]| hack / stock - 1.0;
     let compared = |arm: [f64; 2]| {
@@ -119,7 +120,7 @@ fn verdict(live: &Live, simulated: [f64; 2], slowed: [f64; 2]) -> Verdict {
     })
 }
 
-/// Without the first second and the last.
+/// Without the first and the last second.
 pub fn steady_bps(way: &Value) -> f64 {
     let intervals = way["intervals"].as_array().unwrap();
     let steady = &intervals[1..intervals.len() - 1];
@@ -127,11 +128,11 @@ pub fn steady_bps(way: &Value) -> f64 {
         / steady.len() as f64
 }
 
-/// Twice the rate, twice the queue, or the time that a slow machine's programs take shows: see
+/// Twice the rate and twice the queue, because the processing time of a slow machine's programs matters here: see
 /// docs/experiments/live.md.
 const AT_300: &[&str] = &["wifi.rate=300Mbps", "wifi.ap-queue=252 packets"];
 
-/// The body of every case.
+/// The test of one case.
 fn arms_agree(case: &Case) {
     let Some(_machine) = machine(&["iperf3"]) else { return };
     let Some(live) = case.live(LIVE_SECONDS) else { return };
@@ -177,7 +178,7 @@ fn a_busy_machine_is_not_judged_right_or_wrong() {
         let slowed = [113e6, 132e6];
         let Verdict::Disturbed(reason) = verdict(&live, simulated, slowed) else { panic!("{live:?}") };
         assert!(reason.contains("worth 3.42 % of goodput of stock"), "{reason}");
-        // Where the simulator does not mind the delays they are no excuse.
+        // If the simulated goodput does not depend on the delays, they do not explain a difference.
         assert!(!matches!(verdict(&live, simulated, simulated), Verdict::Disturbed(_)));
     }
 }
@@ -214,7 +215,7 @@ fn reno_over_802_11n_at_300() {
     arms_agree(&Case { scenario: "wlan-11n-150", assignments, congestion: "reno" });
 }
 
-/// Measured and reported: how a paced sender takes to HACK is a finding, not a promise.
+/// Only measured and reported: how HACK affects a paced sender is a result, not a requirement.
 #[test]
 fn bbr_is_measured() {
     let Some(_machine) = machine(&["iperf3"]) else { return };

@@ -11,12 +11,12 @@ use super::helper::words;
 use super::player::byte;
 use super::support::{machine, said, shell};
 
-/// Bytes of a file, no two packets of which are alike.
+/// The bytes of a file, in which no two packets are equal.
 fn content(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(byte).collect()
 }
 
-/// A folder with a file, and nginx's configuration to serve it.
+/// A directory with a file, and an nginx configuration that serves it.
 pub fn served(bytes: usize) -> (TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let content = content(bytes);
@@ -27,18 +27,18 @@ pub fn served(bytes: usize) -> (TempDir, Vec<u8>) {
         folder.path().display()
     );
     fs::write(folder.path().join("nginx.conf"), configuration).unwrap();
-    // nginx's workers are another user.
+    // nginx's workers run as another user.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     (folder, content)
 }
 
-/// The hop's report of a client that runs `script`, which finds the program in `$TACIT`, under FWP. `fer` of the frames that go
-/// down are lost, and the link retransmits none.
+/// The hop's report of a client that runs `script` with FWP; `$TACIT` contains the path of the program. A fraction
+/// `fer` of the downlink frames is lost, and the link does not retransmit.
 pub fn run(folder: &Path, fer: &str, script: &str) -> Value {
     run_in(&["--scheme", "fwp"], folder, fer, script)
 }
 
-/// That of a client behind the hop that `hop` names.
+/// The same for a hop with the options `hop`.
 pub fn run_in(hop: &[&str], folder: &Path, fer: &str, script: &str) -> Value {
     let conf = folder.join("nginx.conf").display().to_string();
     let losses = format!("wifi.mpdu-error={{ down = \"{fer}\", up = \"0 %\" }}");
@@ -54,7 +54,7 @@ pub fn run_in(hop: &[&str], folder: &Path, fer: &str, script: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A script that runs `programs` with a proxy, which writes a line per request served.
+/// A script that runs `programs` with a proxy, which writes a line per request.
 pub fn through_proxy(programs: &str) -> String {
     format!(
         "$TACIT http-proxy --allow-host 198.18.0.1 --parallel ${{PARALLEL:-16}} --json > served.json 2> said & proxy=$!
@@ -65,7 +65,7 @@ pub fn through_proxy(programs: &str) -> String {
     )
 }
 
-/// The lines of the proxy in `folder`.
+/// The output lines of the proxy in `folder`.
 pub fn lines(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("served.json")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -88,11 +88,12 @@ fn a_file_is_fetched_whole_over_a_link_that_loses_a_tenth() {
     assert_eq!(report["fwp"]["failed_flows"], 0, "{report}");
 }
 
-/// Three programs at once get two files each over a connection that they keep, and one of them a part.
+/// Three concurrent programs download two files each over a persistent connection, and one of them requests a range.
 #[test]
 fn programs_get_identical_files_through_the_proxy_at_every_loss() {
     let Some(_machine) = machine(&["nginx", "curl"]) else { return };
-    // Less where more is lost: TCP's first flights, which have no placeholders, take most of the time there.
+    // Smaller files at higher losses, because most of the time is spent in TCP's first flights, which have no
+    // placeholders.
     let losses =
         [("0 %", 1_000_000), ("1 %", 1_000_000), ("10 %", 1_000_000), ("20 %", 300_000), ("40 %", 40_000)];
     for (fer, bytes) in losses {
@@ -128,7 +129,7 @@ fn programs_get_identical_files_through_the_proxy_at_every_loss() {
         );
         let holes: u64 = served.iter().map(|served| served["holes"].as_u64().unwrap()).sum();
         println!("{fer}: {bytes} bytes seven times, {holes} holes, in {took:?}");
-        // A link that is expected to lose nothing explains no hole.
+        // If the link is expected to lose nothing, no hole can be attributed to it.
         assert_eq!(holes > 0, fer != "0 %", "{fer}: {holes} holes: {}", report["fwp"]);
         assert_eq!(report["fwp"]["failed_flows"], 0, "{fer}: {report}");
     }

@@ -1,5 +1,5 @@
 //! FWP's shim in front of a real kernel's TCP: a registered flow over a link that loses one frame in ten, whose reader
-//! knows of every byte whether it is true; and a flow beside it that is not registered.
+//! knows for every byte whether it is original, and an unregistered flow in parallel.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -18,17 +18,17 @@ use super::helper::words;
 use super::support::{machine, report, shared_machine};
 
 const PORT: u16 = 7008;
-/// A user without files or processes, `nobody` of Debian and Fedora.
+/// A user without files or processes: `nobody` in Debian and Fedora.
 const NOBODY: u32 = 65_534;
-/// Bytes of a transfer.
+/// Length of a transfer in bytes.
 const LEN: usize = 4_000_000;
 
-/// The byte at `place` of every stream here.
+/// The byte at `place` in every stream of these tests.
 fn byte(place: usize) -> u8 {
     ((place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Sends the stream to every client that asks with a byte.
+/// Sends the stream to every client that sends a byte.
 #[test]
 #[ignore = "runs inside a hop"]
 fn serve() {
@@ -39,14 +39,14 @@ fn serve() {
         std::thread::spawn(move || {
             let mut stream = stream.unwrap();
             if stream.read(&mut [0]).unwrap_or(0) == 1 {
-                // A reader that was reset went away.
+                // The reader may have closed the connection with a reset.
                 let _ = stream.write_all(&content);
             }
         });
     }
 }
 
-/// The connection of a reader to the shim.
+/// The connection from a reader to the shim.
 struct Control(OwnedFd);
 
 impl Control {
@@ -62,7 +62,7 @@ impl Control {
         send(self.0.as_raw_fd(), &bytes, MsgFlags::empty()).unwrap();
     }
 
-    /// Waits for the next message, or takes one that is there.
+    /// Receives the next message; `flags` determine whether it waits.
     fn hear(&self, buffer: &mut [u8], flags: MsgFlags) -> Option<usize> {
         match recv(self.0.as_raw_fd(), buffer, flags) {
             Ok(0) | Err(Errno::EAGAIN) => None,
@@ -72,10 +72,11 @@ impl Control {
     }
 }
 
-/// A reader's knowledge of its stream.
+/// What a reader knows about its stream.
 #[derive(Default)]
 struct Known {
-    /// By position, which is not the order of their messages: a hole that was left to TCP may be filled after later ones.
+    /// By position, which differs from the order of the messages: a hole that was left to TCP may be filled after later
+    /// ones.
     holes: BTreeMap<usize, usize>,
     late: usize,
     switches: usize,
@@ -112,7 +113,7 @@ fn peer() -> String {
     std::env::var("TACIT_PEER").unwrap()
 }
 
-/// Reads a registered flow and one beside it; the last line reports on them.
+/// Reads a registered and an unregistered flow. The last line of output reports on them.
 #[test]
 #[ignore = "runs inside a hop"]
 fn read_registered() {
@@ -159,7 +160,7 @@ fn read_registered() {
     assert_eq!(placed, announced, "every announced byte was read");
     let mut ends_and_starts = known.holes.values().zip(known.holes.keys().skip(1));
     assert!(ends_and_starts.all(|(end, next_start)| end <= next_start), "holes do not overlap");
-    // Bytes that were never sent are the marker's: of a hole's first segment at the least its nonce.
+    // Bytes that were never sent come from the marker: at least the nonce in the first segment of a hole.
     let mut content = vec![0; 16];
     marker.fill(0, &mut content);
     assert_eq!(content, nonce);
@@ -167,7 +168,7 @@ fn read_registered() {
     println!("\nread {at} bytes, {placed} of them in {} holes, {} late", known.holes.len(), known.late);
 }
 
-/// A hop whose link loses one in ten of the frames that go down; its report.
+/// The report of a hop whose link loses one in ten downlink frames.
 fn lossy_hop(scheme: &str, helper: &str) -> serde_json::Value {
     let (server, client) = (words("fwp", "serve"), words("fwp", helper));
     let mut all =
@@ -210,7 +211,8 @@ fn find_no_socket() {
 #[test]
 #[ignore = "runs inside a hop"]
 fn misbehave() {
-    // Nothing registered, another version, bytes that are no message, a flow that is not there, and one twice.
+    // No registration, another version, bytes that are not a message, a flow that does not exist, and a duplicate
+    // registration.
     let mut buffer = vec![0; 64];
     let mut answer = |control: &Control| {
         let len = control.hear(&mut buffer, MsgFlags::empty()).unwrap();
@@ -227,7 +229,7 @@ fn misbehave() {
     let control = Control::open();
     control.say(ToShim::Register { version: VERSION, local, remote: local });
     assert_eq!(answer(&control), "Refused(Elsewhere)");
-    // Of another user: without a right to this flow, and with no socket of its own.
+    // As another user, who has no permission for this flow and owns no socket.
     let mut stranger = words("fwp", "register_as_stranger").into_iter();
     let mut command = Command::new(stranger.next().unwrap());
     command.args(stranger).env("TACIT_TEST_FLOW", format!("{local} {remote}"));
@@ -238,14 +240,14 @@ fn misbehave() {
     let second = Control::open();
     second.say(ToShim::Register { version: VERSION, local, remote });
     assert_eq!(answer(&second), "Refused(Taken)");
-    // A reader that says nonsense may take any bytes for true: its connection is reset.
+    // A reader that sends invalid messages might take any bytes for original, so its connection is reset.
     send(first.0.as_raw_fd(), &[99], MsgFlags::empty()).unwrap();
     let mut stream = stream;
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
-/// Registers a flow whose socket is another user's.
+/// Registers a flow whose socket belongs to another user.
 #[test]
 #[ignore = "runs inside a hop"]
 fn register_as_stranger() {

@@ -1,4 +1,4 @@
-//! Programs for the sides of a hop that no package has: this test binary, told to be one.
+//! Programs for the ends of a hop that no package provides. Each is this test binary, started with a helper's name.
 
 use std::io::ErrorKind;
 use std::net::{TcpStream, UdpSocket};
@@ -11,14 +11,14 @@ fn peer() -> String {
     std::env::var("TACIT_PEER").unwrap()
 }
 
-/// Words that run the helper `name` of this file's `module`.
+/// The command line that runs the helper `name` of this file's `module`.
 pub fn words(module: &str, name: &str) -> Vec<String> {
     let binary = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let test = format!("{module}::{name}");
     [&binary, "--exact", &test, "--ignored", "--nocapture", "--test-threads=1"].map(str::to_owned).to_vec()
 }
 
-/// Sizes of datagrams: empty, small, an MTU's worth, and two that take fragments.
+/// Sizes of datagrams: empty, small, exactly one MTU, and two that need fragments.
 const SIZES: [usize; 5] = [0, 1, 1_472, 1_473, 9_000];
 
 #[test]
@@ -47,7 +47,7 @@ fn udp_ask() {
     }
 }
 
-/// A packet there and one back: the peer's port of discard is closed.
+/// A packet in each direction: the peer's discard port is closed, so it answers with an error.
 #[test]
 #[ignore = "runs inside a hop"]
 fn tcp_refused() {
@@ -55,7 +55,7 @@ fn tcp_refused() {
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
 }
 
-/// How late a program of this machine can be: a thread beside it that sleeps for a millisecond again and again.
+/// Measures how late a program on this machine can be, with a thread that repeatedly sleeps for a millisecond.
 struct Lateness(Arc<AtomicU64>);
 
 impl Lateness {
@@ -81,7 +81,7 @@ impl Lateness {
     }
 }
 
-/// Answers with the question, and how late this program has been at worst, in microseconds.
+/// Echoes each request, with the maximum lateness of this program in microseconds.
 #[test]
 #[ignore = "runs inside a hop"]
 fn udp_echo_lateness() {
@@ -95,12 +95,12 @@ fn udp_echo_lateness() {
     }
 }
 
-/// Questions that [`udp_times`] asks, and how far apart.
+/// Number of requests that [`udp_times`] sends, and the interval between them.
 pub const QUESTIONS: u32 = 60;
 const QUESTION_EVERY: Duration = Duration::from_millis(50);
 
-/// Tells the round-trip time in microseconds of each answer of [`udp_echo_lateness`], copies included; and in the end
-/// how late either program was at worst.
+/// Prints the round-trip time in microseconds of each response from [`udp_echo_lateness`], including duplicates, and
+/// finally the maximum lateness of either program.
 #[test]
 #[ignore = "runs inside a hop"]
 fn udp_times() {

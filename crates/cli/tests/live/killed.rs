@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::support::{machine, shell, tacit};
 
-/// Kills at so many different moments.
+/// Number of different times at which hops are killed.
 const KILLS: u32 = 50;
 const KILLS_AT_ONCE: usize = 5;
 
-/// Things that a hop or a congestion control could leave behind on a machine.
+/// What a hop or a congestion control could leave behind on a machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
     devices: String,
@@ -24,7 +24,7 @@ pub struct Machine {
     control_groups: BTreeSet<PathBuf>,
 }
 
-/// Control groups of `tacit rre run`, below the one this runs in.
+/// Control groups of `tacit rre run` below the one in which this process runs.
 fn control_groups() -> BTreeSet<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let root = mounts.lines().find_map(|line| {
@@ -38,7 +38,7 @@ fn control_groups() -> BTreeSet<PathBuf> {
     ours.filter(|path| path.to_string_lossy().contains("/tacit-rre-")).collect()
 }
 
-/// Arguments of processes that tell ours from others.
+/// Whether the arguments of a process identify it as ours.
 fn is_ours(arguments: &str, mark: &str) -> bool {
     arguments.contains(mark)
 }
@@ -75,7 +75,7 @@ impl Machine {
         }
     }
 
-    /// The machine once the kernel has cleared up, or after two seconds.
+    /// The state of the machine once the kernel has cleaned up, or after two seconds.
     pub fn settled(before: &Self, mark: &str) -> Self {
         for _ in 0..100 {
             let now = Self::now(mark);
@@ -91,12 +91,12 @@ impl Machine {
 #[test]
 fn killed_at_any_moment_it_leaves_nothing_behind() {
     let Some(_machine) = machine(&["ip"]) else { return };
-    // A number of seconds for which no other process sleeps.
+    // A duration that no other process sleeps for.
     let mark = format!("9{:05}.5", std::process::id() % 100_000);
     let before = Machine::now(&mark);
     let orphan = format!("sleep {mark} & setsid sleep {mark} & sleep {mark}");
     let kills: Vec<u32> = (0..KILLS).collect();
-    // Several at once: clearing up takes the kernel a moment, however much there is.
+    // Several at the same time, because the kernel needs a moment to clean up, independent of the amount.
     for kills in kills.chunks(KILLS_AT_ONCE) {
         let start = |kill: &u32| {
             let mut words = vec!["-q", "--scheme", "hack-more-data", "--", "sh", "-c", &orphan];
@@ -104,7 +104,7 @@ fn killed_at_any_moment_it_leaves_nothing_behind() {
                 words.extend(["--server", "--", "sh", "-c", &orphan]);
             }
             let child = shell(&words).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            // From the first system calls to a hop at work.
+            // From the first system calls to a hop in operation.
             (child, Duration::from_micros(u64::from(*kill) * 6_000 + 500))
         };
         let hops: Vec<_> = kills.iter().map(start).collect();
@@ -129,7 +129,7 @@ fn a_commands_children_end_with_it() {
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 
-/// A figure's live runs are made in copies of the program, which end with it.
+/// A figure's live runs are executed in copies of the program and end with it.
 #[test]
 fn a_figure_that_is_killed_during_a_live_run_leaves_nothing_behind() {
     let Some(_machine) = machine(&["ip", "iperf3"]) else { return };
@@ -137,7 +137,7 @@ fn a_figure_that_is_killed_during_a_live_run_leaves_nothing_behind() {
     let before = Machine::now(mark);
     let figure = ["figure", "hack/live", "--quick", "--no-report", "--no-cache"];
     let mut child = tacit().args(figure).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The doctor's tries leave traces too, for a moment; a run leaves them for seconds.
+    // The doctor's probes also leave traces, but only for a moment; a run leaves them for seconds.
     let mut changed = 0;
     while changed < 20 {
         assert!(child.try_wait().unwrap().is_none(), "it ended without a live run");

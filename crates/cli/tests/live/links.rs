@@ -1,4 +1,4 @@
-//! Mobile links, impairments and chains under real programs.
+//! Mobile links, impairments and chains with real programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,30 @@ use serde_json::Value;
 use super::helper::{QUESTIONS, words};
 use super::support::{download, machine, said, shell, skip, valid_report, waited_us};
 
-/// A scenario in `directory`.
+/// Writes a scenario in `directory`.
 fn scenario(directory: &Path, text: &str) -> String {
     let path: PathBuf = directory.join("links.toml");
     fs::write(&path, text).unwrap();
     path.to_string_lossy().into_owned()
 }
 
-/// Longest that programs may have waited for a processor where a round trip is measured: of two on a round trip,
-/// both ways, that is a millisecond and a half.
+/// Maximum time that programs may have waited for a CPU in tests that measure a round trip. With two programs in a
+/// round trip, in both directions, this amounts to about 1.5 ms.
 const WAITED_MAX_US: f64 = 400.0;
 
-/// Round-trip times of small datagrams through a hop, copies included.
+/// Round-trip times of small datagrams through a hop, including duplicates.
 struct RoundTrips {
     ms: Vec<f64>,
-    /// The most that the machine can have added to one of them.
+    /// The maximum delay that the machine may have added to one of them.
     machine: Machine,
 }
 
-/// The most that a machine can have added to a round trip, as measured beside it, in milliseconds.
+/// The maximum delay that a machine may have added to a round trip, as measured at the same time, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
-    /// The two programs, together.
+    /// Delay of both programs together.
     programs: f64,
-    /// The hop, which a round trip passes twice.
+    /// Delay of the hop, which a round trip passes twice.
     hop: f64,
 }
 
@@ -44,14 +44,15 @@ impl Machine {
         }
     }
 
-    /// How the machine can have added `ms`; `None` where it was not that late.
+    /// An explanation of how the machine may have added `ms`; `None` if it was not that late.
     fn explains(self, ms: f64) -> Option<String> {
         (self.programs + self.hop >= ms).then(|| {
             format!("programs were late by up to {:.1} ms and the hop by {:.1} ms", self.programs, self.hop)
         })
     }
 
-    /// Skips the verdict where the machine explains that one of `times` is off by so many milliseconds; else that is a fault.
+    /// Skips the test if the machine explains a deviation of `ms` milliseconds in one of `times`, and fails it
+    /// otherwise.
     fn excuse(self, ms: f64, how: &str, times: &[f64]) {
         match self.explains(ms) {
             Some(reason) => skip(&format!("an answer took {ms:.1} ms {how}: {reason}")),
@@ -69,7 +70,7 @@ fn delays_that_the_machine_can_add_are_no_fault_and_longer_ones_are() {
     assert_eq!(machine.explains(5.0), None);
 }
 
-/// Round trips through a hop; nothing where the machine adds to all of them.
+/// Round trips through a hop; `None` if the machine delays all of them.
 fn round_trips(scenario: &str) -> Option<RoundTrips> {
     let mut all = vec![scenario.to_owned(), "--json".into(), "--".into()];
     all.extend(words("helper", "udp_times"));
@@ -101,7 +102,7 @@ fn round_trips(scenario: &str) -> Option<RoundTrips> {
 fn a_chain_is_as_long_as_its_links() {
     let Some(_machine) = machine(&[]) else { return };
     let directory = tempfile::tempdir().unwrap();
-    // There and back: 2 (10 + 15 + 5) ms of delay, and up to 1 ms until an opportunity, twice.
+    // The round trip is 2 (10 + 15 + 5) ms of delay, plus up to 1 ms until a delivery opportunity in each direction.
     let mut text = String::new();
     for hop in [
         "kind = \"wired\"\ndelay = \"10 ms\"",
@@ -120,7 +121,7 @@ fn a_chain_is_as_long_as_its_links() {
     times.sort_by(f64::total_cmp);
     let median = times[times.len() / 2];
     assert!((60.0..64.0).contains(&median), "{times:?}");
-    // A packet that a late hop takes counts from the moment that the hop was due.
+    // A packet received by a late hop is timed from when the hop was due.
     let short = 60.0 - times[0];
     if short > 0.0 {
         machine.excuse(short, "too little", &times);
@@ -141,8 +142,8 @@ fn copies_and_jitter_reach_real_programs() {
     sorted.sort_by(f64::total_cmp);
     let part = |share: usize| sorted[sorted.len() * share / 100];
     assert!(sorted[0] >= 25.0 && part(90) - part(10) > 12.0, "{times:?}");
-    // The slowest answer takes 2 * 20 + 15 ms, and 5 are the machine's. One that takes more is a fault unless the
-    // machine was late by that much.
+    // The slowest response takes 2 * 20 + 15 ms, plus 5 ms for the machine. A longer time is an error unless the
+    // machine was late by that amount.
     let beyond = sorted[sorted.len() - 1] - 55.0;
     if beyond >= 5.0 {
         machine.excuse(beyond, "too long", &times);
@@ -153,18 +154,18 @@ fn copies_and_jitter_reach_real_programs() {
 fn a_download_gets_what_the_trace_and_the_rate_script_give() {
     let Some(_machine) = machine(&["iperf3"]) else { return };
     let directory = tempfile::tempdir().unwrap();
-    // 3 of 4 ms: 9 Mb/s of IP packets, hence 8.69 of payload.
+    // An opportunity in 3 of every 4 ms: 9 Mb/s of IP packets, which is 8.69 Mb/s of payload.
     let trace: String =
         (1..=4_000).filter(|ms| ms % 4 > 0 || *ms == 4_000).map(|ms| format!("{ms}\n")).collect();
     fs::write(directory.path().join("nine"), trace).unwrap();
     let cellular = "[cellular]\ndown-trace = \"nine\"\nup-trace = \"nine\"\nqueue = \"60 packets\"\n";
-    // 12 Mb/s for the first second, then 6: of six seconds, 7.
+    // 12 Mb/s for the first second, then 6 Mb/s: 7 Mb/s on average over six seconds.
     let script = "[wired]\nrate = \"12Mbps\"\nrate-script = [[\"1 s\", \"6Mbps\"]]\ndelay = \"10 ms\"\nqueue = \"60 packets\"\n";
     for (text, mbps) in [(cellular, 9.0), (script, 6.0)] {
         let path = scenario(directory.path(), text);
         let words = download(&[&path, "--json", "--congestion", "cubic"], "6");
         let Some(report) = valid_report(&words) else { return };
-        // The last seconds, without slow start and the queue that an earlier rate left.
+        // The last seconds, without slow start and the queue from the earlier rate.
         let intervals = report["transfer"]["down"]["intervals"].as_array().unwrap();
         let rates: Vec<f64> =
             intervals.iter().map(|interval| interval["sum"]["bits_per_second"].as_f64().unwrap()).collect();

@@ -1,7 +1,7 @@
 //! Live hops: real programs, real kernels, real time.
 //!
-//! They need privileges, and programs from Debian's packages: `./ci.sh setup` installs those. Where
-//! something is missing a test says so on standard error, counts it, and passes.
+//! They need privileges and programs from Debian packages, which `./ci.sh setup` installs. If something is missing, a
+//! test reports this on standard error, counts as skipped, and passes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

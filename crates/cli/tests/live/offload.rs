@@ -1,4 +1,4 @@
-//! Large packets that kernels leave to a device to cut, as programs and the report see it.
+//! Large packets that the kernel leaves to the device to segment, as seen by programs and in the report.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -9,10 +9,10 @@ use nix::sys::socket::{setsockopt, sockopt::UdpGsoSegment};
 use super::helper::words;
 use super::support::{machine, report};
 
-/// Bytes that a connection carries, and the longest segment over IPv6 with timestamps and an MTU of 1500.
+/// Number of bytes that a connection carries, and the longest segment over IPv6 with timestamps and an MTU of 1500.
 const POURED: usize = 4 << 20;
 const SEGMENT_V6: usize = 1500 - 40 - 32;
-/// Datagrams that are sent in one call, and their length.
+/// Number of datagrams sent in one call, and their length.
 const AT_ONCE: usize = 20;
 const DATAGRAM: usize = 1_201;
 
@@ -46,7 +46,7 @@ fn large_segments_cross_as_small_ones_and_arrive_as_they_were() {
     let all: Vec<_> = all.chain(["--server".to_owned(), "--".to_owned()]).chain(pour).collect();
     let report = report(&all.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(report["exit_status"], 0);
-    // Without a verdict on time there are no counts; the content has been compared either way.
+    // If the timing is not valid, there are no counts. The content has been compared in any case.
     if report["valid"] == true {
         let segments = report["transfer"]["down"]["end"]["data_segments"].as_u64().unwrap();
         assert!(segments >= (POURED / SEGMENT_V6) as u64, "{segments} segments");
@@ -59,7 +59,7 @@ fn spray() {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect((std::env::var("TACIT_PEER").unwrap(), 7007)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    // A kernel before 4.18 cannot, and one whose device does not cut does it itself.
+    // A kernel before 4.18 does not support this. If the device does not segment, the kernel does.
     setsockopt(&socket, UdpGsoSegment, &(DATAGRAM as i32)).unwrap();
     let sent = pattern(DATAGRAM * AT_ONCE - 7);
     socket.send(&sent).unwrap();

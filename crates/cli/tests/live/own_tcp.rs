@@ -1,8 +1,8 @@
-//! The simulator's TCP against Linux's, through the same hop: either may send, either may receive. Both
-//! understand each other byte by byte, and goodput is the kernel's.
+//! Compares the simulator's TCP with that of Linux through the same hop: either may be the sender or the receiver. Both
+//! interoperate byte by byte, and the goodput equals the kernel's.
 //!
-//! Our end is a host of its own behind a TUN device, which the kernel of its side routes to. The near end
-//! opens the connection and asks for as many seconds as it wants; data flows from the far end.
+//! Our end is a separate host behind a TUN device, to which the kernel on its side routes packets. The near end opens
+//! the connection and requests a number of seconds; data flows from the far end.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -29,22 +29,22 @@ use super::conformance::steady_bps;
 use super::helper;
 use super::support::{disturbed, machine, say, skip, valid_reports, waited_us};
 
-/// The ends, near and far; the lower number opens connections.
+/// The near and the far end. The lower number opens connections.
 const HOSTS: [HostId; 2] = [HostId(1), HostId(2)];
 const FLOW: FlowId = FlowId(0);
-/// How many seconds a transfer takes; the first is slow start and does not count.
+/// Duration of a transfer in seconds. The first second is slow start and is ignored.
 const SECONDS_VARIABLE: &str = "TACIT_TEST_SECONDS";
-/// Between the stacks' goodput (issue: 10 %).
+/// Tolerance between the goodput of the stacks (issue: 10 %).
 const TOLERANCE: f64 = 0.1;
-/// Bytes our source keeps written ahead.
+/// Number of bytes that our source keeps in the send buffer.
 const AHEAD: u64 = 1 << 20;
-/// How the congestion control is told to our end.
+/// The environment variable with the congestion control of our end.
 const CONGESTION_VARIABLE: &str = "TACIT_TEST_CONGESTION";
 
-/// Our end's initial sequence number: numbers wrap early in every transfer.
+/// Our end's initial sequence number, chosen so that sequence numbers wrap early in every transfer.
 const ISS: SeqNumber = SeqNumber(u32::MAX - 70_000);
 
-/// The bytes of every stream here, as our end sends them from the far side.
+/// The bytes of every stream in these tests, as our end sends them from the far side.
 fn pattern(from: u64, len: usize) -> Vec<u8> {
     let [destination, source] = HOSTS;
     let ip = IpHeader::default();
@@ -53,7 +53,7 @@ fn pattern(from: u64, len: usize) -> Vec<u8> {
     (from..).take(len).map(|place| stream.byte((ISS + 1 + place as u32).0)).collect()
 }
 
-/// The length of this transfer.
+/// Duration of this transfer.
 fn seconds() -> u64 {
     std::env::var(SECONDS_VARIABLE).unwrap().parse().unwrap()
 }
@@ -62,14 +62,14 @@ fn ip_of(host: HostId) -> String {
     address::ipv4(host).unwrap().map(|part| part.to_string()).join(".")
 }
 
-/// Runs `ip` with these words.
+/// Runs `ip` with these arguments.
 fn ip(words: &str) -> String {
     let output = Command::new("ip").args(words.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Makes `here` known on this side, and the way to `there`; packets for `here` leave by `device`.
+/// Configures the address `here` and the route to `there` on this side. Packets to `here` are sent to `device`.
 fn set_up(here: HostId, there: HostId, device: &str) {
     let peer = std::env::var("TACIT_PEER").unwrap();
     let found = ip(&format!("route get {peer}"));
@@ -87,20 +87,20 @@ fn set_up(here: HostId, there: HostId, device: &str) {
     }
 }
 
-/// A host whose TCP is ours.
+/// A host that uses our TCP.
 struct OwnHost {
     tun: Tun,
     tcp: Connection,
     epoch: WallInstant,
-    /// Takes the peer's bytes, each with the number of the first.
+    /// Receives the peer's bytes with the number of the first one.
     reader: Reader,
-    /// Of the packet on its way out.
+    /// Buffer for the packet being sent.
     bytes: Vec<u8>,
 }
 
 impl OwnHost {
     fn new(make: impl FnOnce(Config, Ends, SeqNumber, Instant) -> Connection, here: HostId) -> Self {
-        // As a kernel's TCP does: it does not wait for programs either.
+        // Like a kernel's TCP, this thread should not have to wait for other programs.
         tacit_live::prefer_this_thread();
         let there = if here == HOSTS[0] { HOSTS[1] } else { HOSTS[0] };
         let tun = Tun::create().unwrap();
@@ -111,7 +111,7 @@ impl OwnHost {
             "bbr" => Algorithm::BBR,
             other => panic!("our TCP has no {other}"),
         };
-        // The kernel's end acknowledges each packet too; the hop thins both alike.
+        // The kernel's end also acknowledges each packet. The hop thins the ACKs of both in the same way.
         let ack_policy = AckPolicy::every(1);
         let linux = Profile::Linux.config();
         let congestion = congestion::Config { algorithm, ..linux.congestion };
@@ -130,7 +130,7 @@ impl OwnHost {
     fn handle(&mut self, bytes: &[u8]) {
         let (packet, content) = match wire::decode_foreign(bytes) {
             Ok(decoded) => decoded,
-            // Neighbour discovery and the like.
+            // Neighbour discovery and similar packets.
             Err(_) if bytes[0] >> 4 == 6 => return,
             Err(error) => panic!("Linux sent {bytes:02x?}: {error}"),
         };
@@ -142,7 +142,7 @@ impl OwnHost {
         self.send();
     }
 
-    /// Takes in packets that wait, sends those that may be sent, then waits for either.
+    /// Processes received packets, sends those that may be sent, then waits for either.
     fn turn(&mut self) {
         let mut packets = Vec::new();
         while self.tun.receive(|packet, _| packets.push(packet.to_vec())).unwrap().is_some() {
@@ -156,7 +156,7 @@ impl OwnHost {
         self.send();
         let wait =
             self.tcp.poll_timeout().map_or(100_000_000, |at| at.saturating_since(self.now()).as_nanos());
-        // Whole milliseconds, and none for less: a pacer wants to be called in time.
+        // Whole milliseconds, rounded down to zero, because a pacer must be called on time.
         let wait = PollTimeout::from((wait / 1_000_000).min(100) as u8);
         poll(&mut [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)], wait).unwrap();
     }
@@ -171,7 +171,7 @@ impl OwnHost {
     }
 }
 
-/// A program that reads the peer's data: beside TCP and not in its way, as with a kernel's.
+/// A program that reads the peer's data in another thread, as with a kernel's TCP, so that it does not delay the stack.
 struct Reader {
     segments: Sender<(SeqNumber, bool, Vec<u8>)>,
     thread: JoinHandle<u64>,
@@ -199,49 +199,51 @@ impl Reader {
         self.segments.send((seq, begins, content.to_vec())).expect("the thread ends when we do");
     }
 
-    /// How many bytes of the stream were right.
+    /// The number of correct bytes in the stream.
     fn finish(self) -> u64 {
         drop(self.segments);
         self.thread.join().unwrap()
     }
 }
 
-/// Every byte must be the one its place says, however often it comes. Those up to `verified` came; returns how
-/// many did now.
+/// Checks that every byte has the value for its position, even in duplicates. The first `verified` bytes had been
+/// received before; returns the number of new ones.
 fn verify(first: SeqNumber, verified: u64, seq: SeqNumber, content: &[u8]) -> u64 {
-    // The place is near the bytes seen so far, which the 32 bits do not say alone.
+    // The position is close to the bytes received so far. The 32-bit number alone does not determine it.
     let ahead = i64::from((seq - (first + verified as u32)) as i32);
     let place = verified.checked_add_signed(ahead).unwrap();
     assert_eq!(pattern(place, content.len()), content, "bytes from {place} on");
     verified.max(place + content.len() as u64)
 }
 
-/// Receiver and sender: Linux both, our sender, our receiver.
+/// Pairs of receiver and sender: both Linux, our sender, our receiver.
 const PROGRAMS: [[&str; 2]; 3] =
     [["kernel_receives", "kernel_sends"], ["kernel_receives", "own_sends"], ["own_receives", "kernel_sends"]];
 
-/// A hop, and how much of it is measured.
+/// A hop, and what to measure through it.
 struct Hop {
     words: &'static [&'static str],
-    /// Of data and its ACK, with the queue that a transfer keeps, in microseconds.
+    /// Round-trip time of data and its ACK, including the queue that a transfer keeps, in microseconds.
     round_trip_us: f64,
-    /// Transfers of each kind in a round. There are more rounds until the means say enough: see [`Measured::verdict`].
+    /// Number of transfers of each kind per round. Further rounds follow until the means are precise enough: see
+    /// [`Measured::verdict`].
     seeds: u32,
-    /// How many transfers run at once.
+    /// Number of concurrent transfers.
     at_once: usize,
     seconds: u32,
 }
 
-/// The link decides, and each transfer is nearly as the last. The wires take 2 ms, an exchange of 42 MPDUs 3, the 126
-/// packets that the access point queues 13.
+/// Without loss the link determines the goodput, and transfers hardly differ. The wires take 2 ms, an exchange of 42
+/// MPDUs takes 3 ms, and the access point's queue of 126 packets takes 13 ms.
 const fn clean(words: &'static [&'static str]) -> Hop {
     Hop { words, round_trip_us: 18_000.0, seeds: 2, at_once: 1, seconds: 4 }
 }
 
 const CLEAN: Hop = clean(&["wlan-11n-150"]);
 
-/// One segment in a thousand over 42 ms: the window decides, not the link. A transfer meets some sixteen losses, and its
-/// goodput is uncertain by a tenth or more. Hops of a few Mb/s fit beside each other.
+/// With a loss of one segment in a thousand over 42 ms, the window determines the goodput instead of the link. A
+/// transfer has about sixteen losses, so its goodput is uncertain by a tenth or more. Several hops of a few Mb/s can
+/// run concurrently.
 const LOSSY: Hop = Hop {
     words: &["wlan-11a-54", "--set", "wired.loss=0.1 %", "--set", "wired.delay=20 ms"],
     round_trip_us: 42_000.0,
@@ -251,7 +253,7 @@ const LOSSY: Hop = Hop {
 };
 
 impl Hop {
-    /// The words of `tacit shell` for a transfer of this kind.
+    /// The arguments of `tacit shell` for such a transfer.
     fn transfer(&self, congestion: &str, programs: [&str; 2], seed: u32) -> Vec<String> {
         let variables =
             [format!("{CONGESTION_VARIABLE}={congestion}"), format!("{SECONDS_VARIABLE}={}", self.seconds)];
@@ -264,28 +266,29 @@ impl Hop {
         [owned(&hop), owned(self.words), owned(&["--"]), near, owned(&["--server", "--"]), far].concat()
     }
 
-    /// The most that such waiting is worth, as a share of the goodput: that of the round trip which it adds, where
-    /// the window decides, and less where the link does. (Asking the simulator is not enough here: programs that wait
-    /// for longer than a round trip leave the connection without data, and our end goes before other threads.)
+    /// Upper limit of the effect of such waiting times, as a fraction of the goodput: the fraction that they add to the
+    /// round trip if the window limits the goodput, and less if the link does. The simulator cannot answer this,
+    /// because programs that wait longer than a round trip leave the connection without data, and because our end has
+    /// priority over other threads.
     fn worth(&self, waits_us: &[[f64; 2]]) -> f64 {
         let added = waits_us.iter().map(|[near, far]| near + far);
         added.fold(0.0, f64::max) / self.round_trip_us
     }
 }
 
-/// Rounds at most: four leave half the uncertainty of one.
+/// Maximum number of rounds. Four rounds halve the uncertainty of one.
 const ROUNDS_MAX: u32 = 4;
 
-/// Results of the transfers of each kind so far.
+/// Results of all transfers of each kind so far.
 #[derive(Default)]
 struct Measured {
     goodputs_bps: [Vec<f64>; 3],
-    /// Of all programs of a kind, near and far.
+    /// Waiting times of all programs of a kind, near and far.
     waits_us: [[f64; 2]; 3],
 }
 
 impl Measured {
-    /// Makes transfers of every kind for `seeds`; `None` where the machine did not keep up with one.
+    /// Executes transfers of every kind for `seeds`; `None` if the machine did not keep up with one of them.
     fn add(&mut self, hop: &Hop, congestion: &str, seeds: std::ops::RangeInclusive<u32>) -> Option<()> {
         let transfers: Vec<_> = seeds
             .flat_map(|seed| PROGRAMS.map(|programs| hop.transfer(congestion, programs, seed)))
@@ -304,8 +307,8 @@ impl Measured {
         Some(())
     }
 
-    /// How far our sender's and our receiver's mean goodput is from the kernels', and the standard error of that. Transfers
-    /// of one seed lose the same packets, so it is their differences that are uncertain.
+    /// Differences of the mean goodput of our sender and of our receiver from the kernel's, with standard errors.
+    /// Transfers with the same seed lose the same packets, so the uncertainty is that of their differences.
     fn differences(&self) -> [[f64; 2]; 2] {
         let [kernels, ours @ ..] = &self.goodputs_bps;
         let kernels_mean = mean(kernels);
@@ -317,9 +320,9 @@ impl Measured {
         })
     }
 
-    /// Whether the stacks agree; `None` where more transfers have to say. A mean beyond the tolerance speaks against us
-    /// once the 95 % interval around it lies beyond too, one within speaks for us once the standard error is a third of
-    /// the tolerance.
+    /// Whether the stacks agree; `None` if more transfers are needed. A mean outside the tolerance is a failure once
+    /// its whole 95 % interval is outside too. A mean within it is a success once the standard error is at most a third
+    /// of the tolerance.
     fn verdict(&self) -> Option<bool> {
         let quantile = t_95(self.goodputs_bps[0].len() - 1);
         let verdicts = self.differences().map(|[difference, error]| {
@@ -336,7 +339,7 @@ impl Measured {
         }
     }
 
-    /// Mean waits of the programs of each kind.
+    /// Mean waiting times of the programs of each kind.
     fn mean_waits_us(&self) -> [[f64; 2]; 3] {
         let count = self.goodputs_bps[0].len() as f64;
         self.waits_us.map(|sum| sum.map(|us| us / count))
@@ -347,14 +350,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Standard error of the mean; one value does not tell it.
+/// Standard error of the mean, which is unknown for a single value.
 fn standard_error(values: &[f64]) -> f64 {
     let (count, mean) = (values.len() as f64, mean(values));
     let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
     if count > 1.0 { (squares / (count - 1.0) / count).sqrt() } else { f64::INFINITY }
 }
 
-/// The body of every case: transfers over equal hops, the same packets lost.
+/// The test of every case: transfers over equal hops with the same lost packets.
 fn stacks_agree(hop: &Hop, congestion: &str) {
     let Some(_machine) = machine(&[]) else { return };
     let mut measured = Measured::default();
@@ -396,10 +399,10 @@ fn more_transfers_are_asked_for_until_their_means_say_enough() {
     };
     assert_eq!(measured(&[104.0, 105.0, 106.0]).verdict(), Some(true));
     assert_eq!(measured(&[114.0, 115.0, 116.0]).verdict(), Some(false));
-    // Beyond by chance, and within by chance.
+    // The mean may be outside, or within, by chance.
     assert_eq!(measured(&[100.0, 112.0, 124.0]).verdict(), None);
     assert_eq!(measured(&[92.0, 100.0, 108.0]).verdict(), None);
-    // Two values that happen to be alike say little of their spread.
+    // Two values that happen to be similar are no evidence of a small spread.
     let two = [vec![80.0, 86.0], vec![109.0, 113.0], vec![80.0, 86.0]];
     assert_eq!(Measured { goodputs_bps: two, ..Measured::default() }.verdict(), None);
     assert_eq!(measured(&[100.0]).verdict(), None);
@@ -437,13 +440,13 @@ fn bbr_over_a_clean_hop() {
     stacks_agree(&CLEAN, "bbr");
 }
 
-/// It does not take losses for congestion, and one transfer is nearly as the next.
+/// BBR does not treat losses as congestion, so transfers hardly differ.
 #[test]
 fn bbr_through_loss() {
     stacks_agree(&Hop { seeds: 2, ..LOSSY }, "bbr");
 }
 
-/// One packet in a hundred falls behind five others.
+/// One packet in a hundred is delivered after five later ones.
 #[test]
 fn cubic_through_reordering() {
     stacks_agree(
@@ -460,7 +463,7 @@ fn cubic_through_reordering() {
 #[ignore = "runs inside a hop"]
 fn kernel_receives() {
     set_up(HOSTS[0], HOSTS[1], "lo");
-    // The port of the flow, as our host would use it.
+    // The port of the flow that our host would use.
     let ports = [15_536, address::SERVICE_PORT];
     let socket = socket::socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
     let addresses =
@@ -488,7 +491,7 @@ fn kernel_sends() {
     set_up(HOSTS[1], HOSTS[0], "lo");
     let listener = TcpListener::bind((ip_of(HOSTS[1]), address::SERVICE_PORT)).unwrap();
     let (mut stream, _) = listener.accept().unwrap();
-    // The pattern does not repeat; a piece is made while the last one is sent.
+    // The pattern does not repeat. Each block is generated while the previous one is being sent.
     let mut place = 0;
     while let Ok(len) = stream.write(&pattern(place, 1 << 14)) {
         place += len as u64;
@@ -514,7 +517,7 @@ fn own_receives() {
 fn own_sends() {
     let listen = |config, ends, iss, _| Connection::listen(config, ends, iss);
     let mut host = OwnHost::new(listen, HOSTS[1]);
-    // The kernel knows nothing of our listening TCP; a shell waits for a socket before it starts its command.
+    // The kernel does not know our listening TCP socket, but the shell waits for a socket before it starts its command.
     let _ready = UdpSocket::bind("0.0.0.0:0").unwrap();
     loop {
         if host.tcp.state() == State::Established {

@@ -1,4 +1,4 @@
-//! Players of videos behind a hop under FWP: how long they stand still.
+//! Video players behind a hop with FWP: how long they stall.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 use super::fetch::{lines, run, run_in, served, through_proxy};
 use super::support::{machine, skip};
 
-/// The byte at `place` of every file here.
+/// The byte at `place` in every file of these tests.
 pub fn byte(place: u64) -> u8 {
     (place.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// A player begins with so much of the video, as hls.js and dash.js about do.
+/// Seconds of video that a player buffers before it starts, approximately as hls.js and dash.js do.
 const BEGINS_WITH_S: f64 = 2.0;
 
 /// Bytes per second of the video: 16 Mb/s.
 const RATE: f64 = 2_000_000.0;
 
-/// Plays the data of a connection.
+/// Simulates a player that reads from a connection.
 struct Player {
     rate: f64,
-    /// Seconds of video that it keeps at most.
+    /// Maximum seconds of video in the buffer.
     buffer_s: f64,
     got: u64,
     began: Option<Instant>,
@@ -37,12 +37,12 @@ impl Player {
         self.got as f64 / self.rate
     }
 
-    /// Seconds of video that were played, if nothing was missing.
+    /// Seconds of video played, assuming that nothing was missing.
     fn played_s(&self) -> f64 {
         self.began.map_or(0.0, |began| began.elapsed().saturating_sub(self.stood_still).as_secs_f64())
     }
 
-    /// Bytes came, after which `self.got` are there.
+    /// Accounts for received bytes, after which `self.got` bytes are available.
     fn take(&mut self, bytes: usize) {
         let dry_s = self.played_s() - self.got_s();
         if dry_s > 0.0 {
@@ -66,7 +66,7 @@ impl Player {
     }
 }
 
-/// Plays the file, through the proxy if there is one, and writes how that went.
+/// Plays the file, through the proxy if there is one, and writes the result.
 #[test]
 #[ignore = "runs inside a hop"]
 fn play() {
@@ -74,7 +74,7 @@ fn play() {
     let proxy = std::env::var("http_proxy").ok();
     let address = proxy.as_deref().map_or("198.18.0.1:80", |proxy| proxy.trim_start_matches("http://"));
     let mut stream = TcpStream::connect(address).unwrap();
-    // As players ask: a range from the beginning on.
+    // Players request a range that starts at the beginning.
     let request = "GET http://198.18.0.1/file HTTP/1.1\r\nHost: 198.18.0.1\r\nRange: bytes=0-\r\nConnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
     let mut player = Player {
@@ -107,12 +107,12 @@ fn play() {
     std::fs::write("played.json", played.to_string()).unwrap();
 }
 
-/// The words of a player that keeps `buffer_s` of its video.
+/// The command line of a player that buffers `buffer_s` seconds of video.
 fn player(rate: f64, buffer_s: u32) -> String {
     format!("RATE={rate} BUFFER={buffer_s} $PLAYER > player.log 2>&1")
 }
 
-/// The report of a player in `folder`, which had `bytes` to play.
+/// The report of a player in `folder` whose video has `bytes` bytes.
 fn said_in(folder: &Path, bytes: usize) -> Value {
     let played = std::fs::read(folder.join("played.json")).unwrap();
     let played: Value = serde_json::from_slice(&played).unwrap();
@@ -121,7 +121,7 @@ fn said_in(folder: &Path, bytes: usize) -> Value {
     played
 }
 
-/// The report of a player of `seconds` of video that keeps `buffer_s` of it, with the proxy's lines.
+/// The report of a player with `seconds` of video and a buffer of `buffer_s`, with the lines of the proxy.
 fn played(seconds: f64, buffer_s: u32, rate: f64) -> (Value, Vec<Value>) {
     let (folder, content) = served((seconds * rate) as usize);
     println!("{buffer_s} s of buffer, {:.0} Mb/s", rate * 8.0 / 1e6);
@@ -129,12 +129,12 @@ fn played(seconds: f64, buffer_s: u32, rate: f64) -> (Value, Vec<Value>) {
     (said_in(folder.path(), content.len()), lines(folder.path()))
 }
 
-/// The paper's players keep 8 s (live) and 30 s (on demand). The video is longer than either, so that the reader stops
-/// at a full buffer and goes on.
+/// The paper's players buffer 8 s (live) and 30 s (on demand). The video is longer than either, so that the reader
+/// stops at a full buffer and continues later.
 #[test]
 fn players_through_the_proxy_never_stand_still() {
     let Some(_machine) = machine(&["nginx"]) else { return };
-    // Another rate is for finding out where it ends.
+    // Another rate can be set to find the limit.
     let rate = std::env::var("TACIT_PLAYER_RATE").map_or(RATE, |rate| rate.parse().unwrap());
     for (buffer_s, seconds) in [(8, 16.0), (30, 34.0)] {
         let (played, served) = played(seconds, buffer_s, rate);
@@ -143,8 +143,8 @@ fn players_through_the_proxy_never_stand_still() {
     }
 }
 
-/// Among nine stations with Block Ack a download has 21 Mb/s over Block Ack at this loss, and 30 over FWP: a video of 24 Mb/s
-/// stands still over the one, and never over the other.
+/// Together with nine stations that use Block Ack, a download at this loss reaches 21 Mb/s with Block Ack and 30 Mb/s
+/// with FWP. A video of 24 Mb/s stalls with the former and never with the latter.
 #[test]
 fn near_the_rate_of_the_hop_repair_is_worth_a_player_that_never_stands_still() {
     let Some(_machine) = machine(&["nginx"]) else { return };

@@ -1,4 +1,4 @@
-//! `tacit rre`: a congestion control in this machine's kernel.
+//! `tacit rre`: a congestion control in the kernel of this machine.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,21 +11,21 @@ use serde_json::Value;
 use super::killed::Machine;
 use super::support::{machine, said, shell, skip, tacit, tacit_for_all};
 
-/// Kills at so many different moments, so far apart.
+/// Number of different times at which commands are killed, and the interval between these times.
 const KILLS: u32 = 30;
 const KILLS_APART: Duration = Duration::from_millis(4);
 
-/// The machine, where the control loads.
+/// The machine, if the congestion control can be loaded.
 fn able_machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     machine_for(&["rre"], programs)
 }
 
-/// The machine, where flows can be listed too.
+/// The machine, if flows can be listed too.
 fn listing_machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     machine_for(&["rre", "rre status"], programs)
 }
 
-/// The machine, where `tacit doctor` says yes to all of `checks`.
+/// The machine, if all `checks` of `tacit doctor` succeed.
 fn machine_for(checks: &[&str], programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     let guard = machine(programs)?;
     let doctor = tacit().args(["doctor", "--json"]).output().unwrap();
@@ -53,13 +53,13 @@ fn flows() -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Flows that came since. A socket that was closed while its network went away is one until TCP gives up.
+/// New flows since `before`. A socket that was closed when its network disappeared is listed until TCP gives up.
 fn flows_since(before: &[Value]) -> Vec<Value> {
     let is = |a: &Value, b: &Value| ["namespace", "local", "peer"].iter().all(|key| a[*key] == b[*key]);
     flows().into_iter().filter(|flow| !before.iter().any(|old| is(flow, old))).collect()
 }
 
-/// Waits until a condition holds, for five seconds at most.
+/// Waits for a condition, for at most five seconds.
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..250 {
         if holds() {
@@ -70,7 +70,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("never: {what}");
 }
 
-/// A child that is killed where the test fails.
+/// A child process that is killed if the test fails.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -84,14 +84,14 @@ fn started(mut command: Command) -> Killed {
     Killed(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
-/// First line of a child on standard error.
+/// First line that a child writes to standard error.
 fn first_line(child: &mut Killed) -> String {
     let mut line = String::new();
     BufReader::new(child.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
     line
 }
 
-/// A download over a wire of 10 Mb/s in namespaces of its own; the server's socket is the one that sends.
+/// A download over a wire of 10 Mb/s in separate namespaces. The server's socket is the sender.
 const DOWNLOAD: &str =
     "exec \"$0\" shell wired-10 -q --server -- iperf3 -s -1 -- iperf3 -c 198.18.0.1 -R -t 3";
 
@@ -121,7 +121,8 @@ fn a_download_over_a_hop_uses_it_and_status_shows_the_flow() {
     assert!(run.0.wait().unwrap().success());
 }
 
-/// 2 s at 250 kb/s are some 300 ms at 10 Mb/s; the usual 80 are 13. The queue has room for a second.
+/// A target of 2 s at 250 kb/s corresponds to about 300 ms at 10 Mb/s; the default of 80 ms to 13 ms. The queue holds
+/// one second.
 #[test]
 fn a_longer_target_keeps_more_in_the_buffer() {
     let Some(_machine) = listing_machine(&["ip", "iperf3"]) else { return };
@@ -170,7 +171,7 @@ fn nothing_but_the_command_uses_it() {
     });
     let listens = |file: &str| {
         let sockets = std::fs::read_to_string(file).unwrap_or_default();
-        // Port 15201, in state 0A, which is LISTEN.
+        // Port 15201 in state 0A, which is LISTEN.
         sockets.lines().any(|line| line.contains(":3B61 ") && line.contains(" 0A "))
     };
     wait_until("the server listens", || listens("/proc/net/tcp") || listens("/proc/net/tcp6"));
@@ -213,7 +214,7 @@ fn two_at_once_have_controls_of_their_own() {
     wait_until("the second", || listed().split_whitespace().any(|name| name == "tacit_rre2"));
 }
 
-/// Behind two hops each is the first process of its PID namespace.
+/// In each of two hops, it is the first process of its PID namespace.
 #[test]
 fn two_of_one_process_number_do_not_meet() {
     let Some(_machine) = able_machine(&["unshare"]) else { return };
@@ -230,7 +231,7 @@ fn two_of_one_process_number_do_not_meet() {
     }
 }
 
-/// The machine, once groups that hops of other tests left are removed.
+/// The machine, after removing groups that other tests' hops left behind.
 fn machine_without_groups(mark: &str) -> Machine {
     assert!(rre(&["run", "--", "true"]).status().unwrap().success());
     Machine::now(mark)
@@ -248,12 +249,12 @@ fn killed_at_any_moment_nothing_is_left() {
         run.0.kill().unwrap();
         run.0.wait().unwrap();
     }
-    // A group whose run was killed before it started a watcher is removed by the next run.
+    // If a run is killed before it has started a watcher, the next run removes its group.
     assert!(rre(&["run", "--", "true"]).status().unwrap().success());
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 
-/// The namespace of the server's side is killed with the process that would have removed the group.
+/// The namespace of the server's side is killed together with the process that would have removed the group.
 #[test]
 fn a_server_that_a_hop_ends_leaves_no_group() {
     let Some(_machine) = able_machine(&[]) else { return };
@@ -281,7 +282,7 @@ fn processes_that_a_command_leaves_running_end_with_it() {
     assert_eq!(Machine::settled(&before, &mark), before);
 }
 
-/// A network namespace with a loopback, for as long as this lives.
+/// A network namespace with a loopback interface, which exists as long as this value.
 struct Namespace(Killed);
 
 impl Namespace {
@@ -297,7 +298,7 @@ impl Namespace {
         format!("/proc/{}/ns/net", self.0.0.id())
     }
 
-    /// iperf3 from itself to itself, which takes a second.
+    /// iperf3 over the loopback interface, for one second.
     fn transfer(&self) -> Killed {
         let path = format!("--net={}", self.path());
         let mut both = Command::new("nsenter");

@@ -1,5 +1,5 @@
-//! Servers that stall or reset in the middle of a body, behind a hop under FWP: `tacit fetch` ends in bounded time, and
-//! the bytes that it keeps are the server's.
+//! Servers that stall or reset in the middle of a body, behind a hop with FWP: `tacit fetch` ends in bounded time, and
+//! the bytes it keeps are the server's.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,12 +19,12 @@ use super::support::{machine, said, shell};
 
 /// Bytes of the file.
 const LEN: u64 = 2_000_000;
-/// The byte of the file where long answers break.
+/// Position in the file at which long responses fail.
 const BREAKS_AT: u64 = 600_000;
-/// Answers of more bytes are long: no answer for holes is.
+/// Responses with more bytes than this are long. No response that fills holes is.
 const LONG: u64 = 500_000;
 
-/// The requested range: first and last byte, of several ranges those of the first. `None` where the connection is at its end.
+/// The requested range as first and last byte; for several ranges, the first one. `None` at the end of the connection.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     let (mut line, mut range) = (String::new(), (0, LEN - 1));
     while reader.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -42,10 +42,11 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(u64, u64)> {
     None
 }
 
-/// Which long answers break.
+/// Which long responses fail.
 enum Broken {
     Never,
-    /// Those from the first byte of the first long one: a hedged request asks for the same bytes, a resumption for later ones.
+    /// Those that start at the same byte as the first long one: a hedged request starts at the same byte, a resumption
+    /// later.
     First(OnceLock<u64>),
     Always,
 }
@@ -69,7 +70,7 @@ impl Broken {
     }
 }
 
-/// Bytes that the kernel has not had acknowledged (`tx_queue` of proc(5)).
+/// Number of bytes that the peer has not acknowledged (`tx_queue` in proc(5)).
 fn unacknowledged(stream: &TcpStream) -> u64 {
     let remote = format!(":{:04X}", stream.peer_addr().map_or(0, |peer| peer.port()));
     let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
@@ -78,12 +79,12 @@ fn unacknowledged(stream: &TcpStream) -> u64 {
         let (sent, _) = fields.get(4)?.split_once(':')?;
         fields[2].ends_with(&remote).then(|| u64::from_str_radix(sent, 16).unwrap())
     });
-    // The socket of a client that went away is gone.
+    // The socket no longer exists, because the client has gone.
     queue.unwrap_or(0)
 }
 
-/// Answers requests of one connection. Long bodies that are `broken` break at [`BREAKS_AT`], or with their first byte behind
-/// it, as `way` says.
+/// Serves the requests of one connection. Long bodies selected by `broken` fail at [`BREAKS_AT`], or with their first
+/// byte if they start after it, in the way that `way` says.
 fn answer(mut stream: TcpStream, way: &str, broken: &Broken) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some((first, last)) = request(&mut reader) {
@@ -94,7 +95,7 @@ fn answer(mut stream: TcpStream, way: &str, broken: &Broken) {
         let breaks = last - first > LONG && broken.includes(first);
         let end = if breaks { first.max(BREAKS_AT) } else { last + 1 };
         let bytes: Vec<u8> = head.bytes().chain((first..end).map(byte)).collect();
-        // A reader that gave up went away.
+        // The reader gave up and closed the connection.
         if stream.write_all(&bytes).is_err() {
             return;
         }
@@ -106,7 +107,7 @@ fn answer(mut stream: TcpStream, way: &str, broken: &Broken) {
                 #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
                 std::thread::sleep(Duration::from_millis(5));
             }
-            // A close without lingering is a reset.
+            // Closing without lingering sends a reset.
             setsockopt(&stream, sockopt::Linger, &linger { l_onoff: 1, l_linger: 0 }).unwrap();
             return;
         }
@@ -125,8 +126,8 @@ fn serve() {
     });
 }
 
-/// A fetch of a file from a server whose long answers are [`Broken`] as named: its exit code, its standard error, and its
-/// report.
+/// Fetches a file from a server whose long responses fail as given by [`Broken`]. Returns the exit code, standard
+/// error, and the report.
 fn fetch(folder: &Path, way: &str, broken: &str) -> (i32, String, Value) {
     let script =
         "$TACIT fetch http://198.18.0.1/file -o got --timeout 4 --json > report.json 2> said; echo $? > code";
@@ -164,12 +165,12 @@ fn a_server_that_resets_or_stalls_once_is_gone_on_from() {
         assert_eq!(report["shim"], "registered", "{way}");
         assert!(report["repair"]["holes"].as_u64().unwrap() > 20, "{way}: {report}");
         assert_eq!(report["repair"]["resumed"], 1, "{way}: {report}");
-        // The timeout of the program is 4 s; TCP's first flights need some time too.
+        // The timeout of the program is 4 s, and TCP's first flights need some time in addition.
         assert!(report["duration_s"].as_f64().unwrap() < 15.0, "{way}: {report}");
     }
 }
 
-/// The bytes that stay are the server's, and another run goes on with them.
+/// The bytes that are kept are the server's, and another run resumes with them.
 #[test]
 fn a_server_that_always_breaks_ends_it_with_one_error_and_what_came_is_kept() {
     let Some(_machine) = machine(&[]) else { return };

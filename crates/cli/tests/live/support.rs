@@ -1,4 +1,4 @@
-//! Code that the tests of live hops share.
+//! Code shared by the tests of live hops.
 
 use std::fs;
 use std::fs::OpenOptions;
@@ -12,15 +12,15 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use tacit_figures::MACHINE_SHARE_MAX;
 
-/// Hops that measure time, or a hop's traces on a machine, have it to themselves; others share it.
+/// Tests that measure time or the traces of a hop have the machine to themselves; others share it.
 static MACHINE: RwLock<()> = RwLock::new(());
 static SKIPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Names a file for a line per live test that had all it needs (`ran NAME`), and one per test that found that its
-/// machine does not allow a verdict (`SKIPPED NAME: reason`): the harness would count both as passed.
+/// Names a file that receives a line per live test: `ran NAME` if everything it needs was available, or
+/// `SKIPPED NAME: reason` if its machine does not allow a verdict. The test harness would count both as passed.
 const TALLY_VARIABLE: &str = "TACIT_LIVE_TALLY";
 
-/// Says past the capture of the test harness.
+/// Prints a line in spite of the capture of the test harness.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -32,12 +32,12 @@ fn test_name() -> String {
 fn tally(line: &str) {
     if let Some(path) = std::env::var_os(TALLY_VARIABLE) {
         let file = OpenOptions::new().append(true).create(true).open(path);
-        // One write, so that lines of several tests stay whole.
+        // A single write keeps the lines of concurrent tests intact.
         file.unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 }
 
-/// This test has no verdict, and why.
+/// Records that this test has no verdict, and why.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     let test = test_name();
@@ -45,14 +45,14 @@ pub fn skip(reason: &str) {
     tally(&format!("SKIPPED {test}: {reason}"));
 }
 
-/// The machine without other hops of ours; `None` where it lacks something that the test needs.
+/// Exclusive use of the machine; `None` if it lacks something that the test needs.
 pub fn machine(programs: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
     let guard = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
     is_able(programs).then_some(guard)
 }
 
-/// The machine beside others that do not mind either: for tests whose outcome does not depend on time, and that
-/// leave the host's network alone.
+/// Shared use of the machine, for tests whose outcome does not depend on time and that do not change the host's
+/// network.
 pub fn shared_machine(programs: &[&str]) -> Option<RwLockReadGuard<'static, ()>> {
     let guard = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     is_able(programs).then_some(guard)
@@ -73,7 +73,7 @@ fn is_able(programs: &[&str]) -> bool {
     false
 }
 
-/// The user this process runs as.
+/// The user ID of this process.
 fn nix_uid() -> u32 {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").unwrap().uid()
@@ -92,14 +92,14 @@ pub fn tacit() -> Command {
     command
 }
 
-/// `tacit shell` with these words.
+/// `tacit shell` with these arguments.
 pub fn shell(words: &[&str]) -> Command {
     let mut command = tacit();
     command.arg("shell").args(words);
     command
 }
 
-/// A copy of the program that any user may run.
+/// A copy of the program that any user may execute.
 pub fn tacit_for_all(directory: &Path) -> PathBuf {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     let copy = directory.join("tacit");
@@ -108,24 +108,25 @@ pub fn tacit_for_all(directory: &Path) -> PathBuf {
     copy
 }
 
-/// Standard error and output as text, for messages. A report is long, and logs keep the beginning of a message.
+/// Standard error and output as text, for messages. Standard error is first, because a report is long and logs keep the
+/// beginning of a message.
 pub fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 
-/// The words of a hop with these `options`, through which iperf3 downloads for so long.
+/// The arguments of a hop with these `options` and an iperf3 download of `seconds`.
 pub fn download<'a>(options: &[&'a str], seconds: &'a str) -> Vec<&'a str> {
     let client = ["--", "iperf3", "-c", "198.18.0.1", "-R", "-t", seconds];
     let server = ["--server", "--", "iperf3", "-s", "-1"];
     [options, &client, &server].concat()
 }
 
-/// The report of one `tacit shell --json` with these words.
+/// The report of one `tacit shell --json` with these arguments.
 pub fn report(words: &[&str]) -> Value {
     reports(&[words]).remove(0)
 }
 
-/// The reports of hops that run at once, each with its words.
+/// The reports of concurrent hops, each with its arguments.
 pub fn reports(words: &[&[&str]]) -> Vec<Value> {
     let start = |words: &&[&str]| {
         shell(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -139,13 +140,13 @@ pub fn reports(words: &[&[&str]]) -> Vec<Value> {
     ended.collect()
 }
 
-/// The report of one run; nothing where the machine did not keep up, which is said. There is no second try: a
-/// result that is asked for until it pleases is none.
+/// The report of one run; `None` if the machine did not keep up, which is recorded. There is no second attempt, because
+/// repeating a measurement until it succeeds would bias it.
 pub fn valid_report(words: &[&str]) -> Option<Value> {
     valid_reports(&[words])?.pop()
 }
 
-/// The reports of hops that run at once; nothing where one of them is not valid, which is said.
+/// The reports of concurrent hops; `None` if one of them is not valid, which is recorded.
 pub fn valid_reports(words: &[&[&str]]) -> Option<Vec<Value>> {
     let reports = reports(words);
     let invalid = reports.iter().zip(words).find(|(report, _)| report["valid"] != true);
@@ -158,20 +159,20 @@ pub fn valid_reports(words: &[&[&str]]) -> Option<Vec<Value>> {
     }
 }
 
-/// How long the command's and the server's programs waited for a processor, on average, in microseconds.
+/// Average time that the programs of the command and of the server waited for a CPU, in microseconds.
 pub fn waited_us(report: &Value) -> [f64; 2] {
     ["command", "server"].map(|side| {
         let wait = &report["waits"][side]["mean_us"];
-        // A kernel that does not tell has to be taken for one that makes them wait for ever.
+        // If the kernel does not report it, assume the worst.
         wait.as_f64().unwrap_or(f64::INFINITY)
     })
 }
 
-/// Why the measurement of a live run has no verdict: its machine's delays are `worth` too much of the
-/// `tolerance`. `None` where it has one.
+/// Why a live measurement has no verdict: the effect `worth` of the machine's delays is too large relative to
+/// `tolerance`. `None` if it has a verdict.
 pub fn disturbed(what: &str, waits_us: &[[f64; 2]], worth: f64, tolerance: f64) -> Option<String> {
     let most = tolerance * MACHINE_SHARE_MAX;
-    // NaN is too much as well.
+    // NaN counts as too large.
     (worth.is_nan() || worth > most).then(|| {
         let waits: Vec<_> =
             waits_us.iter().map(|[command, server]| format!("{command:.0} and {server:.0} us")).collect();
@@ -184,13 +185,13 @@ pub fn disturbed(what: &str, waits_us: &[[f64; 2]], worth: f64, tolerance: f64) 
     })
 }
 
-/// Goodput in bits per second of `tacit run --json` with these words, whose wire has `delay_us` and its hosts take
-/// `waits_us` to answer, client and server; the mean over `seeds`.
+/// Mean goodput in bits per second of `tacit run --json` with these arguments over `seeds`. The delay of the wire is
+/// `delay_us`, and the client and server take `waits_us` to respond.
 pub fn simulated_bps(words: &[&str], delay_us: f64, waits_us: [f64; 2], seeds: u32) -> f64 {
     if !waits_us.iter().all(|wait| wait.is_finite()) {
         return f64::NAN;
     }
-    // Both ways have one delay, and round trips have both.
+    // Both directions have the same delay, and a round trip includes both.
     let delay = format!("wired.delay={:.0} us", delay_us + (waits_us[0] + waits_us[1]) / 2.0);
     let start = |seed: u32| {
         let mut run = tacit();

@@ -1,4 +1,4 @@
-//! Real programs through a hop: whole files, many connections, both ways, over good and bad links.
+//! Real programs through a hop: whole files, many connections, both directions, over good and bad links.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use super::support::{download, machine, report, said, shared_machine, shell, val
 const LOSSY: [&str; 4] =
     ["--set", "wifi.mpdu-error={ down = \"5 %\", up = \"5 %\" }", "--set", "wifi.link-ack-error=\"2 %\""];
 
-/// A file fetched by curl from nginx comes out as it went in; the hop's report.
+/// Fetches a file from nginx with curl, and checks that it is unchanged. Returns the hop's report.
 fn fetch(address: &str, options: &[&str]) -> Option<serde_json::Value> {
     let _machine = shared_machine(&["nginx", "curl"])?;
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-    // No two packets of it are alike.
+    // No two packets of the file are equal.
     let content: Vec<u8> =
         (0_u32..8_000_000).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::write(at("file"), &content).unwrap();
@@ -22,7 +22,7 @@ fn fetch(address: &str, options: &[&str]) -> Option<serde_json::Value> {
         directory.path().display()
     );
     fs::write(at("nginx.conf"), configuration).unwrap();
-    // nginx's workers are another user.
+    // nginx's workers run as another user.
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let (url, got, conf) = (format!("http://{address}/file"), at("got"), at("nginx.conf"));
@@ -56,7 +56,7 @@ fn a_file_arrives_whole_with_opportunistic_hack_over_802_11a() {
     fetch("198.18.0.1", &[&["wlan-11a-54", "--scheme", "hack-opportunistic"], &LOSSY[..]].concat());
 }
 
-/// ACKs reach real and simulated hosts by their bytes alone: the hop does not remember those that were sent.
+/// The bytes of ACKs alone must suffice, for real and simulated hosts: the hop does not remember the originals.
 #[test]
 fn a_file_arrives_whole_with_nobody_to_compare_acks() {
     let options = ["--no-oracle", "--scheme", "hack-more-data", "--background", "2", "--acks", "2"];
@@ -69,7 +69,7 @@ fn a_file_arrives_whole_with_nobody_to_compare_acks() {
     assert_eq!(failed.iter().sum::<u64>(), 0, "{report}");
 }
 
-/// The hop's report of iperf3 with these options, and the compressed ACKs of each station.
+/// The hop's report of iperf3 with these options, and the number of compressed ACKs of each station.
 fn iperf(options: &[&str]) -> Option<(serde_json::Value, Vec<u64>)> {
     let _machine = shared_machine(&["iperf3"])?;
     let mut words = vec!["--json", "--scheme", "hack-more-data", "--acks", "2", "--congestion", "cubic"];
@@ -101,7 +101,7 @@ fn uploads_have_the_access_points_acks_ride() {
 #[test]
 fn both_ways_at_once_have_both_ride() {
     let Some((report, compressed)) = iperf(&["--bidir"]) else { return };
-    // ACKs ride on data's own ACKs too, so fewer are pure.
+    // Some ACKs are piggybacked on data, so fewer are pure.
     assert!(compressed.iter().all(|acks| *acks > 100), "{report}");
 }
 

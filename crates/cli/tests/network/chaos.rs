@@ -1,5 +1,5 @@
-//! Copies where the world goes wrong: full disks, files that change, programs that are killed, clocks that differ. Files are whole
-//! or not there, an error tells the cause, and the next copy goes on.
+//! Copies under adverse conditions: full disks, files that change, programs that are killed, and clocks that differ. A
+//! file is complete or absent, an error states the cause, and the next copy resumes.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,22 +17,22 @@ fn wait_ms(millis: u64) {
     sleep(Duration::from_millis(millis));
 }
 
-/// Whether `unshare` works here with these words, as the test needs; a test that is skipped says so.
+/// Whether `unshare` works here with these arguments. A test that is skipped reports this.
 fn can_unshare(words: &[&str]) -> bool {
     let tried = Command::new("unshare").args(words).arg("true").output();
     let can = tried.is_ok_and(|tried| tried.status.success());
     if !can {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        // Past the capture of the test harness.
+        // Bypasses the capture of the test harness.
         let _ = writeln!(std::io::stderr(), "SKIPPED {test}: unshare {} does not work here", words.join(" "));
     }
     can
 }
 
-/// A file system of its own for the script, of so many bytes at `$1`; `$@` are the words behind it.
+/// Mounts a separate file system of `$2` bytes at `$1` for the script. The other arguments remain in `$@`.
 const SMALL_DISK: &str = "mount -t tmpfs -o size=$2 tmpfs \"$1\" && disk=$1 && shift 2";
 
-/// `words` of `user` in a shell script, which sees a small disk.
+/// A command of `user` in a shell script that sees a small disk.
 fn on_a_small_disk(
     users: &Users,
     user: &str,
@@ -48,8 +48,8 @@ fn on_a_small_disk(
     command
 }
 
-/// The disk of the destination has no room: files that fit arrive; one that does not is reported, has no name there, and is
-/// copied when there is room.
+/// The destination disk is too small. Files that fit arrive. One that does not fit is reported and does not appear
+/// under its name; it is copied once there is room.
 #[test]
 #[ignore = "mounts and namespaces are root's: ./ci.sh hops"]
 fn a_disk_that_is_full_here() {
@@ -104,12 +104,12 @@ fn a_disk_that_is_full_there() {
         let said = users.refused("client", &["cp", "-q", &server.at("big"), "fetched"], 3);
         assert!(said.contains("No such file"), "{said}");
     }
-    // The server serves on.
+    // The server keeps running.
     users.done("client", &["cp", "-q", &server.at("small"), "fetched"]);
     assert!(fs::read(users.path("fetched")).unwrap() == bytes(10_000));
 }
 
-/// A copy of `big` that has begun.
+/// Starts a copy of `big` and waits until it has transferred data.
 fn begun(users: &Users, server: &Server, to: &str) -> Child {
     fs::create_dir_all(users.path(to)).unwrap();
     let mut command = users.command("client", &["cp", "-q", &server.at("big"), to]);
@@ -124,7 +124,7 @@ fn begun(users: &Users, server: &Server, to: &str) -> Child {
     child
 }
 
-/// How a copy ended, and its standard error.
+/// The exit code of a copy, and its standard error.
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -150,11 +150,11 @@ fn a_file_that_changes_while_it_is_read() {
     let remove = || fs::remove_file(&big).unwrap();
     let before = bytes(LEN);
     let changes: [(&str, &dyn Fn(), bool); 5] = [
-        // Added bytes are for the next copy.
+        // Appended bytes are left for the next copy.
         ("grows", &grow, false),
         ("shrinks", &shrink, true),
         ("is written over", &write_over, true),
-        // A reader that has it open reads the old one to its end.
+        // A reader that has the file open reads the old one to its end.
         ("is replaced", &replace, false),
         ("is removed", &remove, false),
     ];
@@ -165,7 +165,7 @@ fn a_file_that_changes_while_it_is_read() {
         let (code, said) = ended(copy);
         let come = fs::read(users.path(what).join("big")).ok();
         if code == Some(0) {
-            // It was read to its end before it changed, or could not be changed any more.
+            // The copy had read the file before the change, or the change came too late.
             assert!(come.is_some_and(|come| come == before), "{what}: neither the old one nor an error");
         } else {
             assert!(is_seen && code == Some(1) && come.is_none(), "{what}: {code:?}, {said}");
@@ -179,8 +179,8 @@ fn a_file_that_changes_while_it_is_read() {
     }
 }
 
-/// The two ends have clocks 11 days apart, and one of them stands still for a while, as that of a laptop that sleeps: only the
-/// time that passes here counts.
+/// The clocks of the ends are 11 days apart, and one of them stops for a while, as on a laptop that sleeps. Only
+/// elapsed time on the local clock matters.
 #[test]
 #[ignore = "mounts and namespaces are root's: ./ci.sh hops"]
 fn clocks_that_differ_and_stand_still() {
@@ -210,7 +210,7 @@ fn clocks_that_differ_and_stand_still() {
     assert!(fs::read(users.path("stopped/big")).unwrap() == big);
 }
 
-/// Number of descriptors that a process has open, and its memory, in kB.
+/// Number of open descriptors of a process, and its memory in kB.
 fn held(server: &Server) -> (usize, u64) {
     let process = Path::new("/proc").join(server.child.id().to_string());
     let status = fs::read_to_string(process.join("status")).unwrap();
@@ -244,7 +244,7 @@ fn a_thousand_copies_that_are_killed_leave_nothing() {
             });
         }
     });
-    // Killed from before it has a socket to past the last byte, beside so many others.
+    // Killed at times from before it has a socket until after the last byte, while many other copies run.
     let longest_ms = (begun.elapsed().as_millis() as u64).clamp(120, 2_000);
     let (open_before, _) = held(&server);
     std::thread::scope(|scope| {
@@ -279,7 +279,7 @@ fn a_thousand_copies_that_are_killed_leave_nothing() {
             assert!(is_part || fs::read(&path).unwrap() == big, "{}: half a file", path.display());
         }
     }
-    // Their connections are given up after 30 s; until then they may hold all that serves.
+    // Their connections are given up after 30 s. Until then they may occupy the whole server.
     for lane in 0..LANES {
         users.done("client", &["cp", "-q", &server.at("big"), &format!("lane{lane}")]);
         users.done("client", &["cp", "-q", "first", &server.at(&format!("up{lane}"))]);
@@ -293,7 +293,7 @@ fn a_thousand_copies_that_are_killed_leave_nothing() {
         patience_ms -= 500;
         wait_ms(500);
     }
-    // The socket of the last look at the metrics goes a moment after it.
+    // The socket of the last metrics request is closed a moment later.
     let mut patience_ms = 10_000;
     while held(&server).0 > open_before {
         assert!(patience_ms > 0, "{} files are open, {open_before} were before", held(&server).0);

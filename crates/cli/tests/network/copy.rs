@@ -1,4 +1,4 @@
-//! `tacit keys`, `serve` and `cp` as their users meet them, over loopback.
+//! `tacit keys`, `serve` and `cp` as seen by their users, over loopback.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -21,7 +21,7 @@ fn make_tree(tree: &Path) {
     symlink("../empty", tree.join("in/link")).unwrap();
 }
 
-/// Every path below `root` with its kind, contents and time, in order.
+/// Every path below `root` with its kind, contents and time, sorted.
 fn listed(root: &Path) -> Vec<(PathBuf, String, u128)> {
     let mut paths = Vec::new();
     let mut open = vec![root.to_owned()];
@@ -71,11 +71,11 @@ fn a_tree_goes_there_and_back() {
     same(&users.path("tree"), &users.path("back/tree"));
     let said = users.done("client", &["cp", &server.at("tree"), "back"]);
     assert_eq!(said, "0 copied, 12 unchanged; 0 B\n");
-    // Names are new ones where nothing is.
+    // If the destination does not exist, it is the new name.
     users.done("client", &["cp", "-q", "tree/in/big", &server.at("renamed")]);
     users.done("client", &["cp", "-q", &server.at("renamed"), "fetched"]);
     assert!(fs::read(users.path("fetched")).unwrap() == bytes(20_000_000));
-    // A file that the source has no more.
+    // A file that no longer exists in the source.
     fs::remove_file(users.path("tree/in/a b")).unwrap();
     let would = users.done("client", &["cp", "-n", "--delete", "tree", &server.at("")]);
     assert!(would.contains("delete tree/in/a b\n") && users.path("served/tree/in/a b").exists(), "{would}");
@@ -83,7 +83,7 @@ fn a_tree_goes_there_and_back() {
     same(&users.path("tree"), &users.path("served/tree"));
 }
 
-/// Kills `copy` once a good part of `big` is in `directory`; returns how much there is then.
+/// Kills `copy` once a large part of `big` is in `directory`. Returns the number of bytes there.
 fn killed(mut copy: Child, directory: &Path) -> u64 {
     let left = || {
         let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
@@ -139,8 +139,8 @@ fn a_killed_upload_resumes_at_once() {
     server.child.wait().unwrap();
     let mut log = String::new();
     server.says.read_to_string(&mut log).unwrap();
-    // Not because the server gave up the silent connection, after 30 s. How fast the rest comes is not asked here: on a busy machine
-    // 300 MB take as long.
+    // The copy must not have waited until the server gave up the silent connection after 30 s. The duration of the rest
+    // is not checked: on a busy machine, 300 MB may take that long.
     assert!(log.contains("another copy of this user continues the file"), "{log}");
 }
 
@@ -151,26 +151,26 @@ fn nobody_is_trusted_who_was_not_named() {
     fs::write(users.path("served/file"), b"abc").unwrap();
     let server = users.serve(&["served"]);
     let (file, key) = (server.at("file"), users.key("server"));
-    // A server that is not known, without a terminal.
+    // An unknown server, without a terminal.
     let said = users.refused("client", &["cp", &file, "."], 2);
     assert!(said.contains("is unknown") && said.contains(&key), "{said}");
-    // A client that is not known.
+    // An unknown client.
     users.done("client", &["keys", "trust", &server.address, &key]);
     let said = users.refused("client", &["cp", &file, "."], 3);
     assert!(said.contains("not allowed") && said.contains(&users.key("client")), "{said}");
-    // Known as a server, it may not connect.
+    // A peer known as a server must not connect as a client.
     users.done("server", &["keys", "trust", "laptop", &users.key("client")]);
     users.refused("client", &["cp", &file, "."], 3);
     // Trusted while the server runs.
     users.done("server", &["keys", "trust", "laptop", &users.key("client"), "--client"]);
     users.done("client", &["cp", &file, "."]);
     assert_eq!(fs::read(users.path("file")).unwrap(), b"abc");
-    // It is served for reading only, and nothing outside is.
+    // The directory is served read-only, and nothing outside of it is served.
     let said = users.refused("client", &["cp", "file", &server.at("")], 3);
     assert!(said.contains("reading only"), "{said}");
     users.refused("client", &["cp", &server.at("../client"), "."], 3);
     assert!(!users.path("client/client").exists());
-    // A key that has changed.
+    // A changed key.
     users.done("client", &["keys", "forget", &server.address]);
     let other = users.key("other");
     users.done("client", &["keys", "trust", &server.address, &other]);
@@ -230,7 +230,7 @@ fn prometheus_qlog_and_logs_say_what_copies_did() {
     assert!(of("tacit_tack_data_bytes_total{direction=\"sent\"}") >= 5e6);
     assert!(of("tacit_tack_data_bytes_total{direction=\"received\"}") >= 5e6);
     assert!(of("tacit_udp_bytes_total{direction=\"sent\"}") >= 5e6);
-    // A page is families: their help, their type, and then lines of theirs alone.
+    // The page consists of metric families: help, type, and then lines of this family only.
     let mut family = String::new();
     for line in page.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -300,7 +300,7 @@ fn an_unknown_server_is_asked_about_on_a_terminal() {
         let mut command = users.command("client", &["cp", &file, "."]);
         command.stdin(pty.slave.try_clone().unwrap()).stdout(Stdio::null()).stderr(pty.slave);
         let mut child = command.spawn().unwrap();
-        // The terminal ends when no process has it open any more.
+        // The terminal ends when no process has it open.
         drop(command);
         let mut terminal = fs::File::from(pty.master);
         let mut said = String::new();
@@ -320,7 +320,7 @@ fn an_unknown_server_is_asked_about_on_a_terminal() {
     assert!(!users.path("file").exists());
     let (code, said) = on_terminal("yes\n");
     assert_eq!(code, Some(0), "{said}");
-    // It is known from now on.
+    // The server is known from now on.
     fs::remove_file(users.path("file")).unwrap();
     users.done("client", &["cp", &file, "."]);
     assert!(users.done("client", &["keys", "list"]).contains(&server.address));
@@ -328,7 +328,7 @@ fn an_unknown_server_is_asked_about_on_a_terminal() {
 
 #[test]
 fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
-    // Whether it may end is asked here; how long 300 MB take on a busy machine is not.
+    // Only whether it may finish is checked, not how long 300 MB take on a busy machine.
     for (grace, code) in [("3600", 0), ("0", 4)] {
         let users = Users::new();
         fs::create_dir_all(users.path("served")).unwrap();
@@ -351,7 +351,7 @@ fn a_server_that_is_stopped_lets_copies_end_as_long_as_grace_says() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "--grace {grace}");
         assert_eq!(server.child.wait().unwrap().code(), Some(0));
         assert_eq!(users.path("served/big").exists(), code == 0);
-        // The client hears of the end, and does not wait for the idle time of 30 s.
+        // The client is notified of the shutdown and does not wait for the idle timeout of 30 s.
         assert!(code == 0 || begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
         let mut said = String::new();
         server.says.read_to_string(&mut said).unwrap();

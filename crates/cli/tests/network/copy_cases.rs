@@ -1,4 +1,4 @@
-//! Cases of users of rsync, scp and croc, tried with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
+//! Cases from users of rsync, scp and croc, tested with `tacit serve`, `cp`, `ls` and `keys pair` over loopback.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, Read as _, Write as _};
@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::peers::{Server, Users, bytes};
 use serde_json::Value;
 
-/// The user `nobody`, without rights.
+/// The user ID of `nobody`, who has no privileges.
 const NOBODY: u32 = 65534;
 
-/// Two users and a server of one of them that is written to.
+/// Two users, and a writable server of one of them.
 fn writable() -> (Users, Server) {
     let users = Users::new();
     fs::create_dir_all(users.path("served")).unwrap();
@@ -23,7 +23,7 @@ fn writable() -> (Users, Server) {
     (users, server)
 }
 
-/// Names in a directory, in order.
+/// Names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let names =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -39,7 +39,7 @@ fn fifo(path: &Path) {
 #[test]
 fn mirrors_converge() {
     let (users, server) = writable();
-    // oc-rsync#7701, openmediavault#86, xcat#5217; the FIFO is the third case of copy_mirror.sh.
+    // oc-rsync#7701, openmediavault#86, xcat#5217; the FIFO is the third case in copy_mirror.sh.
     for (source, dest, paths) in [("a/", "a", &["keep"][..]), ("b", "", &["x"]), ("c", "", &["file"])] {
         let name = source.trim_end_matches('/');
         fs::create_dir_all(users.path(name)).unwrap();
@@ -89,7 +89,7 @@ fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
     assert!(as_nobody(users.command("server", &["keys", "make"])).output().unwrap().status.success());
     let words = ["serve", "served", "--write", "--listen", "127.0.0.1:0"];
     let server = users.started(as_nobody(users.command("server", &words)), "tack://");
-    // The same user needs no introduction.
+    // The same user does not need to be trusted.
     let copy = || {
         let output = as_nobody(users.command("server", &["cp", "--delete", "tree", &server.at("")])).output();
         let output = output.unwrap();
@@ -105,7 +105,7 @@ fn a_new_file_in_a_read_only_directory_that_the_copy_made() {
     fs::remove_file(users.path("tree/shut/one")).unwrap();
     shut(0o555);
     assert_eq!(copy(), ["inner", "two"]);
-    // All of it goes, although its owner may not write there.
+    // Everything is removed, although the owner has no write permission there.
     shut(0o755);
     fs::rename(users.path("tree/shut"), users.path("elsewhere")).unwrap();
     let output =
@@ -145,7 +145,7 @@ fn a_full_disk_stops_the_file_that_it_has_no_room_for_and_no_other() {
     assert_eq!(said.matches("tacit: big: No space left on device").count(), 1, "{said}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["summary"]["copied"], &report["summary"]["failed"]), (&2.into(), &1.into()));
-    // Not after all of it has crossed.
+    // The copy must fail before all of it has been transferred.
     assert!(report["summary"]["received_bytes"].as_u64().unwrap() < 60_000_000, "{report}");
     let listed = users.done("client", &["ls", &server.at("")]);
     assert_eq!(listed.lines().count(), 2, "the file without room is gone: {listed}");
@@ -196,7 +196,7 @@ fn words_of_rsync_and_scp_are_understood() {
     let said = users.done("client", &["cp", "-av", "--exclude", "*.o", "--exclude=tmp/", "tree", &to]);
     assert!(said.starts_with("copy tree\ncopy tree/a.c\n2 copied"), "{said}");
     assert_eq!(names(&users.path("served/on/the/way/tree")), ["a.c"]);
-    // Patterns are the server's to expand, and a rate is kept.
+    // The server expands patterns, and the rate limit is respected.
     #[expect(clippy::disallowed_methods, reason = "how long users wait")]
     let begun = std::time::Instant::now();
     users.done("client", &["cp", "-r", "--bwlimit", "300kB/s", &server.at("on/*/way/tree/*.c"), "new/"]);
@@ -264,7 +264,7 @@ fn a_drop_box_takes_files_of_anyone_and_shows_none() {
     for words in [&["cp", &server.at("theirs"), "."][..], &["ls", &server.at("")]] {
         assert!(users.refused("client", words, 3).contains("shows none"));
     }
-    // Its own user, and known clients, have all rights.
+    // The server's own user and known clients have all rights.
     users.done("server", &["cp", "file", &server.at("")]);
     assert_eq!(users.done("server", &["ls", &server.at("")]).lines().count(), 2);
 }
@@ -278,7 +278,7 @@ fn a_short_code_lets_two_machines_know_each_other() {
     let mut waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut says = std::io::BufReader::new(waiting.stderr.take().unwrap());
     let mut line = String::new();
-    // A key is made first.
+    // A key is created first.
     while !line.contains("tacit keys pair") {
         line.clear();
         assert!(says.read_line(&mut line).unwrap() > 0);
@@ -298,7 +298,7 @@ fn a_short_code_lets_two_machines_know_each_other() {
     let mut told = String::new();
     waiting.stdout.take().unwrap().read_to_string(&mut told).unwrap();
     assert!(told.contains("laptop may connect") && told.contains(&users.key("client")), "{told}");
-    // The one is let in, and the other is known, at the port that servers have.
+    // The client may connect, and the server is known at the default port of servers.
     let server = users.serve(&["served"]);
     let known = users.done("client", &["keys", "list"]);
     assert!(known.contains("127.0.0.1:4433") && known.contains("127.0.0.1:4434"), "{known}");
@@ -350,7 +350,7 @@ fn names_that_terminals_mind_are_copied_and_escaped() {
     }
 }
 
-/// All of them are served, some after others.
+/// All copies are served, some after others.
 #[test]
 fn a_hundred_copies_at_once_are_as_good_as_one() {
     let (users, server) = writable();

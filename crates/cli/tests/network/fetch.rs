@@ -1,4 +1,4 @@
-//! `tacit fetch` and `tacit http-proxy` as their users meet them, without a hop.
+//! `tacit fetch` and `tacit http-proxy` as seen by their users, without a hop.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::Value;
 
-/// A server that has one file.
+/// A server with one file.
 fn server(content: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -96,7 +96,7 @@ fn a_server_that_breaks_at_one_place_each_time_is_given_up() {
         for mut stream in listener.incoming().flatten() {
             let mut line = String::new();
             let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
-            // aria2#2393: it knows no ranges, and says it does.
+            // aria2#2393: the server does not support ranges but claims to.
             let head =
                 "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nAccept-Ranges: bytes\r\nContent-Length: 300\r\n\r\n";
             let _ = stream.write_all(&[head.as_bytes(), &[b'x'; 20]].concat());
@@ -108,11 +108,11 @@ fn a_server_that_breaks_at_one_place_each_time_is_given_up() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
-/// A proxy that is killed where the test fails.
+/// A proxy that is killed if the test fails.
 struct Proxy(Child);
 
 impl Proxy {
-    /// One that may reach `host` at `port`, and the lines that it says.
+    /// Starts a proxy that may connect to `host` at `port`. Returns it with its lines of output.
     fn before(host: &str, port: u16) -> (Self, impl Iterator<Item = String>) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
         command.args(["http-proxy", "--listen", "127.0.0.1:0", "--json", "--allow-host", host]);
@@ -186,8 +186,8 @@ fn a_proxy_for_everybody_is_not_made_by_accident() {
     drop(holder);
 }
 
-/// A server that has `content` at `/file` over TLS, for the name `localhost` by an authority of the tests'; `/plain` redirects to
-/// `http`.
+/// A server that serves `content` at `/file` over TLS, with a certificate for `localhost` from a test authority.
+/// `/plain` redirects to `http`.
 fn tls_server(content: &'static [u8]) -> SocketAddr {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -205,7 +205,7 @@ fn tls_server(content: &'static [u8]) -> SocketAddr {
             let session = rustls::ServerConnection::new(config.clone()).unwrap();
             let mut stream = BufReader::new(rustls::StreamOwned::new(session, tcp));
             let mut line = String::new();
-            // A client that does not trust the certificate says no more.
+            // A client that does not trust the certificate sends no request.
             let Ok(_) = stream.read_line(&mut line) else { continue };
             let head = match line.split(' ').nth(1) {
                 Some("/file") => {
@@ -230,7 +230,7 @@ fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
     let fetch = |url: &str, trusts: bool| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
         command.args(["fetch", url, "-O"]).current_dir(folder.path());
-        // The roots of this platform, as OpenSSL names them.
+        // The root certificates of this platform, in OpenSSL's location.
         let roots =
             if trusts { authority.as_path() } else { Path::new("/etc/ssl/certs/ca-certificates.crt") };
         command.env("SSL_CERT_FILE", roots).env_remove("SSL_CERT_DIR");
@@ -243,7 +243,7 @@ fn https_is_fetched_as_it_is_from_the_server_that_it_names() {
     assert!(said.contains("over TLS"), "{said}");
     assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"abc");
     fs::remove_file(folder.path().join("file")).unwrap();
-    // Another name, an authority that is not trusted here, and no TLS at all.
+    // Another name, an untrusted authority, and no TLS at all.
     let (code, said) = fetch(&format!("https://ip6-localhost.invalid:{port}/file"), true);
     assert_eq!(code, Some(4), "{said}");
     let (code, said) = fetch(&format!("https://localhost:{port}/file"), false);

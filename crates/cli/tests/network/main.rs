@@ -1,4 +1,4 @@
-//! Commands that speak to other machines, as their users meet them, over loopback.
+//! Commands that communicate with other machines, as seen by their users, over loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

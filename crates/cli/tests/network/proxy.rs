@@ -1,4 +1,4 @@
-//! `tacit proxy` as its users meet it, over loopback.
+//! `tacit proxy` as seen by its users, over loopback.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -54,13 +54,13 @@ fn a_server_that_was_killed_is_found_again_and_what_it_carried_is_reset() {
     carried.read_exact(&mut [0; 10]).unwrap();
     server.child.kill().unwrap();
     server.child.wait().unwrap();
-    // In the middle: neither an end nor silence.
+    // The connection breaks in the middle with a reset, not with an end or silence.
     let broke = carried.read(&mut [0; 10]).unwrap_err();
     assert_eq!(broke.kind(), std::io::ErrorKind::ConnectionReset);
     let words = ["proxy", "--serve", "--listen", &server.address, "--allow", &rule];
     let again = users.start("server", &words, "connections at ");
     assert_eq!(again.address, server.address);
-    // It comes as soon as the server's end is found again.
+    // The reply arrives as soon as the server's end is reachable again.
     let (tcp, answer) = socks(&proxy.address, port);
     assert_eq!(answer, 0);
     assert!(echoed(tcp, &bytes(100_000)) == bytes(100_000));
@@ -98,7 +98,7 @@ fn a_proxy_that_is_stopped_waits_for_what_it_carries_and_resets_the_rest() {
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
 }
 
-/// A server on a port of this machine that sends without end to every client.
+/// A server on a local port that sends endlessly to every client.
 fn flood() -> u16 {
     let flood = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = flood.local_addr().unwrap().port();
@@ -134,7 +134,7 @@ fn programs_that_stop_reading_hold_no_other() {
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         assert!(echoed(tcp, &bytes(300_000)) == bytes(300_000), "beside {}", stalled.len());
     }
-    // They go on where they stood.
+    // They continue where they stopped.
     for mut tcp in stalled {
         tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let mut read = [0; 100_000];
@@ -151,12 +151,12 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
     let words =
         ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*", "--connections", "2"];
     for (limited, limit) in [("the server", &[][..]), ("this end", &["--connections", "2"][..])] {
-        // A server of its own: connections of the killed proxy before keep their places for a while.
+        // A separate server, because connections of the killed proxy still occupy places on the first one for a while.
         let server = users.start("server", &words, "connections at ");
         users.introduce(&server);
         let listening = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
         let proxy = users.start("client", &[&listening[..], limit].concat(), "socks5 at ");
-        // They have not sent their requests.
+        // These connections have not sent their requests.
         let half: Vec<_> = (0..64)
             .map(|_| {
                 let mut tcp = TcpStream::connect(&proxy.address).unwrap();
@@ -168,7 +168,7 @@ fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
         assert!(carried.iter().all(|(_, answer)| *answer == 0), "{limited}");
         // RFC 1928 section 6: general failure.
         assert_eq!(socks(&proxy.address, port).1, 1, "{limited}");
-        // Both ways end before the next one asks.
+        // Both directions end before the next one asks.
         for (tcp, _) in carried {
             assert!(echoed(tcp, b"").is_empty(), "{limited}");
         }

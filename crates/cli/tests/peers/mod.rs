@@ -1,4 +1,4 @@
-//! Users with keys, and the programs that they run.
+//! Users with keys, and the programs they run.
 
 #![allow(dead_code, reason = "each test program uses some of it")]
 
@@ -10,16 +10,16 @@ use std::process::{Child, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Two users, each with a directory of keys, in a folder of their own.
+/// Two users with one directory of keys each, in a temporary directory.
 pub struct Users {
     pub folder: tempfile::TempDir,
 }
 
-/// A server that is stopped with the test.
+/// A server that is stopped at the end of the test.
 pub struct Server {
     pub child: Child,
     pub address: String,
-    /// Its standard error, kept so that it always has a reader.
+    /// Its standard error, kept open so that the server can always write to it.
     pub says: BufReader<std::process::ChildStderr>,
 }
 
@@ -51,7 +51,7 @@ impl Users {
         self.command(user, words).output().unwrap()
     }
 
-    /// Standard output of a command that succeeds.
+    /// Runs a command that must succeed. Returns its standard output.
     pub fn done(&self, user: &str, words: &[&str]) -> String {
         let output = self.tacit(user, words);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -59,7 +59,7 @@ impl Users {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Standard error of a command that ends with `code`.
+    /// Runs a command that must exit with `code`. Returns its standard error.
     pub fn refused(&self, user: &str, words: &[&str], code: i32) -> String {
         let output = self.tacit(user, words);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -74,19 +74,19 @@ impl Users {
         self.done(user, &["keys", "show"]).trim().to_owned()
     }
 
-    /// Starts a server of `server`'s on a free port.
+    /// Starts a server of the user `server` on a free port.
     pub fn serve(&self, words: &[&str]) -> Server {
         self.key("server");
         let words = [&["serve"], words, &["--listen", "127.0.0.1:0"]].concat();
         self.start("server", &words, "tack://")
     }
 
-    /// Starts a server that says where it listens behind `before`.
+    /// Starts a server that prints its address after the text `before`.
     pub fn start(&self, user: &str, words: &[&str], before: &str) -> Server {
         self.started(self.command(user, words), before)
     }
 
-    /// Starts `command`, likewise.
+    /// Does the same with `command`.
     pub fn started(&self, mut command: Command, before: &str) -> Server {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut says = BufReader::new(child.stderr.take().unwrap());
@@ -97,7 +97,7 @@ impl Users {
         Server { child, address, says }
     }
 
-    /// Lets the two know each other.
+    /// Makes client and server trust each other.
     pub fn introduce(&self, server: &Server) {
         let client = self.key("client");
         self.done("server", &["keys", "trust", "laptop", &client, "--client"]);
@@ -115,7 +115,7 @@ pub fn bytes(count: usize) -> Vec<u8> {
     (0..count as u64).map(|at| (at.wrapping_mul(at) / 7) as u8).collect()
 }
 
-/// Asks a SOCKS5 proxy for a port of this machine; gives the stream and the reply code.
+/// Requests a local port from a SOCKS5 proxy. Returns the stream and the reply code.
 pub fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
     let mut tcp = TcpStream::connect(proxy).unwrap();
     // RFC 1928 sections 3 and 4: no authentication; CONNECT to an IPv4 address.
@@ -129,7 +129,7 @@ pub fn socks(proxy: &str, port: u16) -> (TcpStream, u8) {
     (tcp, reply[1])
 }
 
-/// Sends `bytes`, ends that way, and reads the answer to its end.
+/// Sends `bytes`, closes that direction, and reads the response to its end.
 pub fn echoed(mut tcp: TcpStream, bytes: &[u8]) -> Vec<u8> {
     let mut writer = tcp.try_clone().unwrap();
     std::thread::scope(|scope| {
@@ -143,13 +143,13 @@ pub fn echoed(mut tcp: TcpStream, bytes: &[u8]) -> Vec<u8> {
     })
 }
 
-/// An echo server on a port of this machine, which lasts as long as the test.
+/// An echo server on a local port, which runs until the end of the test.
 pub fn echo() -> u16 {
     let echo = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = echo.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for tcp in echo.incoming().flatten() {
-            // One whose program has gone ends.
+            // A connection ends when its program has gone.
             std::thread::spawn(move || {
                 std::io::copy(&mut &tcp, &mut &tcp).map(|_| tcp.shutdown(Shutdown::Write))
             });
@@ -158,12 +158,12 @@ pub fn echo() -> u16 {
     port
 }
 
-/// Tells a program to stop.
+/// Asks a program to terminate.
 pub fn terminate(child: &Child) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
 }
 
-/// The metrics at `address`, as Prometheus gets them.
+/// The metrics at `address`, as Prometheus receives them.
 pub fn scraped(address: &str) -> String {
     let mut tcp = TcpStream::connect(address).unwrap();
     tcp.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -175,7 +175,7 @@ pub fn scraped(address: &str) -> String {
     body.to_owned()
 }
 
-/// The value of a metric, its labels included in the name.
+/// The value of a metric. `name` includes its labels.
 pub fn value(page: &str, name: &str) -> f64 {
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()

@@ -1,4 +1,4 @@
-//! The program as its users meet it: arguments in, text, JSON, files and exit codes out.
+//! The program as seen by its users: arguments in; text, JSON, files and exit codes out.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::process::Stdio;
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// Options that make a comparison take milliseconds.
+/// Options that shorten a comparison to milliseconds.
 const SHORT: [&str; 4] = ["--set", "run.duration=300ms", "--set", "run.measure-from=100ms"];
 
 fn tacit(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("tacit").unwrap();
-    // A cache of its own: runs of other tests are nothing to go by.
+    // A separate cache, so that runs of other tests are not reused.
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(directory.file_name().unwrap());
     command.current_dir(directory).env("TACIT_CACHE_DIR", cache).args(arguments);
     command
@@ -23,7 +23,7 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_slice(&output).unwrap()
 }
 
-/// Exit code and the one line on standard error.
+/// Exit code and the single line on standard error.
 fn failure(directory: &Path, arguments: &[&str]) -> (i32, String) {
     let output = tacit(directory, arguments).output().unwrap();
     assert!(output.stdout.is_empty(), "{arguments:?} printed a result");
@@ -103,7 +103,7 @@ fn csv(command: &mut Command) -> (Vec<String>, Vec<csv::StringRecord>) {
     (names, reader.records().map(Result::unwrap).collect())
 }
 
-/// Whether a field of CSV and one of JSON are the same.
+/// Whether a CSV field and a JSON value are equal.
 fn is_same(said: &str, value: &Value) -> bool {
     match value {
         Value::Null => said.is_empty(),
@@ -145,7 +145,7 @@ fn compare_as_csv_has_the_rows_of_json() {
     assert_eq!(places, [("5.0", "1"), ("5.0", "2"), ("20.0", "1"), ("20.0", "2")]);
 }
 
-/// The columns are the same for any scenario.
+/// The columns are the same for every scenario.
 #[test]
 fn csv_of_a_wire_has_empty_fields_for_what_is_of_wifi() {
     let directory = empty();
@@ -291,7 +291,7 @@ fn a_figure_is_judged_again_without_running() {
     assert_eq!(String::from_utf8(all).unwrap(), "tacit: f: No such file or directory (os error 2)\n");
     assert!(!directory.path().join("f").exists());
     let made = json(&mut figure(&["--json", "--report", "f"]));
-    // A cache without the run, and a page that is gone.
+    // A cache without the run, and a deleted page.
     let page = directory.path().join("f/index.html");
     let drawn = fs::read(&page).unwrap();
     fs::remove_file(&page).unwrap();
@@ -403,7 +403,8 @@ fn theory_and_figures_speak_json() {
 #[test]
 fn the_exit_code_tells_whether_a_claim_failed() {
     let directory = empty();
-    // An 802.11n link at 65 Mb/s carries some 60, so one bound holds and one does not. A reason is believed within its range.
+    // An 802.11n link at 65 Mb/s carries about 60 Mb/s, so one bound holds and the other does not. A stated deviation
+    // is accepted only within its range.
     let deviation = |measured| format!("deviation = \"the link has 65 Mb/s\"\nmeasured = {measured}");
     for (at_least, deviation, code, verdict) in [
         (30, String::new(), 0, "pass"),
@@ -434,7 +435,7 @@ fn the_exit_code_tells_whether_a_claim_failed() {
     }
 }
 
-/// One condition holds, one does not, one is of a scheme that is not there: exit code 1, a line each, and a file for CI.
+/// One condition is met, one is not, and one refers to a missing scheme: exit code 1, one line each, and a file for CI.
 #[test]
 fn conditions_end_with_1_and_are_written_for_ci() {
     let directory = empty();
@@ -656,12 +657,12 @@ fn an_interrupted_comparison_resumes() {
     let mut again = tacit(directory.path(), &arguments);
     let rows = json(again.args(SHORT));
     assert_eq!(rows["rows"][0]["seeds"], 300);
-    // Stock and UDP with each seed, once, and the sweep.
+    // Stock and UDP once per seed, and the sweep.
     assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 2 * 300 + 1);
 }
 
-/// tshark comes with `./ci.sh setup`; without it the test says so and is skipped.
-/// A client of 802.11ac and one of ax at one access point: each gets PPDUs of its own format, and tshark reads both.
+/// A cell with an 802.11ac and an 802.11ax client: each receives PPDUs of its own format, and tshark reads both. tshark
+/// is installed by `./ci.sh setup`; without it the test is skipped and reports this.
 #[test]
 fn a_capture_of_a_mixed_cell_has_both_formats() {
     let directory = empty();
@@ -717,7 +718,7 @@ fn captures_of_the_air_open_in_tshark() {
             "air.pcapng",
         ]);
         tacit(directory.path(), &arguments).assert().success();
-        // A frame that did not arrive has a bad FCS on purpose, which tshark calls an error.
+        // A frame that did not arrive has a wrong FCS on purpose, which tshark reports as an error.
         let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
         let tshark = |filter: &str| {
             let mut command = std::process::Command::new("tshark");

@@ -1,5 +1,5 @@
-//! `tacit explore`, and its page in a headless Chromium, which `./ci.sh setup` installs; without it these tests say so and
-//! are skipped. Screenshots stay in `target/explore`.
+//! `tacit explore`, and its page in a headless Chromium, which `./ci.sh setup` installs. Without it these tests are
+//! skipped and report this. Screenshots are kept in `target/explore`.
 
 mod browser;
 
@@ -12,7 +12,7 @@ use browser::Browser;
 
 const WIDE: (u32, u32) = (1280, 800);
 const NARROW: (u32, u32) = (390, 844);
-/// Long enough that a stretch of all is drawn as shares of the air; losses and collisions are in it.
+/// Long enough that the full range is drawn as shares of channel time, and with losses and collisions.
 const RUN: [&str; 8] = [
     "--clients",
     "2",
@@ -28,7 +28,7 @@ fn tacit() -> Command {
     Command::cargo_bin("tacit").unwrap()
 }
 
-/// A page of two schemes, and the program's report of it.
+/// A page with two schemes, and the program's report about it.
 fn page(directory: &Path) -> (PathBuf, Value) {
     let path = directory.join("page.html");
     let made =
@@ -42,7 +42,7 @@ fn picture(name: &str) -> PathBuf {
     root.join("explore").join(format!("{name}.png"))
 }
 
-/// Checks that there are no complaints, and no requests but for the page.
+/// Checks that there are no error messages and that nothing except the page was requested.
 fn nothing_went_wrong(browser: &mut Browser, page: &Path) {
     let (complaints, asked) = browser.complaints();
     assert_eq!(complaints, Vec::<String>::new());
@@ -50,7 +50,7 @@ fn nothing_went_wrong(browser: &mut Browser, page: &Path) {
     assert_eq!(asked, [own], "nothing but the page itself is asked for");
 }
 
-/// How long the stretch is that a time line shows, as the table below says it.
+/// Duration of the range shown by a time line, according to the table below it.
 fn stretch(browser: &mut Browser) -> String {
     browser.text("table tbody tr td")
 }
@@ -91,7 +91,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.settle();
     assert_eq!(stretch(&mut browser), "2 s", "all of the run to begin with");
     browser.picture(&picture("light-all"), false);
-    // The page decodes the same numbers as the program wrote.
+    // The page decodes the numbers that the program wrote.
     for (column, scheme) in said["schemes"].as_array().unwrap().iter().enumerate() {
         let cell = format!("document.querySelectorAll('table tbody tr')[1].cells[{}].innerText", column + 1);
         let shown: String =
@@ -99,7 +99,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
         assert_eq!(json!(shown.parse::<u64>().unwrap()), scheme["frames"]);
     }
 
-    // From frame to frame.
+    // Steps from frame to frame.
     browser.key("]");
     let first = browser.text("[aria-live]");
     assert!(first.starts_with("stock, frame 1 of "), "{first}");
@@ -111,7 +111,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     let near = stretch(&mut browser);
     assert!(near.ends_with("µs") || near.ends_with(" ms"), "{near}");
 
-    // Search: as many as the program counted, and the first of them is picked out.
+    // Search: finds as many frames as the program counted, and selects the first.
     browser.key("/");
     browser.write("kind:block-ack hack");
     let found = browser.text("output");
@@ -130,7 +130,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     browser.picture(&picture("light-microseconds"), false);
     browser.picture(&picture("light-page"), true);
 
-    // Words that nothing understands.
+    // A query that is not understood.
     browser.key("/");
     browser.value("document.querySelector('input[type=search]').select()");
     browser.write("kind:blok");
@@ -145,7 +145,7 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     let told = browser.text("[aria-live]");
     assert!(["at 0.79", "at 0.80"].iter().any(|time| told.contains(time)), "on the air then: {told}");
 
-    // Everything again, then a wheel over the middle, and a box.
+    // The full range again, then zooming with the wheel over the middle, and with a box.
     browser.key("0");
     assert_eq!(stretch(&mut browser), "2 s");
     let lanes = "canvas.lanes";
@@ -160,17 +160,17 @@ fn a_reader_finds_frames_by_keys_pointer_and_words() {
     let boxed = stretch(&mut browser);
     assert!(boxed.starts_with("2") && boxed.ends_with("ms"), "a tenth of the width: {boxed}");
 
-    // Dragging moves; keys do not zoom where text is written.
+    // Dragging moves the range. Keys do not zoom while the focus is in a text field.
     browser.key("+");
     browser.key("ArrowRight");
-    // The pointer tells of the item under it.
+    // Hovering shows information about the item under the pointer.
     browser.key("n");
     browser.key("z");
     browser.pointer("mouseMoved", lanes, (0.5, 0.2), &json!({}));
     let tip = browser.text(".tip");
     assert!(tip.contains("begins") && tip.contains("rate"), "{tip}");
     browser.picture(&picture("light-tip"), false);
-    // A clicked item is picked out.
+    // A clicked item is selected.
     browser.key("0");
     browser.click(lanes, (0.5, 0.2));
     let told = browser.text("[aria-live]");
@@ -214,7 +214,7 @@ fn one_time_line_or_two_and_a_theme_of_ones_own() {
     browser.key("z");
     browser.picture(&picture("dark-microseconds"), false);
     browser.picture(&picture("dark-page"), true);
-    // A telephone.
+    // The size of a phone.
     browser.resize(NARROW);
     browser.settle();
     let wider = "document.documentElement.scrollWidth > innerWidth";

@@ -1,4 +1,4 @@
-//! Commands of the simulator and of captures, as their users meet them.
+//! Commands of the simulator and of captures, as seen by their users.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

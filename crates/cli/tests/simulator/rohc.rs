@@ -1,4 +1,4 @@
-//! `tacit rohc` as its users meet it.
+//! `tacit rohc` as seen by its users.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn json(directory: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output).unwrap()
 }
 
-/// The one line on standard error of a command that fails with code 2 and leaves nothing behind.
+/// The single line on standard error of a command that fails with code 2 and leaves no files behind.
 fn failure(directory: &Path, arguments: &[&str]) -> String {
     let before = fs::read_dir(directory).unwrap().count();
     let output = tacit(directory, arguments).output().unwrap();
@@ -49,7 +49,7 @@ fn ack(number: u16) -> Vec<u8> {
     packet
 }
 
-/// A classic pcap file of raw IP, times zero, as `decompress` writes it.
+/// A classic pcap file of raw IP with zero timestamps, as written by `decompress`.
 fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file =
         vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
@@ -62,7 +62,7 @@ fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A directory with `acks.pcap`, fifty ACKs of one flow.
+/// A directory with `acks.pcap`, which contains fifty ACKs of one flow.
 fn prepared() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let packets: Vec<_> = (0..50).map(ack).collect();
@@ -120,7 +120,7 @@ fn another_implementations_file_is_set_beside_ours() {
     let text = tacit(directory.path(), &["compare", "acks.pcap", "theirs.rohc"]).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert!(text.contains("ours") && text.contains("theirs") && text.contains("seq_4"), "{text}");
-    // Not of this capture: one packet less, and other packets.
+    // Files that do not match this capture: one packet less, and other packets.
     let fewer: Vec<_> = (0..49).map(ack).collect();
     fs::write(directory.path().join("fewer.pcap"), pcap(&fewer)).unwrap();
     let line = failure(directory.path(), &["compare", "fewer.pcap", "theirs.rohc"]);

@@ -1,4 +1,4 @@
-//! Commands that say something about the program or about a run made before.
+//! Commands that report on the program or on an earlier run.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -50,7 +50,7 @@ fn explain_fills_the_lines_of_a_terminal() {
             .spawn()
             .unwrap();
         let mut shown = String::new();
-        // A terminal without writers ends with an error, not an end of file.
+        // When nothing has the terminal open for writing, reading from it returns an error instead of an end of file.
         let mut screen = BufReader::new(fs::File::from(terminal.master));
         while screen.read_line(&mut shown).is_ok_and(|bytes| bytes > 0) {}
         assert!(child.wait().unwrap().success());
@@ -85,7 +85,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
     let advice = stdout(&mut tacit(directory.path(), &[&advise[..], &short].concat()));
     let advice: Value = serde_json::from_str(&advice).unwrap();
     assert_eq!(advice["observed"]["receivers"], 3);
-    // Slow start and the ends of bursts have more ACKs.
+    // During slow start and at the ends of bursts there are more ACKs.
     let per_ack = advice["observed"]["segments_per_ack"].as_u64().unwrap();
     assert!((4..=8).contains(&per_ack), "{per_ack}");
     assert_eq!((&advice["clients"], &advice["today"]["scheme"]), (&3.into(), &"stock".into()));
@@ -116,7 +116,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
     }
 }
 
-/// `tcpdump -w - | tacit audit -`: the same counts as from the file.
+/// `tcpdump -w - | tacit audit -` results in the same counts as the file.
 #[test]
 fn an_audit_reads_standard_input() {
     let directory = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn completions_are_shell_programs() {
         assert!(script.contains(mark) && script.contains("compare"), "{shell}");
         let path = directory.path().join(shell);
         fs::write(&path, &script).unwrap();
-        // Whichever of these shells is here must find nothing wrong with it.
+        // Each of these shells that is installed must accept the script.
         if let Ok(checked) = Program::new(shell).arg("-n").arg(&path).output() {
             assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
         }
@@ -218,7 +218,7 @@ fn a_run_replays_the_same_or_says_what_differs() {
     fs::write(&path, &result).unwrap();
     let replayed = stdout(&mut tacit(directory.path(), &["replay", "result.json"]));
     assert!(replayed.contains("same, digest"), "{replayed}");
-    // The command in the result makes the same result.
+    // The command in the result reproduces the result.
     let value: Value = serde_json::from_str(&result).unwrap();
     let command = value["provenance"]["command"].as_str().unwrap();
     let mut words: Vec<&str> = command.split(' ').skip(1).collect();
@@ -250,7 +250,7 @@ fn compared_runs_are_not_made_again() {
     assert!(made >= 20, "{made} entries");
     assert_eq!(stdout(&mut tacit(directory.path(), &arguments)), first);
     assert_eq!(entries().len(), made);
-    // A damaged entry is told of, and does no harm.
+    // A damaged entry is reported and has no other effect.
     let damaged = &entries()[0];
     fs::write(damaged, "nonsense").unwrap();
     let output = tacit(directory.path(), &arguments).output().unwrap();
@@ -270,7 +270,7 @@ fn quick_runs_are_short_and_few_unless_told_otherwise() {
     };
     let quick = run(&["run", "wired-10", "--quick", "--json"]);
     assert_eq!(quick["measured_s"], 4.0);
-    // The thirtieth client starts at 2.9 s: measuring begins a second later, and takes three.
+    // The thirtieth client starts at 2.9 s. The measurement starts a second later and takes 3 s.
     let many = run(&["run", "wlan-11n-150", "--clients", "30", "--quick", "--json"]);
     assert_eq!(many["measured_s"], 3.0);
     let told = run(&["run", "wired-10", "--quick", "--set", "run.duration=2s", "--json"]);
@@ -306,12 +306,12 @@ fn several_scenarios_make_one_page() {
     let redrawn: Value = serde_json::from_str(&stdout(&mut tacit(directory.path(), &arguments))).unwrap();
     assert_eq!(redrawn, compared);
     assert_eq!(page(), drawn);
-    // A scenario that does not exist is told before anything is run.
+    // A scenario that does not exist is reported before anything is run.
     tacit(directory.path(), &["compare", "wired-10", "wired-11", "--report", "none"]).assert().code(2);
     assert!(!directory.path().join("none").exists());
 }
 
-/// A crate that is published carries the texts of its licences: links to them would be files of one line.
+/// A published crate contains the texts of its licences as files; symbolic links would become files of one line.
 #[test]
 fn published_crates_carry_the_licences() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

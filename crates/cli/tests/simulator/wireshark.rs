@@ -1,5 +1,5 @@
-//! `contrib/wireshark/tacit.lua`, held against the program's own counts. tshark comes with `./ci.sh setup`; without it the
-//! tests say so and are skipped.
+//! Compares the output of `contrib/wireshark/tacit.lua` with the program's own counts. tshark is installed by
+//! `./ci.sh setup`; without it the tests are skipped and report this.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ fn tacit(directory: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// tshark's output for `file` with the dissector; `None` without tshark.
+/// tshark's output for `file` with the dissector; `None` if tshark is not installed.
 fn tshark(directory: &Path, file: &str, arguments: &[&str]) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/wireshark/tacit.lua");
     let script = format!("lua_script:{}", script.display());
@@ -36,7 +36,7 @@ fn tshark(directory: &Path, file: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// A run with a capture of all that was on the air: its numbers.
+/// A run with a capture of all frames. Returns its results.
 fn captured(directory: &Path, scheme: &str) -> Value {
     let set = ["--set", "run.duration=600 ms", "--set", "run.measure-from=0 s", "--pcap", "air.pcapng"];
     let run = ["run", "hack-2014-11n-150", "--clients", "2", "--scheme", scheme];
@@ -63,9 +63,9 @@ fn acks_that_ride_on_link_layer_acks_are_found_byte_by_byte() {
         assert_eq!(rows.len() as u64, counted("augmented_link_acks"), "{scheme}");
         assert_eq!(sum(0), counted("appended_bytes"), "{scheme}");
         assert!(sum(1) >= rows.len() as u64, "{scheme}: every one has a frame at least");
-        // Those of a batch are coded together: how many there are the context says.
+        // The ACKs of a batch are coded together, so their number cannot be determined without the context.
         let acks = sum(2);
-        // TACKs are so few that each rides alone.
+        // TACKs are so rare that each link-layer ACK carries a single one.
         let link_acks = rows.len() as u64;
         let fits = match scheme {
             "hack-batch" => acks == 0,
@@ -91,7 +91,7 @@ fn an_audit_says_what_acks_it_could_not_count() {
     }
 }
 
-/// 16 dBm less 76.7 dB of path loss over 10 m, both ways; beacons are for everybody, near and far.
+/// 16 dBm minus 76.7 dB of path loss over 10 m, in both directions. Beacons are broadcast, so no signal is given.
 #[test]
 fn frames_say_how_strong_they_are_where_that_is_known() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ fn every_rohc_packet_is_named_as_the_codec_counts_it() {
         assert_eq!(counts, expected, "{cids} CIDs");
         assert!(expected.len() > 3, "{expected:?}");
     }
-    // The first is an IR: whose it is stands in it.
+    // The first packet is an IR, which identifies its flow.
     let arguments = [
         "-c",
         "1",
@@ -151,7 +151,8 @@ fn every_rohc_packet_is_named_as_the_codec_counts_it() {
     assert_eq!(first.unwrap().split('\t').filter(|cell| !cell.trim().is_empty()).count(), 3);
 }
 
-/// Where the frames are in a capture of ours: pcap records behind 24 bytes, or enhanced packet blocks of pcapng.
+/// The byte ranges of frames in a capture written by tacit: pcap records after 24 bytes, or enhanced packet blocks of
+/// pcapng.
 fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let (mut at, mut found) = (0, Vec::new());
@@ -172,13 +173,13 @@ fn frames(file: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Any bytes in frames: the dissector says so, and goes on.
+/// For arbitrary bytes in frames, the dissector reports malformed data and continues.
 #[test]
 fn garbage_is_no_error_of_the_dissector() {
     let directory = tempfile::tempdir().unwrap();
     captured(directory.path(), "hack-more-data");
     tacit(directory.path(), &["rohc", "compress", "air.pcapng", "out.pcap"]);
-    // Radiotap and a Block Ack stay, or nothing would be looked at, and the head of Ethernet.
+    // Radiotap and Block Ack headers, or the Ethernet header, stay intact; otherwise the dissector would not be called.
     for (name, sound_bytes, malformed) in
         [("air.pcapng", 50, "tacit.hack.malformed"), ("out.pcap", 14, "tacit.rohc.malformed")]
     {

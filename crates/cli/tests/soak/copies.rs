@@ -1,4 +1,4 @@
-//! Trees that are mirrored there and back, by programs that are killed and stopped.
+//! Trees that are mirrored in both directions, by programs that are killed and stopped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::site::Site;
 use crate::weather::Draws;
 use crate::{World, add};
 
-/// A copy ends within so long, one way or another: a connection is looked for for 10 s and given up after 30 s of silence, and between
-/// two storms as much passes as these trees have.
+/// Time in which a copy must end, successfully or not. A connection attempt takes up to 10 s, a silent connection is
+/// given up after 30 s, and between two storms there is enough time to transfer these trees.
 const BOUND: Duration = Duration::from_secs(180);
-/// So many copies of the same tree fail at most: storms are shorter than that.
+/// Maximum number of consecutive failures of the same copy. Storms are shorter than this many attempts.
 const ATTEMPTS_MAX: u32 = 30;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The files of a directory; parts of files that have not arrived are none.
+/// The files in a directory, without partially received ones.
 fn read(directory: &Path) -> Files {
     let Ok(entries) = fs::read_dir(directory) else { return Files::new() };
     let mut files = Files::new();
@@ -33,7 +33,7 @@ fn read(directory: &Path) -> Files {
         if name.ends_with(".tacit-part") {
             continue;
         }
-        // A name that goes while it is looked at is none.
+        // A file that disappears meanwhile is ignored.
         if let Ok(bytes) = fs::read(entry.path()) {
             files.insert(name, bytes);
         }
@@ -41,7 +41,7 @@ fn read(directory: &Path) -> Files {
     files
 }
 
-/// Some files are changed, made and removed.
+/// Changes, creates and removes some files.
 fn change(draws: &mut Draws, files: &mut Files) {
     for _ in 0..1 + draws.below(6) {
         let name = format!("file{}", draws.below(12));
@@ -64,11 +64,12 @@ fn write(directory: &Path, files: &Files) {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    // It may have ended.
+    // It may have exited.
     let _ = kill(Pid::from_raw(child.id().try_into().unwrap()), signal);
 }
 
-/// Runs a copy, which may be killed, stopped or told to end; its exit code and words, no code where it was killed.
+/// Runs a copy, which may be killed, stopped or terminated. Returns its exit code, which is `None` if it was killed,
+/// and its output.
 fn run(world: &World, mut command: Command, draws: &mut Draws) -> (Option<i32>, String) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -104,7 +105,7 @@ fn run(world: &World, mut command: Command, draws: &mut Draws) -> (Option<i32>, 
     }
 }
 
-/// One mirror: where it comes from, where it goes, and how to get it there.
+/// One mirror: source, destination, and the command to copy.
 struct Mirror<'a> {
     words: Vec<String>,
     to: PathBuf,
@@ -113,14 +114,15 @@ struct Mirror<'a> {
 }
 
 impl Mirror<'_> {
-    /// Copies until it is done. `None` where the soak is over.
+    /// Repeats the copy until it succeeds. `None` if the soak is over.
     fn copy(&self, world: &World, site: &Site, draws: &mut Draws) -> Option<()> {
         for _ in 0..ATTEMPTS_MAX {
             let turn = world.turn()?;
             let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
             let (code, said) = run(world, site.users.command("client", &words), draws);
             add(&world.done.copies);
-            // 1: a copy that was killed may write still; 3 and 4: the server, its way to it; 130: it was told to.
+            // 1: a killed copy may still be writing; 3 and 4: the server failed, or the path to it; 130: it was
+            // terminated.
             assert!(matches!(code, None | Some(0 | 1 | 3 | 4 | 130)), "{:?}: {code:?}: {said}", self.words);
             let found = read(&self.to);
             if code == Some(0) {
@@ -155,7 +157,7 @@ fn differences(found: &Files, wanted: &Files) -> String {
     said
 }
 
-/// Mirrors a tree that changes to the server, and from there to another place, again and again.
+/// Repeatedly mirrors a changing tree to the server, and from there to another directory.
 pub fn lane(world: &World, site: &Site, lane: u64) {
     let mut draws = Draws::new(world.seed, lane);
     let (here, there, back) = (format!("here{lane}"), format!("lane{lane}"), format!("back{lane}"));
@@ -189,7 +191,7 @@ pub fn lane(world: &World, site: &Site, lane: u64) {
     }
 }
 
-/// Pulls onto a disk that has no room for one of three files.
+/// Copies from the server to a disk that lacks room for one of three files.
 pub fn full_disks(world: &World, site: &Site, lane: u64) {
     if !Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|tried| tried.status.success()) {
         eprintln!("SKIPPED: disks that are full: unshare --mount does not work here");
@@ -214,7 +216,7 @@ pub fn full_disks(world: &World, site: &Site, lane: u64) {
         command.args(["--mount", "sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_tacit"), "cp", "-q"]);
         command.args([&site.at(&tree), &disk]).current_dir(site.users.folder.path());
         command.env("XDG_CONFIG_HOME", site.users.path("client"));
-        // Never ill: the shell would be killed, not the copy.
+        // Never killed, because the signal would reach the shell instead of the copy.
         let (code, said) = run_well(command);
         assert!(matches!(code, Some(1 | 3 | 4)), "{code:?}: {said}");
         if code == Some(1) {

@@ -1,7 +1,8 @@
-//! Servers, copies and proxies for a long time, while the path, the programs and the disks fail at random: nothing wrong is delivered,
-//! nothing hangs, and memory and descriptors of servers stay flat. `./ci.sh soak` runs it for an hour; a short one is among the tests.
+//! Runs servers, copies and proxies for a long time, while the path, the programs and the disks fail at random. No
+//! wrong data is delivered, nothing hangs, and the memory and descriptors of servers do not grow. `./ci.sh soak` runs
+//! it for an hour; a short version is one of the tests.
 //!
-//! Every decision derives from a seed, which is printed: `SOAK_SEED` gives the same again, as far as the clock allows.
+//! Every decision derives from a seed, which is printed. `SOAK_SEED` repeats a run, as far as timing allows.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "real programs take real time")]
@@ -22,16 +23,16 @@ use std::time::{Duration, Instant};
 use site::{Held, Site};
 use weather::{Draws, Weather};
 
-/// State that all actors share.
+/// State shared by all actors.
 pub(crate) struct World {
     pub seed: u64,
     is_over: AtomicBool,
-    /// Actors hold it for reading while they do something; a look at the servers takes it for writing.
+    /// Actors hold it for reading during an action. A measurement of the servers holds it for writing.
     silence: RwLock<()>,
     pub done: Done,
 }
 
-/// Counts of actions, for the page at the end: a soak in which nothing happens proves nothing.
+/// Counts of actions, printed at the end, because a soak in which nothing happens proves nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub copies: AtomicU64,
@@ -47,13 +48,13 @@ pub(crate) struct Done {
 }
 
 impl World {
-    /// Something may be done; `None` once the soak is over.
+    /// Waits until an action is allowed; `None` once the soak is over.
     pub fn turn(&self) -> Option<RwLockReadGuard<'_, ()>> {
         let turn = self.silence.read().unwrap();
         (!self.is_over.load(Relaxed)).then_some(turn)
     }
 
-    /// Carries out one act of an actor. Where it fails the soak is over.
+    /// Performs one action of an actor. If it fails, the soak is over.
     fn acting(&self, act: impl FnOnce()) {
         let _actor = Actor(self);
         act();
@@ -67,7 +68,7 @@ impl World {
     }
 }
 
-/// An actor, with whose failure the soak is over.
+/// An actor whose failure ends the soak.
 struct Actor<'a>(&'a World);
 
 impl Drop for Actor<'_> {
@@ -82,7 +83,8 @@ pub(crate) fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Relaxed);
 }
 
-/// Changes the weather of a site every few seconds; programs stand still and, where that is `allowed`, are killed and started again.
+/// Changes the weather of a site every few seconds. Programs are stopped for a while and, if `kills` is set, killed and
+/// restarted.
 fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
     let mut draws = Draws::new(world.seed, actor);
     loop {
@@ -92,7 +94,7 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
         site.set(weather);
         add(&world.done.weathers);
         if weather.closed {
-            // Shorter than any silence that ends a connection, or longer.
+            // Either shorter than the idle timeout of a connection, or longer.
             let most_ms = if draws.happens(20) { 15_000 } else { 3_000 };
             let until = Instant::now() + Duration::from_millis(draws.below(most_ms));
             while Instant::now() < until {
@@ -111,9 +113,9 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
     }
 }
 
-/// Has all actors wait, measures memory and descriptors of the programs of `site`, and lets the actors go on.
+/// Pauses all actors, measures memory and descriptors of the programs of `site`, and resumes the actors.
 fn look(world: &World, site: &Site, other: &Site, first: Option<&Vec<Held>>) -> Vec<Held> {
-    // Acts under way end sooner.
+    // Good weather, so that actions in progress end sooner.
     for site in [site, other] {
         site.set(Weather::default());
     }
@@ -125,7 +127,7 @@ fn look(world: &World, site: &Site, other: &Site, first: Option<&Vec<Held>>) -> 
     held
 }
 
-/// Runs for `span` and measures memory and descriptors so many times.
+/// Runs for `span` and measures memory and descriptors `looks` times.
 fn soak(seed: u64, span: Duration, looks: u32) {
     eprintln!("soak: SOAK_SEED={seed}, {} s", span.as_secs());
     let world =
@@ -165,7 +167,7 @@ fn soak(seed: u64, span: Duration, looks: u32) {
             then.iter().all(|held| held.descriptors <= of[0].descriptors),
             "descriptors of {name}: {of:?}"
         );
-        // The first half has filled the caches of allocators.
+        // In the first half, the caches of allocators have been filled.
         let bound_kb = most(first) * 5 / 4 + 16_384;
         assert!(then.is_empty() || most(then) <= bound_kb, "memory of {name}: {of:?}");
     }
@@ -190,7 +192,7 @@ fn a_short_soak() {
 #[test]
 #[ignore = "takes an hour"]
 fn a_long_soak() {
-    // A random one.
+    // Random by default.
     let seed = || RandomState::new().build_hasher().finish() >> 32;
     let span = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(3600));
     soak(number("SOAK_SEED").unwrap_or_else(seed), span, 8);

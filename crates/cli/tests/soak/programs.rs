@@ -9,14 +9,14 @@ use crate::site::Site;
 use crate::weather::Draws;
 use crate::{World, add};
 
-/// A program waits so long for the next bytes: a way is closed for 15 s at most, a connection is given up after 10 s of silence, and is
-/// made again after waits of up to 15 s.
+/// Maximum time that a program waits for the next bytes. A path is closed for at most 15 s; a connection is given up
+/// after 10 s of silence and re-established after waits of up to 15 s.
 const SILENCE: Duration = Duration::from_secs(60);
-/// For all of an exchange.
+/// Maximum duration of an exchange.
 const BOUND: Duration = Duration::from_secs(180);
 const FLOODED: u8 = 7;
 
-/// A server on a port of this machine that sends without end to every client.
+/// A server on a local port that sends endlessly to every client.
 pub fn flood() -> u16 {
     let flood = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = flood.local_addr().unwrap().port();
@@ -28,7 +28,7 @@ pub fn flood() -> u16 {
     port
 }
 
-/// Asks the proxy for a port; `None` where it says no.
+/// Requests a port from the proxy; `None` if it refuses.
 fn asked(proxy: &str, port: u16) -> Option<TcpStream> {
     let mut tcp = TcpStream::connect(proxy).unwrap();
     tcp.set_read_timeout(Some(SILENCE)).unwrap();
@@ -41,13 +41,13 @@ fn asked(proxy: &str, port: u16) -> Option<TcpStream> {
     (answers[3] == 0).then_some(tcp)
 }
 
-/// An end that is told is no defect; silence is.
+/// A connection that is closed or reset is not a defect, but silence is.
 fn no_silence(error: &std::io::Error) {
     let is_silence = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
     assert!(!is_silence, "a program hears nothing for {SILENCE:?}");
 }
 
-/// Sends bytes and reads them back: all, or an error. True for all.
+/// Sends bytes and reads them back. Returns true if all came back, false after an error.
 fn echo(tcp: &TcpStream, bytes: &[u8]) -> bool {
     scope(|scope| {
         let sending = scope.spawn(move || {
@@ -63,7 +63,7 @@ fn echo(tcp: &TcpStream, bytes: &[u8]) -> bool {
         let sent = sending.join().unwrap();
         assert!(bytes.starts_with(&back), "other bytes came back");
         match (read, sent) {
-            // An end in order says that this is all.
+            // A regular end means that all data was received.
             (Ok(_), true) => {
                 assert!(back == bytes, "{} of {} bytes came back, and an end", back.len(), bytes.len());
                 true
@@ -73,7 +73,7 @@ fn echo(tcp: &TcpStream, bytes: &[u8]) -> bool {
     })
 }
 
-/// Takes some bytes of a flood, stops, and goes on or away.
+/// Reads some bytes of an endless stream, pauses, and then continues or leaves.
 fn stall(world: &World, tcp: &mut TcpStream, draws: &mut Draws) {
     let mut bytes = vec![0; 100_000];
     let mut take = |tcp: &mut TcpStream| {
@@ -95,7 +95,7 @@ fn stall(world: &World, tcp: &mut TcpStream, draws: &mut Draws) {
     }
 }
 
-/// One program after the other.
+/// Runs one program after another.
 pub fn lane(world: &World, site: &Site, lane: u64, echo_port: u16, flood_port: u16) {
     let mut draws = Draws::new(world.seed, lane);
     loop {

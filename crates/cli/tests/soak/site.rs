@@ -1,4 +1,4 @@
-//! A server of files and a proxy with both of its ends, each behind a relay.
+//! A file server, and a proxy with both of its ends, each behind a relay.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -15,7 +15,8 @@ use nix::unistd::Pid;
 use crate::peers::{Users, scraped, value};
 use crate::weather::{Relay, Weather};
 
-/// After the last actor has stopped, connections of those that were killed are given up within the idle time of 30 s.
+/// Time to wait after the last actor has stopped. Connections of killed programs are given up after the idle timeout of
+/// 30 s.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Memory and descriptors of a program.
@@ -26,7 +27,7 @@ pub struct Held {
     pub descriptors: usize,
 }
 
-/// A program that runs, and where it tells of itself.
+/// A running program, and the address of its metrics.
 struct Running {
     child: Child,
     metrics: String,
@@ -49,15 +50,15 @@ pub struct Site {
     carrier_at: SocketAddr,
     to_files: Relay,
     to_carrier: Relay,
-    /// Where programs find SOCKS5.
+    /// Address of the SOCKS5 proxy.
     pub socks: String,
 }
 
 const METRICS: [&str; 2] = ["--metrics", "127.0.0.1:0"];
 
-/// Starts a program that says where it listens behind `before`, and where its metrics are.
+/// Starts a program that prints its address after the text `before`, and the address of its metrics.
 fn start(mut command: Command, before: &str) -> (Running, String) {
-    // Resident memory is the memory in use only where glibc gives back free memory.
+    // Resident memory equals used memory only if glibc returns free memory.
     command.envs([("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "131072")]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut says = BufReader::new(child.stderr.take().unwrap());
@@ -72,7 +73,7 @@ fn start(mut command: Command, before: &str) -> (Running, String) {
         metrics = metrics.or(behind("metrics at http://"));
         address = address.or(behind(before));
     }
-    // Its later output is read, lest it waits.
+    // Keeps reading its output, so that it does not block.
     std::thread::spawn(move || std::io::copy(&mut says, &mut std::io::sink()));
     (Running { child, metrics: metrics.unwrap() }, address.unwrap())
 }
@@ -117,7 +118,7 @@ impl Site {
         users.command("server", &[&words[..], &METRICS].concat())
     }
 
-    /// The served `path`, through the relay.
+    /// The URL of the served `path` through the relay.
     pub fn at(&self, path: &str) -> String {
         format!("tack://{}/{path}", self.to_files.address)
     }
@@ -132,7 +133,7 @@ impl Site {
         [of(&self.files), of(&self.carrier), self.programs.child.id()]
     }
 
-    /// One of the programs stands still for a while.
+    /// Stops one of the programs for a while.
     pub fn pause(&self, which: u64, ms: u64) {
         let pid = Pid::from_raw(self.pids()[which as usize % 3].try_into().unwrap());
         kill(pid, Signal::SIGSTOP).unwrap();
@@ -140,7 +141,7 @@ impl Site {
         kill(pid, Signal::SIGCONT).unwrap();
     }
 
-    /// One of the servers is killed, and started again at its address.
+    /// Kills one of the servers and restarts it at its address.
     pub fn restart(&self, is_files: bool) {
         let (running, at) =
             if is_files { (&self.files, self.files_at) } else { (&self.carrier, self.carrier_at) };
@@ -155,7 +156,7 @@ impl Site {
         *running = start(command, before).0;
     }
 
-    /// Waits until the servers have no connections but the proxy's, and the proxy carries nothing.
+    /// Waits until the servers have no connections except the proxy's, and the proxy carries none.
     pub fn wait_idle(&self) {
         let pages = [&self.files, &self.carrier].map(|running| running.lock().unwrap().metrics.clone());
         let until = Instant::now() + IDLE_PATIENCE;
@@ -175,8 +176,8 @@ impl Site {
         }
     }
 
-    /// Memory and descriptors of each program. The sockets of the last look at the metrics go a moment after it: it waits
-    /// until there are no more descriptors than in `first`, or ten seconds.
+    /// Memory and descriptors of each program. The sockets of the last metrics request are closed a moment later, so
+    /// this waits until there are no more descriptors than in `first`, or for ten seconds.
     pub fn held(&self, first: Option<&[Held]>) -> Vec<Held> {
         let names = ["serve", "proxy --serve", "proxy --socks5"];
         let mut looks = 20;

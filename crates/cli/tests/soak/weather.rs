@@ -1,4 +1,4 @@
-//! A path on which everything goes wrong by turns: a relay of datagrams for any number of clients of one server.
+//! A path with changing faults: a relay of datagrams between any number of clients and one server.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Numbers that look random (Knuth's multiplier of MMIX).
+/// Pseudorandom numbers (Knuth's multiplier of MMIX).
 #[derive(Clone, Debug)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Those of one actor among others of the same `seed`.
+    /// The numbers of one actor. Actors with the same `seed` have different sequences.
     pub fn new(seed: u64, actor: u64) -> Self {
         let mut draws = Self(seed.wrapping_mul(31).wrapping_add(actor.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         draws.below(1);
@@ -30,24 +30,24 @@ impl Draws {
         self.below(100) < percent
     }
 
-    /// So many bytes that no others have.
+    /// The given number of random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 }
 
-/// Faults of datagrams, each way; chances in per cent.
+/// Faults of datagrams in each direction. Probabilities are in percent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weather {
     pub lost: u64,
     pub repeated: u64,
-    /// Comes up to 20 ms late, behind others.
+    /// Delayed by up to 20 ms, and overtaken by others.
     pub late: u64,
-    /// One bit is turned.
+    /// One bit is flipped.
     pub damaged: u64,
     /// Nothing passes.
     pub closed: bool,
-    /// Clients come from a new address after each so many of their datagrams.
+    /// Number of datagrams after which a client's address changes.
     pub moves_every: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl Weather {
     }
 }
 
-/// A datagram that comes late.
+/// A delayed datagram.
 struct Late {
     at: Instant,
     socket: Arc<UdpSocket>,
@@ -100,7 +100,7 @@ impl Ord for Late {
     }
 }
 
-/// State that the threads of a relay share.
+/// State shared by the threads of a relay.
 struct Relayed {
     near: Arc<UdpSocket>,
     server: SocketAddr,
@@ -109,13 +109,13 @@ struct Relayed {
     is_over: AtomicBool,
 }
 
-/// A client as the server sees it.
+/// A client from the server's point of view.
 struct Flow {
     far: Arc<UdpSocket>,
     draws: Draws,
     passed: u64,
     last: Instant,
-    /// The client has moved on from `far`.
+    /// The client no longer uses the address `far`.
     is_left: Arc<AtomicBool>,
 }
 
@@ -124,12 +124,13 @@ pub struct Relay {
     relayed: Arc<Relayed>,
 }
 
-/// A client that is silent for so long has another address when it comes again. Longer than any connection lives in silence.
+/// After this time without datagrams, a client gets another address. Longer than any connection survives without
+/// datagrams.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Relay {
-    /// A relay to `server`, whose clients' datagrams fare by draws of `seed`.
+    /// Starts a relay to `server`. The faults are derived from `seed`.
     pub fn before(server: SocketAddr, seed: u64) -> Self {
         let near = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         near.set_read_timeout(Some(LOOK_EVERY)).unwrap();
@@ -159,7 +160,7 @@ impl Drop for Relay {
     }
 }
 
-/// Sends late datagrams when their time has come.
+/// Sends delayed datagrams when they are due.
 fn deliver(later: &Receiver<Late>) {
     let mut waiting: BinaryHeap<Reverse<Late>> = BinaryHeap::new();
     loop {
@@ -178,7 +179,7 @@ fn deliver(later: &Receiver<Late>) {
     }
 }
 
-/// Where that fails it is one more loss.
+/// A failure counts as another loss.
 fn send(socket: &UdpSocket, to: Option<SocketAddr>, bytes: &[u8]) {
     let _ = match to {
         Some(to) => socket.send_to(bytes, to),
@@ -187,7 +188,7 @@ fn send(socket: &UdpSocket, to: Option<SocketAddr>, bytes: &[u8]) {
 }
 
 impl Relayed {
-    /// Loses, damages, repeats, delays or sends a datagram.
+    /// Drops, damages, duplicates, delays or forwards a datagram.
     fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, bytes: &mut [u8]) {
         let Weather { lost, repeated, late, damaged, closed, .. } = *self.weather.lock().unwrap();
         if closed || draws.happens(lost) {
@@ -201,7 +202,7 @@ impl Relayed {
             if draws.happens(late) {
                 let at = Instant::now() + Duration::from_micros(draws.below(20_000));
                 let late = Late { at, socket: Arc::clone(socket), to, bytes: bytes.to_vec() };
-                // Its thread ends with this.
+                // Its thread ends together with this relay.
                 let _ = self.late.send(late);
             } else {
                 send(socket, to, bytes);
@@ -209,7 +210,7 @@ impl Relayed {
         }
     }
 
-    /// Datagrams of clients.
+    /// Forwards the datagrams of clients.
     fn up(self: &Arc<Self>, seed: u64) {
         let mut flows: BTreeMap<SocketAddr, Flow> = BTreeMap::new();
         let mut buffer = vec![0; 1 << 16];
@@ -240,7 +241,7 @@ impl Relayed {
         flows.values().for_each(|flow| flow.is_left.store(true, Relaxed));
     }
 
-    /// A place from which `client` comes, and a thread that brings it its answers.
+    /// Creates an address for `client`, and a thread that forwards the server's datagrams to it.
     fn flow(self: &Arc<Self>, client: SocketAddr, draws: Draws) -> Flow {
         let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
         far.connect(self.server).unwrap();
@@ -252,7 +253,7 @@ impl Relayed {
         thread::spawn(move || {
             let mut buffer = vec![0; 1 << 16];
             while !left.load(Relaxed) {
-                // An error is the network's word that the port is closed; clients behind a relay hear nothing of it.
+                // An error means that the port is closed; clients behind a relay do not learn this.
                 if let Ok(len) = socket.recv(&mut buffer) {
                     relayed.pass(&mut down, &relayed.near, Some(client), &mut buffer[..len]);
                 } else {

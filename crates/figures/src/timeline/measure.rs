@@ -9,9 +9,9 @@ use tacit_scenario::input::{Section, text};
 /// Measure of a claim over a time line.
 #[derive(Clone, Debug)]
 pub(crate) enum Measure {
-    /// How many of the PPDUs shown are such.
+    /// Number of PPDUs shown that match.
     Count(Selector),
-    /// A metric of the run: its place in the table, and its factor.
+    /// A metric of the run: its index in the table, and a factor.
     Metric(usize, f64),
 }
 
@@ -30,7 +30,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Its number of the PPDUs shown and the metrics of their run.
+    /// The value for the PPDUs shown and the metrics of their run.
     pub fn of(&self, ppdus: &[Ppdu], metrics: &[Option<f64>]) -> Option<f64> {
         match self {
             Self::Count(selector) => Some(ppdus.iter().filter(|ppdu| selector.matches(ppdu)).count() as f64),

@@ -1,4 +1,4 @@
-//! Choosing PPDUs: the start of a time line, and those that its claims count.
+//! Selects PPDUs: the start of a time line, and those that claims count.
 
 use tacit_link::wifi::StationId;
 use tacit_proto::units::{Duration, Instant};
@@ -7,7 +7,7 @@ use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::InputError;
 use tacit_scenario::input::{Section, duration, flag, one_of};
 
-/// How much of a PPDU was lost.
+/// Whether MPDUs of a PPDU were lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lost {
     None,
@@ -15,7 +15,7 @@ enum Lost {
     Whole,
 }
 
-/// Conditions on a PPDU; those that are absent always hold.
+/// Conditions on a PPDU. Absent conditions always hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
     kind: Option<Kind>,
@@ -30,7 +30,7 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Reads all keys but the one that names the kind, which is `kind_key`.
+    /// Reads all keys. `kind_key` is the name of the key with the kind.
     pub fn read(section: &Section<'_>, kind_key: &'static str) -> Result<Self, InputError> {
         let losses = [("none", Lost::None), ("part", Lost::Part), ("whole", Lost::Whole)];
         Ok(Self {

@@ -1,4 +1,4 @@
-//! A time line in boxes and in words.
+//! A time line as boxes and as sentences.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use tacit_proto::units::Duration;
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
 
-/// Between frames of one exchange, at 5 and 6 GHz.
+/// SIFS at 5 and 6 GHz.
 const SIFS: Duration = Duration::from_micros(16);
 
 /// Colour of compressed TCP ACKs.
@@ -27,7 +27,7 @@ const fn ink(kind: Kind) -> Ink {
     }
 }
 
-/// The stations that send or are addressed; the access point first.
+/// All transmitters and receivers, the access point first.
 fn stations(ppdus: &[Ppdu]) -> Vec<StationId> {
     let heard = ppdus.iter().flat_map(|ppdu| [Some(ppdu.transmitter), ppdu.receiver]);
     heard.flatten().chain([StationId::AP]).collect::<BTreeSet<_>>().into_iter().collect()
@@ -42,7 +42,7 @@ pub(super) fn lanes(ppdus: &[Ppdu]) -> Vec<String> {
     stations(ppdus).into_iter().map(station_name).collect()
 }
 
-/// The frames, grouped with their responses.
+/// The frames grouped into exchanges.
 pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
     let stations = stations(ppdus);
     let lane = |station: StationId| stations.iter().position(|other| *other == station);
@@ -60,14 +60,14 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
             duration_us: ppdu.duration.as_secs_f64() * 1e6,
             parts: parts(ppdu),
             mpdus: ppdu.arrived.clone(),
-            // There is no place for those of one part among others.
+            // The parts of a multi-user PPDU leave no room for notes.
             notes: if part_of.1 == 1 { notes(ppdu) } else { Vec::new() },
             lost: ppdu.is_lost(),
             part_of,
         };
-        // A trigger is a SIFS behind the PPDU it is about, and the answers a SIFS behind it.
+        // A trigger follows SIFS after the PPDU it refers to, and the responses SIFS after the trigger.
         let follows = ppdu.idle_before <= SIFS && (ppdu.kind == Kind::Trigger || answers_trigger);
-        // Data behind a Block Ack is in the same PPDU.
+        // Data after a Block Ack is in the same PPDU.
         let behind = ppdus[..number].iter().rev().take_while(|other| other.at == ppdu.at);
         let is_behind = behind.into_iter().any(|other| {
             let ends = (other.transmitter, other.receiver) == (ppdu.transmitter, ppdu.receiver);
@@ -94,7 +94,7 @@ pub(super) fn exchanges(ppdus: &[Ppdu]) -> Vec<Exchange> {
     exchanges
 }
 
-/// Which of how many parts of a PPDU of several users the one with this number is.
+/// The index of this part in a multi-user PPDU, and the number of parts.
 fn part_of(ppdus: &[Ppdu], number: usize) -> (usize, usize) {
     let own = &ppdus[number];
     let is_same = |ppdu: &Ppdu| (ppdu.at, ppdu.transmitter, ppdu.kind) == (own.at, own.transmitter, own.kind);
@@ -143,7 +143,7 @@ fn notes(ppdu: &Ppdu) -> Vec<Note> {
     notes
 }
 
-/// The colours that occur, and their meaning.
+/// The colours that occur, with their meaning.
 pub(super) fn legend(ppdus: &[Ppdu]) -> Vec<(Ink, String)> {
     let kinds = [
         (Kind::Data, "data, + More Data"),

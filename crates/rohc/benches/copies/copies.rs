@@ -1,20 +1,20 @@
-//! How long a codec takes in copies of the header: a number that depends less on the machine than nanoseconds do.
+//! The time of a codec in units of one copy of the header, which depends less on the machine than nanoseconds do.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Passes of which the best counts: the least disturbed one.
+/// Number of passes. The fastest one counts, because it was disturbed least.
 const PASSES: usize = 60;
 
-/// Name of a way to copy, and one timed pass of it.
+/// An implementation to measure: its name, and a function that times one pass.
 pub type Way<'a> = (String, Box<dyn FnMut() -> Duration + 'a>);
 
-/// Packets that are copied over and over: few enough to stay in the nearest cache under any other load of the machine.
+/// Number of packets that are copied repeatedly. They stay in the first-level cache even when the machine is loaded.
 const HOT: usize = 256;
 
-/// Prints nanoseconds per packet of each way, and how many copies of the packet that is.
+/// Prints, for every implementation, the nanoseconds per packet and the number of header copies that take as long.
 ///
-/// A way does its work on all packets once and returns the time that took, without that for its preparation.
+/// Each call of an implementation processes all packets once and returns the time for that, preparation excluded.
 pub fn report(name: &str, packets: &[&[u8]], ways: &mut [Way<'_>]) {
     let mut out = [0; 2048];
     let mut copy = || {
@@ -38,7 +38,7 @@ pub fn report(name: &str, packets: &[&[u8]], ways: &mut [Way<'_>]) {
     }
 }
 
-/// How long `work` takes.
+/// Measures the run time of `work`.
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! One context of the compressor: how it learns about its flow and which packet it sends next.
+//! One context of the compressor: its model of the flow, and the choice of the next packet format.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -25,19 +25,20 @@ use crate::quick::Template;
 use crate::state::observe;
 use crate::wire::{Short, Writer};
 
-/// Packets with unchanged ECN bits after which they leave the irregular chain again; more than any repetition.
+/// Number of consecutive packets with unchanged ECN bits after which the irregular chain omits them again. Must exceed
+/// any repetition.
 const ECN_STABLE: u8 = 64;
-/// Packets by which an answer to an IR-CR should have come.
+/// Number of packets within which the feedback to an IR-CR should arrive.
 const ANSWER_PACKETS: u32 = 32;
 const _: () = assert!(ECN_STABLE > MAX_REPEAT);
 
-/// State of a flow, and the compressor's knowledge of its decompressor's context.
+/// State of a flow, and what the compressor knows about the decompressor's context.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) history: History,
     pub(crate) table: Table,
-    /// MSN of the last packet. A whole word, because it is stored and loaded with every packet and a load wider than
-    /// the store before it would stall.
+    /// MSN of the last packet. Stored as a 32-bit word, because it is stored and loaded with every packet, and a load
+    /// that is wider than the preceding store would stall.
     pub(super) msn: u32,
     pub(super) stride: StrideFinder,
     flow_label: u32,
@@ -45,53 +46,53 @@ pub(crate) struct Context {
     pub(super) tunnel: Option<Box<Tunnel>>,
     pub(super) behavior: u32,
     pub(super) last_ip_id: u16,
-    /// Consecutive packets whose IP-ID does not suit the behaviour.
+    /// Number of consecutive packets whose IP-ID does not fit the current behaviour.
     pub(super) ip_id_misses: u8,
-    /// Weighs the jumps of the IP-ID against its small steps.
+    /// Score of the IP-ID's jumps against its small steps; see [`IP_ID_STRAINED`].
     pub(super) ip_id_strain: u8,
     pub(super) ecn_used: bool,
     last_ecn: u32,
     pub(super) ecn_stable: u8,
-    /// IR and IR-DYN packets still to be sent before smaller ones.
+    /// Number of IR and IR-DYN packets still to send before smaller formats.
     pub(super) ir_left: u8,
     pub(super) dyn_left: u8,
     /// Packets since the last IR and since the last IR or IR-DYN.
     pub(super) since_ir: u32,
     pub(super) since_dyn: u32,
-    /// When these were sent, in milliseconds.
+    /// Times of these packets, in milliseconds.
     ir_at_ms: u64,
     dyn_at_ms: u64,
-    /// MSN of the first IR or IR-DYN of the run that made or repaired this context.
+    /// MSN of the first IR or IR-DYN in the latest run that established or refreshed this context.
     run_start: u16,
     /// MSN of the first packet of this flow.
     first: u16,
-    /// The peer decompressed one of its packets.
+    /// Feedback has shown that the peer decompressed a packet of this flow.
     is_known: bool,
-    /// The peer confirmed the context that the latest run made or repaired.
+    /// Feedback has confirmed the context established or refreshed by the latest run.
     confirmed: bool,
-    /// The last header, for the quick path.
+    /// The last header; the template of the fast path.
     pub(super) template: Template,
-    /// Packets, and the time, until which the quick path may serve: then a refresh is due.
+    /// Number of packets, and time, until a refresh is due and the fast path ends.
     pub(super) quiet_packets: u32,
     /// Initial value of `quiet_packets`.
     pub(super) granted_packets: u32,
     pub(super) quiet_until_ms: u64,
-    /// Feedback has come: no periodic refreshes (RFC 6846 section 5.2.1.2).
+    /// Feedback has arrived, so there are no periodic refreshes (RFC 6846 section 5.2.1.2).
     pub(crate) has_feedback: bool,
 }
 
-/// The packet type for one packet and the items that its list brings.
+/// The format of one packet, and the items that its list carries.
 struct Plan {
     format: Option<&'static Format>,
     is_static: bool,
-    /// Indexes whose items the list brings; no list if `None`.
+    /// Bit mask of the indexes whose items the list carries; `None` for no list.
     bring: Option<u16>,
-    /// Of no meaning when the list brings the timestamps.
+    /// Unused if the list carries the timestamps.
     timestamps: TimestampForms,
 }
 
 impl Plan {
-    /// The packet type, if no base context serves.
+    /// The packet format, for a packet without a base context.
     #[inline]
     fn kind(&self) -> FormatKind {
         match self.format {
@@ -140,7 +141,7 @@ impl Context {
         self.msn as u16
     }
 
-    /// The dynamic part must be sent again, and the static part too if `is_static`.
+    /// Repeats the dynamic part with the next packets, and the static part too if `is_static`.
     pub(crate) fn restart(&mut self, is_static: bool, config: &CompressorConfig) {
         self.history.clear();
         self.leave_quick();
@@ -154,29 +155,29 @@ impl Context {
         }
     }
 
-    /// True when the peer is known to have this context (RFC 6846 section 5.2.3: the condition for a base).
+    /// True if the peer is known to have this context, which a base must satisfy (RFC 6846 section 5.2.3).
     pub(crate) const fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
-    /// True when the packets that made this context drew no answer, though there was time for one.
+    /// True if no feedback has confirmed this context within the expected number of packets.
     pub(crate) const fn waits_in_vain(&self) -> bool {
         !self.confirmed && self.ir_left == 0 && self.since_ir >= ANSWER_PACKETS
     }
 
-    /// True when the packet with this MSN was of an earlier flow of this CID, whose static part the peer still has: MSNs
-    /// go on when a CID is used again (RFC 6846 section 6.1.1).
+    /// True if the packet with this MSN belonged to an earlier flow with this CID, whose static part the peer still
+    /// has. MSNs continue when a CID is reused (RFC 6846 section 6.1.1).
     pub(crate) const fn is_foreign(&self, msn: u16) -> bool {
         !self.is_known && (msn.wrapping_sub(self.first) as i16) < 0
     }
 
-    /// True when a NACK for `msn` is already answered by packets sent since.
+    /// True if packets sent since `msn` already answer a NACK for it.
     pub(crate) fn is_answered(&self, msn: Option<u16>, is_static: bool) -> bool {
         let running = self.ir_left > 0 || (!is_static && self.dyn_left > 0);
         running && msn.is_some_and(|msn| (msn.wrapping_sub(self.run_start) as i16) < 0)
     }
 
-    /// The peer decompressed the packet with this MSN.
+    /// Processes feedback that the packet with this MSN was decompressed.
     pub(crate) fn confirm(&mut self, msn: u16) {
         let age = self.msn().wrapping_sub(msn) as i16;
         if age < 0 {
@@ -188,7 +189,7 @@ impl Context {
             if self.ir_left > 0 || self.dyn_left > 0 {
                 self.ir_left = 0;
                 self.dyn_left = 0;
-                // Up to the acknowledged packet, without later changes (section 5.2.2.1).
+                // Confirms everything up to the acknowledged packet, but no later changes (section 5.2.2.1).
                 let has_all = |kept: &ContextFields| {
                     kept[Field::Msn as usize] == u32::from(msn)
                         && kept[Field::ListId as usize] == self.table.list_id()
@@ -201,7 +202,8 @@ impl Context {
         self.history.confirm(msn);
     }
 
-    /// Compresses one packet; on an error nothing was sent and the peer's possible references are the same.
+    /// Compresses one packet. On an error nothing is sent, and the set of references that the peer may hold is
+    /// unchanged.
     #[inline]
     pub(crate) fn compress(
         &mut self,
@@ -265,7 +267,7 @@ impl Context {
         Ok(kind)
     }
 
-    /// Counts a packet that went out.
+    /// Counts a packet that was sent.
     #[inline]
     fn count(&mut self, plan: &Plan, now_ms: u64) {
         self.since_ir = self.since_ir.saturating_add(1);
@@ -283,7 +285,7 @@ impl Context {
         }
     }
 
-    /// Notes the layers of a new packet; true when an outer header's DSCP or ECN has changed.
+    /// Stores the layers of a new packet. Returns true if the DSCP or ECN bits of an outer header changed.
     #[cold]
     fn learn_layers(&mut self, layers: &mut Layers, config: &CompressorConfig) -> bool {
         let Some(tunnel) = &mut self.tunnel else {
@@ -297,8 +299,8 @@ impl Context {
         change.traffic_class
     }
 
-    /// Adapts IP-ID behaviour, stride and use of ECN to the flow. `marked` means that ECN or DSCP of an outer header have
-    /// changed, which the irregular chain says while ECN is in use.
+    /// Adapts the IP-ID behaviour, the stride and the use of ECN to the flow. `marked` means that the ECN bits or DSCP
+    /// of an outer header changed; the irregular chain carries these while ECN is in use.
     #[inline]
     fn learn(&mut self, header: &Header, marked: bool, config: &CompressorConfig) {
         let fresh = self.history.entries().is_empty();
@@ -347,7 +349,7 @@ impl Context {
         }
         self.ip_id_misses += 1;
         let patience = match self.behavior {
-            // Only zero is coded as zero.
+            // Behaviour 0 encodes only an IP-ID of zero.
             behavior::ZERO => 0,
             behavior::RANDOM => 3,
             _ => 2,
@@ -355,7 +357,7 @@ impl Context {
         if fresh || self.ir_left > 0 || self.ip_id_misses > patience {
             self.ip_id_misses = 0;
             self.behavior = if self.behavior == behavior::ZERO && id != 0 && seen == behavior::RANDOM {
-                // One step away from zero says nothing yet about the steps to come.
+                // One step away from zero does not predict the following steps.
                 behavior::SEQUENTIAL
             } else {
                 seen
@@ -363,8 +365,8 @@ impl Context {
         }
     }
 
-    /// An IP-ID that jumps forward as often as `IP_ID_JUMP` allows is taken for random: each jump costs a co_common or
-    /// two, being random costs two bytes in each packet. Hosts that merge segments count each of them.
+    /// Treats the IP-ID as random if it jumps forward more often than `IP_ID_JUMP` allows. A jump costs one or two
+    /// co_common packets, random behaviour two bytes in each packet. Hosts that merge segments count each segment.
     #[inline]
     fn weigh_jumps(&mut self, id: u16, last: u16, seen: u32) -> u32 {
         let step = match seen {
@@ -385,7 +387,7 @@ impl Context {
         behavior::RANDOM
     }
 
-    /// Sends the context or its dynamic part again when it has been long and the peer is silent.
+    /// Starts a refresh of the context or its dynamic part when the interval has passed without feedback.
     #[inline]
     fn refresh_if_due(&mut self, now_ms: u64, config: &CompressorConfig) {
         if self.has_feedback {
@@ -402,7 +404,7 @@ impl Context {
         }
     }
 
-    /// Packets for which no refresh is due, and the time from which on one is.
+    /// Number of packets until the next refresh is due, and the time at which it is due.
     pub(super) fn quiet_for(&self, config: &CompressorConfig) -> (u32, u64) {
         if self.has_feedback {
             return (u32::MAX, u64::MAX);
@@ -418,7 +420,7 @@ impl Context {
         (packets, time)
     }
 
-    /// The smallest packet that the peer understands whichever of the possible references it holds.
+    /// Chooses the smallest packet that decompresses correctly with each of the references the peer may hold.
     #[inline]
     fn plan(&mut self, values: &mut Values, repeat: u8) -> Plan {
         let is_static = self.ir_left > 0;
@@ -434,7 +436,8 @@ impl Context {
         Plan { format: Some(format), is_static, bring, timestamps: forms.unwrap_or_default() }
     }
 
-    /// Formats come the shortest first, so the first that serves is the one, unless co_common is shorter still.
+    /// Returns the smallest format that can represent the packet. Formats are sorted by length, so it is the first that
+    /// fits, unless co_common is shorter.
     #[inline]
     fn smallest(&self, changed: Mask, values: &mut Values) -> &'static Format {
         const CHANGEABLE: Mask = bit(Field::Seq)
@@ -447,7 +450,8 @@ impl Context {
             | bit(Field::Stride)
             | bit(Field::UrgentPointer)
             | bit(Field::Dscp)
-            // In no format but co_common: after other flags it goes on until every peer has the usual ones.
+            // No other format than co_common carries the flags. After unusual flags, co_common is used until every
+            // reference has the usual ones.
             | bit(Field::KeptFlags);
         let sequential = values[Field::Behavior] <= behavior::SWAPPED;
         let mut needs = changed & CHANGEABLE;
@@ -482,7 +486,7 @@ impl Context {
         }
     }
 
-    /// Sets the indicators of co_common; returns the bytes of its optional fields.
+    /// Sets the indicators of co_common. Returns the length of its optional fields in bytes.
     fn indicate(&self, changed: Mask, sequential: bool, values: &mut Values) -> usize {
         let mut bytes = 0;
         for (field, indicator) in [(Field::Seq, Field::SeqIndicator), (Field::Ack, Field::AckIndicator)] {
@@ -511,7 +515,7 @@ impl Context {
             bytes += if present { len } else { 0 };
         }
         if sequential {
-            // After a change of behaviour both ends may see the old offsets differently.
+            // After a change of behaviour, the two ends may interpret the old offsets differently.
             let offset = values[Field::IpIdOffset] as u16;
             let short = changed & bit(Field::Behavior) == 0
                 && self
@@ -575,14 +579,14 @@ impl Context {
 }
 
 const PROFILE_TCP: u8 = 6;
-/// The largest step of a sequential IP-ID; a host that shares one counter among flows takes larger ones.
+/// The largest step of a sequential IP-ID. Hosts that share one counter among flows produce larger steps.
 const IP_ID_NEAR: u16 = 64;
 
-/// The largest step that seq_1, seq_3, seq_5 and seq_8 can say.
+/// The largest step that seq_1, seq_3, seq_5 and seq_8 can encode.
 pub(super) const IP_ID_SMALL: u16 = 13;
-/// Small steps that make up for a jump.
+/// Number of small steps that offset one jump.
 const IP_ID_JUMP: u8 = 6;
-/// Small steps owed at which the IP-ID counts as random.
+/// Score at which the IP-ID counts as random.
 const IP_ID_STRAINED: u8 = 3 * IP_ID_JUMP;
 
 /// Why a packet was not compressed.

@@ -1,15 +1,16 @@
-//! Which context a flow has: look-up, the order of last use and eviction, each in constant time however many there are.
+//! Assigns contexts to flows: look-up, order of last use and eviction, each in constant time regardless of the number
+//! of flows.
 
 use alloc::vec::Vec;
 
-/// Bytes of the longest [`FlowKey`]: a fingerprint, two IPv6 addresses and two ports.
+/// Longest [`FlowKey`] in bytes: a fingerprint, two IPv6 addresses and two ports.
 pub(super) const KEY_LEN: usize = 8 + 36;
 
 /// No context.
 const NONE: u16 = u16::MAX;
 
-/// The bytes that name a flow: both addresses and ports, as they follow each other in the packet; before them the
-/// fingerprint of its tunnel, if there is one.
+/// The bytes that identify a flow: both addresses and both ports, in packet order. If the flow is tunnelled, the
+/// fingerprint of the tunnel precedes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowKey {
     len: u8,
@@ -19,17 +20,17 @@ pub(super) struct FlowKey {
 impl FlowKey {
     const EMPTY: Self = Self { len: 0, bytes: [0; KEY_LEN] };
 
-    /// The key with these bytes, of which there are at least twelve and at most [`KEY_LEN`].
+    /// The key with these bytes, at least twelve and at most [`KEY_LEN`].
     fn new(bytes: &[u8]) -> Self {
         let mut key = Self { len: bytes.len() as u8, bytes: [0; KEY_LEN] };
         key.bytes[..bytes.len()].copy_from_slice(bytes);
         key
     }
 
-    /// True when these are the bytes of `key`, which has at least twelve.
+    /// True if the key equals `key`, which must have at least twelve bytes.
     #[inline]
     fn is(&self, key: &[u8]) -> bool {
-        // The first twelve apart: that is all of IPv4, and a comparison of fixed length.
+        // Compare the first twelve bytes separately: this covers all of IPv4 with a comparison of fixed length.
         key.len() == usize::from(self.len)
             && key.first_chunk::<12>() == self.bytes.first_chunk::<12>()
             && (self.len == 12 || key[12..] == self.bytes[12..usize::from(self.len)])
@@ -39,7 +40,7 @@ impl FlowKey {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Both addresses, and the bytes before them.
+    /// Both addresses, and the fingerprint before them.
     pub(super) fn addresses(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len).saturating_sub(4)]
     }
@@ -51,14 +52,14 @@ impl FlowKey {
     }
 }
 
-/// Where a CID stands.
+/// The state of a CID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// No flow has it.
+    /// Not assigned to a flow.
     Free,
-    /// A flow has it and may lose it.
+    /// Assigned to a flow, and evictable.
     Listed,
-    /// A flow has it until it is unpinned.
+    /// Assigned to a flow until it is unpinned.
     Pinned,
 }
 
@@ -66,7 +67,7 @@ enum Use {
 struct Entry {
     key: FlowKey,
     state: Use,
-    /// Neighbours in the order of last use, or in the list of free ones (`older` only).
+    /// Links in the list ordered by last use, or in the free list (`older` only).
     newer: u16,
     older: u16,
 }
@@ -75,7 +76,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     entries: Vec<Entry>,
-    /// A hash table with linear probing: CIDs, at most half of the places taken.
+    /// A hash table of CIDs with linear probing, at most half full.
     places: Vec<u16>,
     seed: u64,
     /// The largest CID.
@@ -88,20 +89,21 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// No flows. `seed` keys the hash, so that a peer that chooses ports cannot choose places.
+    /// Creates an empty table. `seed` keys the hash, so that a peer that chooses ports cannot cause collisions on
+    /// purpose.
     pub(super) fn new(max: u16, seed: u64) -> Self {
         let (entries, places) = (Vec::new(), Vec::new());
         Self { entries, places, seed, max, newest: NONE, oldest: NONE, free: NONE, latest: NONE }
     }
 
-    /// The CID of the last packet if it was of the flow of these bytes: the next one is most often of the same flow.
+    /// The CID of the last packet, if its flow has this key. Consecutive packets usually belong to the same flow.
     #[inline]
     pub(super) fn latest(&self, bytes: &[u8]) -> Option<u16> {
         let entry = self.entries.get(usize::from(self.latest))?;
         entry.key.is(bytes).then_some(self.latest)
     }
 
-    /// The CID of the last packet, while its flow has it.
+    /// The CID of the last packet, if it is still assigned.
     #[inline]
     pub(super) const fn latest_cid(&self) -> Option<u16> {
         if self.latest == NONE { None } else { Some(self.latest) }
@@ -126,7 +128,7 @@ impl Flows {
         }
     }
 
-    /// Makes this the flow that was used last.
+    /// Marks this flow as the most recently used.
     pub(super) fn touch(&mut self, cid: u16) {
         self.latest = cid;
         if self.newest != cid && self.entries[usize::from(cid)].state == Use::Listed {
@@ -135,8 +137,8 @@ impl Flows {
         }
     }
 
-    /// Gives a CID to a flow that has none: a free one, a new one, or that of the flow that was silent longest. `None`
-    /// when all are pinned.
+    /// Assigns a CID to a new flow: a free one, a new one, or that of the least recently used flow. Returns `None` when
+    /// all are pinned.
     pub(super) fn insert(&mut self, bytes: &[u8]) -> Option<u16> {
         let cid = if self.free != NONE {
             let cid = self.free;
@@ -163,7 +165,7 @@ impl Flows {
         Some(cid)
     }
 
-    /// Takes the CID from its flow; false if none has it.
+    /// Frees a CID. Returns false if no flow has it.
     pub(super) fn remove(&mut self, cid: u16) -> bool {
         if self.key(cid).is_none() {
             return false;
@@ -183,7 +185,7 @@ impl Flows {
         true
     }
 
-    /// Keeps the CID for its flow, or lets it go again when others need it; false if no flow has it.
+    /// Pins or unpins a CID. Returns false if no flow has it.
     pub(super) fn pin(&mut self, cid: u16, pinned: bool) -> bool {
         let Some(entry) = self.entries.get_mut(usize::from(cid)) else { return false };
         match (entry.state, pinned) {
@@ -201,7 +203,7 @@ impl Flows {
         true
     }
 
-    /// CIDs from the one used last, without pinned ones.
+    /// Iterates over the unpinned CIDs, most recently used first.
     pub(super) fn by_use(&self) -> impl Iterator<Item = u16> + '_ {
         let mut next = self.newest;
         core::iter::from_fn(move || {
@@ -234,7 +236,7 @@ impl Flows {
         }
     }
 
-    /// Doubles the hash table before it is more than half full.
+    /// Doubles the hash table before it becomes more than half full.
     fn grow(&mut self) {
         if (self.entries.len() + 1) * 2 <= self.places.len() {
             return;
@@ -249,7 +251,7 @@ impl Flows {
         }
     }
 
-    /// Where the search for these bytes begins; `None` while there is no table.
+    /// The place where the search for this key starts; `None` while there is no table.
     fn first_place(&self, bytes: &[u8]) -> Option<usize> {
         let mask = self.places.len().checked_sub(1)?;
         Some(hash(self.seed, bytes) as usize & mask)
@@ -263,7 +265,7 @@ impl Flows {
         self.places[place] = cid;
     }
 
-    /// Empties the place of a CID and closes the gap.
+    /// Removes a CID from the hash table and closes the gap.
     fn leave_place(&mut self, cid: u16) {
         let mask = self.places.len() - 1;
         let Some(mut gap) = self.first_place(self.entries[usize::from(cid)].key.as_bytes()) else { return };
@@ -278,7 +280,7 @@ impl Flows {
                 break;
             }
             let first = self.first_place(self.entries[usize::from(other)].key.as_bytes()).unwrap_or(place);
-            // It may move back to the gap if that does not lie before where its search begins.
+            // The entry may move back into the gap, unless the gap is before the place where its search starts.
             if (place.wrapping_sub(first) & mask) >= (place.wrapping_sub(gap) & mask) {
                 self.places[gap] = other;
                 gap = place;
@@ -288,7 +290,7 @@ impl Flows {
     }
 }
 
-/// A keyed hash of a key: products of 64 bits, folded.
+/// A keyed hash, computed from folded 64-bit products.
 fn hash(seed: u64, bytes: &[u8]) -> u64 {
     const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ KEY;
@@ -315,7 +317,7 @@ mod tests {
         bytes
     }
 
-    /// Against a model: a map and a list in the order of last use.
+    /// Compares with a model that consists of a map and a list in order of last use.
     #[test]
     fn table_and_order_are_those_of_a_plain_model() {
         let mut flows = Flows::new(9, 3);

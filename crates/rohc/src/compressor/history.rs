@@ -1,9 +1,9 @@
-//! The references a decompressor may hold: all fields of the last packets sent (W-LSB, RFC 6846 section 5.2.1.1).
+//! The references that a decompressor may hold: all fields of the last packets sent (W-LSB, RFC 6846 section 5.2.1.1).
 
 use crate::formats::{ALWAYS, CONTEXT_FIELDS, ContextFields, Field, Mask, SELDOM, Slot};
 use crate::lsb::Lsb;
 
-/// The most packets a change may be repeated in.
+/// The maximum number of packets that carry a change.
 pub const MAX_REPEAT: u8 = 8;
 
 /// The last packets sent; the peer has one of them as its reference.
@@ -30,7 +30,7 @@ impl History {
         self.entries().get(self.latest)
     }
 
-    /// Records a packet that was sent and forgets all but the last `width`, the same in every call.
+    /// Records a packet that was sent and keeps the last `width` packets. `width` must be the same in every call.
     #[inline]
     pub(crate) fn push(&mut self, kept: &ContextFields, width: u8) {
         let width = usize::from(width.clamp(1, MAX_REPEAT));
@@ -45,7 +45,7 @@ impl History {
         self.latest = at;
     }
 
-    /// The entry of another packet like the last one; the caller sets the fields in which all entries may differ.
+    /// Appends an entry equal to the last one. The caller then sets the fields in which entries may differ.
     #[inline(always)]
     pub(crate) fn repeat_calm(&mut self, width: u8) -> &mut ContextFields {
         if self.len < usize::from(width) {
@@ -58,12 +58,12 @@ impl History {
         &mut self.entries[self.latest]
     }
 
-    /// The peer may hold anything.
+    /// Forgets all references, because the peer may hold any values.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// The peer has decompressed the packet with this MSN: earlier ones are no references any more.
+    /// Records that the peer decompressed the packet with this MSN, so earlier packets are no longer references.
     pub(crate) fn confirm(&mut self, msn: u16) {
         let age = |kept: &ContextFields| (kept[Field::Msn as usize] as u16).wrapping_sub(msn) as i16;
         if !self.entries().iter().any(|kept| age(kept) == 0) {
@@ -77,8 +77,8 @@ impl History {
         self.latest = self.len - 1;
     }
 
-    /// The fields in which some possible reference differs from `kept`; every field if there is no reference. Says
-    /// nothing about the fields from [`ALWAYS`] to [`SELDOM`], which are sent whether they changed or not.
+    /// The fields in which any possible reference differs from `kept`, or every field if there is no reference. Does
+    /// not report the fields from [`ALWAYS`] to [`SELDOM`], which are sent whether they changed or not.
     #[inline]
     pub(crate) fn changed(&self, kept: &ContextFields) -> Mask {
         if self.len == 0 {
@@ -97,19 +97,19 @@ impl History {
         bits(0, ALWAYS) | if seldom == 0 { 0 } else { bits(SELDOM, CONTEXT_FIELDS) }
     }
 
-    /// True when every possible reference has this value.
+    /// True if every possible reference has this value.
     #[inline]
     pub(crate) fn all(&self, field: Field, value: u32) -> bool {
         self.len > 0 && self.entries().iter().all(|entry| entry[field as usize] == value)
     }
 
-    /// True when every possible reference yields this value (32-bit field).
+    /// True if the encoding yields this value with every possible reference (32-bit field).
     #[inline]
     pub(crate) fn fits(&self, field: Field, lsb: Lsb, value: u32) -> bool {
         self.len > 0 && self.entries().iter().all(|entry| lsb.fits(entry[field as usize], value))
     }
 
-    /// True when every possible reference yields this value in this slot.
+    /// True if the slot yields this value with every possible reference.
     #[inline]
     pub(crate) fn fits_slot(&self, slot: &Slot, value: u32) -> bool {
         slot.is_raw() || self.entries().iter().all(|entry| slot.fits(entry[slot.field as usize], value))

@@ -1,4 +1,4 @@
-//! The compressor's view of the item table, and how an option area becomes a list and irregular items.
+//! The compressor's item table, and the encoding of an option area as a list and irregular items.
 
 use crate::compressor::History;
 use crate::formats::{Field, Values};
@@ -31,11 +31,12 @@ impl Order {
     }
 }
 
-/// More than 15 options, a malformed one, padding that is not zero or too long, or more unknown kinds than indexes.
+/// The option area cannot be listed: more than 15 options, a malformed option, padding that is not zero or too long, or
+/// more unknown kinds than free indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unlistable;
 
-/// The item table: contents, and in how many packets each item was sent since it last changed.
+/// The item table: the contents of each item, and the number of packets that carried it since its last change.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     order: Order,
@@ -46,7 +47,7 @@ pub(crate) struct Table {
     padding: u8,
     sack: Sack,
     generics: Generics,
-    /// Where the next unknown option goes when all indexes are taken.
+    /// The index for the next unknown option when all indexes are in use.
     next_generic: u8,
     list_id: u32,
     sack_id: u32,
@@ -69,18 +70,18 @@ impl Table {
         generic_id: 1,
     };
 
-    /// The peer may have lost everything: all items must be sent again.
+    /// Marks all items as unsent, because the peer may have lost its table.
     pub(crate) fn doubt(&mut self) {
         self.sent = [0; ITEMS];
         self.list_id += 1;
     }
 
-    /// Numbers the versions of the table.
+    /// Version number of the list.
     pub(crate) const fn list_id(&self) -> u32 {
         self.list_id
     }
 
-    /// The peer confirmed a packet that held the whole table.
+    /// Records that the peer decompressed a packet sent with the whole current table.
     pub(crate) fn confirm(&mut self) {
         for sent in &mut self.sent {
             if *sent > 0 {
@@ -89,7 +90,8 @@ impl Table {
         }
     }
 
-    /// Enters the options of a packet; the identifiers in `values` tell whether anything is new.
+    /// Enters the options of a packet into the table. The identifiers in `values` change if the list or a generic item
+    /// changed.
     #[inline]
     pub(crate) fn observe(
         &mut self,
@@ -97,7 +99,7 @@ impl Table {
         values: &mut Values,
         history: &History,
     ) -> Result<(), Unlistable> {
-        // The options of nearly every segment of a modern host: NOP, NOP, timestamps.
+        // Fast path for the usual options of modern hosts: NOP, NOP, timestamps.
         if let [1, 1, 8, 10, ts @ ..] = bytes
             && let Ok(ts) = <&[u8; 8]>::try_from(ts)
             && self.order.list() == [index::NOP, index::NOP, index::TIMESTAMPS]
@@ -140,8 +142,8 @@ impl Table {
         Ok(())
     }
 
-    /// An option that leaves the list is no longer repeated: unless the peer surely has its latest contents, it comes
-    /// back as a whole.
+    /// Handles options that are no longer in the list and therefore no longer repeated. Unless every reference has
+    /// their latest contents, they must be sent in full when they return.
     fn drop_doubtful(&mut self, stays: u16, history: &History) {
         let sure = |field| history.latest().is_some_and(|latest| history.all(field, latest[field as usize]));
         for &at in self.order.list() {
@@ -157,7 +159,7 @@ impl Table {
         }
     }
 
-    /// Enters an option that has an index of its own; `None` for others and for a second one of a kind.
+    /// Enters an option with a reserved index. Returns `None` for other options and for a second one of the same kind.
     fn reserved_index(
         &mut self,
         option: &TcpOption<'_>,
@@ -203,7 +205,7 @@ impl Table {
         Ok(Some(at))
     }
 
-    /// Enters the bytes of another option: the index that has its kind and length, else the next free one.
+    /// Enters any other option. Uses the index with the same kind and length, or the next free one.
     fn generic_index(&mut self, bytes: &[u8], used: u16) -> Result<u8, Unlistable> {
         let [kind, _, data @ ..] = bytes else { return Err(Unlistable) };
         let kind = *kind;
@@ -231,7 +233,7 @@ impl Table {
         Ok(at as u8 + index::GENERIC)
     }
 
-    /// Bit per index whose item must stand in a list, because the peer may not have it.
+    /// Bit mask of the indexes whose items the list must carry, because the peer may not have them.
     pub(crate) fn must_bring(&self, repeat: u8, timestamps_fit: bool) -> u16 {
         let mut bring = 0;
         for &at in self.order.list() {
@@ -242,7 +244,8 @@ impl Table {
         bring
     }
 
-    /// The forms for the irregular items of TSval and TSecr; `None` when they are too far from those that the peer may have.
+    /// The forms of the irregular items of TSval and TSecr; `None` if a value is too far from one that the peer may
+    /// hold.
     #[inline]
     pub(crate) fn timestamp_forms(&self, values: &Values, history: &History) -> Option<TimestampForms> {
         if !self.has_timestamps {
@@ -269,7 +272,8 @@ impl Table {
         Ok(())
     }
 
-    /// Counts the items of a list that went out. Only packets in a row count: of scattered ones all may be lost.
+    /// Counts the items of a list that was sent. Only consecutive packets count, because scattered ones could all be
+    /// lost.
     pub(crate) fn count_sent(&mut self, bring: u16, repeat: u8) {
         let in_order = self.order.list().iter().fold(0u16, |mask, &at| mask | 1 << at);
         for (at, sent) in self.sent.iter_mut().enumerate() {
@@ -296,7 +300,7 @@ impl Table {
         }
     }
 
-    /// The irregular items of the options that no list brought.
+    /// Writes the irregular items of the options that the list did not carry.
     #[inline]
     pub(crate) fn write_irregular(
         &self,
@@ -332,19 +336,19 @@ impl Table {
     }
 }
 
-/// True when eol_list_item can say this padding: zeros, and their number of bits in one byte.
+/// True if eol_list_item can encode this padding: all zero, with a length in bits that fits one byte.
 fn has_form(padding: &[u8]) -> bool {
     padding.len() <= usize::from(u8::MAX / 8) && padding.iter().all(|&byte| byte == 0)
 }
 
-/// Sets `slot`; true when it had another value.
+/// Sets `slot`. Returns true if its value changed.
 fn replace<T: PartialEq>(slot: &mut T, value: T) -> bool {
     let changed = *slot != value;
     *slot = value;
     changed
 }
 
-/// The shortest form of a timestamp that is right for every reference, as an index into [`TS_FORMS`].
+/// The shortest form of a timestamp that decodes correctly with every reference, as an index into [`TS_FORMS`].
 #[inline]
 fn timestamp_form(field: Field, value: u32, history: &History) -> Option<usize> {
     TS_FORMS.iter().position(|&(_, _, lsb)| history.fits(field, lsb, value))

@@ -1,4 +1,4 @@
-//! The quick path of the compressor: the next pure ACK of a flow that is under way.
+//! The fast path of the compressor: handles the next pure ACK of an established flow.
 
 use super::CompressorConfig;
 use super::context::{Context, IP_ID_SMALL};
@@ -9,13 +9,13 @@ use crate::header::flags;
 use crate::ip_id::behavior;
 use crate::state::kept_flags;
 
-/// Room for every header that is made here, written in one go.
+/// Length of the buffer in which the header is assembled; large enough for every header of the fast path.
 const ROOM: usize = 24;
 
-/// True when lsb(bits, offset) tells the value beside every one that the peer may hold, of a field of this width.
+/// True if lsb(bits, offset) decodes to `value` with every reference that the peer may hold in a field of this width.
 #[inline(always)]
 fn fit(history: &[ContextFields], field: Field, value: u32, bits: u32, offset: i32, width_mask: u32) -> bool {
-    // One bit beyond those sent, in any of them, and it does not fit.
+    // If any distance has a bit beyond those sent, the value does not fit.
     let mut beyond = 0;
     for entry in history {
         beyond |= value.wrapping_sub(entry[field as usize]).wrapping_add_signed(offset) & width_mask;
@@ -23,22 +23,22 @@ fn fit(history: &[ContextFields], field: Field, value: u32, bits: u32, offset: i
     beyond >> bits == 0
 }
 
-/// The values of one packet that the base header is chosen by.
+/// The values that determine the base header.
 struct Numbers {
     ack: u32,
     scaled: u32,
     window: u32,
-    /// Of the IP-ID from the MSN.
+    /// Offset of the IP-ID from the MSN.
     offset: u32,
-    /// The window is that of every reference.
+    /// The window equals that of every reference.
     same_window: bool,
-    /// The scaled acknowledgment number fits its four bits.
+    /// The scaled acknowledgment number fits in four bits.
     by_scale: bool,
-    /// The offset fits three bits.
+    /// The IP-ID offset fits in three bits.
     by_offset: bool,
 }
 
-/// The bits of a base header, the last byte of which ends in MSN, PSH and CRC.
+/// The bits of a base header. Its last byte holds the MSN, PSH and CRC.
 struct Base {
     kind: FormatKind,
     bits: u32,
@@ -46,8 +46,8 @@ struct Base {
 }
 
 impl Context {
-    /// Compresses `packet` if it repeats the header before it but for the numbers of an acknowledgment: the length of
-    /// bytes written, and how. `None` leaves everything as it was.
+    /// Compresses `packet` if it differs from the previous header only in the fields that a pure ACK changes. Returns
+    /// the length in bytes and the format. On `None` nothing has changed.
     #[inline]
     pub(crate) fn quick(
         &mut self,
@@ -67,7 +67,7 @@ impl Context {
         }
     }
 
-    /// `LEN` is that of the layout of `V6`.
+    /// `LEN` must be the length of the layout for `V6`.
     #[inline(always)]
     fn quick_layout<const V6: bool, const LEN: usize>(
         &mut self,
@@ -109,7 +109,8 @@ impl Context {
         let window = be16(tcp + 14);
         let (value, echo) = (be32(tcp + 24), be32(tcp + 28));
 
-        // All references at once, one word for each question: a bit beyond those sent says that it does not fit.
+        // Test all references at once, with one word per condition. A bit beyond those sent means that the value does
+        // not fit.
         let (mut residues, mut windows, mut scales, mut offsets) = (0, 0, 0, 0);
         let (mut values, mut echoes) = (Distances::NONE, Distances::NONE);
         for entry in history {
@@ -140,7 +141,7 @@ impl Context {
         let times = u64::from(value_bits) << echo_len | u64::from(echo_bits);
         let written = write(room, cid, head, Bits { word: times, len: value_len + echo_len })?;
 
-        // From here on nothing fails: the changes by this packet.
+        // Nothing can fail after this point, so update the state.
         let entry = self.history.repeat_calm(config.repetitions());
         entry[Field::Ack as usize] = ack;
         entry[Field::AckScaled as usize] = scaled;
@@ -161,12 +162,13 @@ impl Context {
     }
 }
 
-/// The distances of a timestamp from those that the peer may hold, ORed: enough to compare with the forms' intervals.
+/// The distances of a timestamp from the values that the peer may hold, ORed together. This suffices to check the
+/// intervals of the forms.
 #[derive(Clone, Copy)]
 struct Distances {
-    /// From one below the interval of the two short forms.
+    /// Distance from the start of the interval of the two short forms.
     ahead: u32,
-    /// From the interval of the form with 21 bits.
+    /// Distance from the start of the interval of the 21-bit form.
     around: u32,
 }
 
@@ -179,8 +181,8 @@ impl Distances {
         self.around |= distance.wrapping_add(0x4_0000);
     }
 
-    /// Length in bits and bits of the shortest form, but for the one with 29 bits. Which one it is cannot be foreseen, so
-    /// there is no branch for it.
+    /// Length in bits and bits of the shortest form, except the 29-bit one. Branch-free, because the form is hard to
+    /// predict.
     #[inline(always)]
     fn form(self, value: u32) -> Option<(u32, u32)> {
         const FORMS: [(u32, u32, u32); 3] = [(8, 0, 0x7f), (16, 0x8000, 0x3fff), (24, 0xc0_0000, 0x1f_ffff)];
@@ -192,7 +194,7 @@ impl Distances {
     }
 }
 
-/// seq_4, seq_3 or seq_7, whichever the general path would take.
+/// Chooses seq_4, seq_3 or seq_7 in the same way as the general path.
 #[inline(always)]
 fn base_seq(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, offset, same_window, by_scale, by_offset } = *numbers;
@@ -213,13 +215,13 @@ fn base_seq(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
         let word = u64::from((scaled & 15) << 3 | offset & 7);
         return Some(Base { kind: FormatKind::Seq4, bits: 16, word });
     }
-    // An acknowledgment number that stands goes with the sequence number, in seq_1.
+    // An unchanged acknowledgment number is sent along with the sequence number, in seq_1.
     let changed = history.iter().any(|entry| entry[Field::Ack as usize] != ack);
     let word = 0b1001 << 20 | (long_offset & 15) << 16 | long_ack & 0xffff;
     (changed && near(4, 3) && ack_fits(16, 16383)).then_some(Base { kind: FormatKind::Seq3, bits: 32, word })
 }
 
-/// rnd_4, rnd_3 or rnd_7, whichever the general path would take.
+/// Chooses rnd_4, rnd_3 or rnd_7 in the same way as the general path.
 #[inline(always)]
 fn base_rnd(history: &[ContextFields], numbers: &Numbers) -> Option<Base> {
     let Numbers { ack, scaled, window, same_window, by_scale, .. } = *numbers;
@@ -242,7 +244,7 @@ struct Bits {
     len: u32,
 }
 
-/// Writes the base header up to the checksum, with its CID, and the timestamps; returns the bytes.
+/// Writes the CID, the base header up to the checksum, and the timestamps. Returns the number of bytes.
 #[inline(always)]
 fn write(room: &mut [u8; ROOM], cid: Cid, head: Bits, times: Bits) -> Option<usize> {
     let bytes = (head.word << (64 - head.len)).to_be_bytes();
@@ -265,8 +267,8 @@ fn write(room: &mut [u8; ROOM], cid: Cid, head: Bits, times: Bits) -> Option<usi
 }
 
 impl Context {
-    /// After a packet of the general path: lets the quick one go on from it, if nothing but the numbers of an
-    /// acknowledgment can differ between the references that the peer may hold.
+    /// Called after a packet of the general path. Enables the fast path if the possible references differ only in the
+    /// fields that a pure ACK changes.
     pub(super) fn prepare_quick(&mut self, header: &[u8], has_payload: bool, config: &CompressorConfig) {
         self.leave_quick();
         let sequential = header.first() == Some(&0x45) && self.behavior == behavior::SEQUENTIAL;
@@ -287,19 +289,19 @@ impl Context {
         self.granted_packets = self.quiet_packets;
     }
 
-    /// Ends the quick path for now, and counts its packets.
+    /// Disables the fast path and accounts for the packets it sent.
     pub(super) fn leave_quick(&mut self) {
         let made = self.granted_packets - self.quiet_packets;
         let few = made.min(u8::MAX.into()) as u8;
         self.since_ir = self.since_ir.saturating_add(made);
         self.since_dyn = self.since_dyn.saturating_add(made);
         self.ecn_stable = self.ecn_stable.saturating_add(few);
-        // Each of them was a small step; IPv6 has none, and no strain.
+        // Each packet was a small step of the IP-ID. IPv6 has no IP-ID and no score.
         self.ip_id_strain = self.ip_id_strain.saturating_sub(few);
         (self.granted_packets, self.quiet_packets) = (0, 0);
     }
 
-    /// True when all references agree in everything that the quick path does not look at, and have the usual flags.
+    /// True if all references agree in every field that the fast path does not check, and have the usual flags.
     fn is_calm(&self) -> bool {
         const LOOKED_AT: [Field; 8] = [
             Field::Ack,

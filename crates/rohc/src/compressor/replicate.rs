@@ -1,5 +1,5 @@
-//! IR-CR: the context of a new flow made from that of another between the same hosts (RFC 6846 sections 5.2.3, 7.2 and
-//! 8.2, RFC 4164).
+//! IR-CR: replicates the context of a new flow from that of another flow between the same hosts (RFC 6846 sections
+//! 5.2.3, 7.2 and 8.2, RFC 4164).
 
 use super::history::History;
 use super::options::Table;
@@ -18,29 +18,29 @@ const PROFILE_TCP: u8 = 6;
 /// The short form of port_replicate.
 const PORT_SHORT: Lsb = Lsb::new(8, 64);
 
-/// Which context a packet belongs to, and the one it may be replicated from.
+/// The context of a packet, and the context it may be replicated from.
 #[derive(Clone, Copy)]
 pub(crate) struct ContextChoice {
     pub(crate) cid: Cid,
     pub(crate) base: Option<Base>,
-    /// The time, for refreshes.
+    /// The current time, for refreshes.
     pub(crate) now_ms: u64,
 }
 
-/// The base context of an IR-CR packet: its static chain, and the rest as far as the peer surely holds it.
+/// The base context of an IR-CR packet: its static chain, and the other fields whose value at the peer is certain.
 #[derive(Clone, Copy)]
 pub(crate) struct Base {
     pub(crate) cid: u16,
     /// Source and destination port.
     pub(crate) ports: [u16; 2],
-    /// The hop limit, where the peer can hold no other.
+    /// The hop limit, if the peer can hold no other value.
     hop_limit: Option<u8>,
-    /// The peer can hold no ECN bits but zeros.
+    /// All references of the peer have zero ECN bits.
     without_ecn: bool,
 }
 
 impl Base {
-    /// A base for other flows, of a context with this history that the peer confirmed.
+    /// Makes a base from a confirmed context with this history.
     pub(crate) fn new(cid: u16, ports: [u16; 2], history: &History) -> Option<Self> {
         let hop_limit = history.latest()?[Field::Ttl as usize];
         Some(Self {
@@ -51,8 +51,8 @@ impl Base {
         })
     }
 
-    /// True when an IR-CR can say this header: combinations of RST, SYN and FIN have no index, and an IPv6 hop limit is
-    /// never sent.
+    /// True if an IR-CR can encode this header. It cannot encode combinations of RST, SYN and FIN, which have no index,
+    /// or a change of the IPv6 hop limit, which it does not carry.
     pub(crate) fn serves(&self, header: &Header, values: &Values) -> bool {
         let hop_limit = matches!(header.ip, Ip::V4 { .. }) || self.hop_limit == Some(header.ttl);
         let none = header.reserved == 0 && header.flags & (flags::ECE | flags::CWR) == 0;
@@ -62,7 +62,7 @@ impl Base {
 
     /// Writes an IR-CR packet up to its payload; `bytes` is the uncompressed header.
     ///
-    /// All that could have changed in the base since it was confirmed is said, changed or not.
+    /// Sends every field that could have changed in the base since it was confirmed, changed or not.
     pub(super) fn write_ir_cr(
         &self,
         bytes: &[u8],
@@ -95,7 +95,8 @@ impl Base {
     }
 }
 
-/// The replicate chain up to TCP, beside a base that [`Tunnel::replicates`](super::tunnel::Tunnel::replicates) it.
+/// Writes the replicate chain up to TCP, relative to a base that
+/// [`Tunnel::replicates`](super::tunnel::Tunnel::replicates) it.
 fn layers_replicate(
     header: &Header,
     values: &Values,
@@ -132,7 +133,7 @@ fn ip_replicate(header: &Header, values: &Values, writer: &mut Writer<'_>) -> Re
     }
 }
 
-/// tcp_replicate up to the list of options, which is always there.
+/// Writes tcp_replicate up to the list of options, which is always present.
 fn tcp_replicate(
     base: &Base,
     header: &Header,

@@ -1,19 +1,20 @@
-//! Finding the scaling factor of the acknowledgment number (RFC 6846 section 6.4.8.2).
+//! Finds the scaling factor of the acknowledgment number (RFC 6846 section 6.4.8.2).
 
-/// Steps below this are no segments' worth.
+/// Steps below this are shorter than a segment.
 const MIN_STRIDE: u32 = 128;
-/// Longer steps are jumps.
+/// Steps above this are jumps.
 const MAX_STEP: u32 = 1 << 22;
-/// Steps that must agree before a stride is used, and before a working one is replaced by a larger one.
+/// Number of steps that must agree before a stride is used, and before a larger one replaces one that works.
 const TRUST: u16 = 3;
 const TRUST_LARGER: u16 = 64;
-/// Steps in a row that a candidate may fail to divide.
+/// Number of consecutive steps that a candidate may fail to divide.
 const PATIENCE: u8 = 4;
 
-/// Learns the largest common divisor of the steps that acknowledgments take: the segment size of the other direction.
+/// Learns the greatest common divisor of the steps of the acknowledgment number, which is the segment size of the other
+/// direction.
 ///
-/// A multiple of it would serve as well as long as no acknowledgment is for an odd number of segments; then the
-/// residue changes, and that costs more than the range which the smaller stride gives up.
+/// A multiple of it would work too while every acknowledgment covers a multiple of that many segments. Otherwise the
+/// residue changes, which costs more than the larger range saves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StrideFinder {
     stride: u32,
@@ -21,7 +22,7 @@ pub(crate) struct StrideFinder {
     hits: u16,
     misses: u8,
     last_ack: u32,
-    /// A step that the candidate divides, or 0.
+    /// The last step that the candidate divided, or 0.
     divided: u32,
 }
 
@@ -29,13 +30,13 @@ impl StrideFinder {
     pub(crate) const EMPTY: Self =
         Self { stride: 0, candidate: 0, hits: 0, misses: 0, last_ack: 0, divided: 0 };
 
-    /// The stride to use, 0 while none is known.
+    /// The stride, or 0 while it is unknown.
     #[inline]
     pub(crate) const fn get(&self) -> u32 {
         self.stride
     }
 
-    /// Takes in the acknowledgment number of the next packet.
+    /// Processes the acknowledgment number of the next packet.
     #[inline]
     pub(crate) fn observe(&mut self, ack: u32) {
         let step = ack.wrapping_sub(self.last_ack);
@@ -43,7 +44,7 @@ impl StrideFinder {
         if step == 0 || step >= MAX_STEP {
             return;
         }
-        // Equal steps are the rule, and a division is dear.
+        // Steps are usually equal, and a division is expensive.
         let divides = step == self.divided || (self.candidate != 0 && step.is_multiple_of(self.candidate));
         if divides {
             self.divided = step;
@@ -58,7 +59,8 @@ impl StrideFinder {
         }
     }
 
-    /// The step to this acknowledgment number, if it leaves the stride as it is: none, or one that the stride divides.
+    /// The step to this acknowledgment number, if it does not affect the stride: either zero, or a multiple of the
+    /// stride.
     #[inline(always)]
     pub(crate) fn usual_step(&self, ack: u32) -> Option<u32> {
         let step = ack.wrapping_sub(self.last_ack);
@@ -66,7 +68,7 @@ impl StrideFinder {
         (step == 0 || (step < MAX_STEP && self.candidate == self.stride && divides)).then_some(step)
     }
 
-    /// As [`StrideFinder::observe`] for a step that [`StrideFinder::usual_step`] returned.
+    /// Does the same as [`StrideFinder::observe`], for a step returned by [`StrideFinder::usual_step`].
     #[inline]
     pub(crate) fn note_usual_step(&mut self, ack: u32, step: u32) {
         self.last_ack = ack;

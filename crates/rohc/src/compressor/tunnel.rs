@@ -1,4 +1,4 @@
-//! A compressor context's state of tunnels and extension headers.
+//! The compressor's state for tunnels and extension headers.
 
 use super::history::MAX_REPEAT;
 use crate::ip_id::behavior;
@@ -6,31 +6,32 @@ use crate::layers::chains::{replicates, sequence, sequence_form};
 use crate::layers::{Kind, Layers, MAX_LAYERS, traffic_class};
 use crate::lsb::Window;
 
-/// Changes from one packet's layers to the next one's.
+/// Changes between the layers of consecutive packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Changes that only an IR carries.
+    /// Changes that only an IR can carry.
     pub(super) statics: bool,
-    /// Changes that only an IR-DYN carries, or an IR.
+    /// Changes that only an IR-DYN or IR can carry.
     pub(super) dynamics: bool,
-    /// DSCP or ECN of an outer IP header: the irregular chain has them while ECN is in use (RFC 6846 section 6.1.3).
+    /// DSCP or ECN bits of an outer IP header, which the irregular chain carries while ECN is in use (RFC 6846 section
+    /// 6.1.3).
     pub(super) traffic_class: bool,
-    /// The TTL or hop limit of an outer IP header: the irregular chain of co_common has them when asked to.
+    /// TTL or hop limit of an outer IP header, which the irregular chain of co_common carries on demand.
     ttl: bool,
 }
 
-/// The layers of a flow's last packet, and the values of them that the peer may hold.
+/// The layers of a flow's last packet, and their values that the peer may hold.
 #[derive(Clone, Debug)]
 pub(super) struct Tunnel {
     last: Layers,
-    /// Packets still to come that say the TTLs of outer headers.
+    /// Number of packets that still have to carry the TTLs of outer headers.
     pub(super) ttl_left: u8,
-    /// The sequence numbers of the last packets, by layer.
+    /// The sequence numbers of the last packets, per layer.
     sequences: [Window<{ MAX_REPEAT as usize }>; MAX_LAYERS],
 }
 
 impl Tunnel {
-    /// Of the first packet of a flow.
+    /// Starts with the layers of the first packet of a flow.
     pub(super) fn new(layers: &mut Layers) -> Self {
         for index in 0..layers.count() {
             let (layer, bytes) = layers.get_mut(index);
@@ -41,8 +42,8 @@ impl Tunnel {
         Self { last: layers.clone(), ttl_left: 0, sequences: [Window::new(); MAX_LAYERS] }
     }
 
-    /// Compares the layers of a packet with those of the one before it, and settles how the packet says them. Each change
-    /// of a TTL goes out in `repeat` packets.
+    /// Compares the layers of a packet with those of the previous packet, and decides how to encode the differences.
+    /// Each change of a TTL is sent in `repeat` packets.
     pub(super) fn learn(&mut self, layers: &mut Layers, repeat: u8) -> Change {
         let mut change = Change { statics: !self.last.is_same_flow(layers), ..Change::default() };
         if change.statics {
@@ -94,7 +95,7 @@ impl Tunnel {
         }
     }
 
-    /// True when an IR-CR says every difference of these layers from those that the peer holds of this tunnel.
+    /// True if an IR-CR can encode every difference between these layers and those that the peer holds for this tunnel.
     pub(super) fn replicates(&self, layers: &Layers) -> bool {
         self.ttl_left == 0 && replicates(&self.last, layers)
     }

@@ -1,4 +1,4 @@
-//! One context of the decompressor and the decoding of each packet type against it.
+//! One context of the decompressor, and the decoding of each packet format.
 
 use alloc::boxed::Box;
 
@@ -21,7 +21,7 @@ use crate::wire::{Reader, Short};
 pub(crate) enum Fault {
     Malformed,
     Crc,
-    /// As `Crc`, of a packet that seems to be older than the reference.
+    /// Like `Crc`, for a packet that seems older than the reference.
     Stale,
     OutputTooSmall,
 }
@@ -32,7 +32,7 @@ impl From<Short> for Fault {
     }
 }
 
-/// State of a flow. Changed only after a check succeeded.
+/// State of a flow. It changes only after a CRC has succeeded.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     header: Header,
@@ -41,21 +41,22 @@ pub(crate) struct Context {
     generics: Generics,
     /// The headers around IP and TCP, if there are any.
     layers: Option<Box<Layers>>,
-    /// The last header, for the quick path.
+    /// The last header; the template of the fast path.
     pub(super) template: Template,
-    /// Dynamic part in doubt: only CRC-7 and CRC-8 headers are tried (the SC state).
+    /// The dynamic part may be damaged: only headers with CRC-7 or CRC-8 are decoded (SC state).
     pub(crate) damaged: bool,
     /// Failures since the last success.
     pub(crate) failures: u32,
-    /// Of these, IR-DYN packets while the context was damaged.
+    /// Number of these that were IR-DYN packets in a damaged context.
     pub(crate) strong_failures: u32,
-    /// Packets in a row that changed the context much.
+    /// Number of consecutive packets that changed much of the context.
     pub(crate) significant_row: u32,
-    /// The TCP checksum of the last IR, IR-DYN or IR-CR was right: those of this flow mean something.
+    /// The TCP checksum of the last IR, IR-DYN or IR-CR was correct, so the checksums of this flow can be used to
+    /// verify packets.
     has_checksums: bool,
-    /// Something failed since the last success, and be it that it seemed to be late.
+    /// Some packet has failed since the last success, even if it only seemed late.
     pub(super) uneasy: bool,
-    /// Negative answers to leave out before the next.
+    /// Number of negative feedback messages to suppress before the next one.
     pub(crate) quiet: u32,
     pub(super) outage: Outage,
     pub(super) counts: ContextCounts,
@@ -117,10 +118,10 @@ impl Context {
         self.kept[Field::Behavior as usize] <= behavior::SWAPPED
     }
 
-    /// Decodes a CO packet whose first byte is `co.first` and whose further bytes are `co.rest`.
+    /// Decodes a CO packet whose first byte is `co.first` and whose remaining bytes are `co.rest`.
     ///
-    /// With `trust.verify` its check needs a right TCP checksum beside it.
-    /// `scratch` takes a copy of the generic items when the packet may change them.
+    /// With `trust.verify`, a correct CRC is not enough; the TCP checksum must be correct too. `scratch` receives a
+    /// copy of the generic items if the packet may change them.
     pub(crate) fn decode_co(
         &mut self,
         co: &Co<'_>,
@@ -130,7 +131,7 @@ impl Context {
     ) -> Result<usize, Fault> {
         let mut decoded = self.attempt(co, &self.kept, scratch, out)?;
         let age = self.age(&decoded.values);
-        // A packet from before the reference was coded beside another one: a few bits are too few to trust it.
+        // A packet older than the reference was encoded relative to another one, so a CRC of a few bits is not enough.
         let late = age <= 0 && !(self.damaged && co.format.crc7);
         let follows = age == 1 && !self.uneasy;
         if decoded.good && !late && !trust.verify && (follows || !trust.repair) {
@@ -142,7 +143,7 @@ impl Context {
         self.doubt(co, decoded, late, trust, scratch, out)
     }
 
-    /// Decides on a packet that failed or does not follow the one before it.
+    /// Decides whether to accept a packet that failed or does not follow its predecessor.
     #[cold]
     fn doubt(
         &mut self,
@@ -155,13 +156,13 @@ impl Context {
     ) -> Result<usize, Fault> {
         let age = self.age(&decoded.values);
         let checksum = self.checksum_holds(&decoded.header, scratch, decoded.payload);
-        // A late packet cannot be ahead: then it is the MSN that wrapped, after a long loss.
+        // A packet that is really late cannot be ahead in other fields. If it is, the MSN wrapped after a long loss.
         let wrapped = late && decoded.good && checksum && self.is_ahead(&decoded.values);
         let must_check = trust.verify || late || (trust.repair && self.has_checksums);
         let good = decoded.good && !wrapped && (checksum || !must_check);
         let repair = trust.repair && !self.damaged && self.outage.can_pay();
         if good && (!repair || self.is_plausible(&decoded.values)) {
-            // It is delivered, but the context stays with the newest (RFC 6846 section 5.3.1.1).
+            // The packet is delivered, but the context keeps the newest reference (RFC 6846 section 5.3.1.1).
             if age > 0 || self.damaged {
                 self.accept(&mut decoded, scratch);
             }
@@ -177,20 +178,20 @@ impl Context {
         Err(failure)
     }
 
-    /// How far the MSN is ahead of the reference.
+    /// Distance of the MSN from the reference; positive if it is ahead.
     #[inline]
     pub(super) fn age(&self, values: &Values) -> i16 {
         (values[Field::Msn] as u16).wrapping_sub(self.msn()) as i16
     }
 
-    /// True when some number of the packet has grown beyond the reference.
+    /// True if the acknowledgment number, sequence number or TSval is ahead of the reference.
     pub(super) fn is_ahead(&self, values: &Values) -> bool {
         [Field::Ack, Field::Seq, Field::TsValue]
             .into_iter()
             .any(|field| values[field].wrapping_sub(self.kept[field as usize]) as i32 > 0)
     }
 
-    /// Decodes a packet beside the references of `kept`, and writes it; the context stays as it is.
+    /// Decodes a packet relative to the references in `kept` and writes it. Does not change the context.
     pub(super) fn attempt<'a>(
         &self,
         co: &Co<'a>,
@@ -253,7 +254,7 @@ impl Context {
         Ok(Decoded { header, values, items, generic, payload, len, good })
     }
 
-    /// Takes over the values of a packet.
+    /// Updates the context with the values of a packet.
     #[inline]
     pub(super) fn accept(&mut self, decoded: &mut Decoded<'_>, scratch: &Scratch) {
         if decoded.generic {
@@ -265,7 +266,7 @@ impl Context {
         self.commit(decoded.header, &mut decoded.values, decoded.items);
     }
 
-    /// True when the TCP checksum of a packet that was decoded is right; its layers are in the scratch space.
+    /// True if the TCP checksum of a decoded packet is correct. Its layers are in the scratch space.
     pub(super) fn checksum_holds(&self, header: &Header, scratch: &Scratch, payload: &[u8]) -> bool {
         match self.layers {
             None => header.has_valid_checksum(payload),
@@ -297,8 +298,8 @@ impl Context {
         self.outage.note(&self.kept);
     }
 
-    /// Decodes the bytes after the CRC byte of an IR or IR-DYN packet. `header` is everything from the add-CID or type
-    /// byte on, of which `crc_at` is the CRC byte.
+    /// Decodes the bytes after the CRC byte of an IR or IR-DYN packet. `header` starts at the add-CID or type byte; the
+    /// CRC byte is at offset `crc_at` in it.
     pub(crate) fn decode_ir(
         &mut self,
         is_static: bool,
@@ -315,7 +316,7 @@ impl Context {
         } else {
             self.lend_layers(scratch);
         }
-        // A new flow inherits nothing, also no stride (INITIAL in RFC 6846 section 8.2).
+        // A new flow inherits nothing, not even the stride (INITIAL in RFC 6846 section 8.2).
         let same_flow = self.is_of(&header, &scratch.layers);
         let mut values = Values::inherit(if same_flow { &self.kept } else { &[0; CONTEXT_FIELDS] });
         let mut items = if same_flow { self.items } else { Items::EMPTY };
@@ -332,8 +333,8 @@ impl Context {
         }
         let payload = reader.rest;
         check_crc8(packet, crc_at, packet.len() - payload.len())?;
-        // The CRC of an IR-DYN does not cover the static part, which may be of an earlier flow. While in doubt, ask the
-        // TCP checksum, which covers addresses and ports.
+        // The CRC of an IR-DYN does not cover the static part, which may belong to an earlier flow. If the context is
+        // damaged, check the TCP checksum too, which covers addresses and ports.
         if !is_static && self.damaged && self.has_checksums {
             header.payload_len = payload_len(&header, Some(&scratch.layers), payload)?;
             if !scratch.layers.has_valid_checksum(&header, payload) {
@@ -343,7 +344,7 @@ impl Context {
         self.establish(header, &mut values, items, scratch, payload, out)
     }
 
-    /// True when the static chain of these headers is that of this context.
+    /// True if these headers have the static chain of this context.
     fn is_of(&self, header: &Header, layers: &Layers) -> bool {
         let same_layers = match self.layers.as_deref() {
             None => layers.is_empty(),
@@ -352,7 +353,7 @@ impl Context {
         same_layers && is_same_flow(header, &self.header)
     }
 
-    /// Puts the layers of this context into the scratch space.
+    /// Copies the layers of this context to the scratch space.
     pub(super) fn lend_layers(&self, scratch: &mut Scratch) {
         match self.layers.as_deref() {
             Some(layers) => scratch.layers.clone_from(layers),
@@ -360,7 +361,7 @@ impl Context {
         }
     }
 
-    /// Takes over a context that a CRC has vouched for, and writes its packet.
+    /// Installs a context whose CRC was correct, and writes its packet.
     pub(crate) fn establish(
         &mut self,
         mut header: Header,
@@ -389,16 +390,16 @@ impl Context {
         Ok(len)
     }
 
-    /// The header as of the last packet, and the rest of the context's state.
+    /// The header of the last packet, and the rest of the context's state.
     pub(crate) fn parts(&self) -> (Header, &ContextFields, &Items, &Generics) {
-        // The quick path keeps numbers only here.
+        // The fast path updates only these numbers, not the header.
         let mut header = self.header;
         reconstruct(&Values::inherit(&self.kept), &mut header);
         (header, &self.kept, &self.items, &self.generics)
     }
 }
 
-/// [`Field::KeptFlags`] as formats other than co_common imply them.
+/// [`Field::KeptFlags`] as implied by formats other than co_common.
 const USUAL_FLAGS: u32 = kept_flags(flags::ACK);
 
 /// A CO packet: its format, its first byte and the bytes after a large CID.
@@ -408,25 +409,25 @@ pub(crate) struct Co<'a> {
     pub(crate) rest: &'a [u8],
 }
 
-/// Which packets a decompressor believes.
+/// Rules for accepting packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust {
-    /// Only packets whose TCP checksum is right.
+    /// Require a correct TCP checksum.
     pub(crate) verify: bool,
-    /// Also packets that make sense only after a long loss, if their TCP checksum is right.
+    /// Also accept packets that fit only after a long loss, if their TCP checksum is correct.
     pub(crate) repair: bool,
 }
 
-/// How the packet looked before any repair.
+/// The outcome of decoding a packet without repair.
 #[derive(Clone, Copy)]
 pub(super) struct First {
-    /// Its checks were right, only its MSN does not fit the flow's pace.
+    /// The CRC was correct, and so was the TCP checksum if it was required; only the MSN did not fit the flow's pace.
     pub(super) good: bool,
-    /// By its MSN it was not newer than the reference.
+    /// The MSN was not newer than the reference.
     pub(super) late: bool,
 }
 
-/// A packet as it was decoded, not yet believed.
+/// A decoded packet that has not been accepted yet.
 pub(super) struct Decoded<'a> {
     pub(super) header: Header,
     pub(super) values: Values,
@@ -435,11 +436,11 @@ pub(super) struct Decoded<'a> {
     generic: bool,
     pub(super) payload: &'a [u8],
     pub(super) len: usize,
-    /// The check is right.
+    /// The CRC is correct.
     pub(super) good: bool,
 }
 
-/// Inputs that stay the same while a packet is decoded in more ways than one.
+/// Inputs that stay the same when a packet is decoded in several ways.
 struct Check<'a> {
     format: &'static Format,
     crc: u32,
@@ -448,7 +449,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Writes the packet: its length, and whether the check is right.
+    /// Writes the packet. Returns its length, and whether the CRC is correct.
     #[inline]
     fn write(&self, header: &Header, out: &mut [u8]) -> Result<(usize, bool), Fault> {
         let len = emit(header, self.layers, self.payload, out)?;
@@ -457,8 +458,8 @@ impl Check<'_> {
         Ok((len, u32::from(check) == self.crc))
     }
 
-    /// Some compressors take the ACK and URG flags from the context where RFC 6846 fixes them (section 8.2, DEFAULT).
-    /// Where that makes a difference, the TCP checksum says which it was; without its word the RFC's way stands.
+    /// Handles compressors that take the ACK and URG flags from the context where RFC 6846 fixes them (section 8.2,
+    /// DEFAULT). If this makes a difference, the TCP checksum decides; if it cannot, the RFC's interpretation is used.
     #[cold]
     fn with_kept_flags(
         &self,
@@ -488,7 +489,7 @@ impl Check<'_> {
     }
 }
 
-/// True when the static chains of both are equal.
+/// True if both have the same static chain.
 fn is_same_flow(a: &Header, b: &Header) -> bool {
     let addresses = match (a.ip, b.ip) {
         (
@@ -500,13 +501,13 @@ fn is_same_flow(a: &Header, b: &Header) -> bool {
     addresses && a.source_port == b.source_port && a.destination_port == b.destination_port
 }
 
-/// Gathers a base header of `len` bytes, the first of which stands before a large CID.
+/// Reads a base header of `len` bytes into a word. Its first byte precedes a large CID.
 #[inline]
 fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Short> {
     let more = len - 1;
     let bytes = reader.rest;
     let word = match bytes.first_chunk::<8>() {
-        // Every base header is followed by a checksum, so a whole word is nearly always there.
+        // A checksum follows every base header, so a whole word is nearly always available.
         Some(word) => u64::from_be_bytes(*word) >> (64 - more as u32 * 8),
         None => bytes.get(..more).ok_or(Short)?.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     };
@@ -514,7 +515,7 @@ fn base_word(len: usize, first: u8, reader: &mut Reader<'_>) -> Result<u64, Shor
     Ok(u64::from(first) << (more * 8) | word)
 }
 
-/// The payload's length, if the packet's length fits its IP headers.
+/// The length of the payload, or an error if the packet is too long for its IP headers.
 #[inline]
 fn payload_len(header: &Header, layers: Option<&Layers>, payload: &[u8]) -> Result<u16, Fault> {
     let fits = match layers {
@@ -545,7 +546,7 @@ fn emit(header: &Header, layers: Option<&Layers>, payload: &[u8], out: &mut [u8]
     Ok(len)
 }
 
-/// The CRC-8 of an IR, IR-DYN or IR-CR header of `len` bytes, computed with the CRC byte clear.
+/// Checks the CRC-8 of an IR, IR-DYN or IR-CR header of `len` bytes. It is computed with the CRC byte set to zero.
 pub(crate) fn check_crc8(packet: &[u8], crc_at: usize, len: usize) -> Result<(), Fault> {
     let state = CRC8.update(CRC8.start(), &packet[..crc_at]);
     let state = CRC8.update(state, &[0]);

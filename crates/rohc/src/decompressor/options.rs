@@ -1,21 +1,21 @@
-//! The decompressor's item table and how an option area is rebuilt from it.
+//! The decompressor's item table, and the reconstruction of an option area from it.
 
 use crate::formats::{Field, Values};
 use crate::header::{MAX_OPTIONS_LEN, Options};
 use crate::items::{Generic, Generics, ITEMS, MAX_LIST, Sack, index, read_list_head, read_timestamp};
 use crate::wire::{Coder, Reader, Short, Writer};
 
-/// The item table but for its generic part and the timestamps, and the order of the options last seen.
+/// The order of the last options and the item table, without its generic items and timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Items {
-    /// Bit per index: an item has been received.
+    /// Bit per index, set if its item has been received.
     known: u16,
     list: [u8; MAX_LIST],
     len: u8,
-    /// The list has an entry beyond the reserved indexes.
+    /// The list contains an index beyond the reserved ones.
     pub(crate) has_generic: bool,
     window_scale: u8,
-    /// Bytes of padding behind an EOL.
+    /// Bytes of padding after an EOL option.
     padding: u8,
     mss: u16,
     sack: Sack,
@@ -23,12 +23,12 @@ pub(crate) struct Items {
 
 pub(crate) const NO_GENERICS: Generics = [Generic::EMPTY; ITEMS - index::GENERIC as usize];
 
-/// Which entries of the list brought their item along: bit per place in the list.
+/// Bit per entry of the list, set if the list carried the item.
 pub(crate) type EntryMask = u16;
 
 impl Items {
     pub(crate) const EMPTY: Self = Self {
-        // Items without contents need not have come (RFC 6846 section 6.3.4).
+        // Items without contents need not be received first (RFC 6846 section 6.3.4).
         known: 1 << index::NOP | 1 << index::SACK_PERMITTED,
         list: [0; MAX_LIST],
         len: 0,
@@ -39,7 +39,7 @@ impl Items {
         sack: Sack::NONE,
     };
 
-    /// Options in the list.
+    /// Number of options in the list.
     pub(crate) const fn len(&self) -> u8 {
         self.len
     }
@@ -49,7 +49,7 @@ impl Items {
         &self.list[..usize::from(self.len)]
     }
 
-    /// A list of the base header or of a chain: the new order, and the items it brings.
+    /// Reads the list of a base header or chain: the order of the options, and the items it carries.
     pub(crate) fn read_list(
         &mut self,
         reader: &mut Reader<'_>,
@@ -105,7 +105,7 @@ impl Items {
         }
     }
 
-    /// The irregular items of all options that the list did not bring.
+    /// Reads the irregular items of all options whose items the list did not carry.
     pub(crate) fn read_irregular(
         &mut self,
         brought: EntryMask,
@@ -133,7 +133,7 @@ impl Items {
         Ok(())
     }
 
-    /// Writes the option area; false if it would be longer than 40 bytes or no multiple of four.
+    /// Writes the option area. Returns false if it would exceed 40 bytes or is not a multiple of four.
     #[inline]
     pub(crate) fn build(&self, generics: &Generics, values: &Values, options: &mut Options) -> bool {
         options.refill(|area| {

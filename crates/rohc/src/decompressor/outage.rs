@@ -1,26 +1,26 @@
-//! Losses of a flow, as far as they foretell its next packets.
+//! Keeps track of losses and of the flow's pace, to predict its next MSNs.
 
 use crate::formats::{ContextFields, Field};
 
-/// Turns of the MSN that are tried: after a loss of up to 16 times as many packets.
+/// Number of wraps of the 4-bit MSN that are tried; each wrap means 16 more lost packets.
 pub(super) const TURNS: usize = 8;
-/// Decoded packets that pay for one repair, and the most repairs that can be saved up for. A sender of garbage makes a
-/// decompressor work no more than this.
+/// Number of decoded packets that earn one repair, and the largest credit. This bounds the work that a sender of
+/// garbage can cause.
 const PRICE: u8 = 4;
 const SAVINGS: u8 = 8 * PRICE;
-/// Packets between two notes of the flow's pace.
+/// Number of packets between two samples of the pace.
 const PACE_PACKETS: u32 = 64;
 
-/// A context's knowledge of losses: how fast its flow goes, and which packets failed since the last success.
+/// What a context knows about losses: the pace of its flow, and the packets that failed since the last success.
 #[derive(Clone, Debug)]
 pub(super) struct Outage {
-    /// MSNs of the latest packet that failed, as far as all that failed since the last success allow.
+    /// Possible MSNs of the last failed packet, consistent with all failures since the last success.
     suspects: [u16; TURNS],
     len: u8,
     /// No packet has failed yet.
     fresh: bool,
     credit: u8,
-    /// MSN, and sequence and acknowledgment number added up: at the note before the last one, and at that.
+    /// The last two samples, older first: the MSN, and the sum of sequence and acknowledgment number.
     notes: [(u16, u32); 2],
 }
 
@@ -28,12 +28,13 @@ impl Outage {
     pub(super) const NONE: Self =
         Self { suspects: [0; TURNS], len: 0, fresh: true, credit: 0, notes: [(0, 0); 2] };
 
-    /// True when there is credit for a repair.
+    /// True if there is enough credit for a repair.
     pub(super) const fn can_pay(&self) -> bool {
         self.credit >= PRICE
     }
 
-    /// Pays for a repair of a packet that failed beside the reference `msn`; the caller has seen that this can be paid.
+    /// Spends the credit for repairing a packet that failed with the reference `msn`. The caller must have checked
+    /// [`Outage::can_pay`].
     pub(super) fn pay(&mut self, msn: u16) {
         self.credit -= PRICE;
         if self.fresh {
@@ -43,12 +44,12 @@ impl Outage {
         }
     }
 
-    /// MSNs that the latest packet that failed may have.
+    /// Possible MSNs of the last failed packet.
     pub(super) fn suspects(&self) -> &[u16] {
         &self.suspects[..usize::from(self.len)]
     }
 
-    /// Of them, these are left.
+    /// Replaces the possible MSNs by those in `left`.
     pub(super) fn suspect(&mut self, left: impl ExactSizeIterator<Item = u16>) {
         self.len = left.len() as u8;
         for (suspect, msn) in self.suspects.iter_mut().zip(left) {
@@ -56,14 +57,14 @@ impl Outage {
         }
     }
 
-    /// After a success.
+    /// Resets the failures after a success.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.fresh = true;
         self.credit = (self.credit + 1).min(SAVINGS);
     }
 
-    /// Notes the flow's pace now and then.
+    /// Takes a sample of the pace every [`PACE_PACKETS`] packets.
     #[inline]
     pub(super) fn note(&mut self, kept: &ContextFields) {
         if kept[Field::Msn as usize].is_multiple_of(PACE_PACKETS) || self.notes[1] == (0, 0) {
@@ -71,7 +72,7 @@ impl Outage {
         }
     }
 
-    /// Packets that a flow at its usual pace would have sent for this much progress since `kept`.
+    /// Number of packets in which a flow at its usual pace makes this progress after `kept`.
     pub(super) fn expected(&self, kept: &ContextFields, advance: u32) -> Option<u32> {
         let (msn, start) = self.notes[0];
         let packets = u32::from((kept[Field::Msn as usize] as u16).wrapping_sub(msn));
@@ -83,7 +84,7 @@ impl Outage {
     }
 }
 
-/// Progress of a flow in bytes, in both directions together.
+/// Progress of a flow in bytes, as the sum of both directions.
 pub(super) fn progress(kept: &ContextFields) -> u32 {
     kept[Field::Seq as usize].wrapping_add(kept[Field::Ack as usize])
 }

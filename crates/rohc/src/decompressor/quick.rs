@@ -1,4 +1,4 @@
-//! The quick path of the decompressor: the next pure ACK of a flow that is under way.
+//! The fast path of the decompressor: handles the next pure ACK of an established flow.
 
 use super::context::{Co, Context};
 use crate::crc::CRC3;
@@ -9,9 +9,9 @@ use crate::items::index;
 use crate::lsb::Lsb;
 use crate::state::kept_flags;
 
-/// Fields that the base headers known here carry; all others stay.
+/// The fields in the base headers that the fast path supports. All other fields are unchanged.
 struct BaseHeaderFields {
-    /// Where the byte with MSN, PSH and CRC stands, counted from the second byte of the header.
+    /// Position of the byte with MSN, PSH and CRC, counted from the second byte of the header.
     last: usize,
     ack: u32,
     scaled: Option<u32>,
@@ -19,14 +19,14 @@ struct BaseHeaderFields {
     window: u32,
 }
 
-/// The `count` bytes at `at`, as a number; the caller has seen that they are there.
+/// The `count` bytes at `at` as a number. The caller must have checked that they exist.
 #[inline(always)]
 fn word(bytes: &[u8], at: usize, count: usize) -> Option<u32> {
     let bytes = bytes.get(at..at + count)?;
     Some(bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)))
 }
 
-/// A timestamp of one to three bytes.
+/// Reads a timestamp of one to three bytes.
 #[inline(always)]
 fn timestamp(reference: u32, bytes: &[u8], at: &mut usize) -> Option<u32> {
     let first = *bytes.get(*at)?;
@@ -42,8 +42,8 @@ fn timestamp(reference: u32, bytes: &[u8], at: &mut usize) -> Option<u32> {
 }
 
 impl Context {
-    /// Decodes a packet that says only the changes of an acknowledgment, if it follows the one before it and its check is
-    /// right. `None` leaves everything as it was, but for `out`.
+    /// Decodes a packet that changes only the fields that a pure ACK changes, if it follows its predecessor and its CRC
+    /// is correct. On `None`, nothing has changed except `out`.
     #[inline]
     pub(crate) fn quick(&mut self, co: &Co<'_>, out: &mut [u8]) -> Option<usize> {
         if self.uneasy {
@@ -56,7 +56,7 @@ impl Context {
         }
     }
 
-    /// `LEN` is that of the layout of `V6`.
+    /// `LEN` must be the length of the layout for `V6`.
     #[inline(always)]
     fn quick_layout<const V6: bool, const LEN: usize>(
         &mut self,
@@ -67,7 +67,7 @@ impl Context {
         let said = said(co, kept)?;
         let rest = co.rest;
         let last = u32::from(*rest.get(said.last)?);
-        // The one after the reference, and no other.
+        // Accept only the immediate successor of the reference.
         let msn = (kept[Field::Msn as usize] + 1) & 0xffff;
         if last >> 4 != msn & 0xf {
             return None;
@@ -106,7 +106,7 @@ impl Context {
 
         let kept = &mut self.kept;
         match said.scaled {
-            // The same division as in the general path, where the multiple went round 32 bits.
+            // The same division as in the general path, which accounts for products that overflow 32 bits.
             Some(scaled)
                 if u64::from(scaled) * u64::from(stride) + u64::from(residue) <= u64::from(u32::MAX) =>
             {
@@ -132,7 +132,7 @@ impl Context {
         Some(LEN)
     }
 
-    /// After a packet of the general path: lets the quick one go on from its header.
+    /// Called after a packet of the general path. Enables the fast path with its header as the template.
     pub(super) fn prepare_quick(&mut self, header: &[u8]) {
         let kept = &self.kept;
         let behavior = kept[Field::Behavior as usize];

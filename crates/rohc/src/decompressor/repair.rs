@@ -1,24 +1,25 @@
-//! Decoding again after a check failed: perhaps enough packets were lost for a number of a few bits to wrap.
+//! Decodes a packet again after its CRC failed, on the assumption that enough packets were lost for a field of a few
+//! bits to wrap.
 //!
-//! RFC 3095 section 5.3.2.2.4 describes such repairs for the sequence number of RTP, RFC 6846 section 5.3.1.1 allows them.
-//! Here the reference of the MSN is moved on by multiples of 16, and that of the number that the packet carries by
-//! multiples of the span of its bits. A result counts if its own check and the TCP checksum are right, 19 bits together,
-//! and something in it has grown.
+//! RFC 3095 section 5.3.2.2.4 describes such repairs for the sequence number of RTP, and RFC 6846 section 5.3.1.1
+//! allows them. Here the reference of the MSN is advanced by multiples of 16, and that of the number that the packet
+//! carries by multiples of its range. A result is accepted if both its CRC and its TCP checksum are correct, at least
+//! 19 bits together, and some field has advanced.
 //!
-//! The TCP checksum does not cover an IP-ID, which follows from the MSN where it is sequential. There the MSN must be the
-//! one that the flow's pace tells to the next 16 while the nearest does not fit, or the only one that fits this packet and
-//! those that failed before it.
+//! The TCP checksum does not cover the IP-ID, which follows from the MSN if it is sequential. In that case the MSN must
+//! be determined with certainty. Either the flow's pace predicts it to within 16 and excludes the nearest candidate, or
+//! it is the only one that fits both this packet and those that failed before it.
 
 use super::Scratch;
 use super::context::{Co, Context, First};
 use super::outage::{TURNS, progress};
 use crate::formats::{CONTEXT_FIELDS, Field, Format, Values, bit};
 
-/// Turns of the packet's sequence or acknowledgment number that are tried.
+/// Number of wraps of the packet's sequence or acknowledgment number that are tried.
 const NUMBER_TURNS: u32 = 8;
-/// Steps of the MSN that are believed at any pace: that much is lost more often than 16 more.
+/// MSN steps up to this are accepted at any pace, because such a short loss is more likely than one of 16 more packets.
 const SHORT: i16 = 4;
-/// The number that a format carries in few bits, and the span of those.
+/// The field that a format carries in few bits, and the range of these bits.
 fn number(format: &Format) -> Option<(Field, u32)> {
     let slot = format.slots.iter().find(|slot| {
         bit(slot.field) & (bit(Field::AckScaled) | bit(Field::SeqScaled) | bit(Field::Ack) | bit(Field::Seq))
@@ -28,9 +29,10 @@ fn number(format: &Format) -> Option<(Field, u32)> {
 }
 
 impl Context {
-    /// Looks for the one way to understand a packet that failed: its length, once it is written and taken over.
+    /// Looks for the only consistent interpretation of a packet that failed. If there is one, writes the packet,
+    /// updates the context and returns the length.
     ///
-    /// The caller has seen that this can be paid.
+    /// The caller must have checked that there is credit for it.
     #[cold]
     pub(super) fn repair(
         &mut self,
@@ -43,11 +45,11 @@ impl Context {
         let sequential = self.is_sequential();
         let mut left = [(0, 0); TURNS];
         let mut count = 0;
-        // The nearest MSN, and that which the flow's pace tells: reference and turn of the number.
+        // The nearest MSN, and the one predicted by the pace, each as a reference and a number of wraps of the number.
         let (mut nearest, mut by_pace) = (None, None);
         for at in 0..self.outage.suspects().len() {
             let reference = self.outage.suspects()[at];
-            // By itself it came late, and was tried.
+            // Without repair the packet was late, and this reference has been tried.
             let tried = reference == self.msn() && first.late;
             let Some((msn, turn, advance)) =
                 (!tried).then(|| self.turns(co, reference, scratch, out)).flatten()
@@ -61,14 +63,15 @@ impl Context {
                 by_pace = by_pace.or(Some((reference, turn)));
             }
         }
-        // Without a sequential IP-ID the MSN is in nothing that is delivered, and its nearest value will do.
+        // Without a sequential IP-ID, no delivered field depends on the MSN, so the nearest value is good enough.
         let is_next = nearest.is_some_and(|(reference, _)| reference == self.msn());
         let chosen = if first.good && by_pace.is_none() {
             Some((self.msn(), 0))
         } else if !sequential || count == 1 || (is_next && by_pace == nearest) {
             nearest
         } else if is_next || first.good {
-            // A short loss and an odd pace, or a long loss and a check that is right by chance.
+            // Either a short loss with an unusual pace, or a long loss with a CRC that is correct by chance:
+            // undecidable.
             None
         } else {
             by_pace
@@ -83,7 +86,7 @@ impl Context {
         Some(decoded.len)
     }
 
-    /// True when a packet that was decoded without repair has an MSN that its IP-ID may be made from.
+    /// True if the MSN of a packet decoded without repair is plausible, so that an IP-ID may be derived from it.
     pub(super) fn is_plausible(&self, values: &Values) -> bool {
         let advance = progress(values.kept()).wrapping_sub(progress(self.kept()));
         let age = self.age(values);
@@ -92,13 +95,14 @@ impl Context {
             || self.has_pace(values[Field::Msn] as u16, advance) != Some(false)
     }
 
-    /// True when the flow's pace makes this MSN of the progress; `None` when it has no pace.
+    /// True if this MSN fits the progress at the flow's pace; `None` if the pace is unknown.
     fn has_pace(&self, msn: u16, advance: u32) -> Option<bool> {
         let distance = u32::from(msn.wrapping_sub(self.msn()));
         Some(self.outage.expected(self.kept(), advance)?.abs_diff(distance) < 8)
     }
 
-    /// Tries every turn of the packet's number beside one reference of the MSN: the MSN, the turn, and the progress.
+    /// Tries every wrap of the packet's number with one reference of the MSN. Returns the MSN, the number of wraps, and
+    /// the progress.
     fn turns(&self, co: &Co<'_>, msn: u16, scratch: &mut Scratch, out: &mut [u8]) -> Option<(u16, u32, u32)> {
         let turns = if number(co.format).is_some() { NUMBER_TURNS } else { 1 };
         (0..turns).find_map(|turn| {
@@ -113,7 +117,7 @@ impl Context {
         })
     }
 
-    /// The references, moved on.
+    /// The references, advanced by the assumed wraps.
     fn moved(&self, format: &Format, msn: u16, turn: u32) -> [u32; CONTEXT_FIELDS] {
         let mut kept = *self.kept();
         kept[Field::Msn as usize] = u32::from(msn);

@@ -1,4 +1,4 @@
-//! IR-CR: a context made from another one (RFC 6846 sections 7.2 and 8.2, RFC 4164).
+//! IR-CR: replicates a context from another one (RFC 6846 sections 7.2 and 8.2, RFC 4164).
 
 use alloc::boxed::Box;
 
@@ -54,7 +54,7 @@ impl Decompressor {
         Ok(context.establish(header, &mut values, items, scratch, payload, out)?)
     }
 
-    /// The byte `B CRC7` and the base CID that B = 1 announces: (base CID, CRC-7).
+    /// Reads the byte `B CRC7`, and the base CID that follows if B = 1. Returns the base CID and the CRC-7.
     fn base(&self, cid: u16, reader: &mut Reader<'_>) -> Result<(u16, u8), Short> {
         let byte = reader.next()?;
         let base = match (byte & 0x80 != 0, self.config.cids.is_large()) {
@@ -69,7 +69,7 @@ impl Decompressor {
     }
 }
 
-/// The CRC-7 over the header that is about to be delivered.
+/// Verifies the CRC-7 over the header to be delivered.
 fn verify(header: &Header, layers: &Layers, payload: &[u8], crc7: u8) -> Result<(), Fault> {
     let mut header = *header;
     header.payload_len = u16::try_from(payload.len()).map_err(|_| Fault::Malformed)?;
@@ -78,7 +78,8 @@ fn verify(header: &Header, layers: &Layers, payload: &[u8], crc7: u8) -> Result<
     if CRC7.check(&bytes[..len]) == crc7 { Ok(()) } else { Err(Fault::Crc) }
 }
 
-/// The replicate chain up to TCP: `layers` are those of the base, and then those of the packet.
+/// Reads the replicate chain up to TCP. `layers` contains the layers of the base on entry, and those of the packet on
+/// return.
 fn layers_replicate(
     reader: &mut Reader<'_>,
     header: &mut Header,
@@ -102,7 +103,7 @@ fn layers_replicate(
     Ok(())
 }
 
-/// ipv4_innermost_replicate or ipv6_replicate, as the base context has it.
+/// Reads ipv4_innermost_replicate or ipv6_replicate, relative to the base context.
 fn ip_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Values) -> Result<(), Short> {
     match &mut header.ip {
         Ip::V4 { id, dont_fragment, .. } => {
@@ -156,14 +157,15 @@ fn port(reader: &mut Reader<'_>, kind: u8, port: &mut u16) -> Result<(), Short> 
     }
 }
 
-/// tcp_replicate up to the list of options; true when one follows.
+/// Reads tcp_replicate up to the list of options. Returns whether a list follows.
 fn tcp_replicate(reader: &mut Reader<'_>, header: &mut Header, values: &mut Values) -> Result<bool, Short> {
     let first = reader.next()?;
     let second = reader.next()?;
     if first & 0x80 != 0 {
         return Err(Short);
     }
-    // URG, ACK and PSH stand as in the TCP header; ECN bits keep the base's value unless they follow.
+    // URG, ACK and PSH are at the same positions as in the TCP header. ECN bits keep the base's value unless they
+    // follow.
     header.flags = header.flags & 0xc0 | second & 0x38 | rsf_flags(u32::from(second >> 1 & 3));
     let ecn_used = second & 1 != 0;
     values[Field::EcnUsed] = u32::from(ecn_used);

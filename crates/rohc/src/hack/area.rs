@@ -1,4 +1,4 @@
-//! The option area of a pure ACK as the codec sees it.
+//! The option area of a pure ACK, in the form in which the codec handles it.
 
 use crate::header::Options;
 
@@ -25,7 +25,7 @@ impl Sack {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Appends a block; `None` when there are four already.
+    /// Appends a block. Returns `None` if there are already four.
     #[inline]
     pub fn push(&mut self, block: Block) -> Option<()> {
         *self.blocks.get_mut(usize::from(self.len))? = block;
@@ -33,7 +33,8 @@ impl Sack {
         Some(())
     }
 
-    /// The blocks that an acknowledgment of everything before `ack` leaves: the next ACK is expected to repeat them.
+    /// The blocks that remain after an acknowledgment of everything before `ack`. The next ACK is expected to repeat
+    /// them.
     #[inline]
     pub fn beyond(&self, ack: u32) -> Self {
         let mut rest = Self::default();
@@ -54,12 +55,12 @@ pub(super) struct Timestamps {
     pub echo: u32,
 }
 
-/// Content of an option area, if it is laid out as the common stacks do.
+/// Content of an option area: parsed if it has the layout of the common stacks, raw otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
     /// `[NOP NOP TS] [NOP NOP SACK]`, each part present or not, nothing else.
     Plain { timestamps: Option<Timestamps>, sack: Sack },
-    /// Anything else, kept as it came.
+    /// Any other area, verbatim.
     Raw(Options),
 }
 
@@ -91,7 +92,7 @@ impl Area {
                 let at = at + 4 + 8 * block;
                 sack.push(Block { start: word(at)?, end: word(at + 4)? })?;
             }
-            // A SACK option without blocks would be lost.
+            // An empty SACK option would be lost.
             if blocks == 0 {
                 return None;
             }
@@ -99,7 +100,7 @@ impl Area {
         Some(Self::Plain { timestamps, sack })
     }
 
-    /// The area in bytes; `None` when it does not fit 40.
+    /// The option area as bytes; `None` if it exceeds 40 bytes.
     #[inline]
     pub fn emit(&self) -> Option<Options> {
         let (timestamps, sack) = match self {

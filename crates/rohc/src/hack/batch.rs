@@ -1,8 +1,8 @@
-//! The batch coding: the ACKs of a frame as one run, range coded against the expectations that the context learnt.
+//! The batch coding: all ACKs of a frame as one run, range coded with probabilities that the context has learnt.
 //!
-//! A run-length form pays for every exception in bytes; an adaptive estimate per decision pays for surprises
-//! alone, and a run that goes on as expected costs a few hundredths of a bit per decision. The estimates
-//! belong to the context: they start from one table and move with every ACK coded, at both ends alike.
+//! A run-length code pays whole bytes for every exception. With an adaptive probability per decision, only deviations
+//! are expensive; a decision that turns out as expected costs a few hundredths of a bit. The probabilities are part of
+//! the context. They start from a fixed table and adapt with every ACK, in the same way at both ends.
 
 use super::context::{
     BlockDelta, Context, Delta, Layout, Rare, SackDelta, Step, figure_step, rare, step_figure, unzigzag,
@@ -11,26 +11,26 @@ use super::context::{
 use super::range::{BitCoder, Chance, Number};
 use crate::header::Options;
 
-/// Positions in a frame told apart when guessing where it ends.
+/// Number of positions in a frame that have separate probabilities for the end of the frame.
 const POSITIONS: usize = 32;
 
-/// Estimates of one flow.
+/// Adaptive probabilities of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model {
     last: [Chance; POSITIONS],
-    /// The step is the expected one: by place in the frame and whether the previous was.
+    /// The step equals the expected one; indexed by position in the frame and whether the previous step did.
     step_expected: [Chance; 8],
-    /// The step's figure: elsewhere in the frame, for the last of several.
+    /// The value of a step; separate for the last of several ACKs, and for all other positions.
     step: [Number; 2],
-    /// Timestamps moved: first in the frame or later, and whether the previous did.
+    /// The timestamps changed; indexed by first or later in the frame, and whether the previous ones did.
     timestamps: [Chance; 4],
     value: [Number; 2],
-    /// By how TSval rose: not, by one, by more.
+    /// Rise of TSecr; indexed by the rise of TSval: zero, one, or more.
     echo: [Number; 3],
     window: [Chance; 4],
     window_again: [Chance; 2],
     window_step: Number,
-    /// Anything else differs: by whether it did in the previous ACK.
+    /// Some other field differs; indexed by whether this was so in the previous ACK.
     other: [Chance; 2],
     others: [Chance; 5],
     seq: Number,
@@ -45,7 +45,7 @@ pub(super) struct Model {
     was: Was,
 }
 
-/// Shape of the previous ACK: the ground of the next one's estimates.
+/// Properties of the previous ACK, which select the probabilities for the next one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Was {
     step_expected: bool,
@@ -54,17 +54,17 @@ struct Was {
     other: bool,
 }
 
-/// Where in its frame an ACK stands.
+/// Position of an ACK in its frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FramePosition {
-    /// ACKs before it.
+    /// Number of ACKs before it.
     pub index: usize,
-    /// No ACK follows.
+    /// It is the last ACK.
     pub is_last: bool,
 }
 
 impl Model {
-    /// The table both ends begin with.
+    /// The initial table of both ends.
     pub const NEW: Self = Self {
         last: [Chance::SELDOM; POSITIONS],
         step_expected: [Chance::OFTEN; 8],
@@ -95,7 +95,7 @@ impl Model {
         coder.bit(&mut self.last[index.min(POSITIONS - 1)], is_last)
     }
 
-    /// Codes one ACK; `None` when the bits read make none.
+    /// Codes one ACK. Returns `None` if the bits read do not form one.
     #[inline]
     pub fn ack<C: BitCoder>(
         &mut self,
@@ -220,7 +220,7 @@ impl Model {
                 length: context.unscale(self.length.code(c, context.scale(length)))?,
             });
         }
-        // The index is nearly always the block's own place, or one less behind a new block.
+        // The index is usually the block's own position, or one less after a new block.
         let mut index = index;
         let mut expected = i as u8;
         if !c.bit(&mut self.block_index[i], index == expected) {

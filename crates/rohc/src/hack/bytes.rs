@@ -1,11 +1,13 @@
-//! Bytes in either direction: a description written against [`Bytes`] serves compressor and decompressor.
+//! Byte input and output with one interface, so that one description against [`Bytes`] serves both compressor and
+//! decompressor.
 
 use alloc::vec::Vec;
 
-/// Longest varint: 34 bits and a few to spare.
+/// Longest varint, in bytes: enough for 34 bits.
 const VARINT_LEN: u32 = 6;
 
-/// Writes its argument, or ignores it and returns the value read; `None` at the end or at an impossible value.
+/// A writer appends its argument. A reader ignores it and returns the value read, or `None` at the end or at an invalid
+/// value.
 pub(super) trait Bytes {
     fn byte(&mut self, byte: u8) -> Option<u8>;
 
@@ -29,7 +31,7 @@ pub(super) trait Bytes {
         Some(u16::from_be_bytes([self.byte(high)?, self.byte(low)?]))
     }
 
-    /// A varint that must fit 32 bits.
+    /// A varint whose value must fit in 32 bits.
     fn varint32(&mut self, value: u32) -> Option<u32> {
         u32::try_from(self.varint(value.into())?).ok()
     }
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    /// The bytes not read yet.
+    /// The unread bytes.
     pub const fn rest(&self) -> &'a [u8] {
         self.0
     }

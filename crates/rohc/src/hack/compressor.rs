@@ -11,10 +11,11 @@ use super::{Coding, Limits, Refusal, native_check, per_ack, pure_ack};
 use crate::crc::CRC8;
 use crate::header::{Header, MAX_HEADER_LEN};
 
-/// Native ACKs of other flows with its CID that a flow withstands at most, however many it sent itself.
+/// Upper limit of [`Slot::hold`]: a flow gives up its CID after at most this number of native ACKs from other flows,
+/// regardless of how many ACKs it has sent.
 const MOST_HOLD: u8 = 32;
 
-/// Incarnations of a CID whose checks a new one must not share.
+/// Number of incarnations of a CID whose CRC-16 a new one must not reuse.
 const REMEMBERED_CHECKS: usize = 8;
 
 /// State of the flow that owns a CID.
@@ -22,27 +23,27 @@ const REMEMBERED_CHECKS: usize = 8;
 struct Slot {
     flow: Flow,
     cid: u8,
-    /// False until the peer has a native ACK, and again after the driver gave up frames.
+    /// False until the peer has received a native ACK, and again after the driver has given up frames.
     live: bool,
-    /// The check to send with the next frame: it is the first of an incarnation.
+    /// The CRC-16 to send with the next frame, which is the first of an incarnation.
     begins: Option<u16>,
-    /// The checks of the latest incarnations that sent a frame.
+    /// The CRC-16s of the latest incarnations that sent a frame.
     recent: [Option<u16>; REMEMBERED_CHECKS],
     context: Context,
     model: Model,
-    /// ACKs of this flow in the frame being built.
+    /// Number of ACKs of this flow in the frame under construction.
     pending: usize,
     last_use: u64,
-    /// ACKs of this flow less native ACKs of others with its CID: a majority vote on its owner.
+    /// Number of ACKs of this flow minus native ACKs of other flows with its CID: a majority vote for the owner.
     hold: u8,
 }
 
-/// An ACK of the frame being built.
+/// An ACK in the frame under construction.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     slot: usize,
     header: Header,
-    /// Where the packet starts in the store; it is as long as its header.
+    /// Offset of the packet in the store. Its length is that of its header.
     start: usize,
 }
 
@@ -52,17 +53,17 @@ pub struct Compressor {
     coding: Coding,
     limits: Limits,
     slots: Vec<Slot>,
-    /// The next MSN of every CID: never reset, so that old frames stay old.
+    /// The next MSN of every CID. Never reset, so that old frames remain recognisable.
     msn: [u8; 256],
     pending: Vec<Pending>,
-    /// The pending packets one after another: the input of the checks.
+    /// The pending packets, concatenated. The CRC is computed over them.
     store: Vec<u8>,
     body: Vec<u8>,
     clock: u64,
 }
 
 impl Compressor {
-    /// A compressor without contexts. `limits` are clamped to their ranges.
+    /// Creates a compressor without contexts. `limits` are clamped to their ranges.
     pub fn new(coding: Coding, limits: Limits) -> Self {
         let limits = limits.clamped();
         Self {
@@ -77,10 +78,11 @@ impl Compressor {
         }
     }
 
-    /// A native pure ACK reached the peer (the link layer acknowledged it): its flow may be compressed from here on.
+    /// Reports that a native pure ACK reached the peer (the link layer acknowledged it). Its flow can be compressed
+    /// from now on.
     ///
-    /// `packet` is the whole IP packet; anything but a good pure ACK is ignored, so a driver may pass every packet.
-    /// ACKs of the flow that are in the frame being built stay in it.
+    /// `packet` is the whole IP packet. Anything but a valid pure ACK is ignored, so a driver may pass every packet.
+    /// ACKs of the flow that are already in the frame under construction stay in it.
     pub fn note_native(&mut self, packet: &[u8]) {
         let Ok(header) = pure_ack(packet) else { return };
         self.clock += 1;
@@ -89,7 +91,7 @@ impl Compressor {
         let Some(at) = self.find(&flow).or_else(|| self.claim(flow, &header)) else { return };
         let slot = &mut self.slots[at];
         slot.vote();
-        // A peer could not tell the new incarnation from the one that started from the same check.
+        // The peer could not distinguish the new incarnation from the one that started with the same CRC-16.
         if slot.recent.contains(&Some(check)) {
             return;
         }
@@ -100,22 +102,22 @@ impl Compressor {
         slot.last_use = self.clock;
     }
 
-    /// True when the flow of this packet has a context, so that [`Compressor::push`] may succeed.
+    /// True if the flow of this packet has a context, so that [`Compressor::push`] may succeed.
     pub fn has_context(&self, packet: &[u8]) -> bool {
         Header::parse(packet)
             .is_ok_and(|header| self.find(&Flow::of(&header)).is_some_and(|at| self.slots[at].live))
     }
 
-    /// Whether [`Compressor::push`] would take `packet`, were there room in the frame; changes nothing.
+    /// Checks whether [`Compressor::push`] would accept `packet`, apart from [`Refusal::FrameFull`]. Changes nothing.
     ///
     /// # Errors
     ///
-    /// The packet has to go natively; see [`Refusal`].
+    /// The packet has to be sent uncompressed; see [`Refusal`].
     pub fn accepts(&self, packet: &[u8]) -> Result<(), Refusal> {
         self.slot_of(&pure_ack(packet)?).map(drop)
     }
 
-    /// The place of the context of this ACK's flow.
+    /// The index of the context of this ACK's flow.
     #[inline(always)]
     fn slot_of(&self, header: &Header) -> Result<usize, Refusal> {
         let flow = Flow::of(header);
@@ -126,11 +128,11 @@ impl Compressor {
         })
     }
 
-    /// Adds a pure ACK, a whole IP packet, to the frame being built.
+    /// Adds a pure ACK, given as a whole IP packet, to the frame under construction.
     ///
     /// # Errors
     ///
-    /// A packet that has to go natively is refused and changes nothing; see [`Refusal`].
+    /// A packet that has to be sent uncompressed is refused and changes nothing; see [`Refusal`].
     pub fn push(&mut self, packet: &[u8]) -> Result<(), Refusal> {
         let header = pure_ack(packet)?;
         let at = self.slot_of(&header)?;
@@ -147,15 +149,15 @@ impl Compressor {
         Ok(())
     }
 
-    /// ACKs in the frame being built.
+    /// Number of ACKs in the frame under construction.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Ends the frame being built and appends its bytes to `out`; returns how many ACKs it holds, 0 when nothing was
-    /// appended.
+    /// Completes the frame under construction and appends it to `out`. Returns the number of ACKs in it, 0 if nothing
+    /// was appended.
     ///
-    /// ACKs of several flows become several frames in a row, in the order the flows first came.
+    /// ACKs of several flows produce one frame per flow, in the order in which the flows first appeared.
     pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
         let mut acks = 0;
         for i in 0..self.pending.len() {
@@ -170,8 +172,9 @@ impl Compressor {
         acks
     }
 
-    /// Forgets the context of this packet's flow, and the flow's ACKs in the frame being built: to be called when
-    /// frames that the peer may not have got are given up. The flow goes natively until [`Compressor::note_native`].
+    /// Removes the context of this packet's flow, and the flow's ACKs from the frame under construction. Call this when
+    /// giving up frames that the peer may not have received. The flow is sent uncompressed until the next
+    /// [`Compressor::note_native`].
     pub fn invalidate(&mut self, packet_of_flow: &[u8]) {
         let flow = Header::parse(packet_of_flow).map(|header| Flow::of(&header));
         if let Some(at) = flow.ok().and_then(|flow| self.find(&flow)) {
@@ -182,7 +185,7 @@ impl Compressor {
         }
     }
 
-    /// Closes the gaps that packets no longer pending left in the store.
+    /// Closes the gaps that removed packets left in the store.
     fn compact_store(&mut self) {
         let mut end = 0;
         for ack in &mut self.pending {
@@ -194,7 +197,7 @@ impl Compressor {
         self.store.truncate(end);
     }
 
-    /// [`Compressor::invalidate`] for every flow.
+    /// Calls [`Compressor::invalidate`] for every flow.
     pub fn invalidate_all(&mut self) {
         for slot in &mut self.slots {
             slot.live = false;
@@ -212,11 +215,12 @@ impl Compressor {
         self.slots.iter().position(|slot| slot.flow == *flow)
     }
 
-    /// A slot for a new flow: that of its CID if the owner gives way, else a free one, else the longest unused.
+    /// Finds a slot for a new flow: that of its CID if the owner yields it, otherwise a free one, otherwise the least
+    /// recently used one.
     ///
-    /// The owner gives way when more native ACKs of others came than it sent itself, so that a connection that is
-    /// over, or hardly used, does not keep a busy one out. The compressor decides this alone: the peer learns it
-    /// from the first frame of the new owner, which names a native ACK of its flow and goes on counting the MSN.
+    /// The owner yields when the native ACKs of other flows outnumber its own ACKs, so that a finished or nearly idle
+    /// connection does not block a busy one. Only the compressor decides this. The peer learns it from the first frame
+    /// of the new owner, which identifies a native ACK of its flow and continues the MSN.
     fn claim(&mut self, flow: Flow, header: &Header) -> Option<usize> {
         let cid = flow.cid();
         let context = Context::new(header);
@@ -258,7 +262,7 @@ impl Compressor {
         Some(at)
     }
 
-    /// Appends the frame of one slot: its `count` ACKs, the first of which is `pending[from]`.
+    /// Appends the frame of one slot. It has `count` ACKs, starting with `pending[from]`.
     fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
         let slot = &mut self.slots[at];
         let store = &self.store;
@@ -291,13 +295,14 @@ impl Compressor {
 }
 
 impl Slot {
-    /// Another ACK of this flow.
+    /// Counts an ACK of this flow in the majority vote.
     #[inline]
     fn vote(&mut self) {
         self.hold = (self.hold + 1).min(MOST_HOLD);
     }
 
-    /// True when the head of a frame says all of it: one ACK, hardly a surprise. No run can be shorter.
+    /// True if the frame header alone can encode the frame, that is, a single ACK that is almost as expected. No run
+    /// can be shorter.
     fn fits_head(&self, header: &Header, count: usize) -> bool {
         count == 1
             && self.begins.is_none()
@@ -338,7 +343,7 @@ impl Slot {
         for (index, header) in acks.enumerate() {
             let delta = self.context.diff(header);
             let is_last = self.model.last(&mut coder, index, index + 1 == count);
-            // An encoder is given a valid delta and never returns `None`.
+            // An encoder with a valid delta never returns `None`.
             let _ = self.model.ack(&mut coder, &self.context, FramePosition { index, is_last }, &delta);
             self.context.advance(&delta, header);
         }

@@ -1,28 +1,28 @@
-//! The state of a flow at both ends, the ACK that they expect next, and how that ACK differs ([`Delta`]).
+//! The state of a flow at both ends: it predicts the next ACK, and the deviation from the prediction is coded
+//! ([`Delta`]).
 //!
-//! **The written rule.** A context is a function of the native ACK that began it and of the ACKs coded since, in
-//! order; nothing else enters it. [`Context::new`] says how it begins, [`Context::advance`] how it goes on, and both
-//! ends run these very lines.
+//! **Context rule.** A context depends only on the native ACK that started it and on the sequence of ACKs coded since.
+//! [`Context::new`] creates it and [`Context::advance`] updates it. Both ends run this same code.
 
 use super::area::{Area, Block, Sack, Timestamps};
 use super::is_carried;
 use crate::header::{Header, Ip, Options};
 
-/// First guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps
-/// (1500 bytes less the headers); learnt otherwise after one or two ACKs.
+/// Initial guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps (1500 bytes
+/// minus headers). One or two ACKs correct it if it is wrong.
 const FIRST_UNIT_V4: u32 = 1448;
 const FIRST_UNIT_V6: u32 = 1428;
-/// Segment sizes below this are taken for the odd last segment of a write, not for a step.
+/// Smaller segment sizes are taken for the short last segment of a write, not for a step.
 const SMALLEST_UNIT: u32 = 128;
 
-/// How the IPv4 identification is expected to go on.
+/// Expected change of the IPv4 identification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdRule {
     /// One more than before, in network order.
     Next,
     /// One more than before, bytes swapped.
     NextSwapped,
-    /// Unchanged (zero, as a rule).
+    /// Unchanged (usually zero).
     Same,
 }
 
@@ -39,7 +39,7 @@ impl IdRule {
     }
 }
 
-/// How far the acknowledgment number moved.
+/// Advance of the acknowledgment number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A multiple of the context's unit.
@@ -48,10 +48,10 @@ pub(super) enum Step {
     Bytes(u32),
 }
 
-/// One SACK block beside those that the context expects.
+/// A SACK block, relative to those that the context expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockDelta {
-    /// The expected block of this index, its end moved by so much.
+    /// The expected block with this index, its end advanced by `advance` bytes.
     Kept { index: u8, advance: u32 },
     /// A new block: bytes from the acknowledgment number to its start, and its length.
     New { offset: u32, length: u32 },
@@ -61,7 +61,7 @@ impl BlockDelta {
     const EMPTY: Self = Self::New { offset: 0, length: 0 };
 }
 
-/// The blocks of a SACK option that are not simply those the context expects.
+/// The blocks of a SACK option that differ from those the context expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SackDelta {
     pub blocks: [BlockDelta; 4],
@@ -77,7 +77,7 @@ impl Default for SackDelta {
 /// A new layout of the option area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Plain, with timestamps or without; SACK blocks are told apart from this.
+    /// Plain, with or without timestamps. SACK blocks are coded separately.
     Plain { timestamps: bool },
     /// The whole area.
     Raw(Options),
@@ -95,7 +95,7 @@ pub(super) mod rare {
     pub const ALL: u8 = 0x7f;
 }
 
-/// Fields that hardly ever change: their new values, those in `mask` alone.
+/// Fields that rarely change. Only those in `mask` have new values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rare {
     pub mask: u8,
@@ -109,7 +109,7 @@ pub(super) struct Rare {
 }
 
 impl Rare {
-    /// The fields of one byte and their bits in the mask, in the order of frames.
+    /// The one-byte fields and their bits in the mask, in frame order.
     #[inline]
     pub fn bytes(&mut self) -> [(u8, &mut u8); 4] {
         [
@@ -136,7 +136,7 @@ impl Rare {
         }
     }
 
-    /// The values of `self`, with the mask of those that are not in `before`.
+    /// The values of `self`, with a mask of those that differ from `before`.
     #[inline]
     fn beside(mut self, before: &Self) -> Self {
         let bit = |changed: bool, bit: u8| if changed { bit } else { 0 };
@@ -177,19 +177,19 @@ impl Rare {
     }
 }
 
-/// Difference of an ACK from the expected one; all zero when there is none. Differences are modulo the width of
-/// their field.
+/// Difference of an ACK from the expected one, all zero if there is none. Differences are modulo the width of the
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delta {
     pub step: Step,
-    /// Timestamps against the previous ones.
+    /// TSval and TSecr relative to the previous ones.
     pub value: u32,
     pub echo: u32,
-    /// Window against the previous one.
+    /// Window relative to the previous one.
     pub window: u16,
-    /// IPv4 identification against the expected one.
+    /// IPv4 identification relative to the expected one.
     pub ip_id: u16,
-    /// Sequence number against the previous one.
+    /// Sequence number relative to the previous one.
     pub seq: u32,
     pub sack: Option<SackDelta>,
     pub layout: Option<Layout>,
@@ -197,7 +197,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// An ACK exactly as expected that acknowledges nothing new.
+    /// An ACK exactly as expected, with an unchanged acknowledgment number.
     pub const NONE: Self = Self {
         step: Step::Units(0),
         value: 0,
@@ -210,7 +210,7 @@ impl Delta {
         rare: Rare { mask: 0, tos: 0, ttl: 0, flags: 0, reserved: 0, urgent: 0, flow_label: 0 },
     };
 
-    /// True when nothing but acknowledgment number, timestamps and window differs.
+    /// True if only the acknowledgment number, timestamps and window differ.
     #[inline]
     pub const fn is_plain(&self) -> bool {
         self.ip_id == 0
@@ -232,18 +232,18 @@ pub(super) struct Context {
     has_timestamps: bool,
     is_raw: bool,
     unit: u32,
-    /// The latest step that was no multiple of the unit.
+    /// The latest step that was not a multiple of the unit.
     odd_step: u32,
-    /// Steps in units: the expected one, and the latest.
+    /// The expected step and the latest step, in units.
     steps: u32,
     last_steps: u32,
-    /// The latest change of the window that was one.
+    /// The latest nonzero change of the window.
     window_step: u16,
     id_rule: IdRule,
 }
 
 impl Context {
-    /// The context that a native ACK begins.
+    /// Creates the context that a native ACK starts.
     pub fn new(native: &Header) -> Self {
         let mut context = Self {
             header: *native,
@@ -271,18 +271,18 @@ impl Context {
         self.steps
     }
 
-    /// The latest change of the window that was one.
+    /// The latest nonzero change of the window.
     #[inline]
     pub const fn window_step(&self) -> u16 {
         self.window_step
     }
 
-    /// The SACK blocks expected beside this step.
+    /// The SACK blocks expected together with this acknowledgment number.
     fn expected_sack(&self, ack: u32) -> Sack {
         self.sack.beyond(ack)
     }
 
-    /// Difference of `header` from the expected one. The TCP checksum is not looked at: the caller verified it.
+    /// Difference of `header` from the expected one. Ignores the TCP checksum, which the caller has verified.
     #[inline]
     pub fn diff(&self, header: &Header) -> Delta {
         let last = &self.header;
@@ -351,10 +351,10 @@ impl Context {
         delta.sack = Some(coded);
     }
 
-    /// Goes on to the header that differs by `delta` and returns it, its TCP checksum computed; `None` when there is no
-    /// such pure ACK, and then the context is of no more use.
+    /// Advances to the header that differs by `delta`, computes its TCP checksum and returns it. Returns `None` if
+    /// `delta` does not yield a valid pure ACK; the context is then unusable.
     ///
-    /// In place, for a header that was just stored field by field is slow to copy.
+    /// Works in place, because copying a header that was just stored field by field is slow.
     #[inline]
     pub fn apply(&mut self, delta: &Delta) -> Option<&Header> {
         let ack = self.header.ack.wrapping_add(match delta.step {
@@ -415,7 +415,7 @@ impl Context {
         Some(Area::Plain { timestamps, sack })
     }
 
-    /// Goes on to `header`, which differed by `delta`.
+    /// Advances to `header`, which differs by `delta` from the expected one.
     #[inline]
     pub fn advance(&mut self, delta: &Delta, header: &Header) {
         self.learn(delta, self.header.ip_id(), header.ip_id());
@@ -423,13 +423,13 @@ impl Context {
         self.header = *header;
     }
 
-    /// Learns for the ACKs to come from one that differed by `delta`; its IPv4 identification is `id`, that of the one
-    /// before it `last_id`.
+    /// Updates the predictions after an ACK that differed by `delta`. `id` is its IPv4 identification, `last_id` that
+    /// of the previous ACK.
     #[inline]
     fn learn(&mut self, delta: &Delta, last_id: u16, id: u16) {
         match delta.step {
             Step::Units(steps) => {
-                // Two equal steps in a row are the habit; one odd step does not break it.
+                // Two equal steps in a row become the expected one, so a single unusual step does not change it.
                 if steps == self.last_steps {
                     self.steps = steps;
                 }
@@ -455,7 +455,8 @@ impl Context {
         }
     }
 
-    /// The unit becomes the greatest common divisor of itself, or else of the previous odd step, and this odd step.
+    /// Sets the unit to its greatest common divisor with this odd step, or, if that is too small, to that of the
+    /// previous odd step with this one.
     fn learn_unit(&mut self, bytes: u32) {
         let candidates = [self.unit, self.odd_step];
         if let Some(unit) =
@@ -478,7 +479,7 @@ impl Context {
         }
     }
 
-    /// A number of bytes as one figure: twice the units, or one more than twice the bytes.
+    /// A number of bytes as one value: twice the number of units, or twice the bytes plus one.
     #[inline]
     pub fn scale(&self, bytes: u32) -> u64 {
         if bytes.is_multiple_of(self.unit) {
@@ -488,7 +489,7 @@ impl Context {
         }
     }
 
-    /// The bytes that [`Context::scale`] made `figure` of; `None` when they do not fit 32 bits.
+    /// Inverse of [`Context::scale`]; `None` if the bytes do not fit in 32 bits.
     #[inline]
     pub fn unscale(&self, figure: u64) -> Option<u32> {
         let number = u32::try_from(figure >> 1).ok()?;
@@ -504,7 +505,7 @@ const fn gcd(a: u32, b: u32) -> u32 {
     a
 }
 
-/// A step as one figure, as [`Context::scale`] does for bytes.
+/// A step as one value, as [`Context::scale`] does for bytes.
 pub(super) fn step_figure(step: Step) -> u64 {
     match step {
         Step::Units(steps) => u64::from(steps) << 1,
@@ -512,19 +513,19 @@ pub(super) fn step_figure(step: Step) -> u64 {
     }
 }
 
-/// The step of a figure; `None` when it does not fit 32 bits.
+/// Inverse of [`step_figure`]; `None` if the number does not fit in 32 bits.
 pub(super) fn figure_step(figure: u64) -> Option<Step> {
     let number = u32::try_from(figure >> 1).ok()?;
     Some(if figure & 1 == 0 { Step::Units(number) } else { Step::Bytes(number) })
 }
 
-/// Signed 16-bit differences as small figures: 0, -1, 1, -2, ...
+/// Maps signed 16-bit differences to small values: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
 pub(super) const fn zigzag(difference: u16) -> u16 {
     let signed = difference as i16;
     ((signed << 1) ^ (signed >> 15)) as u16
 }
 
-/// The difference that [`zigzag`] made `figure` of.
+/// Inverse of [`zigzag`].
 pub(super) const fn unzigzag(figure: u16) -> u16 {
     (figure >> 1) ^ (figure & 1).wrapping_neg()
 }

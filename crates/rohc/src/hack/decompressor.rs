@@ -1,4 +1,4 @@
-//! The end that forwards ACKs.
+//! The end that reconstructs and forwards ACKs.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,36 +14,36 @@ use crate::crc::CRC8;
 use crate::header::{Header, MAX_HEADER_LEN};
 use crate::lsb::Lsb;
 
-/// How an 8-bit MSN is read beside the highest one seen: up to 128 behind it, up to 127 ahead: wherever one stray
-/// frame put the highest one, the next one is still read right.
+/// Interpretation of an 8-bit MSN relative to the highest one seen: up to 128 behind it and up to 127 ahead. Even if
+/// one stray frame has moved the highest one, the next MSN is still decoded correctly.
 const MSN: Lsb = Lsb::new(8, 128);
 
-/// Native ACKs of a flow that may begin its next incarnation.
+/// Number of native ACKs per flow that may start its next incarnation.
 const CANDIDATES: usize = 4;
 
-/// The results of the frames of one link-layer ACK. Counts are of frames unless stated otherwise.
+/// The outcome of the frames of one link-layer ACK. All counts are frames unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// All that were found.
+    /// Frames found.
     pub frames: usize,
     /// ACKs delivered.
     pub acks: usize,
-    /// Frames that came before.
+    /// Duplicate frames.
     pub duplicates: usize,
-    /// Lengths that lie, unknown kinds, fields that no pure ACK has. Bytes after a lying length are not looked at.
+    /// Wrong lengths, unknown kinds, or fields that no pure ACK has. Bytes after a wrong length are ignored.
     pub malformed: usize,
-    /// No flow with that CID is in use.
+    /// No flow with this CID is active.
     pub no_context: usize,
-    /// Frames before this one are missing.
+    /// A frame before this one is missing.
     pub gap: usize,
     /// First frames of an incarnation whose native ACK is unknown or superseded.
     pub stale: usize,
-    /// Frames whose headers do not have the CRC sent with them.
+    /// The CRC-8 does not match the reconstructed headers.
     pub check: usize,
 }
 
 impl Report {
-    /// Frames that were neither delivered nor duplicates.
+    /// Number of frames that were neither delivered nor duplicates.
     pub const fn failures(&self) -> usize {
         self.malformed + self.no_context + self.gap + self.stale + self.check
     }
@@ -60,44 +60,44 @@ enum Dropped {
     Check,
 }
 
-/// A native ACK that came.
+/// A native ACK that was received.
 #[derive(Clone, Copy, Debug)]
 struct Native {
     check: u16,
     header: Header,
 }
 
-/// The present incarnation of a flow.
+/// The current incarnation of a flow.
 #[derive(Clone, Debug)]
 struct Incarnation {
-    /// Check of the native ACK it started from.
+    /// CRC-16 of the native ACK it started from.
     started: u16,
-    /// MSN of its first frame: it tells a repetition of that from the first frame of a later incarnation whose
-    /// native ACK has the same check.
+    /// MSN of its first frame. It distinguishes a duplicate of that frame from the first frame of a later incarnation
+    /// whose native ACK has the same CRC-16.
     first: u8,
-    /// MSN of the next frame; like `seen` counted on beyond 8 bits.
+    /// MSN of the next frame, extended beyond 8 bits like `seen`.
     next: u32,
-    /// How far the compressor has come, as far as its frames told. When it runs away from `next` (frames were lost
-    /// that should not have been), an MSN that comes round again is a later one, not the next.
+    /// Highest MSN seen in any frame of the compressor. If it gets far ahead of `next` (frames were lost that should
+    /// not have been), an MSN that has wrapped is recognised as a later one.
     seen: u32,
     context: Context,
     model: Model,
 }
 
 impl Incarnation {
-    /// The incarnation that this native ACK begins, before its first frame.
+    /// The incarnation that this native ACK starts, before its first frame is decoded.
     fn new(native: &Native, msn: u8) -> Self {
         let next = u32::from(msn);
         let context = Context::new(&native.header);
         Self { started: native.check, first: msn, next, seen: next, context, model: Model::NEW }
     }
 
-    /// Whether the first frame `frame` is the one that this incarnation began with.
+    /// Whether `frame` is a duplicate of the first frame of this incarnation.
     fn repeats(&self, frame: &Frame<'_>) -> bool {
         frame.native == self.started && frame.msn == self.first
     }
 
-    /// How far this MSN is ahead of the next one; negative: how far behind. Notes how far the compressor has come.
+    /// Distance of this MSN from the next one, negative if it is behind. Updates the highest MSN seen.
     fn age(&mut self, msn: u8) -> i32 {
         let msn = MSN.decode(self.seen, msn.into());
         if msn.wrapping_sub(self.seen) as i32 > 0 {
@@ -106,7 +106,7 @@ impl Incarnation {
         msn.wrapping_sub(self.next) as i32
     }
 
-    /// Decodes a frame whose turn it is and moves on behind it, or stays as it was.
+    /// Decodes the next frame and advances. On failure, `self` is unchanged.
     fn decode(&mut self, frame: &Frame<'_>, output: &mut Output) -> Result<(), Dropped> {
         output.clear();
         let mut context = self.context;
@@ -130,13 +130,13 @@ impl Incarnation {
 struct Slot {
     flow: Flow,
     cid: u8,
-    /// The newest first; all are newer than the one the incarnation started from.
+    /// Newest first. All are newer than the native ACK from which the incarnation started.
     candidates: [Option<Native>; CANDIDATES],
     incarnation: Option<Incarnation>,
     last_use: u64,
 }
 
-/// Reconstitutes the ACKs of one peer. See the [module](super) for the rules.
+/// Decompresses the ACKs of one peer. See the [module](super) for the rules.
 #[derive(Clone, Debug)]
 pub struct Decompressor {
     slots: Vec<Slot>,
@@ -146,16 +146,17 @@ pub struct Decompressor {
 }
 
 impl Decompressor {
-    /// A decompressor without contexts. `limits` are clamped to their ranges. `contexts` has to be more than the
-    /// compressor's by the flows whose CID another one has: their ACKs come as packets, and take a context here.
+    /// Creates a decompressor without contexts. `limits` are clamped to their ranges. `contexts` must exceed the
+    /// compressor's by the number of flows whose CID another flow uses: their ACKs arrive uncompressed but still occupy
+    /// a context here.
     pub fn new(limits: Limits) -> Self {
         let limits = limits.clamped();
         Self { slots: Vec::new(), limits, output: Output::new(), clock: 0 }
     }
 
-    /// A native pure ACK came from the peer: compressed ones may follow it.
+    /// Reports that a native pure ACK was received from the peer. Compressed ACKs may follow it.
     ///
-    /// `packet` is the whole IP packet; anything but a good pure ACK is ignored, so a driver may pass every packet.
+    /// `packet` is the whole IP packet. Anything but a valid pure ACK is ignored, so a driver may pass every packet.
     pub fn note_native(&mut self, packet: &[u8]) {
         let Ok(header) = pure_ack(packet) else { return };
         self.clock += 1;
@@ -163,16 +164,16 @@ impl Decompressor {
         let at = self.claim(Flow::of(&header));
         let slot = &mut self.slots[at];
         slot.last_use = self.clock;
-        // The newest goes first; one that is there already moves up.
+        // The newest is first. A known one moves to the front.
         let known = slot.candidates.iter().position(|c| c.is_some_and(|c| c.check == native.check));
         slot.candidates[..=known.unwrap_or(CANDIDATES - 1)].rotate_right(1);
         slot.candidates[0] = Some(native);
     }
 
-    /// Decodes the frames that came with one LL ACK, calling `deliver` with each new ACK: a whole IP packet, its
-    /// checksums computed.
+    /// Decodes the frames in one LL ACK. Calls `deliver` with each new ACK, as a whole IP packet with computed
+    /// checksums.
     ///
-    /// A frame is delivered whole or not at all, and changes a context only if it is delivered.
+    /// A frame is delivered as a whole or not at all. It changes a context only if it is delivered.
     pub fn receive(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
         let mut report = Report::default();
         let mut rest = bytes;
@@ -201,7 +202,7 @@ impl Decompressor {
         report
     }
 
-    /// Leaves the frame's ACKs in the output, or every context as it was.
+    /// Puts the frame's ACKs into the output. On failure every context is unchanged.
     fn receive_frame(&mut self, frame: &Frame<'_>) -> Result<(), Dropped> {
         self.clock += 1;
         if frame.kind.is_init() {
@@ -210,7 +211,7 @@ impl Decompressor {
         let at = self.current(frame.cid).ok_or(Dropped::NoContext)?;
         let slot = &mut self.slots[at];
         let Some(incarnation) = &mut slot.incarnation else { return Err(Dropped::NoContext) };
-        // The MSN decides before anything of the context is read.
+        // The MSN is checked before anything else in the context is used.
         match incarnation.age(frame.msn) {
             ..0 => return Err(Dropped::Duplicate),
             0 => {}
@@ -221,7 +222,7 @@ impl Decompressor {
         Ok(())
     }
 
-    /// A frame that begins an incarnation: decoded against the native ACK it names.
+    /// Processes the first frame of an incarnation, which is decoded relative to the native ACK it identifies.
     fn receive_first(&mut self, frame: &Frame<'_>) -> Result<(), Dropped> {
         let named =
             |slot: &Slot| slot.candidates.iter().position(|c| c.is_some_and(|c| c.check == frame.native));
@@ -240,7 +241,7 @@ impl Decompressor {
         let Some(native) = self.slots[at].candidates[candidate] else { return Err(Dropped::Stale) };
         let mut incarnation = Incarnation::new(&native, frame.msn);
         incarnation.decode(frame, &mut self.output)?;
-        // The compressor gives a CID to one flow at a time.
+        // The compressor assigns a CID to only one flow at a time.
         for slot in self.slots.iter_mut().filter(|slot| slot.cid == frame.cid) {
             slot.incarnation = None;
         }
@@ -251,7 +252,7 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Why a first frame that names no candidate is dropped.
+    /// The reason to drop a first frame whose CRC-16 matches no candidate.
     fn why_not_first(&mut self, frame: &Frame<'_>) -> Dropped {
         let Some(at) = self.current(frame.cid) else {
             let known = self.slots.iter().any(|slot| slot.cid == frame.cid);
@@ -261,12 +262,12 @@ impl Decompressor {
         if age < 0 { Dropped::Duplicate } else { Dropped::Stale }
     }
 
-    /// The slot whose flow uses this CID at present.
+    /// The slot of the flow that currently uses this CID.
     fn current(&self, cid: u8) -> Option<usize> {
         self.slots.iter().position(|slot| slot.cid == cid && slot.incarnation.is_some())
     }
 
-    /// The slot of this flow: its own, a free one, or the longest unused.
+    /// The slot for this flow: its own, a free one, or the least recently used one.
     fn claim(&mut self, flow: Flow) -> usize {
         if let Some(at) = self.slots.iter().position(|slot| slot.flow == flow) {
             return at;
@@ -289,13 +290,13 @@ impl Decompressor {
     }
 }
 
-/// The ACKs of the frame at hand.
+/// The ACKs of the frame being decoded.
 #[derive(Clone, Debug)]
 struct Output {
-    /// Their headers one after another, up to `end`; as long as the longest frame needs.
+    /// Their headers, concatenated, up to `end`. The buffer is large enough for the longest frame.
     bytes: Vec<u8>,
     end: usize,
-    /// The length of each.
+    /// The length of each header.
     lengths: Vec<u8>,
 }
 
@@ -356,7 +357,7 @@ impl Output {
             let delta = per_ack::from_head(context, pair);
             self.push(context, &delta)?;
         }
-        // All but the first have one.
+        // The second byte of each ACK except the first, which has none.
         let mut marks = [0; MAX_FRAME_ACKS];
         while !reader.rest().is_empty() || self.lengths.is_empty() {
             let index = self.lengths.len();
@@ -365,7 +366,7 @@ impl Output {
             *at = mark.unwrap_or(0);
             self.push(context, &delta)?;
         }
-        // Not one by one as they are made: words just stored byte by byte are slow to load.
+        // Not checked while decoding each ACK, because loading words that were just stored byte by byte is slow.
         for (index, packet) in self.packets().enumerate().skip(1) {
             if marks[index] != per_ack::mark(frame.msn.wrapping_add(index as u8), packet) {
                 return Err(Dropped::Check);
@@ -374,7 +375,7 @@ impl Output {
         Ok(())
     }
 
-    /// Appends the header that differs by `delta` and moves the context there.
+    /// Appends the header that differs by `delta` and advances the context to it.
     #[inline]
     fn push(&mut self, context: &mut Context, delta: &Delta) -> Result<(), Dropped> {
         let header = context.apply(delta).ok_or(Dropped::Malformed)?;

@@ -1,4 +1,4 @@
-//! Which flow a packet belongs to, and the byte both ends call it by.
+//! The flow of a packet, and the CID by which both ends identify it.
 
 use md5::{Digest, Md5};
 
@@ -28,8 +28,8 @@ impl Flow {
         }
     }
 
-    /// The context identifier (paper section 3.3.2): the lowest, that is last, byte of the MD5 digest over source
-    /// address, destination address, protocol number 6, source port and destination port in network order.
+    /// The context identifier (paper section 3.3.2): the lowest byte, which is the last one, of the MD5 digest over
+    /// source address, destination address, protocol number 6, source port and destination port in network order.
     pub fn cid(&self) -> u8 {
         let address = if self.v6 { 16 } else { 4 };
         let mut digest = Md5::new();

@@ -23,23 +23,24 @@ use alloc::vec::Vec;
 
 use super::bytes::{Bytes, Reader, Writer};
 
-/// Bytes of the part every frame has.
+/// Length of the fixed part of every frame.
 const FIXED_LEN: usize = 4;
-/// Length nibble of a frame with more length behind the check.
+/// Length nibble of a frame whose remaining length follows the CRC-8.
 const MORE: u8 = 15;
 
 /// Meaning of the low nibble of the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// ACK by ACK; the first one has the expected step and timestamps that rose by `pair / 3` and `pair % 3`.
+    /// Each ACK coded separately. The first one has the expected step, and its TSval and TSecr rose by `pair / 3` and
+    /// `pair % 3`.
     Short { pair: u8 },
-    /// ACK by ACK; the first one as the bytes say.
+    /// Each ACK coded separately, the first one by its own bytes.
     Long,
-    /// ACK by ACK, the first of an incarnation; as the bytes say.
+    /// First frame of an incarnation, each ACK coded separately, the first one by its own bytes.
     LongInit,
     /// Range coded.
     Batch,
-    /// Range coded, and the first of an incarnation.
+    /// First frame of an incarnation, range coded.
     BatchInit,
 }
 
@@ -65,12 +66,12 @@ impl Kind {
         })
     }
 
-    /// True for the range-coded kinds.
+    /// True for range-coded kinds.
     pub const fn is_batch(self) -> bool {
         matches!(self, Self::Batch | Self::BatchInit)
     }
 
-    /// Its name for people.
+    /// Its name for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Short { .. } => "short",
@@ -81,29 +82,29 @@ impl Kind {
         }
     }
 
-    /// True for the kinds that carry the check of the native ACK they start from.
+    /// True for kinds that carry the CRC-16 of the native ACK from which they start.
     pub const fn is_init(self) -> bool {
         matches!(self, Self::LongInit | Self::BatchInit)
     }
 }
 
-/// One frame, taken apart as far as that needs no context.
+/// One frame, parsed as far as possible without a context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     pub kind: Kind,
     pub cid: u8,
     pub msn: u8,
     pub check: u8,
-    /// CRC-16 of the native ACK this incarnation starts from; 0 for other kinds.
+    /// CRC-16 of the native ACK from which this incarnation starts; 0 for other kinds.
     pub native: u16,
     pub body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Splits the first frame off `bytes`.
+    /// Splits the first frame off `bytes`. Returns the frame and the remaining bytes.
     ///
-    /// The frame itself is `None` when it has an unknown kind; the bytes behind it are still found. Returns `None`
-    /// when they are not: the length runs past the end.
+    /// The frame is `None` if its kind is unknown; its length is still used to find the remaining bytes. Returns `None`
+    /// if the length exceeds the input.
     pub fn split(bytes: &'a [u8]) -> Option<(Option<Self>, &'a [u8])> {
         let (fixed, rest) = bytes.split_first_chunk::<FIXED_LEN>()?;
         let mut reader = Reader::new(rest);

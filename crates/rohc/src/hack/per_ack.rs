@@ -1,4 +1,4 @@
-//! ACK by ACK: the paper's coding, every ACK a compressed header of its own (section 3.3.2).
+//! The per-ACK coding of the paper: a separate compressed header for each ACK (section 3.3.2).
 //!
 //! ```text
 //!   0   1 2 3   4 5   6 7
@@ -13,9 +13,10 @@
 //! +-----------------------+
 //! ```
 //!
-//! Long fields in order, each if its bit is set: `a` step figure (varint; else the expected step), `t` rise of TSval
-//! and TSecr (a nibble each, 15: varint follows), `w` window difference (zigzag varint), `i` IP-ID beside the expected
-//! one (16 bits), `s` SACK blocks, `q` sequence number difference (varint), `r` everything else.
+//! Fields of the long form, in this order, each present if its bit is set: `a` value of the step (varint; otherwise the
+//! expected step), `t` rise of TSval and TSecr (a nibble each; 15 means that a varint follows), `w` window difference
+//! (zigzag varint), `i` IP-ID relative to the expected one (16 bits), `s` SACK blocks, `q` sequence number difference
+//! (varint), `r` everything else.
 
 use alloc::vec::Vec;
 
@@ -36,24 +37,24 @@ const IP_ID: u8 = 0x08;
 const SACK: u8 = 0x04;
 const SEQ: u8 = 0x02;
 const REST: u8 = 0x01;
-/// Beside the bits of [`rare`]: a new layout of the option area.
+/// Flag next to the bits of [`rare`]: a new layout of the option area follows.
 const LAYOUT: u8 = 0x80;
 
-/// Layout bytes that are no length of a raw area.
+/// Layout bytes that cannot be the length of a raw area.
 const PLAIN: u8 = 0xfe;
 const PLAIN_WITH_TIMESTAMPS: u8 = 0xff;
 
-/// Advances of a SACK block that fit beside its index; from here on a varint follows.
+/// Smaller advances of a SACK block share a byte with its index; from this value on, a varint follows.
 const FAR: u8 = 63;
 
-/// The kind of frame that can begin with this ACK, if the head of the frame can say all of it.
+/// The kind of a frame whose header alone encodes this first ACK, if there is one.
 pub(super) fn head(context: &Context, delta: &Delta) -> Option<Kind> {
     let expected = delta.step == Step::Units(context.steps()) && delta.window == 0 && delta.is_plain();
     (expected && delta.value < 3 && delta.echo < 3)
         .then(|| Kind::Short { pair: delta.value as u8 * 3 + delta.echo as u8 })
 }
 
-/// The ACK that the head of a frame says by its pair.
+/// The ACK that `pair` in the frame header encodes.
 pub(super) fn from_head(context: &Context, pair: u8) -> Delta {
     Delta {
         step: Step::Units(context.steps()),
@@ -63,12 +64,12 @@ pub(super) fn from_head(context: &Context, pair: u8) -> Delta {
     }
 }
 
-/// The second byte of the ACK with this number and these header bytes.
+/// The second byte of the ACK with this MSN and these header bytes: MSN and CRC-3.
 pub(super) fn mark(msn: u8, bytes: &[u8]) -> u8 {
     (msn & 0xf) << 3 | CRC3.check(bytes)
 }
 
-/// Appends an ACK; `mark`, its second byte, is `None` for the first of a frame.
+/// Appends an ACK. `mark` is its second byte; the first ACK of a frame has none.
 pub(super) fn write(out: &mut Vec<u8>, context: &Context, delta: &Delta, mark: Option<u8>) {
     let form = form_of(context, delta);
     let mut writer = Writer::new(out);
@@ -82,7 +83,7 @@ pub(super) fn write(out: &mut Vec<u8>, context: &Context, delta: &Delta, mark: O
     }
 }
 
-/// Reads an ACK and its second byte, which is `None` for the first of a frame.
+/// Reads an ACK and its second byte, which is `None` for the first ACK of a frame.
 pub(super) fn read(reader: &mut Reader<'_>, context: &Context, first: bool) -> Option<(Delta, Option<u8>)> {
     let form = reader.byte(0)?;
     let mark = if first { None } else { Some(reader.byte(0)?) };
@@ -119,7 +120,7 @@ fn form_of(context: &Context, delta: &Delta) -> u8 {
         | bit(delta.layout.is_some() || delta.rare.mask != 0, REST)
 }
 
-/// The fields of a long form, in either direction.
+/// Reads or writes the fields of a long form.
 fn fields(io: &mut impl Bytes, context: &Context, form: u8, given: &Delta) -> Option<Delta> {
     let mut delta = *given;
     if form & STEP != 0 {
@@ -154,7 +155,7 @@ fn fields(io: &mut impl Bytes, context: &Context, form: u8, given: &Delta) -> Op
     Some(delta)
 }
 
-/// SACK blocks: a byte with their number and which are new, then each.
+/// Reads or writes SACK blocks: a byte with their number and a mask of the new ones, then each block.
 fn sack(io: &mut impl Bytes, context: &Context, given: &SackDelta) -> Option<SackDelta> {
     let new = |coded: &SackDelta| {
         let bits = coded.blocks.iter().take(usize::from(coded.len)).enumerate();

@@ -1,32 +1,33 @@
-//! Adaptive binary range coder: every yes-or-no of a batch costs its information, often far less than a bit.
+//! Adaptive binary range coder: each binary decision of a batch costs its information content, often far less than a
+//! bit.
 //!
-//! One description of the fields serves both directions: it is written against [`BitCoder`], which the encoder and
-//! the decoder both are. An encoder writes the bit it is given; a decoder ignores it and returns the one it reads.
+//! One description of the fields serves both directions. It is written against [`BitCoder`], which both encoder and
+//! decoder implement. An encoder writes the bit it is given. A decoder ignores that bit and returns the one it reads.
 
 use alloc::vec::Vec;
 
-/// Below this the range is widened by another byte.
+/// When the range falls below this, it is renormalised by one byte.
 const RENORMALISE: u32 = 1 << 24;
 
-/// Probability of a 1, 12 bits, and in the low four bits how often it was adapted.
+/// Probability of a 1, with 12 bits; the low four bits count the number of adaptations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chance(u16);
 
-/// A new estimate follows its observations at once, an old one slowly: the divisor as a shift, by age.
+/// Adaptation rate as a right shift, by age: a new estimate adapts fast, an old one slowly.
 const RATE: [u8; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5];
 const AGE_MASK: u16 = 0xf;
 
 impl Chance {
-    /// Nothing is known.
+    /// Initial estimate without prior knowledge: 1 in 2.
     pub const EVEN: Self = Self(0x8000);
-    /// A 1 is the exception: one in thirty-two.
+    /// A 1 is rare: 1 in 32.
     pub const RARE: Self = Self(0x0800 | 3);
-    /// A 1 is less common: one in four.
+    /// A 1 is less likely: 1 in 4.
     pub const SELDOM: Self = Self(0x4000 | 1);
-    /// A 1 is more common: seven in eight.
+    /// A 1 is likely: 7 in 8.
     pub const OFTEN: Self = Self(0xe000 | 2);
 
-    /// In 65536ths, never certain.
+    /// The probability in units of 1/65536, never 0 or 1.
     #[inline]
     fn value(self) -> u32 {
         u32::from(self.0 & !AGE_MASK).clamp(48, 0x1_0000 - 48)
@@ -42,32 +43,32 @@ impl Chance {
     }
 }
 
-/// Either direction of the coder.
+/// The common interface of encoder and decoder.
 pub(super) trait BitCoder {
-    /// Codes one bit with the estimate `chance`, and adapts it.
+    /// Codes one bit with the probability `chance`, and adapts it.
     fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool;
 
-    /// Codes the low `bits` (0..=32) of `value` at face value.
+    /// Codes the low `bits` (0..=32) of `value` without a probability model.
     fn plain(&mut self, bits: u32, value: u32) -> u32;
 }
 
 /// Appends coded bits to a buffer.
 pub(super) struct Encoder<'a> {
     out: &'a mut Vec<u8>,
-    /// Where this coder's bytes begin: a carry never runs further back.
+    /// Offset of this coder's first byte, which bounds the propagation of a carry.
     start: usize,
     low: u32,
     range: u32,
 }
 
 impl<'a> Encoder<'a> {
-    /// A coder whose bytes start at the end of `out`.
+    /// Creates a coder that appends to `out`.
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         let start = out.len();
         Self { out, start, low: 0, range: u32::MAX }
     }
 
-    /// Adds to the number written so far.
+    /// Adds to the code value written so far.
     #[inline]
     fn add(&mut self, amount: u32) {
         let (low, carry) = self.low.overflowing_add(amount);
@@ -96,7 +97,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Ends the code with as few bytes as tell it from every other; the decoder reads zeros behind the end.
+    /// Ends the code with the fewest bytes that identify it. The decoder reads zeros after the end.
     pub fn finish(mut self) {
         for bytes in 0..=4 {
             let tail = u32::MAX.checked_shr(8 * bytes).unwrap_or(0);
@@ -141,7 +142,7 @@ impl BitCoder for Encoder<'_> {
     }
 }
 
-/// Reads coded bits; any bytes at all decode to something.
+/// Reads coded bits. Any byte sequence decodes to something.
 pub(super) struct Decoder<'a> {
     bytes: core::slice::Iter<'a, u8>,
     code: u32,
@@ -149,7 +150,7 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder of exactly these bytes.
+    /// Creates a decoder for exactly these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         let mut decoder = Self { bytes: bytes.iter(), code: 0, range: u32::MAX };
         for _ in 0..4 {
@@ -204,13 +205,12 @@ impl BitCoder for Decoder<'_> {
     }
 }
 
-/// Longest number in bits: a 32-bit value and the marks beside it.
+/// Longest number, in bits: a 32-bit value and its flag bits.
 const NUMBER_BITS: usize = 35;
-/// Numbers up to this length in bits are learnt whole.
+/// Numbers up to this length in bits have adaptive probabilities for all bits.
 const LEARNT_BITS: u32 = 5;
 
-/// Estimates for a number whose size varies widely: its length in bits by unary decisions, then the bits below its
-/// leading one.
+/// Probabilities for a number of widely varying size: its length in bits in unary, then the bits below the leading one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     longer: [Chance; NUMBER_BITS],
@@ -218,13 +218,13 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// Nothing is known.
+    /// Initial estimates without prior knowledge.
     pub const NEW: Self =
         Self { longer: [Chance::SELDOM; NUMBER_BITS], below: [Chance::EVEN; 1 << LEARNT_BITS] };
 
     /// Codes `value` < 2^34.
     pub fn code<C: BitCoder>(&mut self, coder: &mut C, value: u64) -> u64 {
-        // Zero has no leading one, hence the shift by one.
+        // Zero has no leading one, so add one.
         let shifted = value + 1;
         let given = 64 - shifted.leading_zeros();
         let mut length = 1;

@@ -11,13 +11,14 @@ use crate::wire::{Coder, Reader, Short, Writer};
 const SEQUENCE_SHORT: Lsb = Lsb::new(7, 8);
 const SEQUENCE_LONG: Lsb = Lsb::new(31, 256);
 
-/// Which form of lsb_7_or_31 tells `value` beside every one of these references: the short one if `true`, none if `None`.
+/// The form of lsb_7_or_31 that encodes `value` with every one of these references: `true` for the short form, `None`
+/// if neither fits.
 pub(crate) fn sequence_form(references: &[u32], value: u32) -> Option<bool> {
     let fits = |lsb: Lsb| references.iter().all(|&reference| lsb.fits(reference, value));
     if fits(SEQUENCE_SHORT) { Some(true) } else { fits(SEQUENCE_LONG).then_some(false) }
 }
 
-/// Where the sequence number of a layer stands, if it has one.
+/// Offset of the sequence number of a layer, if it has one.
 pub(crate) fn sequence_at(kind: Kind, bytes: &[u8]) -> Option<usize> {
     match kind {
         Kind::Ah => Some(8),
@@ -36,8 +37,8 @@ fn room(bytes: &mut [u8], range: core::ops::Range<usize>) -> Result<&mut [u8], S
     bytes.get_mut(range).ok_or(Short)
 }
 
-/// The static item of a layer that is no IP header, at the start of `bytes`: its length in the packet. Those of IP headers
-/// are written and read where the innermost's are.
+/// Codes the static item of a layer other than IP, at the start of `bytes`. Returns the length of the layer in the
+/// packet. Static items of IP headers are coded together with that of the innermost one.
 pub(crate) fn static_layer(coder: &mut impl Coder, kind: Kind, bytes: &mut [u8]) -> Result<usize, Short> {
     match kind {
         Kind::V4 | Kind::V6 => Err(Short),
@@ -68,7 +69,7 @@ pub(crate) fn static_layer(coder: &mut impl Coder, kind: Kind, bytes: &mut [u8])
     }
 }
 
-/// Bytes of an AH; without a sequence number there is none (RFC 4302 section 2.2).
+/// Length of an AH in bytes. One that is too short for a sequence number is an error (RFC 4302 section 2.2).
 fn ah_len(bytes: &[u8]) -> Result<usize, Short> {
     if bytes[1] == 0 { Err(Short) } else { Ok(8 + 4 * usize::from(bytes[1])) }
 }
@@ -92,7 +93,7 @@ fn static_gre(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<usize, Short> 
     Ok(len)
 }
 
-/// The dynamic item of a layer.
+/// Codes the dynamic item of a layer.
 pub(crate) fn dynamic_layer(
     coder: &mut impl Coder,
     layer: &mut Layer,
@@ -102,7 +103,7 @@ pub(crate) fn dynamic_layer(
         Kind::V4 => {
             let mut first = bytes[6] >> 4 & 4 | layer.behavior;
             coder.u8(&mut first)?;
-            // Never sequential: RFC 6846 section 6.1.2.
+            // An outer IP-ID is never sequential (RFC 6846 section 6.1.2).
             if first & !4 != behavior::RANDOM as u8 && first & !4 != behavior::ZERO as u8 {
                 return Err(Short);
             }
@@ -129,7 +130,7 @@ pub(crate) fn dynamic_layer(
     }
 }
 
-/// ip_id_enc_dyn and ip_id_enc_irreg of a behaviour that is random or zero.
+/// ip_id_enc_dyn and ip_id_enc_irreg, for random or zero behaviour.
 fn ip_id(coder: &mut impl Coder, layer: &Layer, bytes: &mut [u8]) -> Result<(), Short> {
     if u32::from(layer.behavior) == behavior::ZERO {
         bytes[4..6].fill(0);
@@ -150,7 +151,7 @@ fn gre_checksum(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
     if bytes[0] & gre::CHECKSUM != 0 { coder.bytes(&mut bytes[4..6]) } else { Ok(()) }
 }
 
-/// The sequence number as it is, if there is one.
+/// The sequence number verbatim, if there is one.
 fn gre_sequence(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
     match sequence_at(Kind::Gre, bytes) {
         Some(at) => coder.bytes(&mut bytes[at..]),
@@ -158,7 +159,7 @@ fn gre_sequence(coder: &mut impl Coder, bytes: &mut [u8]) -> Result<(), Short> {
     }
 }
 
-/// The irregular item of a layer. `ttl` is the ttl_irregular_chain_flag.
+/// Codes the irregular item of a layer. `ttl` is the ttl_irregular_chain_flag.
 pub(crate) fn irregular_layer(
     coder: &mut impl Coder,
     layer: &Layer,
@@ -195,7 +196,7 @@ pub(crate) fn irregular_layer(
     }
 }
 
-/// lsb_7_or_31 of four bytes, which are the reference when they are read.
+/// lsb_7_or_31 of four bytes. For a reader, these bytes contain the reference on entry.
 fn lsb_7_or_31(coder: &mut impl Coder, short: bool, bytes: &mut [u8]) -> Result<(), Short> {
     let word = bytes.first_chunk_mut::<4>().ok_or(Short)?;
     let reference = u32::from_be_bytes(*word);
@@ -208,16 +209,16 @@ fn lsb_7_or_31(coder: &mut impl Coder, short: bool, bytes: &mut [u8]) -> Result<
         coder.bytes(&mut sent[1..])?;
         SEQUENCE_LONG.decode(reference, SEQUENCE_LONG.encode(u32::from_be_bytes(sent)))
     };
-    // A writer has the value; beside itself it would decode to itself, too.
+    // A writer passes the value itself, which decodes to itself when used as the reference.
     *word = value.to_be_bytes();
     Ok(())
 }
 
-/// The discriminator of a replicate item without the fields that the base has, and of one with them.
+/// Discriminators of replicate items: without changed fields, and with them.
 const REPLICATE_0: u8 = 0x00;
 const REPLICATE_1: u8 = 0x80;
 
-/// Writes the replicate item of a layer beside a base that [`replicates`] it.
+/// Writes the replicate item of a layer relative to a base that [`replicates`] it.
 pub(crate) fn write_replicate(writer: &mut Writer<'_>, layer: &Layer, bytes: &mut [u8]) -> Result<(), Short> {
     match layer.kind {
         Kind::V4 => {
@@ -245,7 +246,7 @@ pub(crate) fn write_replicate(writer: &mut Writer<'_>, layer: &Layer, bytes: &mu
     }
 }
 
-/// True when [`write_replicate`] says every difference of `layers` from `base`.
+/// True if [`write_replicate`] can encode every difference between `layers` and `base`.
 pub(crate) fn replicates(base: &Layers, layers: &Layers) -> bool {
     base.is_same_flow(layers)
         && base.all().iter().zip(layers.all()).all(|(one, other)| {
@@ -259,7 +260,7 @@ pub(crate) fn replicates(base: &Layers, layers: &Layers) -> bool {
         })
 }
 
-/// Reads the replicate item of a layer of the base, and appends the layer that it describes.
+/// Reads the replicate item of a layer of the base, and appends the resulting layer.
 pub(crate) fn read_replicate(
     reader: &mut Reader<'_>,
     layer: &Layer,
@@ -303,7 +304,7 @@ pub(crate) fn read_replicate(
     Ok(())
 }
 
-/// The replicate item of a layer that is no IP header; `bytes` begin with the `len` bytes of the base.
+/// The replicate item of a layer other than IP. `bytes` starts with the `len` bytes of the base.
 fn replicate_other(
     reader: &mut Reader<'_>,
     kind: Kind,
@@ -362,7 +363,7 @@ fn replicate_other(
     }
 }
 
-/// Zeros where the base was longer: behind the layers there are only zeros.
+/// Clears the excess bytes if the base was longer, because only zeros may follow the layers.
 fn clear(bytes: &mut [u8], new: usize, old: usize) {
     if new < old {
         bytes[new..old].fill(0);

@@ -1,21 +1,21 @@
-//! Layers from packets, and back.
+//! Parsing layers from packets, and writing them.
 
 use super::{Kind, Layers, MAX_LAYERS, Next, Version, gre, mine_len, set_traffic_class};
 use crate::header::{
     Header, IPV4_LEN, IPV6_LEN, Ip, ParseError, be16, check_v4, fold, read_v4, read_v6, sum_bytes,
 };
 
-/// A header in a packet: its kind, where it begins and how long it is.
+/// A header in a packet: kind, offset and length.
 type HeaderSpan = (Kind, usize, usize);
 
 impl Layers {
-    /// Reads all headers of `packet`, which may be as plain as [`Header::parse`] wants it.
+    /// Parses all headers of `packet`. Packets without layers are accepted too.
     ///
     /// # Errors
     ///
-    /// Headers that [`Layers::emit`] could not restore are refused: see [`Header::parse`]. [`ParseError::NotPlainTcp`]
-    /// means IPv4 options or a header that RFC 6846 does not compress here, [`ParseError::TooManyHeaders`] more of them
-    /// than [`MAX_LAYERS`] or [`MAX_LAYERS_LEN`](super::MAX_LAYERS_LEN).
+    /// Refuses headers that [`Layers::emit`] could not restore, see [`Header::parse`]. [`ParseError::NotPlainTcp`]
+    /// means IPv4 options, or a header that RFC 6846 does not compress at this position. [`ParseError::TooManyHeaders`]
+    /// means more headers than [`MAX_LAYERS`], or more bytes than [`MAX_LAYERS_LEN`](super::MAX_LAYERS_LEN).
     pub fn parse(packet: &[u8]) -> Result<(Self, Header), ParseError> {
         let mut layers = Self::EMPTY;
         let (mut header, options, _) = layers.read(packet)?;
@@ -23,11 +23,11 @@ impl Layers {
         Ok((layers, header))
     }
 
-    /// Reads all headers of `packet`: TCP and the innermost IP without options, the options, and the bytes of the packet
-    /// without those behind the length that its first header states.
+    /// Parses all headers of `packet`. Returns TCP and the innermost IP without options, the options, and the packet
+    /// without bytes beyond the length in its first header.
     pub(crate) fn read<'a>(&mut self, packet: &'a [u8]) -> Result<(Header, &'a [u8], &'a [u8]), ParseError> {
         self.clear();
-        // One more than may be layers: the innermost IP header.
+        // One more than the maximum of layers, because of the innermost IP header.
         let mut places: [HeaderSpan; MAX_LAYERS + 1] = [(Kind::V4, 0, 0); MAX_LAYERS + 1];
         let (mut count, mut innermost) = (0, 0);
         let (mut at, mut end) = (0, packet.len());
@@ -43,7 +43,7 @@ impl Layers {
                 Next::Ip(inner) => {
                     version = inner;
                     let stated = ip_len(version, &packet[at..end])?;
-                    // Padding may follow the first header's packet, and no other's.
+                    // Padding may follow only the packet of the first header.
                     if stated > end - at {
                         return Err(ParseError::Truncated);
                     }
@@ -73,7 +73,7 @@ impl Layers {
         Ok((header, options, &packet[..end]))
     }
 
-    /// Copies all headers but the innermost IP header, and clears the fields that will be inferred.
+    /// Copies all headers except the innermost IP header, and clears the fields that can be inferred.
     fn take(&mut self, packet: &[u8], places: &[HeaderSpan], innermost: usize) -> Result<(), ParseError> {
         for (index, &(kind, at, len)) in places.iter().enumerate() {
             if index == innermost {
@@ -98,7 +98,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Writes all headers and returns their length, or `None` when `out` has no room.
+    /// Writes all headers and returns their length in bytes, or `None` if `out` is too short.
     pub fn emit(&self, header: &Header, out: &mut [u8]) -> Option<usize> {
         let outer_len = self.all()[..self.outer()].last().map_or(0, |layer| layer.range().end);
         let (behind_len, plain) = (self.len() - outer_len, header.len());
@@ -135,9 +135,9 @@ impl Layers {
         Some(len)
     }
 
-    /// True when no length field overflows before a payload of this many bytes.
+    /// True if no length field overflows with a payload of `payload_len` bytes.
     pub(crate) fn has_room(&self, header: &Header, payload_len: usize) -> bool {
-        // The first header counts most; an IPv6 header does not count itself.
+        // The length in the first header is the largest. An IPv6 header does not count itself.
         let first = self.all().first().filter(|_| self.outer() > 0).map(|layer| layer.kind);
         let own = match first.unwrap_or(Version::of(&header.ip).kind()) {
             Kind::V6 => IPV6_LEN,
@@ -147,7 +147,7 @@ impl Layers {
     }
 }
 
-/// Bytes of an IP packet as its header states them.
+/// Length of an IP packet according to its header, in bytes.
 fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
     match version {
         Version::V4 => {
@@ -166,14 +166,14 @@ fn ip_len(version: Version, ip: &[u8]) -> Result<usize, ParseError> {
     }
 }
 
-/// Bytes of a layer by its first bytes, and whether it is one that can be restored.
+/// Length of a layer according to its first bytes. Fails if the layer could not be restored.
 fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
     let byte = |at: usize| bytes.get(at).copied().ok_or(ParseError::Length);
     Ok(match kind {
         Kind::V4 => IPV4_LEN,
         Kind::V6 => IPV6_LEN,
         Kind::HopByHop | Kind::Routing | Kind::Destination => 8 + 8 * usize::from(byte(1)?),
-        // RFC 4302 section 2.2: words but for two. At least the sequence number is there.
+        // RFC 4302 section 2.2: number of words minus two. The header must at least include the sequence number.
         Kind::Ah => match byte(1)? {
             0 => return Err(ParseError::Length),
             words => 8 + 4 * usize::from(words),
@@ -181,7 +181,8 @@ fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
         Kind::Gre => {
             let flags = byte(0)?;
             let len = gre::len(flags);
-            // Reserved bits, the version, and the bytes behind the checksum are zero in any GRE header that RFC 6846 compresses.
+            // In every GRE header that RFC 6846 compresses, the reserved bits, the version, and the bytes after the
+            // checksum are zero.
             let reserved = flags & !(gre::CHECKSUM | gre::KEY | gre::SEQUENCE) != 0 || byte(1)? != 0;
             let offset = flags & gre::CHECKSUM != 0 && [byte(6)?, byte(7)?] != [0; 2];
             if reserved || offset {
@@ -192,7 +193,7 @@ fn layer_len(kind: Kind, bytes: &[u8]) -> Result<usize, ParseError> {
         Kind::Mine => {
             let len = mine_len(byte(1)?);
             let header = bytes.get(..len).ok_or(ParseError::Length)?;
-            // As with IPv4: of the two zeros of ones' complement one can be restored.
+            // As with IPv4, only one of the two representations of zero in ones' complement can be restored.
             if fold(sum_bytes(0, header)) != 0xffff || be16(header, 2) == 0xffff {
                 return Err(ParseError::MineChecksum);
             }
@@ -210,14 +211,14 @@ fn infer_v6(ip: &mut [u8], len: usize) {
     ip[4..6].copy_from_slice(&((len - IPV6_LEN) as u16).to_be_bytes());
 }
 
-/// Writes the checksum of all bytes to the place `at`.
+/// Computes the checksum of all bytes and writes it at `at`.
 fn infer_checksum(bytes: &mut [u8], at: usize) {
     bytes[at..at + 2].fill(0);
     let checksum = !u16::from_be(fold(sum_bytes(0, bytes)));
     bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Writes the fields of an IP header that its static chain carries, and zeros.
+/// Writes the fields of an IP header that its static chain carries, and zeros elsewhere.
 pub(super) fn static_ip(ip: &Ip, next: u8, out: &mut [u8]) {
     out.fill(0);
     match ip {

@@ -3,7 +3,7 @@
 
 use tacit_rohc::header::{Header, Ip, MAX_OPTIONS_LEN, Options};
 
-/// Kind of a change to a header between two packets, and a number that says how much.
+/// A change to a header between two packets: its kind, and a number that determines the amount.
 pub type Change = (u8, u32);
 /// The changes before each packet.
 pub type Script = Vec<Vec<Change>>;
@@ -33,7 +33,7 @@ fn first(v6: bool) -> Header {
     }
 }
 
-/// The packets of a script, whole and with a payload of counted bytes.
+/// The packets of a script, each with a payload of sequentially numbered bytes.
 pub fn packets(script: &Script, v6: bool) -> Vec<Vec<u8>> {
     let mut header = first(v6);
     let mut id_step = 1u16;
@@ -95,7 +95,7 @@ fn change_ip(ip: &mut Ip, id_step: &mut u16, kind: u8, amount: u32) {
     }
 }
 
-/// Adds to both timestamps where there are any.
+/// Adds to both timestamps, if there are any.
 fn shift_timestamps(header: &mut Header, amount: u32) {
     let mut area = header.options.as_bytes().to_vec();
     if let Some(at) = area.windows(2).position(|pair| pair == [8, 10])

@@ -41,7 +41,7 @@ pub fn packet(header: &Header) -> Vec<u8> {
     bytes
 }
 
-/// The next pure ACK of a Linux receiver. Its checksum stays as it is.
+/// Advances to the next pure ACK of a Linux receiver. Does not update its checksum.
 pub fn next(header: &mut Header) {
     header.ack = header.ack.wrapping_add(2896);
     if let Ip::V4 { id, .. } = &mut header.ip {

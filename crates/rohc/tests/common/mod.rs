@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-/// Where the shared captures are, or `None` with a loud word when this machine has none.
+/// Directory of the shared captures. Returns `None`, with a message on stderr, if this machine does not have them.
 pub fn data(path: &str) -> Option<PathBuf> {
     let root = std::env::var_os("TACIT_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
@@ -21,11 +21,11 @@ pub fn data(path: &str) -> Option<PathBuf> {
 pub const ACKS: [&str; 5] =
     ["tun_11a_25MB_v4", "tun_11n_aggr_v4", "veth_clean_v4", "veth_loss1_v4", "veth_clean_v6"];
 
-/// The captures with both directions, cut to 128 bytes a packet.
+/// The captures of both directions, truncated to 128 bytes per packet.
 pub const BIDIR: [&str; 3] = ["bidir_l2_v4", "bidir_4flows_v6", "bidir_gro_v4"];
 
-/// The IP packets of a classic little-endian pcap file, Ethernet or raw IP. Bytes that the snap length
-/// cut off are replaced by zeros up to the length that the IP header states; link padding is cut.
+/// The IP packets of a classic little-endian pcap file, Ethernet or raw IP. Truncated packets are padded with zeros to
+/// the length in the IP header; link padding is removed.
 pub fn pcap(path: &PathBuf) -> Vec<Vec<u8>> {
     let file = std::fs::read(path).unwrap();
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
@@ -47,7 +47,7 @@ pub fn pcap(path: &PathBuf) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The packets of a `.rohc` file: a 16-bit little-endian length before each.
+/// The packets of a `.rohc` file, in which a 16-bit little-endian length precedes each packet.
 pub fn rohc(path: &PathBuf) -> Vec<Vec<u8>> {
     let file = std::fs::read(path).unwrap();
     let mut packets = Vec::new();
@@ -66,8 +66,8 @@ pub fn capture(name: &str) -> Option<Vec<Vec<u8>>> {
     data(&format!("captures/{name}.{ending}")).map(|path| pcap(&path))
 }
 
-/// Pure ACKs as a Linux receiver at 200 Mb/s sends them: one per two segments, timestamps of 1 ms on which about
-/// eight fall, IP-ID one up each, now and then a single segment or a new window.
+/// Pure ACKs as sent by a Linux receiver at 200 Mb/s: one per two segments, a timestamp clock of 1 ms with about eight
+/// ACKs per tick, an IP-ID that increases by one, and an occasional single segment or new window.
 pub fn synthetic(count: u32, v6: bool) -> Vec<Vec<u8>> {
     use tacit_rohc::header::{Header, Ip, Options, flags};
     let mut ack = 0x8213_0000u32;

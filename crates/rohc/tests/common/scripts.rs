@@ -1,9 +1,9 @@
-//! Scripts for `flow`, as a property test draws them.
+//! Strategies that generate scripts for `flow`.
 
 use crate::flow::Script;
 use proptest::prelude::*;
 
-/// Scripts of up to `packets` packets in which everything may change, at any time or seldom.
+/// Scripts of up to `packets` packets in which every field may change, often or rarely.
 pub fn scripts(packets: usize) -> impl Strategy<Value = Script> {
     let amount = prop_oneof![any::<u32>(), 0u32..200, Just(0xffff_ffff), Just(0x8000_0000)];
     let change = (0u8..26, amount);

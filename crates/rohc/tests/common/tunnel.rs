@@ -15,7 +15,7 @@ pub enum Part {
         hop_limit: u8,
         label: u32,
     },
-    /// Flags as in RFC 2890; a checksum is any number.
+    /// Flags as in RFC 2890. The checksum is arbitrary.
     Gre {
         flags: u8,
         checksum: u16,
@@ -28,19 +28,19 @@ pub enum Part {
         sequence: u32,
         icv: Vec<u8>,
     },
-    /// With these original addresses (RFC 2004); without the source if it is `None`.
+    /// With this original destination and source address (RFC 2004); without the source if it is `None`.
     Mine {
         destination: [u8; 4],
         source: Option<[u8; 4]>,
     },
-    /// Protocol number 0, 43 or 60, and the bytes after next header and length: 6, or 8 more for each.
+    /// Protocol number 0, 43 or 60, and the bytes after next header and length: 6 plus a multiple of 8.
     Options {
         number: u8,
         value: Vec<u8>,
     },
 }
 
-/// `packet`, which has plain IP and TCP headers, with these headers before its IP header and behind it.
+/// Inserts headers into `packet`, which has plain IP and TCP headers, before its IP header and after it.
 pub fn wrap(packet: &[u8], outer: &[Part], behind: &[Part]) -> Vec<u8> {
     let ip_len = if packet[0] >> 4 == 4 { 20 } else { 40 };
     let mut body = packet[ip_len..].to_vec();
@@ -58,7 +58,7 @@ pub fn wrap(packet: &[u8], outer: &[Part], behind: &[Part]) -> Vec<u8> {
     body
 }
 
-/// A header before its payload, and its own number.
+/// Puts a header before its payload. Returns the bytes and the protocol number of the header.
 fn before(part: &Part, next: u8, body: Vec<u8>) -> (Vec<u8>, u8) {
     let mut bytes = Vec::new();
     match part {
@@ -119,7 +119,7 @@ fn before(part: &Part, next: u8, body: Vec<u8>) -> (Vec<u8>, u8) {
     }
 }
 
-/// An IP header with the length of its payload, and the payload.
+/// An IP header with its length fields set, followed by its payload.
 fn set_lengths(mut ip: Vec<u8>, body: Vec<u8>) -> Vec<u8> {
     if ip[0] >> 4 == 4 {
         let len = (20 + body.len()) as u16;
@@ -143,7 +143,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !sum as u16
 }
 
-/// One of many stacks of headers before the innermost IP header, and one of those behind it. `v6` is the innermost's version.
+/// Chooses the headers before and after the innermost IP header. `v6` is the version of the innermost one.
 pub fn stack(choice: u32, v6: bool) -> (Vec<Part>, Vec<Part>) {
     let number = choice.wrapping_mul(0x9e37_79b9);
     let v4 = Part::V4 {
@@ -184,8 +184,7 @@ pub fn stack(choice: u32, v6: bool) -> (Vec<Part>, Vec<Part>) {
     (outer, behind)
 }
 
-/// Changes one packet's headers against the packet before it: `kind` says which field, in which part and by how much
-/// `amount`.
+/// Changes a field of one header: `kind` determines the field and the header, `amount` the difference.
 pub fn change(parts: &mut [Part], kind: u8, amount: u32) {
     if parts.is_empty() {
         return;
@@ -212,7 +211,7 @@ pub fn change(parts: &mut [Part], kind: u8, amount: u32) {
     }
 }
 
-/// The changes in every packet: IP-IDs and sequence numbers.
+/// Applies the changes that occur in every packet: IP-IDs and sequence numbers.
 pub fn next(parts: &mut [Part]) {
     for part in parts {
         match part {

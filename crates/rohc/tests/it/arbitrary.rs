@@ -1,10 +1,10 @@
-//! Each packet of any legal flow returns bit for bit, also when packets between are lost.
+//! Every packet of any legal flow is restored bit for bit, even if packets in between are lost.
 
 use crate::{flow, scripts};
 use proptest::prelude::*;
 use tacit_rohc::{CidSpace, CompressError, Compressor, CompressorConfig, Decompressor, DecompressorConfig};
 
-/// Compresses all packets and decompresses those that `arrives` lets through; each must return as it was.
+/// Compresses all packets and decompresses those for which `arrives` is true. Each of these must be restored unchanged.
 fn check(
     packets: &[Vec<u8>],
     config: CompressorConfig,
@@ -45,7 +45,8 @@ proptest! {
         check(&packets, CompressorConfig { cids, repeat, seed, refresh_ir: 50, refresh_ir_dyn: 20, ..CompressorConfig::default() }, |_| true)?;
     }
 
-    /// The promise of the optimistic approach: fewer losses in a row than repetitions harm no other packet.
+    /// The guarantee of the optimistic approach: if fewer consecutive packets are lost than repetitions are sent, all
+    /// others decompress.
     #[test]
     fn losses_shorter_than_the_repetition_harm_only_the_lost(
         script in scripts::scripts(120), v6: bool, repeat in 2u8..=8, pattern in prop::collection::vec(any::<bool>(), 7..40),
@@ -58,7 +59,7 @@ proptest! {
         })?;
     }
 
-    /// Two flows that share one context, each coming back again and again.
+    /// Two flows that alternate in one context.
     #[test]
     fn evicted_flows_return(script in scripts::scripts(40), repeat in 1u8..=4) {
         let mut packets = Vec::new();

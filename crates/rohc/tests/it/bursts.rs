@@ -1,4 +1,4 @@
-//! Bursts of loss longer than any repetition: further losses, with and without feedback.
+//! Loss bursts longer than any repetition, and the further losses they cause with and without feedback.
 
 use crate::common;
 use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
@@ -6,16 +6,16 @@ use tacit_rohc::{Compressor, CompressorConfig, Decompressor, DecompressorConfig,
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     bursts: u32,
-    /// Packets that arrived and were not decompressed.
+    /// Number of packets that arrived but were not decompressed.
     refused: u32,
     wrong: u32,
-    /// The most that were refused after one burst.
+    /// Maximum number of packets refused after one burst.
     worst: u32,
-    /// As `worst`, of bursts that took no refresh with them.
+    /// Like `worst`, but only for bursts that contained no refresh.
     longest: u32,
 }
 
-/// Loses `burst` packets in a row in every 300. Feedback takes as long as `delay` packets.
+/// Loses `burst` consecutive packets in every 300. Feedback is delayed by `delay` packets.
 fn run(packets: &[Vec<u8>], burst: usize, feedback: Option<usize>, repair: bool) -> Outcome {
     let mut compressor = Compressor::new(CompressorConfig::default());
     let mut decompressor = Decompressor::new(DecompressorConfig {
@@ -63,8 +63,9 @@ fn run(packets: &[Vec<u8>], burst: usize, feedback: Option<usize>, repair: bool)
     outcome
 }
 
-/// Limits of a burst's cost beside its own losses: with feedback four packets until the context counts as damaged, the way
-/// there and back, and packets that look late, which say nothing; without, one refresh. On average far less.
+/// Limits for the cost of a burst in addition to its own losses. With feedback: four packets until the context counts
+/// as damaged, the round trip, and packets that look late, which do not count as failures. Without feedback: one
+/// refresh. The average is far lower.
 #[test]
 fn bursts_cost_little_more_than_what_was_lost() {
     let mut flows: Vec<(String, Vec<Vec<u8>>)> = vec![
@@ -93,7 +94,7 @@ fn bursts_cost_little_more_than_what_was_lost() {
     assert!(wrong <= 9, "{wrong}");
 }
 
-/// The counts of a context are those that its user saw.
+/// The counts of a context equal what its user observed.
 #[test]
 fn a_context_counts_what_it_did() {
     let packets = common::synthetic(3000, false);
@@ -120,7 +121,7 @@ fn a_context_counts_what_it_did() {
     assert_eq!(([counts.rohc_bytes, counts.ip_bytes], counts.initialisations), (bytes, begun));
     assert!(counts.repaired >= 5, "{counts:?}");
     assert_eq!(decompressor.counts(1), None);
-    // Another flow with this CID begins anew.
+    // Another flow with this CID starts its counts from zero.
     let mut other = Compressor::new(CompressorConfig::default());
     let made = other.compress(&common::synthetic(1, true)[0], &mut rohc).unwrap();
     decompressor.decompress(&rohc[..made.len], &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! Every shared capture survives the round trip bit for bit, and is no longer than the goal.
+//! Every shared capture is restored bit for bit, and its compressed length meets the goal.
 
 use crate::common;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ struct Outcome {
     formats: BTreeMap<&'static str, u32>,
 }
 
-/// Round trip of all packets; the headers' bytes only.
+/// Round trip of all packets. Counts the bytes of the headers only.
 fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outcome {
     let mut compressor = Compressor::new(config);
     let mut decompressor = Decompressor::new(DecompressorConfig { cids: config.cids, ..Default::default() });
@@ -30,7 +30,7 @@ fn round_trip(name: &str, packets: &[Vec<u8>], config: CompressorConfig) -> Outc
     Outcome { bytes_per_packet: bytes as f64 / packets.len() as f64, formats }
 }
 
-/// Bytes per packet that the default configuration must not exceed, but for its refreshes: those measured when this
+/// Bytes per packet that the default configuration must not exceed, not counting its refreshes. Measured when this test
 /// was written.
 const CEILINGS: [(&str, f64); 5] = [
     ("tun_11a_25MB_v4", 7.85),
@@ -70,7 +70,7 @@ fn every_capture_returns_bit_for_bit() {
     }
 }
 
-/// Answers save the bytes that two repetitions cannot (README): there and back within 5 % of the best model's 10.33.
+/// Feedback saves bytes that two repetitions cost (README): the round trip stays within 5 % of the best model's 10.33.
 #[test]
 fn feedback_saves_repetitions_on_a_flow_with_losses() {
     let Some(packets) = common::capture("veth_loss1_v4") else { return };

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use tacit_rohc::{CidSpace, Compressor, CompressorConfig, Decompressor, DecompressorConfig, FormatKind};
 
-/// A small deterministic source of chance.
+/// A small deterministic random number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -33,7 +33,7 @@ struct Outcome {
     arrived: u32,
     right: u32,
     wrong: u32,
-    /// The longest run of arrivals in order that could not be decompressed.
+    /// The longest run of in-order arrivals that could not be decompressed.
     longest_gap: u32,
     bytes: usize,
 }
@@ -128,7 +128,7 @@ fn refreshes_come_by_time_too() {
     let packets = common::synthetic(400, false);
     let mut compressor = Compressor::new(CompressorConfig::default());
     let mut rohc = [0; 200];
-    // A packet a second, but for the first that repeat the beginning of a flow.
+    // One packet per second, except for the first packets, which repeat the start of the flow.
     let mut formats = Vec::new();
     for (second, packet) in packets.iter().take(24).enumerate() {
         compressor.set_time(Duration::from_secs(second as u64 + 1000));
@@ -184,7 +184,7 @@ fn captures_survive_losses_with_feedback() {
     }
 }
 
-/// A 3-bit check lets one wrong decoding in eight pass; the TCP checksum that travels anyway stops it.
+/// A 3-bit CRC passes one wrong decoding in eight. The TCP checksum, which is in the packet anyway, catches it.
 #[test]
 fn the_tcp_checksum_stops_what_a_weak_check_lets_pass() {
     let rough = Channel { loss: 2, burst: 12, duplicate: 20, swap: 20, feedback: true, ..CLEAN };
@@ -202,7 +202,7 @@ fn the_tcp_checksum_stops_what_a_weak_check_lets_pass() {
     assert!(weak > 10 && strong == 0 && repaired == 0, "{weak} {strong} {repaired}");
 }
 
-/// The last eight packets again after every hundred, as a link layer does whose acknowledgments were lost.
+/// Repeats the last eight packets after every hundred, as a link layer does when its acknowledgments are lost.
 #[test]
 fn replays_harm_no_original() {
     for v6 in [false, true] {

@@ -1,4 +1,4 @@
-//! Both directions of a channel: every packet gets through, feedback finds its way, and the user's requests are met.
+//! Both directions of a channel: every packet arrives, feedback is routed, and the user's requests are carried out.
 
 use crate::headers::{emit, pure_ack};
 use tacit_rohc::header::{Header, Ip};
@@ -25,7 +25,7 @@ fn udp(number: u32, len: usize) -> Vec<u8> {
     packet
 }
 
-/// Sends there; returns the packets that arrive.
+/// Sends a packet across. Returns the packets that arrive.
 fn across(from: &mut Channel, to: &mut Channel, packet: &[u8]) -> (FormatKind, Vec<Vec<u8>>) {
     let mut frames = Vec::new();
     let sent = from.send(packet, |frame| frames.push(frame.to_vec())).unwrap();
@@ -60,14 +60,14 @@ fn every_packet_gets_through_both_ways() {
                 };
                 for formats in &mut formats {
                     let (format, packets) = across(&mut here, &mut there, &packet);
-                    // The next goes the other way.
+                    // The next packet goes in the other direction.
                     std::mem::swap(&mut here, &mut there);
                     assert_eq!(packets, std::slice::from_ref(&packet), "{cids:?} {frame_bytes} {number}");
                     formats.push(format);
                 }
             }
             for formats in formats {
-                // An answer rode on the next frame: no more announcements of profile 0x0000 than until then.
+                // Feedback was piggybacked on the next frame, which ended the announcements of profile 0x0000.
                 let announced = formats.iter().filter(|format| **format == FormatKind::PlainIr).count();
                 assert!((1..=2).contains(&announced), "{announced}");
                 if cids != spaces[0] {
@@ -108,7 +108,7 @@ fn segments_that_are_no_whole_unit_deliver_nothing() {
     let receive = |there: &mut Channel, frames: &[Vec<u8>]| -> Vec<bool> {
         frames.iter().map(|frame| there.receive(frame, |_| panic!("delivered")).is_ok()).collect()
     };
-    // One is missing, one is damaged, one comes twice, another frame comes between.
+    // One frame is missing, one is damaged, one arrives twice, and another frame arrives in between.
     let without: Vec<_> = [&frames[..2], &frames[3..]].concat();
     assert_eq!(receive(&mut there, &without).last(), Some(&false));
     let mut damaged = frames.clone();
@@ -120,7 +120,7 @@ fn segments_that_are_no_whole_unit_deliver_nothing() {
     between.insert(2, vec![0xf1, 0]);
     between.insert(3, vec![0x00, 0, 0]);
     assert!(!receive(&mut there, &between)[3] && !receive(&mut there, &frames[2..])[frames.len() - 3]);
-    // Endless segments are bounded.
+    // A unit of endless segments is bounded.
     for _ in 0..100 {
         let _ = there.receive(&frames[1], |_| panic!("delivered"));
     }
@@ -165,7 +165,7 @@ fn a_flow_without_room_is_rejected_and_goes_uncompressed() {
     );
 }
 
-/// Feedback and a packet that fit a frame each, but not one together.
+/// Feedback and a packet each fit in a frame, but not together in one.
 #[test]
 fn feedback_that_leaves_no_room_goes_before_the_packet() {
     let config = ChannelConfig { frame_bytes: 100, ..ChannelConfig::default() };
@@ -237,7 +237,7 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
     assert_eq!((counts.packets, counts.ip_bytes, counts.initialisations), (9, 9 * 52, 2));
     assert_eq!(compressor.cid_of(&tcp(1, 5, 0)), Some(0));
     assert_eq!((compressor.cid_of(&tcp(2, 5, 0)), compressor.counts(1)), (None, None));
-    // Kept while others come and go.
+    // A pinned CID is kept while other flows start and end.
     assert!(compressor.pin(0, true) && !compressor.pin(1, true));
     for port in 2..6 {
         assert_eq!(send(&mut compressor, port, 0).unwrap().cid, 1);
@@ -245,18 +245,18 @@ fn contexts_are_kept_removed_begun_anew_and_counted() {
     assert!(send(&mut compressor, 1, 9).unwrap().format > FormatKind::CoCommon);
     assert!(compressor.pin(1, true));
     assert_eq!(send(&mut compressor, 9, 0).unwrap_err(), CompressError::NoContext);
-    // Removed: its CID goes to the next.
+    // A removed flow's CID goes to the next flow.
     assert!(compressor.remove(1) && !compressor.remove(1));
     let made = send(&mut compressor, 9, 0).unwrap();
     assert_eq!((made.cid, made.format), (1, FormatKind::Ir));
-    // Begun anew.
+    // Re-initialised.
     assert!(compressor.reinitialise(0) && !compressor.reinitialise(7));
     assert_eq!(send(&mut compressor, 1, 10).unwrap().format, FormatKind::Ir);
     compressor.reinitialise_all();
     assert_eq!(send(&mut compressor, 9, 1).unwrap().format, FormatKind::Ir);
 }
 
-/// An IR of profile 0x0000 may come without a packet, takes the CID from TCP, and gives it back.
+/// An IR of profile 0x0000 may arrive without a packet; it takes the CID from TCP, and TCP can take it back.
 #[test]
 fn a_cid_goes_from_one_profile_to_the_other() {
     let feedback = DecompressorConfig { feedback: true, ..Default::default() };

@@ -1,4 +1,4 @@
-//! Packets of an independent RFC 6846 compressor return to the captures they were made from.
+//! Decompresses packets of an independent RFC 6846 compressor and compares the result with the original captures.
 
 use crate::common;
 use std::collections::BTreeMap;

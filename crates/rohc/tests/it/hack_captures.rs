@@ -1,9 +1,9 @@
-//! ACKs that real receivers sent: bit-exact round trip, and the bytes they come to.
+//! ACKs of real receivers: bit-exact round trip, and the resulting number of bytes.
 
 use crate::hack_support::{FrameRule, capture, round_trip};
 use tacit_rohc::hack::Coding;
 
-/// Capture, frame rule, and the most bytes per ACK allowed, frame overhead included, ACK by ACK and batched.
+/// Capture, frame rule, and the maximum of bytes per ACK including frame overhead: coded per ACK, and batched.
 const GOALS: [(&str, FrameRule, f64, f64); 5] = [
     ("tun_11a_25MB_v4", FrameRule { gap_us: 1000, acks: 21, frames: usize::MAX }, 4.49, 4.49),
     ("tun_11n_aggr_v4", FrameRule { gap_us: 1000, acks: 21, frames: usize::MAX }, 4.49, 2.24),

@@ -1,11 +1,11 @@
-//! Bytes that no compressor made: nothing panics, nothing grows, and the share that the checks let pass is measured.
+//! Bytes that no compressor produced: no panic, no unbounded growth, and a measured pass rate of the checks.
 
 use crate::hack_support::packets::{Change, Receiver};
 use proptest::prelude::*;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, MAX_FRAME_ACKS};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 
-/// Both ends in step after some ACKs, and a frame that the decompressor has not seen.
+/// Both ends synchronised after some ACKs, and a frame that the decompressor has not received yet.
 fn in_step(coding: Coding, v6: bool, acks: usize) -> (Decompressor, Vec<u8>, Vec<Vec<u8>>) {
     let mut receiver = Receiver::new(v6, 40000, 77);
     let mut compressor = Compressor::new(coding, Limits::default());
@@ -37,8 +37,8 @@ fn in_step(coding: Coding, v6: bool, acks: usize) -> (Decompressor, Vec<u8>, Vec
     (decompressor, frame, sent)
 }
 
-/// Every frame with one, two or three bits turned over. Bound: behind a right CID and MSN the CRC-8 alone decides, so at most
-/// about 1 of 256 passes; a turned bit of CID or MSN passes less often still.
+/// Every frame with one, two or three flipped bits. If CID and MSN are intact, only the CRC-8 detects the error, so at
+/// most about 1 in 256 passes. A flipped bit in CID or MSN passes even less often.
 #[test]
 fn turned_bits_pass_no_more_often_than_the_check_allows() {
     for (coding, acks) in [(Coding::PerAck, 1), (Coding::PerAck, 12), (Coding::Batch, 1), (Coding::Batch, 12)]
@@ -75,7 +75,7 @@ fn turned_bits_pass_no_more_often_than_the_check_allows() {
     }
 }
 
-/// Drawn bodies behind a right CID and MSN: the worst that stray bytes can do. The check lets 1 of 256 pass.
+/// Random bodies after a valid CID and MSN: the worst case of stray bytes. The CRC passes 1 in 256.
 #[test]
 fn of_drawn_bodies_one_in_256_passes_the_check() {
     for (coding, kind) in [(Coding::PerAck, 9), (Coding::Batch, 11)] {

@@ -1,12 +1,13 @@
-//! Loss, repetition, stale frames, re-initialisation and CID collisions, as the driver and the air make them (paper
-//! section 3.4) and worse: nothing wrong is delivered, and the next native ACK that both ends see sets things right.
+//! Loss, duplicates, stale frames, re-initialisation and CID collisions, as caused by the driver and the channel (paper
+//! section 3.4), and worse. Nothing wrong is delivered, and the next native ACK that both ends see restores
+//! synchronisation.
 
 use std::collections::HashMap;
 
 use crate::hack_support::packets::{Change, Receiver};
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, RETAINED_ACKS, Refusal, Report};
 
-/// SplitMix64: small and good enough to choose events by.
+/// SplitMix64: small, and good enough to choose events.
 struct Draw(u64);
 
 impl Draw {
@@ -27,26 +28,26 @@ impl Draw {
     }
 }
 
-/// How often each event happens, in percent per round.
+/// Probability of each event, in percent per round.
 #[derive(Clone, Copy)]
 struct Weather {
     /// The LL ACK is lost.
     loss: u64,
-    /// The client does not learn that it arrived, and repeats it.
+    /// The client does not learn that the LL ACK arrived, and repeats it.
     doubt: u64,
-    /// The driver gives up its retained frames and goes native.
+    /// The driver gives up its retained frames and sends native ACKs.
     flush: u64,
-    /// A native ACK without a flush (opportunistic variant, or a queue that ran dry).
+    /// A native ACK is sent without a flush (opportunistic variant, or a queue that became empty).
     native: u64,
-    /// A native ACK arrives whose own acknowledgment is lost.
+    /// A native ACK arrives, but its link-layer acknowledgment is lost.
     half: u64,
-    /// The compressor believes in a native ACK that the decompressor never saw: against the contract.
+    /// The compressor is notified of a native ACK that the decompressor never received, which violates the contract.
     phantom: u64,
-    /// A frame of the past, given up or not, turns up again.
+    /// An old frame, given up or not, arrives again.
     stale: u64,
 }
 
-/// A frame that was made, and how many ACKs had been compressed when it was.
+/// A sent frame, and the number of ACKs that had been compressed by then.
 #[derive(Clone)]
 struct SentFrame {
     bytes: Vec<u8>,
@@ -56,14 +57,14 @@ struct SentFrame {
 struct World {
     draw: Draw,
     receivers: Vec<Receiver>,
-    /// The one flow that sends at present, if not all do.
+    /// The only flow that sends at present; `None` if all do.
     only: Option<usize>,
     compressor: Compressor,
     decompressor: Decompressor,
     retained: Vec<SentFrame>,
     past: Vec<SentFrame>,
     compressed: usize,
-    /// Every ACK compressed: how often it may still be delivered.
+    /// For each compressed ACK, the number of times it may still be delivered.
     owed: HashMap<Vec<u8>, usize>,
     delivered: usize,
     total: Report,
@@ -118,7 +119,7 @@ impl World {
         self.only.unwrap_or(drawn)
     }
 
-    /// A batch of ACKs becomes a frame, if the flows have contexts; refused ones are gone.
+    /// Compresses a batch of ACKs into a frame, for flows with contexts. Refused ACKs are lost.
     fn make_frame(&mut self) {
         for _ in 0..1 + self.draw.below(5) {
             let flow = self.some_flow();
@@ -182,7 +183,7 @@ impl World {
                 self.retained.clear();
             }
         }
-        // No driver keeps a frame for longer.
+        // No driver keeps a frame longer than this.
         if self.retained.first().is_some_and(|made| self.compressed - made.until > RETAINED_ACKS - 10) {
             self.flush();
         }
@@ -215,7 +216,8 @@ impl World {
         }
     }
 
-    /// One native ACK per flow, then one LL exchange: after any history, its ACKs must arrive.
+    /// Sends one native ACK per flow, then one LL exchange. These ACKs must arrive, regardless of what has happened
+    /// before.
     fn resynchronises(&mut self) {
         self.flush();
         for flow in 0..self.receivers.len() {
@@ -269,7 +271,8 @@ fn clear_weather_delivers_everything() {
     assert_eq!((delivered, report.failures(), report.duplicates), (compressed, 0, 0));
 }
 
-/// Figures 5, 6 and 8: the LL ACK is lost or repeated, the driver retains. Everything arrives once, without one failure.
+/// Figures 5, 6 and 8: the LL ACK is lost or repeated, and the driver retains frames. Every ACK arrives once, without a
+/// failure.
 #[test]
 fn retained_frames_arrive_once_whatever_is_lost_and_repeated() {
     for (loss, doubt) in [(30, 0), (0, 60), (50, 50), (10, 80)] {
@@ -280,7 +283,8 @@ fn retained_frames_arrive_once_whatever_is_lost_and_repeated() {
     }
 }
 
-/// Figure 7: given up, native, on. Nothing fails, though frames given up may have arrived.
+/// Figure 7: frames are given up, a native ACK is sent, and compression continues. Nothing fails, even if frames that
+/// were given up have arrived.
 #[test]
 fn frames_given_up_for_a_native_ack_leave_no_failure() {
     let weather = Weather { loss: 30, doubt: 30, flush: 20, ..CLEAR };
@@ -288,7 +292,7 @@ fn frames_given_up_for_a_native_ack_leave_no_failure() {
     assert_eq!(report.failures(), 0, "{report:?}");
 }
 
-/// Every frame comes up to eight times, in a row or after later ones.
+/// Every frame arrives up to eight times, consecutively or after later ones.
 #[test]
 fn a_frame_repeated_is_recognised_before_it_is_decoded() {
     for coding in [Coding::PerAck, Coding::Batch] {
@@ -310,8 +314,8 @@ fn a_frame_repeated_is_recognised_before_it_is_decoded() {
     }
 }
 
-/// Checks of 16 bits meet again. Here by the very same native ACK; nine incarnations in between, of which nothing ever
-/// rode, made the compressor forget the first one, while the peer still is in it.
+/// CRC-16s can collide, here because the same native ACK is sent again. In between, nine incarnations without a
+/// delivered frame make the compressor forget the first one, while the peer is still in it.
 #[test]
 fn an_incarnation_may_begin_with_the_check_of_the_peers_present_one() {
     for coding in [Coding::PerAck, Coding::Batch] {
@@ -337,7 +341,7 @@ fn an_incarnation_may_begin_with_the_check_of_the_peers_present_one() {
             let (native, ack) = (next(), next());
             compressor.note_native(&native);
             decompressor.note_native(&native);
-            // No data came to acknowledge: the driver takes the frame back.
+            // There was no data to acknowledge, so the driver withdraws the frame.
             frame_of(&mut compressor, &ack);
             compressor.invalidate(&ack);
         }
@@ -355,20 +359,21 @@ fn an_incarnation_may_begin_with_the_check_of_the_peers_present_one() {
     }
 }
 
-/// Stale frames of any age the driver may keep, of earlier incarnations too, and native ACKs that only one end saw.
+/// Stale frames of any age that the driver may keep, including those of earlier incarnations, and native ACKs that only
+/// one end saw.
 #[test]
 fn no_storm_delivers_a_wrong_ack() {
     for (stale, half, phantom) in [(50, 0, 0), (50, 20, 0), (60, 10, 10), (20, 0, 30)] {
         let weather = Weather { loss: 25, doubt: 40, flush: 8, native: 8, half, phantom, stale };
         let (compressed, delivered, report) = every_world(&[1000, 1001], weather, 60, 300);
         assert_eq!(report.malformed, 0, "{report:?}");
-        // The states are told apart by structure: the check never has to.
+        // MSNs and native ACKs distinguish the states, so the CRC-8 never has to.
         assert_eq!(report.check, 0, "{report:?}");
         assert!(delivered * 4 > compressed, "{delivered} of {compressed}");
     }
 }
 
-/// Ports of two flows with one CID, found by trying: a native ACK of either, then a refusal.
+/// Finds two flows with the same CID by trial.
 fn colliding_ports(v6: bool) -> (u16, u16) {
     let first = Receiver::new(v6, 1000, 1).packet();
     for port in 1001..4000 {
@@ -411,7 +416,8 @@ fn of_two_flows_with_one_cid_the_second_stays_native_until_the_first_is_gone() {
     assert_eq!(got, [ack]);
 }
 
-/// An iperf3 client: a few ACKs on the control connection, then one direction's load on another with the same CID.
+/// An iperf3 client: a few ACKs on the control connection, then a load in one direction on another connection with the
+/// same CID.
 #[test]
 fn a_busy_flow_takes_its_cid_over_from_a_connection_that_fell_silent() {
     let (control, data) = colliding_ports(false);
@@ -423,7 +429,7 @@ fn a_busy_flow_takes_its_cid_over_from_a_connection_that_fell_silent() {
     }
     let mut frame = Vec::new();
     assert_eq!(world.compressor.finish_frame(&mut frame), 3);
-    // Four ACKs of the one are outvoted by the fifth of the other.
+    // Four ACKs of the first flow are outvoted by the fifth of the other.
     let mut natives = 0;
     loop {
         let ack = world.next_ack(1);
@@ -435,7 +441,7 @@ fn a_busy_flow_takes_its_cid_over_from_a_connection_that_fell_silent() {
         natives += 1;
     }
     assert_eq!(natives, 5);
-    // The frame of the old owner has been retained all the time: it is still decoded, before the new owner's.
+    // The frame of the old owner has been retained all along. It is still decoded, before the new owner's.
     assert_eq!(world.compressor.finish_frame(&mut frame), 1);
     let report = world.decompressor.receive(&frame, &mut |_| {});
     assert_eq!((report.acks, report.failures()), (1 + 3, 0), "{report:?}");
@@ -443,7 +449,7 @@ fn a_busy_flow_takes_its_cid_over_from_a_connection_that_fell_silent() {
     assert_eq!((again.acks, again.duplicates), (0, 2), "{again:?}");
 }
 
-/// Two flows with one CID take turns, so that it changes hands all the time, in any weather.
+/// Two flows with the same CID alternate, so that its owner changes all the time, with all kinds of loss.
 #[test]
 fn a_cid_that_changes_hands_delivers_no_wrong_ack() {
     let weather = Weather { loss: 25, doubt: 40, flush: 4, native: 60, half: 10, phantom: 0, stale: 50 };
@@ -468,7 +474,7 @@ fn a_cid_that_changes_hands_delivers_no_wrong_ack() {
     assert!(delivered.iter().all(|&acks| acks > 20_000), "{delivered:?}");
 }
 
-/// More flows than contexts: the oldest make room, and nothing worse happens.
+/// With more flows than contexts, the oldest are evicted, without further consequences.
 #[test]
 fn more_flows_than_contexts_only_go_native_more_often() {
     let limits = Limits { contexts: 4, frame_acks: 64 };

@@ -1,4 +1,4 @@
-//! The ACKs of any legal receiver come back bit for bit.
+//! The ACKs of any legal receiver are restored bit for bit.
 
 use crate::hack_support;
 use crate::hack_support::packets::{Change, Receiver, change};
@@ -9,7 +9,7 @@ fn both_ends(coding: Coding) -> (Compressor, Decompressor) {
     (Compressor::new(coding, Limits::default()), Decompressor::new(Limits::default()))
 }
 
-/// Sends `packets` after a native first one in frames of these sizes and expects all of them back.
+/// Sends the first packet natively and the others in frames of these sizes, and expects all of them to be restored.
 fn check(coding: Coding, packets: &[Vec<u8>], sizes: &[usize]) -> Result<usize, TestCaseError> {
     let (mut compressor, mut decompressor) = both_ends(coding);
     compressor.note_native(&packets[0]);
@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// Half a thousand ACKs and more: the MSN, the IP-ID, the acknowledgment number and the timestamps all wrap.
+/// More than 500 ACKs, so that the MSN, the IP-ID, the acknowledgment number and the timestamps all wrap.
 #[test]
 fn every_counter_wraps() {
     for v6 in [false, true] {
@@ -93,7 +93,7 @@ fn the_commonest_ack_is_four_bytes_alone_and_two_in_company() {
             receiver.packet()
         })
         .collect();
-    // The first frame of an incarnation: two bytes of check and one for the ACK itself.
+    // The first frame of an incarnation has two bytes of CRC-16 and one for the ACK itself.
     assert_eq!(check(Coding::PerAck, &packets[..2], &[1]).unwrap(), 4 + 2 + 1);
     assert_eq!(check(Coding::PerAck, &packets[..3], &[1]).unwrap(), 7 + 4);
     assert_eq!(check(Coding::PerAck, &packets[..5], &[2]).unwrap(), 9 + 6);
@@ -137,7 +137,7 @@ fn acks_that_must_go_natively_are_refused() {
     assert_eq!((compressor.pending(), compressor.push(&good)), (0, Err(Refusal::NoContext)));
 }
 
-/// Forgetting one of two flows leaves the other's ACKs in the frame, and the bytes they are checked by.
+/// Removing one of two flows keeps the other's ACKs in the frame, and the bytes over which their CRC is computed.
 #[test]
 fn a_flow_forgotten_takes_only_its_own_acks_along() {
     for coding in [Coding::PerAck, Coding::Batch] {

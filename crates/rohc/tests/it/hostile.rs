@@ -1,4 +1,4 @@
-//! Bytes from anywhere: no panic, bounded output, and an untouched context.
+//! Arbitrary bytes: no panic, bounded output, and an unchanged context.
 
 use crate::{flow, scripts, tunnel};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use tacit_rohc::{
     split_feedback,
 };
 
-/// A decompressor that never takes a context for damaged, so that only the contexts themselves are tested.
+/// A decompressor that never treats a context as damaged, so that only the contexts themselves are tested.
 fn patient(cids: CidSpace) -> Decompressor {
     Decompressor::new(DecompressorConfig {
         cids,
@@ -29,7 +29,7 @@ fn compressed(packets: &[Vec<u8>], config: CompressorConfig) -> Vec<(Vec<u8>, Ve
         .collect()
 }
 
-/// The packets of a script, half of the time in a tunnel or with extension headers.
+/// The packets of a script, half of them in a tunnel or with extension headers.
 fn packets(script: &flow::Script, v6: bool, choice: u32) -> Vec<Vec<u8>> {
     let (mut outer, mut behind) =
         if choice & 1 == 0 { (vec![], vec![]) } else { tunnel::stack(choice >> 1, v6) };
@@ -75,7 +75,7 @@ proptest! {
         }
     }
 
-    /// A damaged copy before each packet: one refused for its check leaves the context as it was.
+    /// Sends a damaged copy before each packet. A copy refused by its CRC must leave the context unchanged.
     #[test]
     fn a_failed_decompression_changes_nothing(script in scripts::scripts(60), v6: bool, choice: u32, hows in prop::collection::vec(any::<u32>(), 60)) {
         let config = CompressorConfig::default();
@@ -87,7 +87,7 @@ proptest! {
             damage(&mut bad, how);
             let accepted = bad != *rohc && decompressor.decompress(&bad, &mut out).is_ok();
             if accepted {
-                // One in eight damaged packets passes a 3-bit check; then the context is rightly gone.
+                // One in eight damaged packets passes a 3-bit CRC. The context is then corrupt, as expected.
                 return Ok(());
             }
             let done = decompressor.decompress(rohc, &mut out);
@@ -96,7 +96,7 @@ proptest! {
         }
     }
 
-    /// Too little room is an error, never a cut packet, and the next try succeeds.
+    /// Too little room is an error, never a truncated packet, and the next attempt succeeds.
     #[test]
     fn short_output_is_refused(script in scripts::scripts(40), v6: bool, choice: u32, rooms in prop::collection::vec(0usize..1500, 40)) {
         let mut compressor = Compressor::new(CompressorConfig::default());

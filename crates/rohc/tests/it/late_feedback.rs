@@ -1,4 +1,4 @@
-//! The promise of [`CompressorConfig::repeat`], with feedback that comes late or not at all.
+//! The guarantee of [`CompressorConfig::repeat`], with feedback that arrives late or never.
 
 use crate::flow;
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ impl Draws {
         self.next() % end
     }
 
-    /// The packets of a flow in which headers change seldom or often.
+    /// The packets of a flow whose headers change rarely or often.
     fn flow(&mut self, number: u32) -> Vec<Vec<u8>> {
         let calm = self.below(3);
         let script: flow::Script = (0..LENGTH)
@@ -43,14 +43,14 @@ impl Draws {
             .collect();
         let v6 = self.below(4) == 0;
         let mut packets = flow::packets(&script, v6);
-        // Another source port makes another flow.
+        // A different source port makes it another flow.
         packets.iter_mut().for_each(|packet| packet[if v6 { 41 } else { 21 }] = number as u8 + 1);
         packets
     }
 }
 
-/// Flows that share up to three contexts; of each, fewer packets in a row are lost than `repeat` says. Returns the
-/// fault.
+/// Flows that share up to three contexts. In each flow, fewer consecutive packets are lost than `repeat` allows.
+/// Returns an error description.
 fn run(seed: u64) -> Result<(), String> {
     let mut draws = Draws::new(seed);
     let repeat = 1 + draws.below(4) as u8;

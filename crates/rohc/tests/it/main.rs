@@ -1,4 +1,4 @@
-//! ROHC-TCP and the HACK variant from outside.
+//! Integration tests of ROHC-TCP and the HACK variant.
 #![allow(clippy::unwrap_used, reason = "a failure is a panic")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Packets that peers may send, and packets that they may not be sent: one test per thing that was refused or wrong before.
+//! Packets that peers may send, and packets that must not be sent to them: one test per former refusal or error.
 
 use crate::common;
 use crate::headers::{self, TIMESTAMPS, packet, pure_ack};
@@ -9,7 +9,7 @@ use tacit_rohc::{
     DecompressorConfig, FeedbackKind, FormatKind,
 };
 
-/// The next pure ACK of a Linux receiver, with a right checksum.
+/// Advances to the next pure ACK of a Linux receiver, with a correct checksum.
 fn next(header: &mut Header) {
     headers::next(header);
     header.checksum = header.tcp_checksum(&[]);
@@ -51,7 +51,7 @@ impl Pair {
     }
 }
 
-/// The length in bits has one byte: 32 bytes of padding and more once came back as none.
+/// The length in bits has one byte: padding of 32 bytes or more used to be lost.
 #[test]
 fn padding_behind_an_eol_is_said_or_refused() {
     let (mut compressor, mut decompressor) =
@@ -60,7 +60,7 @@ fn padding_behind_an_eol_is_said_or_refused() {
     for nops in 0..40 {
         let mut area = [1; 40];
         area[nops..].fill(0);
-        // Fifteen options are the most that a list names.
+        // A list names at most fifteen options.
         let has_form = nops < 15 && 40 - nops <= 32;
         let packet = packet(&Header { options: Options::new(&area).unwrap(), ..pure_ack() });
         match compressor.compress(&packet, &mut rohc) {
@@ -74,7 +74,7 @@ fn padding_behind_an_eol_is_said_or_refused() {
     }
 }
 
-/// An item without contents need not be in the list (RFC 6846 section 6.3.4), not even the first time.
+/// An item without contents need not be in the list (RFC 6846 section 6.3.4), not even initially.
 #[test]
 fn items_without_contents_need_not_come() {
     for (area, with_bits, without) in [
@@ -123,7 +123,7 @@ fn a_row_of_changes_is_acknowledged_once_and_seldom_again() {
     assert_eq!(answered, [1, 2, 4, 8, 16, 32]);
 }
 
-/// A peer that takes IR-CR for garbage and whose answers have a form that is not understood here.
+/// A peer that does not understand IR-CR, and whose feedback has a form that this crate does not understand.
 #[test]
 fn replication_without_an_answer_falls_back_to_ir() {
     let config =
@@ -160,8 +160,8 @@ fn replication_without_an_answer_falls_back_to_ir() {
     assert!(right >= 80 - 34, "{right}");
 }
 
-/// A rnd or seq header says ACK = 1 and URG = 0 (RFC 6846 section 8.2, DEFAULT), but to some peers "as before". Neither
-/// kind is sent one while that makes a difference.
+/// A rnd or seq header implies ACK = 1 and URG = 0 (RFC 6846 section 8.2, DEFAULT), but some peers take both from the
+/// context. No such header is sent while the two interpretations differ.
 #[test]
 fn flags_out_of_the_ordinary_stay_in_co_common_until_every_peer_has_the_usual_ones() {
     for unusual in [flags::ACK | flags::URG, 0, flags::URG] {
@@ -174,12 +174,12 @@ fn flags_out_of_the_ordinary_stay_in_co_common_until_every_peer_has_the_usual_on
             assert_eq!(pair.decompress(&rohc), Ok(packet(&pair.header)));
             formats.push(format == FormatKind::CoCommon);
         }
-        // Three with other flags, and as many with the usual ones as any change is said.
+        // Three packets with other flags, and as many with the usual ones as each change is repeated.
         assert_eq!(formats, [true, true, true, true, true, false, false, false]);
     }
 }
 
-/// The other direction: such a peer sends the URG flag with a co_common, and then seq_4 for as long as it stays.
+/// The other direction: such a peer sends the URG flag in a co_common, and then seq_4 while the flag stays set.
 #[test]
 fn flags_taken_from_the_context_are_understood() {
     let mut pair = Pair::new(Options::new(&TIMESTAMPS).unwrap(), false, false);
@@ -192,7 +192,7 @@ fn flags_taken_from_the_context_are_understood() {
     let mut refused = 0;
     for _ in 0..40 {
         next(&mut pair.header);
-        // As our compressor says it for a packet without the flag, but with that packet's checks.
+        // Encoded by our compressor for a packet without the flag, but with the checksums of the packet with it.
         let mut plain = Header { flags: flags::ACK, ..pair.header };
         core::mem::swap(&mut plain, &mut pair.header);
         let (mut rohc, format) = pair.compress();
@@ -208,7 +208,8 @@ fn flags_taken_from_the_context_are_understood() {
     assert_eq!(refused, 2);
 }
 
-/// Data and acknowledgments of hosts that merge segments: the IP-ID jumps by the segments that one packet stands for.
+/// Data and acknowledgments of hosts that merge segments: the IP-ID jumps by the number of segments that a packet
+/// represents.
 #[test]
 fn jumping_ip_ids_do_not_cost_a_co_common_each() {
     let Some(packets) = common::capture("bidir_gro_v4") else { return };
@@ -219,7 +220,8 @@ fn jumping_ip_ids_do_not_cost_a_co_common_each() {
     for packet in &packets {
         let made = compressor.compress(packet, &mut rohc).unwrap();
         let payload = usize::from(Header::parse(packet).unwrap().payload_len);
-        // The acknowledgments there need one for another reason: they advance by 260 kB, which no other format says.
+        // Acknowledgments need a co_common for another reason: they advance by 260 kB, which no other format can
+        // encode.
         common += u32::from(made.format == FormatKind::CoCommon && payload != 0);
         bytes += made.len - payload;
     }
@@ -242,7 +244,7 @@ fn many_flows_share_few_contexts() {
                 ..pure_ack()
             };
             let made = compressor.compress(&packet(&header), &mut rohc).unwrap();
-            // By the time a flow comes again its context has gone to another.
+            // When a flow returns, its context has been assigned to another one.
             assert_eq!(made.format, FormatKind::Ir);
         }
     }

@@ -1,4 +1,4 @@
-//! One test per mistake that codecs of this kind have made.
+//! One test per known error of codecs of this kind.
 
 use crate::headers::{TIMESTAMPS, next, packet, pure_ack as header};
 use tacit_rohc::header::{Header, Ip, Options, ParseError, flags};
@@ -20,7 +20,7 @@ impl Pair {
         Self { compressor: Compressor::new(config), decompressor, rohc: [0; 2000] }
     }
 
-    /// A pair whose context of `header` is established.
+    /// A pair with an established context for `header`.
     fn settled(header: &mut Header) -> Self {
         let mut pair = Self::new(CompressorConfig::default());
         for _ in 0..12 {
@@ -53,7 +53,7 @@ fn a_weak_check_never_repairs_a_damaged_context() {
     let mut header = header();
     let mut pair = Pair::settled(&mut header);
     let mut out = [0; 2000];
-    // A format with three bits of check, damaged until the context is in doubt.
+    // A format with a 3-bit CRC, damaged until the context counts as damaged.
     next(&mut header);
     let made = pair.compressor.compress(&packet(&header), &mut pair.rohc).unwrap();
     assert_eq!(made.format, FormatKind::Seq4);
@@ -64,7 +64,7 @@ fn a_weak_check_never_repairs_a_damaged_context() {
         assert_eq!(pair.decompressor.decompress(&bad, &mut out).unwrap_err().kind, DecompressErrorKind::Crc);
     }
     assert_eq!(pair.decompressor.decompress(&good, &mut out).unwrap_err().kind, DecompressErrorKind::Damaged);
-    // Seven bits do repair: a new DSCP needs co_common.
+    // A 7-bit CRC repairs the context: a new DSCP needs co_common.
     header.dscp = 10;
     next(&mut header);
     assert_eq!(pair.send(&header).format, FormatKind::CoCommon);
@@ -95,10 +95,10 @@ fn unchanged_sack_means_equal_edges_not_equal_distances() {
         pair.send(&header);
     }
     let stable = pair.send(&header).len;
-    // The edges stand while the ACK moves: still one byte for all of them.
+    // The edges stay while the ACK advances: still one byte for all of them.
     next(&mut header);
     assert_eq!(pair.send(&header).len, stable);
-    // The edges move with the ACK: the distances are equal, the edges are not.
+    // The edges advance with the ACK: the distances are equal, but the edges are not.
     next(&mut header);
     with_sack(&mut header, &[base + 2896, base + 4344]);
     assert_eq!(pair.send(&header).len, stable + 4);
@@ -112,7 +112,7 @@ fn three_and_more_sack_blocks_follow_each_other_in_any_order() {
     for shift in 0..40u32 {
         next(&mut header);
         let ack = header.ack;
-        // A D-SACK below the ACK, blocks out of order, four of them.
+        // A D-SACK below the ACK, and four blocks out of order.
         let edges =
             [ack - 1448, ack, ack + 90_000, ack + 90_000 + shift, ack + 5000, ack + 6000, ack + 1, ack + 2];
         let mut area = vec![1, 1, 5, 34];
@@ -155,7 +155,7 @@ fn padding_behind_an_eol_is_counted_in_bits() {
             pair.send(&header);
         }
     }
-    // Padding that is not zero cannot be said.
+    // Padding other than zero cannot be encoded.
     header.options = Options::new(&[0, 0, 0, 7]).unwrap();
     let refused = pair.compressor.compress(&packet(&header), &mut pair.rohc);
     assert_eq!(refused, Err(CompressError::Options));
@@ -292,7 +292,7 @@ fn options_beyond_the_reserved_and_too_many_options() {
     let mut pair = Pair::settled(&mut header);
     for at in 0..40u8 {
         next(&mut header);
-        // An unknown kind that changes, MPTCP-like, two of a kind, and MSS twice.
+        // An unknown kind that changes, as in MPTCP; two options of the same kind; and two MSS options.
         let area = [30, 4, at / 8, 7, 253, 3, 1, 253, 3, 2, 2, 4, 1, 1, 2, 4, 2, 2, 1, 0];
         header.options = Options::new(&area).unwrap();
         pair.send(&header);
@@ -303,7 +303,7 @@ fn options_beyond_the_reserved_and_too_many_options() {
     header.options = Options::new(&[30, 40, 0, 0]).unwrap();
     let refused = pair.compressor.compress(&packet(&header), &mut pair.rohc);
     assert_eq!(refused, Err(CompressError::Options));
-    // Nothing was sent, so all goes on.
+    // Nothing was sent, so the flow continues.
     header.options = Options::new(&TIMESTAMPS).unwrap();
     pair.send(&header);
 }
@@ -330,7 +330,7 @@ fn packets_other_than_plain_tcp_are_refused_with_a_reason() {
     let mut out = [0; 200];
     let mut v6 =
         packet(&Header { ip: Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 7 }, ..header() });
-    // A fragment header, which RFC 6846 does not list.
+    // A fragment header, which RFC 6846 does not include.
     v6[6] = 44;
     let fragment = compressor.compress(&v6, &mut out);
     assert_eq!(fragment, Err(CompressError::Header(ParseError::NotPlainTcp)));
@@ -376,8 +376,9 @@ fn segments_other_profiles_and_strange_cids_are_told_apart() {
     }
 }
 
-/// The one context goes to another flow, and both of its IRs are lost. The peer answers the next packets with its own
-/// context, that of the flow before: IR-DYN would be understood by that, and its ports put on the new flow's packets.
+/// The only context goes to another flow, and both of that flow's IRs are lost. The peer answers the next packets from
+/// its own context, which is that of the previous flow. It would decode an IR-DYN with that context, and put the old
+/// ports on the new flow's packets.
 #[test]
 fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
     let cids = CidSpace::Small { max: 0 };
@@ -416,7 +417,7 @@ fn a_nack_from_before_the_flow_is_no_proof_of_its_static_part() {
     assert!(right >= 50 && failed <= 8, "{right} right, {failed} failed");
 }
 
-/// An acknowledgment says nothing of an option that changed after the packet it is for (RFC 6846 section 5.2.2.1).
+/// An acknowledgment does not confirm an option that changed after the acknowledged packet (RFC 6846 section 5.2.2.1).
 #[test]
 fn an_early_acknowledgment_does_not_confirm_later_options() {
     let mut compressor = Compressor::new(CompressorConfig { repeat: 4, ..CompressorConfig::default() });
@@ -426,7 +427,7 @@ fn an_early_acknowledgment_does_not_confirm_later_options() {
     let mut header = Header { options: Options::new(&[2, 4, 5, 0xb4, 3, 3, 7, 1]).unwrap(), ..header() };
     let made = compressor.compress(&packet(&header), &mut rohc).unwrap();
     let early = decompressor.decompress(&rohc[..made.len], &mut restored).unwrap().feedback.unwrap();
-    // The next has another window scale, and is lost.
+    // The next packet has another window scale, and is lost.
     next(&mut header);
     header.options = Options::new(&[2, 4, 5, 0xb4, 3, 3, 9, 1]).unwrap();
     compressor.compress(&packet(&header), &mut rohc).unwrap();

@@ -1,4 +1,4 @@
-//! IR-CR: packets made by hand from RFC 6846 section 8.2, and two flows through a compressor that replicates.
+//! IR-CR: packets assembled by hand from RFC 6846 section 8.2, and two flows through a compressor that replicates.
 
 use crate::flow;
 use crate::headers::{emit, pure_ack};
@@ -14,13 +14,13 @@ fn base() -> Header {
     Header { source_port: 40000, ..pure_ack() }
 }
 
-/// A second flow between the same hosts: other ports, numbers and timestamps.
+/// A second flow between the same hosts, with other ports, numbers and timestamps.
 fn second(ip: Ip) -> Header {
     let options = Options::new(&[1, 1, 8, 10, 0, 0, 1, 9, 0, 0, 2, 0]).unwrap();
     Header { ip, source_port: 40010, seq: 77, ack: 0xdead_beef, window: 7, options, ..base() }
 }
 
-/// IR-CR for `header` on CID 3 with base CID 0: all fields that may be sent are.
+/// An IR-CR for `header` on CID 3 with base CID 0, with every optional field present.
 fn ir_cr(header: &Header, space: CidSpace, payload: &[u8]) -> Vec<u8> {
     let crc7 = CRC7.check(&emit(&Header { payload_len: payload.len() as u16, ..*header }));
     let mut bytes = match space {
@@ -102,7 +102,7 @@ fn a_replication_needs_its_base_and_both_checks() {
         bad[at] ^= 0x08;
         assert!(decompressor.decompress(&bad, &mut out).is_err(), "byte {at}");
     }
-    // A right CRC-8 over a wrong CRC-7: the base differs from the compressor's.
+    // A correct CRC-8, but a wrong CRC-7: the base differs from the compressor's.
     let mut other = established(space, &Header { ttl: 64, dscp: 0, destination_port: 81, ..base() });
     assert_eq!(other.decompress(&good, &mut out).unwrap_err().kind, DecompressErrorKind::Crc);
     for cut in 0..good.len() {
@@ -134,7 +134,7 @@ impl Channel {
         }
     }
 
-    /// Sends a packet there, and the feedback back unless it is lost; how it was coded and how long it was.
+    /// Sends a packet, and returns the feedback unless it is lost. Returns the format and the length.
     fn send(&mut self, packet: &[u8], answered: bool) -> (FormatKind, usize) {
         let (mut rohc, mut out) = ([0; 2000], [0; 2000]);
         let made = self.compressor.compress(packet, &mut rohc).unwrap();
@@ -155,12 +155,13 @@ fn a_new_flow_starts_from_one_the_peer_confirmed() {
         for cids in [CidSpace::Small { max: 15 }, CidSpace::Large { max: 300 }] {
             let mut channel = Channel::new(cids, 1);
             let first = Header { ip, ..base() };
-            // Not confirmed: the second flow is on its own.
+            // Without confirmation, the second flow starts without a base.
             let (kind, ir_len) = channel.send(&emit(&first), false);
             assert_eq!(kind, FormatKind::Ir);
             let alone = emit(&Header { source_port: 1, ..first });
             assert_eq!(channel.send(&alone, false).0, FormatKind::Ir);
-            // Confirmed: the third starts from the first and, confirmed itself, goes on with small headers.
+            // With confirmation, the third flow starts from the first and, once confirmed itself, continues with small
+            // headers.
             assert_eq!(channel.send(&emit(&first), true).0, FormatKind::Ir);
             let mut third = second(ip);
             let (kind, len) = channel.send(&emit(&third), true);
@@ -178,7 +179,7 @@ fn fields_beyond_ir_cr_start_with_an_ir() {
     let v6 = Ip::V6 { source: [1; 16], destination: [2; 16], flow_label: 0 };
     let elsewhere = Ip::V4 { source: [10, 0, 0, 9], destination: [10, 0, 0, 2], id: 1, dont_fragment: true };
     for (of_base, other) in [
-        // Another hop limit, both SYN and FIN, ECN bits that would have to be inherited, other addresses.
+        // Another hop limit, both SYN and FIN, ECN bits that would have to be inherited, and other addresses.
         (v6, Header { ttl: 63, ..second(v6) }),
         (base().ip, Header { flags: flags::SYN | flags::FIN, ..second(base().ip) }),
         (base().ip, Header { flags: flags::ACK | flags::ECE, ..second(base().ip) }),
@@ -194,7 +195,7 @@ fn fields_beyond_ir_cr_start_with_an_ir() {
 fn a_base_that_the_peer_lost_is_not_asked_for_twice() {
     let mut channel = Channel::new(CidSpace::Small { max: 15 }, 1);
     channel.send(&emit(&base()), true);
-    // The peer begins anew and knows nothing of any base.
+    // The peer restarts without any context.
     channel.decompressor = Channel::new(CidSpace::Small { max: 15 }, 1).decompressor;
     let (mut rohc, mut out) = ([0; 200], [0; 200]);
     let made = channel.compressor.compress(&emit(&second(base().ip)), &mut rohc).unwrap();
@@ -209,7 +210,7 @@ fn script() -> impl Strategy<Value = flow::Script> {
     prop::collection::vec(prop::collection::vec(change, 0..3), 1..12)
 }
 
-/// The packet with other ports; nothing here looks at the TCP checksum.
+/// Replaces the ports of a packet. No test here checks the TCP checksum.
 fn with_ports(mut packet: Vec<u8>, v6: bool, ports: u32) -> Vec<u8> {
     let tcp = if v6 { 40 } else { 20 };
     packet[tcp..tcp + 4].copy_from_slice(&ports.to_be_bytes());
@@ -219,8 +220,8 @@ fn with_ports(mut packet: Vec<u8>, v6: bool, ports: u32) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Flows between two hosts come up one after another and go on among each other, with any changes in each of them
-    /// and any losses of feedback.
+    /// Flows between two hosts start one after another and then alternate, with arbitrary changes in each of them and
+    /// arbitrary losses of feedback.
     #[test]
     fn replicated_flows_return_bit_for_bit(
         scripts in prop::collection::vec((script(), prop_oneof![any::<u32>(), 0x1389_0050u32..0x1389_0150]), 2..6),
@@ -235,7 +236,7 @@ proptest! {
         for (script, ports) in scripts {
             let packets = flow::packets(&script, v6).into_iter().rev();
             flows.push(packets.map(|packet| with_ports(packet, v6, ports)).collect());
-            // Two of each of those that are there.
+            // Two packets of each existing flow.
             for flow in &mut flows {
                 for _ in 0..2 {
                     let Some(packet) = flow.pop() else { continue };

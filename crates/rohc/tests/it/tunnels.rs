@@ -1,4 +1,4 @@
-//! Tunnels and extension headers: packets made by hand from RFC 6846 section 8.2, and flows of arbitrary ones.
+//! Tunnels and extension headers: packets assembled by hand from RFC 6846 section 8.2, and random flows.
 
 use crate::headers::{emit, pure_ack};
 use crate::tunnel::{Part, wrap};
@@ -28,7 +28,7 @@ impl Pair {
         Self { compressor: Compressor::new(config), decompressor: Decompressor::new(decompressor) }
     }
 
-    /// Sends one packet, which must return as it was: its ROHC form.
+    /// Sends one packet, which must be restored unchanged. Returns its ROHC form.
     fn send(&mut self, packet: &[u8]) -> (FormatKind, Vec<u8>) {
         let (mut rohc, mut back) = ([0; 2000], [0; 2000]);
         let made = self.compressor.compress(packet, &mut rohc).unwrap();
@@ -63,7 +63,7 @@ fn an_ir_has_an_item_for_each_header_in_their_order() {
     assert_eq!(rohc[3..3 + chains.len()], chains);
 }
 
-/// Content of the irregular chain: the outer IP-ID, the outer TTL in co_common alone, seven bits of a sequence number.
+/// The irregular chain contains the outer IP-ID, the outer TTL in co_common only, and seven bits of a sequence number.
 #[test]
 fn small_packets_say_what_changed_in_outer_headers() {
     let mut outer = [Part::V4 { tos: 0, ttl: 64, id: 500, dont_fragment: true }];
@@ -86,23 +86,24 @@ fn small_packets_say_what_changed_in_outer_headers() {
         send(&mut header, &mut outer, &mut behind, 9);
     }
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 9);
-    // seq_4 (two bytes), the outer IP-ID, the seven bits and the ICV, the TCP checksum, and none for timestamps that stay.
+    // seq_4 (two bytes), the outer IP-ID, the seven bits and the ICV, and the TCP checksum; nothing for unchanged
+    // timestamps.
     assert_eq!(kind, FormatKind::Seq4);
     assert_eq!(rohc[2..4], 509u16.to_be_bytes());
     assert_eq!((rohc[4], &rohc[5..17], &rohc[17..19]), (10, &[0xaa; 12][..], &[0x12, 0x34][..]));
     let usual = rohc.len();
-    // The new TTL goes out in as many packets as changes are repeated.
+    // The new TTL is sent in as many packets as each change is repeated.
     let kinds: Vec<FormatKind> =
         (0..4).map(|at| send(&mut header, &mut outer, &mut behind, if at == 0 { 0 } else { 9 }).0).collect();
     assert_eq!(kinds, [FormatKind::CoCommon, FormatKind::CoCommon, FormatKind::Seq4, FormatKind::Seq4]);
-    // DSCP and ECN turn the irregular chain's bytes on.
+    // A change of DSCP or ECN enables the corresponding bytes of the irregular chain.
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 1);
     assert_eq!(kind, FormatKind::Seq8);
     assert!(rohc.windows(3).any(|bytes| bytes[..2] == 514u16.to_be_bytes() && bytes[2] == 0x16));
     send(&mut header, &mut outer, &mut behind, 9);
     let (kind, rohc) = send(&mut header, &mut outer, &mut behind, 9);
     assert_eq!((kind, rohc.len()), (FormatKind::Seq4, usual + 2), "a byte per IP header");
-    // A change without a place in the irregular chain takes an IR-DYN.
+    // A change that the irregular chain cannot carry needs an IR-DYN.
     assert_eq!(send(&mut header, &mut outer, &mut behind, 3).0, FormatKind::IrDyn);
 }
 
@@ -120,8 +121,8 @@ fn two_tunnels_with_one_flow_inside_are_two_flows() {
     assert_eq!(cids, [0, 1, 0, 1]);
 }
 
-/// RFC 8200 section 8.1: the TCP checksum of a packet on its way covers the final destination; a decompressor that asks it
-/// must not refuse such a packet.
+/// RFC 8200 section 8.1: the TCP checksum of a packet in transit covers the final destination. A decompressor that
+/// verifies the checksum must accept such a packet.
 #[test]
 fn a_checksum_of_the_final_destination_is_right() {
     let mut header = v6(pure_ack());
@@ -154,7 +155,7 @@ fn chains_that_could_not_be_restored_are_refused() {
         packet[at] = value;
         packet
     };
-    // Routing bit and version of GRE, reserved bytes behind its checksum, another protocol, MINE's checksum.
+    // Routing bit and version of GRE, reserved bytes after its checksum, another protocol, and MINE's checksum.
     for at in [20, 21, 26] {
         assert_eq!(error(&with(at, 0xff)), ParseError::NotPlainTcp, "byte {at}");
     }
@@ -171,7 +172,7 @@ fn chains_that_could_not_be_restored_are_refused() {
     let mut inner = whole.clone();
     inner[21 * MAX_LAYERS] ^= 1;
     assert!(Layers::parse(&inner).is_err());
-    // Padding of the link belongs to no header.
+    // Link padding does not belong to any header.
     let padded = [whole.clone(), vec![0; 9]].concat();
     let (layers, header) = Layers::parse(&padded).unwrap();
     let mut back = vec![0; whole.len()];
@@ -203,7 +204,7 @@ fn a_second_flow_in_a_tunnel_is_replicated() {
     }
 }
 
-/// The packets of a script within a stack of headers that change as `changes` say.
+/// The packets of a script inside a stack of headers to which `changes` are applied.
 fn packets(script: &flow::Script, is_v6: bool, choice: u32, changes: &[(u8, u32)]) -> Vec<Vec<u8>> {
     let (mut outer, mut behind) = tunnel::stack(choice, is_v6);
     let mut changes = changes.iter().cycle();
@@ -213,7 +214,7 @@ fn packets(script: &flow::Script, is_v6: bool, choice: u32, changes: &[(u8, u32)
             tunnel::next(&mut outer);
             tunnel::next(&mut behind);
             if let Some(&(kind, amount)) = changes.next() {
-                // Most packets are like the one before them.
+                // Most packets only differ by the regular changes.
                 match kind >> 4 {
                     0 => tunnel::change(&mut outer, kind, amount),
                     1 => tunnel::change(&mut behind, kind, amount),
@@ -228,8 +229,8 @@ fn packets(script: &flow::Script, is_v6: bool, choice: u32, changes: &[(u8, u32)
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
-    /// Each packet of any legal flow in a tunnel returns bit for bit, also when fewer packets in a row are lost than
-    /// each change is repeated.
+    /// Every packet of any legal flow in a tunnel is restored bit for bit, even if fewer consecutive packets are lost
+    /// than each change is repeated.
     #[test]
     fn every_packet_returns(
         script in scripts::scripts(80), is_v6: bool, choice: u32, repeat in 1u8..=8, large: bool,
@@ -240,7 +241,7 @@ proptest! {
         let mut compressor = Compressor::new(CompressorConfig { cids, repeat, refresh_ir_dyn: 30, ..CompressorConfig::default() });
         let mut decompressor = Decompressor::new(DecompressorConfig { cids, repair: false, ..Default::default() });
         let (mut rohc, mut back) = ([0; 3000], [0; 3000]);
-        // In a row of the same context: other tunnels are other flows.
+        // Counted per context, because other tunnels are other flows.
         let mut lost = std::collections::BTreeMap::new();
         for (at, packet) in packets(&script, is_v6, choice, &changes).iter().enumerate() {
             let made = match compressor.compress(packet, &mut rohc) {
@@ -262,7 +263,7 @@ proptest! {
         }
     }
 
-    /// A packet is either refused or written back as it was.
+    /// A packet is either refused or written back unchanged.
     #[test]
     fn parsed_chains_are_emitted_again(choice: u32, is_v6: bool, flips in prop::collection::vec((any::<u16>(), any::<u8>()), 0..3)) {
         let (outer, behind) = tunnel::stack(choice, is_v6);

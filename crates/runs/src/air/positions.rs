@@ -11,18 +11,18 @@ use tacit_proto::units::{FlowId, HostId, SeqNumber};
 /// The stream positions in one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PacketPositions {
-    /// Positions that it carries: the first, and the one past the last.
+    /// Range of positions that it carries: the first, and one past the last.
     pub sequence: Option<[u64; 2]>,
-    /// The position up to which it acknowledges.
+    /// Position up to which it acknowledges.
     pub acknowledges: Option<u64>,
 }
 
-/// Positions in streams, of which headers carry the low 32 bits, and TCP's not from 0 on.
+/// Extends sequence numbers to stream positions. Headers carry only the low 32 bits, and TCP does not start at 0.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
-    /// The last of each flow and the sender of its bytes, of data and of acknowledgments.
+    /// The last position of each flow and sender, separately for data and acknowledgments.
     last: BTreeMap<(FlowId, HostId, bool), u64>,
-    /// The sequence number of the first byte of each flow and its sender; 0 where there is none.
+    /// The sequence number of the first byte of each flow and sender; 0 if the transport always starts there.
     first: BTreeMap<(FlowId, HostId), SeqNumber>,
 }
 
@@ -32,7 +32,7 @@ impl Positions {
         match &packet.transport {
             Transport::Tcp(segment) => {
                 if segment.flags.contains(Flags::SYN) {
-                    // SYN takes the number before it (RFC 9293 section 3.4).
+                    // SYN occupies the sequence number before it (RFC 9293 section 3.4).
                     let first = SeqNumber(segment.seq.0.wrapping_add(1));
                     self.first.insert((packet.flow, packet.source), first);
                     return PacketPositions::default();
@@ -67,7 +67,7 @@ impl Positions {
         }
     }
 
-    /// The position of `number` in the bytes of `sender`: the one that is nearest to the last.
+    /// The position of `number` in the bytes of `sender` that is nearest to the last one.
     fn whole(&mut self, flow: FlowId, sender: HostId, acknowledged: bool, number: SeqNumber) -> u64 {
         let first = self.first.get(&(flow, sender)).copied().unwrap_or_default();
         let low = number.0.wrapping_sub(first.0);

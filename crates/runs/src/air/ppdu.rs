@@ -1,4 +1,4 @@
-//! A PPDU as an observer hears it, and as it is kept.
+//! A PPDU as received by an observer, and its conversion to and from the stored record.
 
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, StationId};
@@ -6,15 +6,15 @@ use tacit_proto::units::{BitRate, Duration, FlowId, Instant};
 
 use super::PpduRecord;
 
-/// Most MPDUs in a PPDU that is read: EHT has as many (802.11be).
+/// Maximum number of MPDUs in a PPDU record, which is that of EHT (802.11be).
 const MAX_MPDUS: usize = 1024;
 
 /// Kind of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Packets, not all of which only acknowledge.
+    /// Packets that do not all just acknowledge.
     Data,
-    /// Nothing but packets that only acknowledge: pure TCP ACKs, or those of other transports in their place.
+    /// Only packets that just acknowledge: pure TCP ACKs, or the equivalent of other transports.
     TcpAck,
     /// A single link-layer ACK.
     Ack,
@@ -30,14 +30,14 @@ pub enum Kind {
     CfEnd,
     /// A beacon.
     Beacon,
-    /// A trigger, which several stations answer at once.
+    /// A trigger, to which several stations respond at the same time.
     Trigger,
-    /// A QoS Null, which says how much waits.
+    /// A QoS Null, which reports the buffer status.
     Null,
 }
 
 impl Kind {
-    /// Every kind, by the name that figure files use.
+    /// Every kind with the name used in figure files.
     pub const NAMES: [(&'static str, Self); 11] = [
         ("data", Self::Data),
         ("tcp-ack", Self::TcpAck),
@@ -52,25 +52,25 @@ impl Kind {
         ("null", Self::Null),
     ];
 
-    /// Its place in [`Kind::NAMES`].
+    /// Its index in [`Kind::NAMES`].
     pub fn place(self) -> usize {
         Self::NAMES.iter().position(|(_, kind)| *kind == self).expect("all kinds have names")
     }
 
-    /// A response to the PPDU before it.
+    /// True for a response to the previous PPDU.
     pub const fn is_response(self) -> bool {
         matches!(self, Self::Ack | Self::BlockAck)
     }
 }
 
-/// Rate of a PPDU, and the parameters it follows from.
+/// Rate of a PPDU, and the parameters that determine it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
-    /// Of the data field.
+    /// Rate of the data field.
     pub rate: BitRate,
     /// MCS index; `None` for legacy rates.
     pub mcs: Option<u8>,
-    /// Spatial streams.
+    /// Number of spatial streams.
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
@@ -85,76 +85,76 @@ impl From<&Mode> for Rate {
 /// One PPDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ppdu {
-    /// When it began.
+    /// Start time.
     pub at: Instant,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
     /// Its transmitter.
     pub transmitter: StationId,
-    /// Its receiver; `None` for all.
+    /// Its receiver; `None` for broadcast.
     pub receiver: Option<StationId>,
     /// Its kind.
     pub kind: Kind,
-    /// Of each MPDU, whether it arrived.
+    /// For each MPDU, whether it arrived.
     pub arrived: Vec<bool>,
     /// Another PPDU overlapped it.
     pub collided: bool,
-    /// How many of them are retransmissions.
+    /// Number of MPDUs that are retransmissions.
     pub retries: usize,
     /// The More Data bit was set.
     pub more_data: bool,
     /// HACK's SYNC bit was set.
     pub sync: bool,
-    /// Bytes of compressed TCP ACKs on it.
+    /// Length of the compressed TCP ACKs appended to it, in bytes.
     pub appended: usize,
-    /// They begin with the bytes that its transmitter appended before.
+    /// The appended bytes start with those that its transmitter appended before.
     pub again: bool,
-    /// For how long nothing was on the air before it.
+    /// Duration of the idle channel before it.
     pub idle_before: Duration,
-    /// For how long it reserves the medium after its end.
+    /// Duration for which it reserves the medium after its end.
     pub reserves: Duration,
     /// The access category of the exchange it belongs to.
     pub category: AccessCategory,
     /// Its rate.
     pub rate: Rate,
-    /// First and last MAC sequence number: of its MPDUs, or of those it asks for or acknowledges.
+    /// First and last MAC sequence number of its MPDUs, or of the MPDUs that it requests or acknowledges.
     pub mac: Option<[u16; 2]>,
-    /// MPDUs that a Block Ack acknowledges.
+    /// Number of MPDUs that a Block Ack acknowledges.
     pub acknowledged: u32,
-    /// Bytes of IP packets in it.
+    /// Length of the IP packets in it, in bytes.
     pub bytes: u32,
     /// The flow of its first packet.
     pub flow: Option<FlowId>,
-    /// It carries packets of other flows too.
+    /// It also carries packets of other flows.
     pub mixed: bool,
-    /// Positions in that flow that its packets carry: the first, and the one past the last.
+    /// Range of stream positions in that flow that its packets carry: the first, and one past the last.
     pub sequence: Option<[u64; 2]>,
-    /// The position up to which its packets acknowledge the flow.
+    /// Stream position up to which its packets acknowledge the flow.
     pub acknowledges: Option<u64>,
 }
 
 impl Ppdu {
-    /// When it was over.
+    /// End time.
     pub fn end(&self) -> Instant {
         self.at + self.duration
     }
 
-    /// How many MPDUs did not arrive.
+    /// Number of MPDUs that did not arrive.
     pub fn lost(&self) -> usize {
         self.arrived.iter().filter(|arrived| !**arrived).count()
     }
 
-    /// Nothing of it arrived.
+    /// True if no MPDU arrived.
     pub fn is_lost(&self) -> bool {
         self.lost() == self.arrived.len()
     }
 
-    /// Which MPDUs did not arrive, from 0.
+    /// Indexes, from 0, of the MPDUs that did not arrive.
     pub fn which_lost(&self) -> impl Iterator<Item = u32> + '_ {
         self.arrived.iter().zip(0..).filter(|(arrived, _)| !**arrived).map(|(_, index)| index)
     }
 
-    /// As it is kept.
+    /// Converts to the stored record.
     pub fn to_record(&self) -> PpduRecord {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (name, _) = Kind::NAMES[self.kind.place()];
@@ -189,7 +189,7 @@ impl Ppdu {
         }
     }
 
-    /// As it was kept; `None` for one of a kind that is not known, or with more MPDUs than fit.
+    /// Converts from the stored record; `None` if the kind is unknown or there are too many MPDUs.
     pub fn from_record(record: &PpduRecord) -> Option<Self> {
         let (_, kind) = Kind::NAMES.iter().find(|(name, _)| *name == record.kind)?;
         let mut arrived = vec![true; Some(record.mpdus as usize).filter(|mpdus| *mpdus <= MAX_MPDUS)?];
@@ -234,7 +234,7 @@ impl Ppdu {
 mod tests {
     use super::*;
 
-    /// Results that older versions kept have fewer keys.
+    /// Results stored by older versions have fewer keys.
     #[test]
     fn a_record_of_an_older_version_is_read() {
         let old =

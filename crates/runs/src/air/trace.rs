@@ -1,4 +1,4 @@
-//! The observer that hears the first channel.
+//! The observer of the first channel.
 
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
@@ -11,32 +11,32 @@ use super::Positions;
 use super::positions::PacketPositions;
 use super::ppdu::{Kind, Ppdu, Rate};
 
-/// Which PPDUs are kept.
+/// Which PPDUs to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first may begin then.
+    /// Earliest start of a PPDU.
     pub from: Instant,
-    /// The last begins before.
+    /// PPDUs that start at or after this time are not kept.
     pub until: Instant,
-    /// As many at most: memory has an end.
+    /// Maximum number of PPDUs, to bound memory.
     pub ppdus: usize,
 }
 
 impl Window {
-    /// All of them.
+    /// Keeps all PPDUs.
     pub const WHOLE: Self =
         Self { from: Instant::ZERO, until: Instant::from_nanos(u64::MAX), ppdus: usize::MAX };
 }
 
-/// Listens to the first channel of a run.
+/// Records the PPDUs on the first channel of a run.
 #[derive(Clone, Debug)]
 pub struct AirTrace {
-    /// By start.
+    /// The PPDUs, ordered by start time.
     pub ppdus: Vec<Ppdu>,
-    /// PPDUs of the window that were heard after it was full.
+    /// Number of PPDUs in the window that were dropped because of the maximum.
     pub left_out: u64,
     window: Window,
-    /// The compressed ACKs that each station appended last.
+    /// The compressed ACKs that each station last appended.
     appended: Vec<Vec<u8>>,
     positions: Positions,
     air: Air,
@@ -48,19 +48,19 @@ impl Default for AirTrace {
     }
 }
 
-/// Since when nothing is on the air.
+/// Tracks how long the channel has been idle.
 #[derive(Clone, Copy, Debug)]
 struct Air {
-    /// The end of all that began.
+    /// The end of all PPDUs that have started.
     busy_until: Instant,
-    /// When the last PPDU began, and until when the medium was busy before it.
+    /// Start of the last PPDU, and the time at which the medium had become idle before it.
     last: (Instant, Instant),
-    /// The last PPDU that was left out.
+    /// The last PPDU that was not kept.
     left_out: Option<(Instant, StationId)>,
 }
 
 impl Air {
-    /// For how long nothing was on the air before a PPDU that begins at `at` and ends at `end`.
+    /// Duration of the idle channel before a PPDU from `at` to `end`.
     fn idle_before(&mut self, at: Instant, end: Instant) -> Duration {
         if at != self.last.0 {
             self.last = (at, self.busy_until);
@@ -71,7 +71,7 @@ impl Air {
 }
 
 impl AirTrace {
-    /// One that keeps the PPDUs of `window`.
+    /// Creates a trace that keeps the PPDUs in `window`.
     pub fn of(window: Window) -> Self {
         Self {
             ppdus: Vec::new(),
@@ -83,7 +83,7 @@ impl AirTrace {
         }
     }
 
-    /// Whether the bytes that `station` appends now begin with those that it appended before.
+    /// Whether the bytes that `station` appends now start with those it appended before.
     fn appends_again(&mut self, station: StationId, appended: &[u8]) -> bool {
         if self.appended.len() <= station.index() {
             self.appended.resize_with(station.index() + 1, Vec::new);
@@ -92,11 +92,11 @@ impl AirTrace {
         !before.is_empty() && appended.starts_with(&before)
     }
 
-    /// The PPDU this MPDU belongs to, if an MPDU of it was heard already. PPDUs that collide start together and differ in
-    /// transmitter; parts of one for several users differ in receiver.
+    /// The PPDU of this MPDU, if one of its MPDUs has been recorded. PPDUs that collide may start at the same time but
+    /// have different transmitters; the parts of a multi-user PPDU have different receivers.
     fn same_ppdu(&mut self, frame: &AirFrame<Packet>, kind: Kind) -> Option<&mut Ppdu> {
         let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
-        // Data behind a Block Ack is kept apart from that.
+        // Data that follows a Block Ack is recorded separately.
         let same = |ppdu: &&mut Ppdu| {
             (ppdu.transmitter, ppdu.receiver, ppdu.kind.is_response())
                 == (frame.transmitter, frame.receiver, kind.is_response())
@@ -104,7 +104,7 @@ impl AirTrace {
         together.into_iter().find(same)
     }
 
-    /// The PPDU of `frame` by itself.
+    /// A PPDU with `frame` as its only MPDU.
     fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
         let mut ppdu = Ppdu {
             at: frame.at,
@@ -201,7 +201,7 @@ impl Ppdu {
         self.acknowledges = self.acknowledges.max(positions.acknowledges);
     }
 
-    /// Another MPDU of it was heard.
+    /// Adds another MPDU.
     fn take_mpdu(&mut self, mpdu: &Self) {
         self.arrived.extend(&mpdu.arrived);
         self.collided |= mpdu.collided;
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(some.left_out as usize, all.ppdus.len() - 20);
     }
 
-    /// A channel has SIFS before each response and AIFS at least before each access.
+    /// The idle time is SIFS before each response and at least AIFS before each channel access.
     #[test]
     fn nothing_is_on_the_air_for_sifs_or_for_aifs_and_slots() {
         let trace = heard(Window::WHOLE);
@@ -283,7 +283,7 @@ mod tests {
             } else if ppdu.kind.is_response() {
                 assert_eq!(idle, sifs, "{ppdu:?}");
             } else {
-                // A beacon has PIFS.
+                // A beacon uses PIFS.
                 let least = if ppdu.kind == Kind::Beacon { sifs + slot } else { aifs };
                 assert!(idle >= least, "{ppdu:?}");
             }

@@ -1,4 +1,4 @@
-//! The observer of a run that is explored: frames on the air, and the state of flows and queues from moment to moment.
+//! The observer of a run that is explored: it records frames, and samples flows and queues.
 
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
@@ -10,24 +10,24 @@ use tacit_sim::record::SeriesPoint;
 use super::{AirTrace, Window};
 use crate::single::Reached;
 
-/// Packets that a station of the first channel has accepted and not yet delivered or given up.
+/// Number of packets that a station of the first channel has accepted but not yet delivered or discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
     /// The station.
     pub station: StationId,
-    /// How many.
+    /// Number of packets.
     pub packets: usize,
 }
 
-/// Listens to the first channel of a run and looks at flows and queues now and then.
+/// Records the first channel of a run, and samples flows and queues at intervals.
 pub struct Watch<'a> {
     /// The frames on the air.
     pub trace: AirTrace,
-    /// How the flows stood, by time, then flow.
+    /// Samples of the flows, ordered by time, then flow.
     pub points: Vec<SeriesPoint>,
-    /// How much waited, by time, then station.
+    /// Samples of the backlogs, ordered by time, then station.
     pub backlogs: Vec<Backlog>,
     window: Window,
     every: Duration,
@@ -35,14 +35,14 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// One that keeps the frames in `window`, with a look every `every`; `reached`, if there is one, is told the time of
-    /// each frame on the air.
+    /// Creates a watch that keeps the frames in `window` and takes a sample every `every`. `reached`, if given, is
+    /// called with the time of each frame.
     pub fn new(window: Window, every: Duration, reached: Option<Reached<'a>>) -> Self {
         let trace = AirTrace::of(window);
         Self { trace, points: Vec::new(), backlogs: Vec::new(), window, every, reached }
     }
 
-    /// The window of time that is kept.
+    /// The time window that is kept.
     pub const fn window(&self) -> Window {
         self.window
     }

@@ -1,8 +1,8 @@
-//! The directory of a sweep of batches: a file for each batch, Parquet or CSV, whose name says which runs are in it.
+//! The directory of a sweep in batches. Each batch is a Parquet or CSV file whose name identifies its runs.
 //!
-//! `sweep.json` is the sweep. A batch that is there is whole, for files appear under their names when they are; so a sweep that
-//! was killed goes on with the batches that are missing, and a batch that two workers made is one file. `BLAKE3SUMS` has a line
-//! for each, as b3sum prints and checks them.
+//! `sweep.json` contains the sweep. Files are renamed to their final name when they are complete, so every batch file
+//! is complete. A sweep that was killed therefore continues with the missing batches, and if two workers simulate the
+//! same batch, only one file remains. `BLAKE3SUMS` has one line per file in the format of b3sum.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -17,27 +17,28 @@ use crate::error::RunsError;
 use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
 
-/// The sweep as text.
+/// File name of the sweep.
 pub(super) const SWEEP: &str = "sweep.json";
-/// The batches.
+/// Directory name of the batches.
 const RUNS: &str = "runs";
-/// The checksums of batches.
+/// File name of the checksums.
 pub(super) const SUMS: &str = "BLAKE3SUMS";
-/// Largest sweep in bytes: ten thousand places of scenarios of some kilobytes. A million checksums have no more.
+/// Maximum size of a sweep file in bytes: enough for ten thousand places with scenarios of several kilobytes. A million
+/// checksums take no more.
 pub(super) const MAX_SWEEP: u64 = 256 << 20;
 
-/// Format of the files of batches.
+/// Format of the batch files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// With where the runs come from in its metadata.
+    /// Includes the provenance as metadata.
     #[default]
     Parquet,
-    /// Rows alone, which [`StoredSweep`](super::StoredSweep) reads.
+    /// Only rows. [`StoredSweep`](super::StoredSweep) can read them.
     Csv,
 }
 
 impl Format {
-    /// End of the files' names.
+    /// File name extension.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -54,10 +55,10 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens `path` for `sweep`, making it where it is not there. Batches are Parquet files.
+    /// Opens `path` for `sweep`, and creates it if it does not exist. Batches are Parquet files.
     ///
     /// # Errors
-    /// Where it holds another sweep, or one of another program; and where it cannot be read or written.
+    /// If it contains another sweep or a sweep of another program, or cannot be read or written.
     pub fn open(path: &Path, sweep: &Batches) -> Result<Self, RunsError> {
         let file = path.join(SWEEP);
         let text = sweep.to_text();
@@ -73,26 +74,26 @@ impl Directory {
         Ok(Self { path: path.to_owned(), format: Format::default() })
     }
 
-    /// The same with batches in files of `format`; those of other formats stay, and count for nothing.
+    /// The same directory with batch files in `format`. Files in other formats are kept but ignored.
     #[must_use]
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
-    /// The directory.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Files of batches are below it.
+    /// Path of the directory with the batch files.
     pub fn runs(&self) -> PathBuf {
         self.path.join(RUNS)
     }
 
-    /// The batches that are not there yet, and how many runs are.
+    /// The missing batches, and the number of runs that exist.
     ///
     /// # Errors
-    /// As [`Batches::ids`].
+    /// Same as [`Batches::ids`].
     pub fn missing(&self, sweep: &Batches) -> Result<(Vec<Range<usize>>, usize), RunsError> {
         let mut there = 0;
         let mut missing = Vec::new();
@@ -106,10 +107,11 @@ impl Directory {
         Ok((missing, there))
     }
 
-    /// The file of a batch: its place and scheme, its first run, and a hash of the names of its runs.
+    /// The file of a batch. Its name consists of the place, the scheme, the first run, and a hash of the names of its
+    /// runs.
     ///
     /// # Errors
-    /// As [`Batches::ids`].
+    /// Same as [`Batches::ids`].
     pub fn file(&self, sweep: &Batches, batch: &Range<usize>) -> Result<PathBuf, RunsError> {
         let mut hash = blake3::Hasher::new();
         for id in sweep.ids(batch.clone())? {
@@ -120,10 +122,10 @@ impl Directory {
         Ok(self.path.join(name))
     }
 
-    /// Keeps a batch that was made somewhere as a Parquet file.
+    /// Stores a batch that another machine returned as a Parquet file.
     ///
     /// # Errors
-    /// Where it is no Parquet file, or cannot be written.
+    /// If it is not a Parquet file, or cannot be written.
     pub fn keep(&self, sweep: &Batches, batch: &Range<usize>, parquet: &[u8]) -> Result<(), RunsError> {
         const MAGIC: &[u8] = b"PAR1";
         if !(parquet.starts_with(MAGIC) && parquet.ends_with(MAGIC)) {
@@ -142,32 +144,32 @@ impl Directory {
         let file = self.file(sweep, batch)?;
         let folder = file.parent().unwrap_or(&self.path);
         fs::create_dir_all(folder).map_err(RunsError::io(folder))?;
-        // Before the file: one that is there has its checksum, whenever its writer is killed.
+        // Written before the file, so that every file has a checksum even if the writer is killed.
         self.note_sum(&file, content)?;
         write_whole(&file, content)
     }
 
-    /// Notes the checksum of `file`, which will have `content`.
+    /// Appends the checksum of `file`, which will have this content.
     fn note_sum(&self, file: &Path, content: &[u8]) -> Result<(), RunsError> {
         let sums = self.path.join(SUMS);
         let name = file.strip_prefix(&self.path).unwrap_or(file).display();
         let line = format!("{}  {name}\n", blake3::hash(content));
-        // In one write, for lines of two writers do not mix then.
+        // A single write, so that the lines of two writers are not interleaved.
         let mut to =
             OpenOptions::new().append(true).create(true).open(&sums).map_err(RunsError::io(&sums))?;
         to.write_all(line.as_bytes()).map_err(RunsError::io(&sums))
     }
 
-    /// Makes the batches that are missing, one after the other, each on all cores.
+    /// Simulates the missing batches one after another, each on all cores.
     ///
     /// # Errors
-    /// As [`Batches::make`]; and where a file cannot be written. Batches that were finished stay.
+    /// Same as [`Batches::make`]. Also if a file cannot be written. Finished batches are kept.
     pub fn complete(&self, sweep: &Batches, control: Control<'_>) -> Result<Swept, RunsError> {
         let (missing, reused) = self.missing(sweep)?;
         let total = sweep.runs();
         (control.progress)(Progress::Started { total, reused });
         let of_batch = |progress: Progress<'_>| match progress {
-            // The sweep has started already.
+            // Only the start of the whole sweep is reported, not that of each batch.
             Progress::Started { .. } => {}
             other => (control.progress)(other),
         };
@@ -187,26 +189,26 @@ impl Directory {
     }
 }
 
-/// A sweep that is whole.
+/// A complete sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Where it is kept.
+    /// The directory.
     pub directory: PathBuf,
-    /// Its runs.
+    /// Number of runs.
     pub runs: usize,
-    /// Those that were there already.
+    /// Number of runs that already existed.
     pub reused: usize,
-    /// Files below `runs` of the directory.
+    /// Number of files in the subdirectory `runs`.
     pub files: usize,
 }
 
-/// How the name of the file begins that has the batch from run `first` on: below the directory, up to the hash.
+/// The file name of the batch that starts with run `first`, relative to the directory and without the hash.
 pub(super) fn name_of_batch(sweep: &Batches, first: usize) -> String {
     let place = first / sweep.runs_of_place();
     format!("{RUNS}/{place:05}-{}/{first:09}-", sweep.scheme(first))
 }
 
-/// `file` holds `there`, which is not the sweep that is asked for.
+/// The error that `file` contains a sweep other than the requested one.
 fn taken(file: &Path, there: &[u8]) -> RunsError {
     let written: Option<Written> = serde_json::from_slice(there).ok();
     let by_another = written.is_some_and(|written| written.check_program().is_err());

@@ -1,14 +1,14 @@
-//! Places of a sweep, from lists of values.
+//! The places of a sweep, generated from lists of values.
 
 use tacit_scenario::InputError;
 
-/// The places of a grid, as assignments, from lists of values such as `wifi.distance=5 m,17 m`; the last list changes
-/// first. One place without any.
+/// The places of a grid as assignments, generated from lists of values such as `wifi.distance=5 m,17 m`. The last list
+/// changes fastest. Without lists there is one place.
 ///
 /// # Errors
-/// For a list without a value, a key that two lists have, and too many places.
+/// If a list has no value, two lists have the same key, or there are too many places.
 pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
-    /// Most places.
+    /// Maximum number of places.
     const MAX_PLACES: usize = 10_000;
     let usage = "KEY=VALUE,…, such as --sweep 'wifi.distance=5 m,17 m'";
     let mut places = vec![Vec::new()];
@@ -38,7 +38,7 @@ pub fn grid(sweeps: &[String]) -> Result<Vec<Vec<String>>, InputError> {
     Ok(places)
 }
 
-/// The values of a list: commas within a table, an array or a text are theirs.
+/// Splits a list of values. Commas within a table, an array or a string do not separate values.
 fn listed(values: &str) -> Vec<&str> {
     let (mut depth, mut quote) = (0_u32, None);
     let is_end = |letter: char| {

@@ -1,6 +1,7 @@
-//! A sweep of batches as it is kept, read place by place: its CSV files, if they have the checksums that their writer noted.
+//! Reads a stored sweep of batches place by place, from CSV files that match their recorded checksums.
 //!
-//! Parquet's library panics on files that are no results of ours, and takes as much memory as they say: those are not read.
+//! Parquet files are not read, because the Parquet library panics on invalid files and allocates as much memory as they
+//! claim to need.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -18,34 +19,34 @@ use crate::plan::combined_digest;
 use crate::record::{Label, RunSummary};
 use crate::store::Provenance;
 
-/// Largest file of a batch in bytes: 64 runs of some kilobytes each.
+/// Maximum size of a batch file in bytes: 64 runs of several kilobytes each.
 const MAX_BATCH: u64 = 16 << 20;
 
-/// A sweep in a directory, whichever build of tacit made it.
+/// A stored sweep, possibly created by another build of tacit.
 #[derive(Debug)]
 pub struct StoredSweep {
     path: PathBuf,
     sweep: Batches,
-    /// By the file's path below the directory.
+    /// Checksums by file path relative to the directory.
     sums: BTreeMap<String, blake3::Hash>,
 }
 
 /// The runs of one place of a sweep.
 #[derive(Clone, Debug)]
 pub struct StoredPlace {
-    /// Settings of the place, as assignments.
+    /// Settings at the place, as assignments.
     pub at: Vec<String>,
-    /// Where the runs come from.
+    /// Provenance of the runs.
     pub provenance: Provenance,
-    /// In the order of their numbers.
+    /// The runs in order of their numbers.
     pub runs: Vec<RunSummary>,
 }
 
 impl StoredSweep {
-    /// Opens the sweep in the directory `path`; `None` where there is none.
+    /// Opens the sweep in the directory `path`; `None` if there is none.
     ///
     /// # Errors
-    /// Where its description is damaged, or cannot be read.
+    /// If its description is damaged or cannot be read.
     pub fn open(path: &Path) -> Result<Option<Self>, RunsError> {
         let Some(text) = read_text(&path.join(SWEEP), MAX_SWEEP)? else { return Ok(None) };
         let sweep = Batches::of(from_text::<Written>(&text)?)?;
@@ -61,7 +62,7 @@ impl StoredSweep {
         Ok(Some(Self { path: path.to_owned(), sweep, sums }))
     }
 
-    /// Its places, one after the other.
+    /// Iterates over the places.
     pub fn places(&self) -> impl Iterator<Item = Result<StoredPlace, RunsError>> + '_ {
         (0..self.sweep.written.places.len()).map(|place| self.place(place))
     }
@@ -70,7 +71,7 @@ impl StoredSweep {
         let runs_of_place = self.sweep.runs_of_place();
         let scenario_text: Arc<str> = self.sweep.written.places[place].scenario_text.as_str().into();
         let of_place = place * runs_of_place..(place + 1) * runs_of_place;
-        // Not reserved: a description may claim a hundred million runs.
+        // No memory is reserved, because a description may claim a hundred million runs.
         let mut runs = Vec::new();
         for batch in self.sweep.batches_of(of_place) {
             runs.extend(self.batch(&batch, &scenario_text)?);
@@ -128,7 +129,7 @@ impl StoredSweep {
     }
 }
 
-/// The text of `file`, if it is there.
+/// The content of `file` as text, if it exists.
 fn read_text(file: &Path, most: u64) -> Result<Option<String>, RunsError> {
     match bounded::read(file, most) {
         Ok(bytes) => {
@@ -140,7 +141,7 @@ fn read_text(file: &Path, most: u64) -> Result<Option<String>, RunsError> {
     }
 }
 
-/// The runs of a batch. Metrics that this version does not know are left out.
+/// The runs of a batch. Metrics unknown to this version are ignored.
 fn summaries(file: &[u8], scenario_text: &Arc<str>) -> Result<Vec<RunSummary>, String> {
     let mut reader = csv::Reader::from_reader(file);
     let names = reader.headers().map_err(|error| error.to_string())?.clone();

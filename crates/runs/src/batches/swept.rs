@@ -4,17 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::Sheet;
 
-/// How tables give a swept key. Decided for the whole sweep: every file of it has the same columns.
+/// How tables show a swept key. This is decided for the whole sweep, so that all of its files have the same columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct SweptColumn {
     pub key: String,
-    /// End of the column's name, where every place has a number of one unit; `None`: the values as text.
+    /// Suffix of the column's name, if all values are numbers with the same unit; `None` if the values are shown as
+    /// text.
     pub unit: Option<String>,
 }
 
 impl SweptColumn {
-    /// Adds the column that is the `index`th of a sweep, for rows at `places`.
+    /// Adds the column of the swept key with this index, for rows at `places`.
     pub fn add(&self, sheet: &mut Sheet, index: usize, places: &[&[String]]) {
         let values = places.iter().map(|at| assignment(at, index).unwrap_or_default().1);
         match &self.unit {
@@ -27,7 +28,7 @@ impl SweptColumn {
     }
 }
 
-/// The columns of a sweep over `places`, each the assignments that are made there.
+/// The columns of a sweep over `places`, each given by its assignments.
 pub(super) fn swept_columns(places: &[&[String]]) -> Vec<SweptColumn> {
     let keys = places.first().map_or(0, |at| at.len());
     let column = |index: usize| {
@@ -40,21 +41,21 @@ pub(super) fn swept_columns(places: &[&[String]]) -> Vec<SweptColumn> {
     (0..keys).filter_map(column).collect()
 }
 
-/// Adds a column for each key that is set at places of a sweep, as `tacit sweep` has them: `places` are those of the rows.
+/// Adds a column for each swept key, as in the tables of `tacit sweep`. `places` are those of the rows.
 pub fn add_swept(sheet: &mut Sheet, places: &[&[String]]) {
     for (index, column) in swept_columns(places).iter().enumerate() {
         column.add(sheet, index, places);
     }
 }
 
-/// Key and value of the assignment numbered `index`.
+/// Key and value of the assignment with this index.
 fn assignment(at: &[String], index: usize) -> Option<(&str, &str)> {
     let (key, value) = at.get(index)?.split_once('=')?;
     Some((key.trim(), value.trim()))
 }
 
-/// A swept value as a number, and the end of its column's name, which says the unit. Units of a kind become one, so that
-/// `500 us` and `5 ms` stand in one column; `None` of a value that is no number.
+/// A swept value as a number, and the suffix for its column, which names the unit. Units of the same kind are converted
+/// to one unit, so that `500 us` and `5 ms` can share a column. `None` for a value that is not a number.
 pub(super) fn quantity(value: &str) -> Option<(f64, &'static str)> {
     let end =
         value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());
@@ -80,7 +81,8 @@ pub(super) fn quantity(value: &str) -> Option<(f64, &'static str)> {
         "packets" => (1.0, "_packets"),
         _ => return None,
     };
-    // A factor below one is divided by its whole inverse, which is exact: 5 ms are 0.005 s.
+    // A factor below one is applied as a division by its inverse, which is an integer. This gives the exact result: 5
+    // ms are 0.005 s.
     let number = if factor < 1.0 { number / (1.0 / factor).round() } else { number * factor };
     Some((number, unit))
 }

@@ -55,7 +55,7 @@ fn swept_quantities_are_numbers_in_one_unit_of_their_kind() {
     assert_eq!(["ideal", "true", "802.11n"].map(quantity), [None; 3]);
 }
 
-/// Each file has runs of one place: the name of a column must not depend on the file.
+/// Each file has the runs of one place, but the name of a column must not depend on the file.
 #[test]
 fn every_file_of_a_sweep_has_the_same_columns() {
     let names = |losses: [&str; 2]| {
@@ -114,7 +114,7 @@ fn a_sweep_as_csv_has_the_columns_of_its_tables() {
             assert_eq!(value(line, metric.name).parse().ok(), *measured, "{}", metric.name);
         }
     }
-    // Files of another format are others.
+    // Files in another format are not counted.
     assert_eq!(directory.missing(&sweep).unwrap(), (Vec::new(), 8));
     assert_eq!(directory.with_format(Format::Parquet).missing(&sweep).unwrap().1, 0);
 }
@@ -167,13 +167,13 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
         }
     };
     let control = Control { stop: &stop, progress: &progress, cache: None };
-    // On one thread: on many, all runs of the second batch may have begun before its second one is over.
+    // On one thread, because otherwise all runs of the second batch could start before its second run has finished.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let error = pool.install(|| directory.complete(&sweep, control)).unwrap_err();
     let RunsError::Interrupted { finished, total, .. } = error else { panic!("{error}") };
     assert_eq!((finished, total), (6, 24), "the first batch");
 
-    // A directory that is opened again has the batch; a batch that came twice is there once.
+    // A reopened directory contains the batch. A batch that arrived twice exists once.
     let directory = Directory::open(&path, &sweep).unwrap();
     let first = directory.file(&sweep, &(0..6)).unwrap();
     let bytes = fs::read(&first).unwrap();
@@ -234,7 +234,7 @@ fn a_kept_sweep_is_read_as_it_was_made() {
     let plan = Plan { runs: sweep.specs(0..24).unwrap() };
     let made = sweep::run(&plan, None, Control::unattended()).unwrap();
     let runs: Vec<_> = read.iter().flat_map(|place| place.runs.clone()).collect();
-    // Which version made a run is in Parquet files alone.
+    // Only Parquet files contain the version that simulated a run.
     let without = |run: &RunSummary| RunSummary { version: Arc::default(), ..run.clone() };
     assert_eq!(runs, made.iter().map(without).collect::<Vec<_>>());
     let Provenance { command, seeds, version, scenario_text, .. } = &read[1].provenance;
@@ -281,7 +281,7 @@ fn a_sweep_of_another_build_is_read_and_what_is_damaged_or_missing_is_named() {
     refused("sweep");
 }
 
-/// Each under a right checksum.
+/// Each has a correct checksum.
 #[test]
 fn a_batch_that_has_other_rows_than_it_must_is_refused() {
     let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Goodput of flows and hosts beside that of others.
+//! Goodput of flows and hosts relative to others.
 
 use tacit_proto::units::Instant;
 use tacit_sim::record::FlowOutcome;
@@ -6,7 +6,8 @@ use tacit_sim::record::FlowOutcome;
 use super::view::View;
 
 impl<'a> View<'a> {
-    /// Flows that no program feeds and that have no goodput, because they `were_over` before or for another reason.
+    /// Number of flows without goodput and without a program, either because they `were_over` before the window or for
+    /// another reason.
     pub fn flows_without_goodput(&self, were_over: bool) -> f64 {
         let mut of_programs: Vec<_> =
             self.outcome.applications.iter().flat_map(|program| &program.flows).collect();
@@ -25,7 +26,8 @@ impl<'a> View<'a> {
         Some(flows.first()?.delivered.0 as f64 * flows.len() as f64 / sum as f64)
     }
 
-    /// Goodput of the host that reads the first flow, and the mean of the others that read any; `None` without others.
+    /// Goodput of the host that receives the first flow, and the mean over the other receiving hosts; `None` without
+    /// others.
     pub fn first_host_and_others(&self) -> Option<(f64, f64)> {
         let first = self.outcome.flows.first()?.sink;
         let mut others: Vec<_> = self.outcome.flows.iter().map(|flow| flow.sink).collect();
@@ -37,14 +39,14 @@ impl<'a> View<'a> {
         Some((own, (self.outcome.goodput_bps() - own) / others))
     }
 
-    /// Of the bytes that transports delivered from one sample to the next, in percent those at the host that reads the
-    /// first flow, in order: connections that repair and bytes of placeholders included, for they crossed the path.
+    /// For each interval between samples, the percentage of all delivered bytes that went to the host of the first
+    /// flow, in ascending order. Includes repair connections and placeholder bytes, because these crossed the path.
     pub fn first_host_shares(&self) -> Option<Vec<f64>> {
         let (flows, series) = (&self.outcome.flows, &self.outcome.series);
         let first = flows.first()?.sink;
         let end = series.last()?.at;
         let measured = series.iter().filter(|point| end.saturating_since(point.at) <= self.outcome.measured);
-        // At each time so much of the first host's, and of all.
+        // For each sample time, the bytes of the first host and of all hosts.
         let mut totals: Vec<(Instant, [u64; 2])> = Vec::new();
         for point in measured {
             if totals.last().is_none_or(|(at, _)| *at != point.at) {
@@ -66,30 +68,30 @@ impl<'a> View<'a> {
         (!shares.is_empty()).then_some(shares)
     }
 
-    /// The share at this percentile of the samples.
+    /// This percentile of the shares.
     pub fn first_host_share(&self, percent: usize) -> Option<f64> {
         let shares = self.first_host_shares()?;
         shares.get((shares.len() - 1) * percent / 100).copied()
     }
 
-    /// Jain's index of the flows' goodput: 1 when all get the same, 1/n when one gets all.
+    /// Jain's index of the flows' goodput: 1 if all are equal, 1/n if one flow has everything.
     pub fn fairness(&self) -> Option<f64> {
         jain(self.users_flows().iter().map(|flow| flow.delivered.0 as f64))
     }
 
-    /// Jain's index of the goodput of flows while they ran.
+    /// Jain's index of the goodput of flows while they were active.
     pub fn transfer_fairness(&self) -> Option<f64> {
         jain(self.users_flows().iter().map(|flow| flow.transfer_goodput_bps()))
     }
 
-    /// The time that this share of those flows did not exceed, in percent from 1 to 100: nearest rank.
+    /// The completion time that this percentage (1 to 100) of the flows did not exceed, by the nearest-rank method.
     pub fn completion_s(&self, percent: usize) -> Option<f64> {
         let times = &self.completion_times;
         let rank = (times.len() * percent).div_ceil(100);
         Some(times.get(rank.checked_sub(1)?)?.as_secs_f64())
     }
 
-    /// Whether there are flows that end.
+    /// Whether any flow has a fixed size.
     pub fn has_sized_flows(&self) -> bool {
         self.users_flows().iter().any(|flow| flow.is_sized)
     }
@@ -106,7 +108,8 @@ fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
 mod tests {
     use crate::metric::tests::{is_close, outcome, value_of};
 
-    /// Three downloads of 1 MB through 8 Mb/s, the last of them late: two share the wire and take twice as long.
+    /// Three downloads of 1 MB over 8 Mb/s. The last one starts later; the first two share the wire and take twice as
+    /// long.
     #[test]
     fn completion_times_are_from_each_flows_own_start() {
         let outcome = outcome(
@@ -121,7 +124,7 @@ mod tests {
         let longest = value_of("flow_completion_p99_s", &outcome).unwrap();
         let mean = value_of("flow_completion_mean_s", &outcome).unwrap();
         assert!(mean < longest, "the late one has the wire for itself: {mean} of {longest}");
-        // All three had 3 MB in the some three seconds in which any of them was under way.
+        // Together they received 3 MB in the approximately three seconds in which at least one of them was active.
         is_close(value_of("transfer_goodput_bps", &outcome), 7.5e6, 0.5e6);
         assert!(value_of("transfer_fairness", &outcome).unwrap() < 0.95);
     }
@@ -164,7 +167,8 @@ mod tests {
         let fwp = tacit_scenario::scheme::find("", "fwp").unwrap().applied_to(&scenario);
         let outcome = tacit_sim::run(&fwp.setup(2, 1).unwrap()).unwrap();
         assert!(outcome.flows.len() > 2 * 6, "{}", outcome.flows.len());
-        // Of two equal clients neither has everything; among all connections each would have more than its mean.
+        // Of two equal clients, neither has everything. Relative to the mean over all connections, each would have
+        // more.
         is_close(value_of("first_flow_share", &outcome), 1.0, 0.9);
         assert!(value_of("fairness", &outcome).unwrap() >= 0.5);
     }

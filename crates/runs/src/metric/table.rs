@@ -1,4 +1,4 @@
-//! The metrics, a row each.
+//! The table of metrics.
 
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_sim::record::{Downloaded, PipeOutcome};
@@ -10,7 +10,7 @@ const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>
     Metric { name, summary, measure }
 }
 
-/// All metrics: the columns of `runs.parquet` after the ones that name the run.
+/// All metrics: the columns of `runs.parquet` after those that identify the run.
 pub const ALL: &[Metric] = &[
     metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
         Some(view.outcome.goodput_bps())

@@ -1,4 +1,4 @@
-//! One station's account: how the channel served the station at the wireless end of the first flow.
+//! How the channel served one station: the wireless end of the first flow.
 
 use tacit_link::wifi::Turns;
 use tacit_sim::record::FlowOutcome;
@@ -13,7 +13,7 @@ pub(super) struct FirstStation {
 }
 
 impl View<'_> {
-    /// `None` where neither end of the first flow is a client of an access point.
+    /// `None` if neither end of the first flow is a client of an access point.
     pub fn first_station(&self) -> Option<FirstStation> {
         let flows = &self.outcome.flows;
         let first = flows.first()?;
@@ -39,7 +39,7 @@ impl FirstStation {
         self.goodput_bytes * 8.0 / self.measured_s
     }
 
-    /// An exchange that the end of the run cuts off counts here.
+    /// An exchange that the end of the run cuts off counts as idle.
     pub fn idle_share(&self) -> f64 {
         (1.0 - self.waiting_share() - self.served_share()).max(0.0)
     }
@@ -53,7 +53,7 @@ impl FirstStation {
     }
 
     pub fn lost_share(&self) -> f64 {
-        // A packet that was sent before the window and arrived in it counts as arrived.
+        // A packet that was sent before the window and arrived within it counts as arrived.
         1.0 - (self.turns.arrived as f64 / self.turns.sent as f64).min(1.0)
     }
 
@@ -77,7 +77,7 @@ mod tests {
         )
     }
 
-    /// 20 of some 135 Mb/s to one of two: it is idle most of the time, and loses nothing.
+    /// One of two stations receives 20 of about 135 Mb/s: it is idle most of the time and loses nothing.
     #[test]
     fn a_station_that_gets_little_is_idle() {
         let text = wlan("download", "transport = \"udp\"\nudp-rate = \"20Mbps\"\n");
@@ -86,14 +86,14 @@ mod tests {
         let share = |name: &str| value_of(name, &outcome).unwrap();
         assert!((0.5..0.9).contains(&share("first_host_idle_share")), "{}", share("first_host_idle_share"));
         is_close(value_of("first_host_lost_share", &outcome), 0.0, 1e-9);
-        // Of 1500 bytes, 28 are headers.
+        // Headers take 28 of 1500 bytes.
         is_close(value_of("first_host_useful_share", &outcome), 1472.0 / 1500.0, 0.002);
         let all: f64 =
             ["idle", "waiting", "served"].map(|use_| share(&format!("first_host_{use_}_share"))).iter().sum();
         assert!((all - 1.0).abs() < 1e-9);
     }
 
-    /// Two of them always have something: each has half of the time, and waits for the other's.
+    /// Two saturated stations: each has half of the time, and waits during the other's half.
     #[test]
     fn stations_wait_for_one_another() {
         for kind in ["download", "upload"] {

@@ -1,4 +1,4 @@
-//! A run as metrics look at it.
+//! The view of a run from which metrics are computed.
 
 use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
@@ -10,17 +10,17 @@ use tacit_sim::record::{
     ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,
 };
 
-/// An outcome with the sums that several metrics need.
+/// An outcome with sums that several metrics need.
 pub(super) struct View<'a> {
     pub outcome: &'a RunOutcome,
     pub seconds: f64,
     pub bss: Option<&'a BssOutcome>,
     pub senders: Vec<&'a Stats>,
     pub receivers: Vec<&'a Stats>,
-    /// Pages of all users together; `None` where no user loads any.
+    /// Page loads of all users together; `None` if there are none.
     pub pages: Option<PageLoads>,
     pub videos: Vec<&'a VideoPlayed>,
-    /// Completion times of the flows that users read and that came to their end, ascending.
+    /// Completion times of the flows that users read and that completed, ascending.
     pub completion_times: Vec<Duration>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         Some(self.on_air(part)? / self.on_air(whole)?)
     }
 
-    /// As [`Self::share`], of stations that send to several users.
+    /// Like [`Self::share`], over the stations that send to several users.
     pub fn share_of_senders(
         &self,
         part: impl Fn(&StationCounters) -> u64,
@@ -83,7 +83,7 @@ impl<'a> View<'a> {
         self.share(|air| own(&part, air), |air| own(&whole, air))
     }
 
-    /// The time of all stations over the measured one.
+    /// Total time of all stations divided by the measured time.
     pub fn time_share(&self, time: impl Fn(&StationOutcome) -> Duration) -> Option<f64> {
         Some(self.millis(time)? / 1e3 / self.seconds)
     }
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
         Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
     }
 
-    /// Milliseconds of `what` that all stations spent for PPDUs of nothing but pure TCP ACKs.
+    /// Total milliseconds of the use `what` that all stations spent on PPDUs with only pure TCP ACKs.
     pub fn spent_on_acks(&self, what: AirtimeUse) -> Option<f64> {
         self.millis(|station| station.airtime.of(PayloadClass::Ack).get(what))
     }
@@ -104,13 +104,13 @@ impl<'a> View<'a> {
         self.bss.map(|_| stations.map(time).sum::<Duration>().as_secs_f64() * 1e3)
     }
 
-    /// The station that sent most: the access point of downloads, the busiest client of uploads.
+    /// The station that sent most: the access point for downloads, the busiest client for uploads.
     pub fn busiest(&self) -> Option<&'a StationOutcome> {
-        // Of equals the first: the access point.
+        // If several are equal, the first one, which is the access point.
         self.bss?.stations.iter().rev().max_by_key(|station| station.counters.delivered_bytes)
     }
 
-    /// Sum over all TCP/HACK drivers; `None` where no station has one.
+    /// Sum over all TCP/HACK drivers; `None` if there are none.
     pub fn hack(&self, count: impl Fn(&hack::Counters) -> u64) -> Option<f64> {
         let mut drivers =
             self.outcome.bss.iter().flat_map(|bss| &bss.stations).filter_map(|station| station.driver.hack());
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         Some(drivers.fold(first, |sum, counters| sum + count(&counters)) as f64)
     }
 
-    /// Sum over all sources of connections; `None` where none counts it.
+    /// Sum over all sources of connections; `None` if none of them counts it.
     pub fn sent(&self, count: impl Fn(&Stats) -> Option<u64>) -> Option<f64> {
         self.senders
             .iter()
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
         self.receivers.iter().map(|stats| count(stats)).reduce(|sum, more| sum + more).map(|sum| sum as f64)
     }
 
-    /// Zero without ACKs.
+    /// Zero if there are no ACKs.
     pub fn acks_per_data_packet(&self) -> Option<f64> {
         let counts = self.outcome.flows.iter().filter_map(|flow| match (&flow.receiver, &flow.reports) {
             (Some(end), _) => Some((end.acks_sent, end.data_packets_received)),
@@ -149,12 +149,12 @@ impl<'a> View<'a> {
         Some(self.pages.as_ref()?.percentile(percent)?.as_secs_f64() * 1e3)
     }
 
-    /// Sum over all videos; `None` where no user watches any.
+    /// Sum over all videos; `None` if there are none.
     pub fn watched(&self, count: impl Fn(&VideoPlayed) -> f64) -> Option<f64> {
         (!self.videos.is_empty()).then(|| self.videos.iter().map(|video| count(video)).sum())
     }
 
-    /// Median over the samples of the measured window, which ends with the last of them.
+    /// Median over the samples in the measured window, which ends with the last sample.
     pub fn blocked_kb(&self) -> Option<f64> {
         let series = &self.outcome.series;
         let end = series.last()?.at;
@@ -164,17 +164,17 @@ impl<'a> View<'a> {
         blocked.get(blocked.len() / 2).map(|median| *median as f64 / 1e3)
     }
 
-    /// Of the sender that believes in the largest; `None` where none says.
+    /// The largest estimate of any sender; `None` if no sender has one.
     pub fn rtt_min_ms(&self) -> Option<f64> {
         let largest = self.senders.iter().filter_map(|stats| stats.rtt_min).max()?;
         Some(largest.as_secs_f64() * 1e3)
     }
 
-    /// The wired and cellular links on the way that data of the first flow goes.
+    /// The wired and cellular links in the direction of the first flow's data.
     pub fn first_way(&self) -> impl Iterator<Item = &'a PipeOutcome> {
         let pipes = &self.outcome.pipes;
         let source = self.outcome.flows.first().map(|flow| flow.source);
-        // Pipes stand in pairs: from the server, and back.
+        // Pipes are stored in pairs: from the server, then towards it.
         let back = pipes.first().is_some_and(|pipe| Some(pipe.from) != source);
         pipes.iter().skip(usize::from(back)).step_by(2)
     }
@@ -183,12 +183,13 @@ impl<'a> View<'a> {
         Some(self.outcome.flows.first()?.goodput_bps(self.outcome.measured))
     }
 
-    /// Exact where one queue is the bottleneck and links have no jitter; `None` with Wi-Fi, whose delay it lacks.
+    /// Exact if a single queue is the bottleneck and links have no jitter. `None` with Wi-Fi, whose delay is not
+    /// included.
     pub fn one_way_delay_p95_us(&self) -> Option<f64> {
         if self.bss.is_some() {
             return None;
         }
-        // Pipes stand in pairs: one way, and back.
+        // Pipes are stored in pairs, one per direction.
         let way = |first: usize| self.outcome.pipes.iter().skip(first).step_by(2);
         let bytes = |first: usize| way(first).map(|pipe| pipe.counters.delivered_bytes.0).sum::<u64>();
         let way = way(if bytes(1) > bytes(0) { 1 } else { 0 });
@@ -198,7 +199,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Flows that users read; connections that only repair others' downloads are left out.
+/// Flows that users read, without connections that only repair downloads.
 fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     let programs = outcome.applications.iter();
     let mut others: Vec<_> =
@@ -208,7 +209,7 @@ fn users_flows(outcome: &RunOutcome) -> Vec<&FlowOutcome> {
     outcome.flows.iter().filter(is_read).collect()
 }
 
-/// Completion times of the flows that came to their end, ascending.
+/// Completion times of the flows that completed, ascending.
 fn completion_times(outcome: &RunOutcome) -> Vec<Duration> {
     let mut times: Vec<_> = users_flows(outcome).iter().filter_map(|flow| flow.completion_time()).collect();
     times.sort_unstable();

@@ -1,4 +1,4 @@
-//! Flow completion times out of the record: of each run no more than those is taken into memory.
+//! Reads flow completion times from the record. Only these parts of each run are loaded into memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::entry::{self, Entry, Kind};
 use super::log::Log;
 use crate::record::MAX_VALUE;
 
-/// As much of a run as is wanted.
+/// The parts of a run that are needed.
 #[derive(Deserialize)]
 struct Run {
     id: String,
@@ -32,7 +32,7 @@ struct Program {
     first_flow: u32,
     #[serde(default)]
     connections: u32,
-    /// Of repaired downloads only.
+    /// Present only for repaired downloads.
     #[serde(default)]
     released_bytes: Option<u64>,
 }
@@ -49,7 +49,8 @@ impl Run {
 }
 
 impl Program {
-    /// The connections beside the first of a repaired download carry its missing bytes, and have no reader of their own.
+    /// All connections of a repaired download except the first carry its missing bytes, and no user reads them
+    /// separately.
     fn repairs_with(&self, flow: u32) -> bool {
         let own = flow.checked_sub(self.first_flow);
         self.released_bytes.is_some() && own.is_some_and(|own| (1..self.connections).contains(&own))
@@ -59,7 +60,7 @@ impl Program {
 pub(super) fn read(log: &Log, ids: &BTreeSet<&str>) -> BTreeMap<String, Vec<f64>> {
     let mut times = BTreeMap::new();
     for line in log.of_kind(Kind::Run) {
-        // A record may have runs that this version does not read; none of them is asked for.
+        // A record may contain runs that this version cannot read. None of them is in `ids`.
         let Ok(Entry::Run(run)) = entry::read::<Run, IgnoredAny>(&log.file, line) else { continue };
         if !ids.contains(run.id.as_str()) {
             continue;

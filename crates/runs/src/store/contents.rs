@@ -1,4 +1,4 @@
-//! Contents of a finished sweep: the entry that closes it in the record of results.
+//! Contents of a finished sweep: the entry that completes it in the record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::Provenance;
 use crate::record::{Label, RunSummary};
 
-/// A finished sweep: where it comes from, and its rows. Rows may share a run and differ in their label.
+/// A finished sweep: its provenance and its rows. Rows may refer to the same run with different labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Contents {
     pub provenance: Provenance,
-    /// Scenarios as TOML, for the rows to point at.
+    /// Scenarios as TOML. Rows refer to them by index.
     pub scenario_texts: Vec<Arc<str>>,
-    /// In the order in which they are shown.
+    /// The rows in the order in which they are shown.
     pub rows: Vec<Row>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Contents {
 pub(super) struct Row {
     pub id: String,
     pub label: Label,
-    /// Place of its scenario among the texts.
+    /// Index of its scenario in the list of texts.
     pub scenario_text: usize,
 }
 

@@ -1,12 +1,12 @@
-//! A table of named columns as CSV (RFC 4180, with the line ends of Unix): for spreadsheets, and for programs that read
-//! nothing else.
+//! Writes a table of named columns as CSV (RFC 4180, with Unix line ends), for spreadsheets and other programs without
+//! support for Parquet.
 
 use std::borrow::Cow;
 
 use super::sheet::{Column, Sheet};
 
 impl Sheet {
-    /// As CSV: a line of names, then the rows. A missing value is an empty field; a number reads back as the same one.
+    /// The table as CSV: a header line, then the rows. A missing value is an empty field. Numbers round-trip exactly.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let rows = self.columns.first().map_or(0, |(_, column)| column.len());
@@ -37,7 +37,7 @@ impl Column {
         let text = match self {
             Self::Text(values) => return values.get(row).map_or("", String::as_str).into(),
             Self::Integer(values) => values.get(row).copied().flatten().map(|value| value.to_string()),
-            // As few digits as tell it from all others.
+            // The fewest digits that identify the number.
             Self::Number(values) => values.get(row).copied().flatten().map(|value| format!("{value:?}")),
         };
         text.unwrap_or_default().into()

@@ -1,11 +1,11 @@
-//! An entry of the record of results: a line of JSON that opens with a checksum of the rest of it.
+//! An entry of the record: a line of JSON that starts with a checksum of the rest.
 //!
 //! ```text
 //! {"blake3":"<64 hexadecimal digits>","run":{…}}
 //! ```
 //!
-//! The checksum is BLAKE3 over everything after the comma that follows it, without the end of the line. An entry is
-//! checked as it is read past, so that nothing is taken into memory, or parsed, before it is known to be whole.
+//! The checksum is BLAKE3 over everything after the comma that follows it, without the line end. An entry is verified
+//! while it is read sequentially, so nothing is loaded into memory or parsed before it is known to be intact.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
@@ -15,24 +15,24 @@ use serde::{Deserialize, Serialize};
 
 const OPEN: &[u8] = b"{\"blake3\":\"";
 const CLOSE: &[u8] = b"\",";
-/// Bytes before those that the checksum is of.
+/// Number of bytes before those that the checksum covers.
 const HEAD: usize = OPEN.len() + 2 * blake3::OUT_LEN + CLOSE.len();
-/// Bytes after them that tell the kind of entry.
+/// Number of following bytes that identify the kind of entry.
 const KIND: usize = 8;
-/// Longest entry that is parsed in memory, which takes a fraction of the time that parsing a stream takes.
+/// Maximum length of an entry that is parsed in memory, which is much faster than parsing a stream.
 const IN_MEMORY_MAX: u64 = 16 << 20;
 
-/// An entry; `R` and `S` are the wanted parts of a run and of a sweep.
+/// An entry. `R` and `S` are the parts of a run and of a sweep to read.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry<R, S> {
     /// A finished run.
     Run(R),
-    /// A finished sweep, which names its runs.
+    /// A finished sweep, which refers to its runs.
     Sweep(S),
 }
 
-/// The kind of an entry, without reading it.
+/// The kind of an entry, determined without parsing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Run,
@@ -40,11 +40,11 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// Where an entry stands in its file.
+/// Location of an entry in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryLocation {
     pub offset: u64,
-    /// With the end of the line, if it has one.
+    /// Length, including the line end if there is one.
     pub bytes: u64,
     pub state: State,
 }
@@ -52,16 +52,16 @@ pub(crate) struct EntryLocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Sound(Kind),
-    /// It has no end: its writer was stopped.
+    /// The line end is missing, because the writer was stopped.
     Torn,
-    /// It does not fit its checksum.
+    /// The checksum does not match.
     Damaged,
 }
 
-/// `entry` as a line.
+/// Serialises `entry` as a line.
 pub(crate) fn line<R: Serialize, S: Serialize>(entry: &Entry<R, S>) -> serde_json::Result<Vec<u8>> {
     let json = serde_json::to_vec(entry)?;
-    // An object: the part after its brace.
+    // The part of the object after its opening brace.
     let body = json.get(1..).unwrap_or_default();
     let mut line = Vec::with_capacity(HEAD + json.len());
     line.extend_from_slice(OPEN);
@@ -72,7 +72,7 @@ pub(crate) fn line<R: Serialize, S: Serialize>(entry: &Entry<R, S>) -> serde_jso
     Ok(line)
 }
 
-/// Checks the line that starts here, at `offset` of its file; `None` at the end.
+/// Verifies the line at `offset` of the file; `None` at the end.
 pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<EntryLocation>> {
     let mut head = Vec::with_capacity(HEAD + KIND);
     let mut hash = blake3::Hasher::new();
@@ -111,7 +111,7 @@ pub(crate) fn next(from: &mut impl BufRead, offset: u64) -> io::Result<Option<En
     Ok(Some(EntryLocation { offset, bytes, state }))
 }
 
-/// No entry is as short as its head.
+/// Every entry is longer than its head.
 fn fits(head: &[u8], hash: &blake3::Hasher) -> bool {
     head.len() == HEAD + KIND
         && head.starts_with(OPEN)
@@ -129,7 +129,7 @@ fn kind(body: &[u8]) -> Kind {
     }
 }
 
-/// As much as `R` and `S` want of a sound entry.
+/// Parses the parts that `R` and `S` select from an intact entry.
 pub(crate) fn read<R: DeserializeOwned, S: DeserializeOwned>(
     file: &File,
     line: &EntryLocation,

@@ -1,4 +1,4 @@
-//! Results as Parquet files, for other programs; this program reads its own record only.
+//! Exports results as Parquet files for other programs. This program only reads its own record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,13 +16,13 @@ use crate::hop_record::HopRecord;
 use crate::record::{FlowRecord, RunRecord, SampleRecord};
 use crate::station::StationRecord;
 
-/// The file of runs.
+/// File name of the table of runs.
 pub(crate) const RUNS: &str = "runs.parquet";
 
-/// Makes rows out of runs.
+/// Converts runs to rows.
 type MakeSheet = fn(&[RunRecord]) -> Sheet;
 
-/// Each file, and the function that makes its rows.
+/// Each file, and the function that creates its rows.
 pub(super) const FILES: [(&str, MakeSheet); 6] = [
     (RUNS, tables::runs),
     ("flows.parquet", flat::sheet::<FlowRecord>),
@@ -32,7 +32,7 @@ pub(super) const FILES: [(&str, MakeSheet); 6] = [
     ("series.parquet", flat::sheet::<SampleRecord>),
 ];
 
-/// The tables of a run: the names of the files without their end.
+/// The names of the tables, which are the file names without extension.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(file, _)| table_name(file))
 }
@@ -41,36 +41,36 @@ fn table_name(file: &str) -> &str {
     file.trim_end_matches(".parquet")
 }
 
-/// The rows that `records` have in the file `NAME.parquet`; `None` where there is no such file.
+/// The rows of `records` in the table `name`; `None` if there is no such table.
 pub fn sheet_of(name: &str, records: &[RunRecord]) -> Option<Sheet> {
     let (_, make) = FILES.iter().find(|(file, _)| table_name(file) == name)?;
     Some(make(records))
 }
 
-/// When the newest of the files in `directory` was written; `None` where one is missing.
+/// Modification time of the newest of the files in `directory`; `None` if one is missing.
 fn written(directory: &Path) -> Option<SystemTime> {
     let times = FILES.iter().map(|(name, _)| fs::metadata(directory.join(name)).ok()?.modified().ok());
     times.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// True where the files in `directory` are those of the last sweep in the record at `path`. They are written before it, so
-/// those of another export, which was stopped, are newer.
+/// True if the files in `directory` belong to the last sweep in the record at `path`. Files are written before the
+/// record, so those of an interrupted export are newer than the record.
 pub(super) fn is_current(path: &Path, directory: &Path) -> bool {
     let recorded = fs::metadata(path).and_then(|about| about.modified()).ok();
     written(directory).is_some_and(|written| recorded.is_some_and(|recorded| written <= recorded))
 }
 
-/// Makes the record at `path` as new as the files in `directory`, which were written again for its last sweep.
+/// Sets the time of the record at `path` to that of the files in `directory`, after exporting its last sweep again.
 pub(super) fn mark_current(path: &Path, directory: &Path) -> Result<(), RunsError> {
     let Some(written) = written(directory) else { return Ok(()) };
     let record = fs::File::options().append(true).open(path);
     record.and_then(|record| record.set_modified(written)).map_err(RunsError::io(path))
 }
 
-/// Runs are taken into memory until their records have this number of bytes: a row group of each file.
+/// Number of bytes of records to load into memory before writing a row group to each file.
 const GROUP: u64 = 64 << 20;
 
-/// Writes the entries that `contents` lists, from `log` into `directory`, and gives the places of the entries used.
+/// Exports the entries that `contents` lists from `log` to `directory`. Returns the offsets of these entries.
 pub(super) fn export(log: &Log, contents: &Contents, directory: &Path) -> Result<BTreeSet<u64>, RunsError> {
     export_in_groups(log, contents, directory, GROUP)
 }
@@ -102,7 +102,7 @@ fn export_in_groups(
         let (label, scenario_text) = (row.label.clone(), contents.text(row).as_ref().to_owned());
         let mut run = RunRecord { label, scenario_text, ..log.run(line)? };
         if !told.insert((&row.id, &row.label.scheme)) {
-            // Rows of one run join its parts by id and scheme, which are in the files once.
+            // Rows of the same run refer to its parts by id and scheme. The files contain the parts once.
             run = run.without_parts();
         }
         group.push(run);
@@ -112,7 +112,7 @@ fn export_in_groups(
             (group, bytes) = (Vec::new(), 0);
         }
     }
-    // One group at least, or a file without rows would say nothing of its columns to some readers.
+    // At least one group, because some readers would see no columns in a file without rows.
     write_group(&mut files, &group)?;
     for (file, _) in files {
         file.finish()?;

@@ -1,5 +1,5 @@
-//! Parts of a run, such as its flows, as a sheet. Its columns follow from the part as JSON: objects become
-//! prefixes, lists of numbers text, and so does an absent text, which is empty.
+//! Converts parts of a run, such as its flows, to a sheet. Columns follow from the JSON form: objects become prefixes,
+//! lists of numbers become text, and a missing text becomes an empty one.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,12 +12,12 @@ use crate::hop_record::HopRecord;
 use crate::record::{FlowRecord, RunRecord, SampleRecord};
 use crate::station::{DriverRecord, StationRecord};
 
-/// A part of a run that makes a row.
+/// A part of a run that corresponds to one row.
 pub(super) trait Part: Serialize + Sized {
-    /// One with everything there can be, whose values tell the types of columns.
+    /// An instance in which every optional value is present. Its values determine the types of the columns.
     fn full() -> Self;
 
-    /// Those of a run.
+    /// The parts of a run.
     fn of(record: &RunRecord) -> &[Self];
 
     fn template() -> Value {
@@ -103,12 +103,12 @@ impl Part for SampleRecord {
     }
 }
 
-/// A column of what stands in the same place of each row.
+/// A column for the values with the same path in each row.
 struct ColumnPath {
     name: String,
-    /// Names of the objects around it, from the row's, and its own.
+    /// Names of the enclosing objects, outermost first, and its own name.
     path: Vec<String>,
-    /// A value, which tells the type.
+    /// A sample value, which determines the type.
     kind: Value,
 }
 
@@ -118,7 +118,7 @@ impl ColumnPath {
     }
 }
 
-/// Every column of `template`.
+/// All columns of `template`.
 fn columns(template: &Value) -> Vec<ColumnPath> {
     let mut found = Vec::new();
     add_columns(&mut Vec::new(), template, &mut found);
@@ -145,7 +145,7 @@ pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
     sheet
 }
 
-/// JSON objects as a sheet, a row each: a column has the type of its first value that is not null.
+/// JSON objects as a sheet, one row per object. The first value of a column that is not null determines its type.
 pub fn objects(rows: &[Value]) -> Sheet {
     let mut all: Vec<ColumnPath> = Vec::new();
     for column in rows.iter().flat_map(columns) {
@@ -160,10 +160,10 @@ pub fn objects(rows: &[Value]) -> Sheet {
     sheet
 }
 
-/// Adds the columns that `full` has, whose values tell their types, with the values of `rows`.
+/// Adds the columns of `full`, whose values determine the types, with the values of `rows`.
 ///
 /// # Errors
-/// Where one has no form in JSON.
+/// If a value cannot be serialised as JSON.
 pub fn add_rows<'a, T: Serialize + 'a>(
     sheet: &mut Sheet,
     full: &T,
@@ -174,7 +174,7 @@ pub fn add_rows<'a, T: Serialize + 'a>(
     Ok(())
 }
 
-/// Adds `columns`, each of the type of its kind.
+/// Adds `columns` with the types of their sample values.
 fn fill(sheet: &mut Sheet, columns: &[ColumnPath], rows: &[Value]) {
     for column in columns {
         let values = || rows.iter().map(|row| column.of(row));
@@ -196,7 +196,7 @@ fn fill(sheet: &mut Sheet, columns: &[ColumnPath], rows: &[Value]) {
     }
 }
 
-/// A list of numbers with spaces between.
+/// A list of numbers separated by spaces.
 fn list_text(value: Option<&Value>) -> String {
     let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! The record of results: a file that finished runs and finished sweeps are appended to, once each.
+//! The record of results: a file to which each finished run and each finished sweep is appended once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,26 +16,25 @@ use super::entry::{self, Entry, EntryLocation, Kind, State};
 use crate::error::RunsError;
 use crate::record::{RunRecord, RunSummary};
 
-/// Results that belong to no finished sweep may take as much as this, or as much as the last sweep has, before they
-/// go.
+/// Results that belong to no finished sweep are removed when they exceed this size and that of the last sweep.
 const LEFT_OVER: u64 = 64 << 20;
 
-/// The file with where its sound entries stand. Of others no more than the first is remembered: a file may be full of
-/// them.
+/// The record with the locations of its intact entries. Only the first damaged entry is stored, because a file may be
+/// full of them.
 #[derive(Debug)]
 pub(super) struct Log {
     pub path: PathBuf,
     pub file: File,
     lines: Vec<(Kind, EntryLocation)>,
     damaged: Option<Damaged>,
-    /// The last entry was cut short.
+    /// The last entry is incomplete.
     torn: bool,
 }
 
-/// Entries that do not fit their checksum.
+/// Entries that do not match their checksum.
 #[derive(Clone, Copy, Debug)]
 struct Damaged {
-    /// Of the first, from 1.
+    /// Number of the first one, counted from 1.
     number: u64,
     offset: u64,
     others: u64,
@@ -49,7 +48,7 @@ impl fmt::Display for Damaged {
 }
 
 impl Log {
-    /// Checks every entry of the record at `path`.
+    /// Verifies every entry of the record at `path`.
     pub fn open(path: &Path) -> Result<Self, RunsError> {
         let file = File::open(path).map_err(RunsError::io(path))?;
         if !file.metadata().map_err(RunsError::io(path))?.is_file() {
@@ -71,7 +70,7 @@ impl Log {
         Ok(Self { path: path.to_owned(), file, lines, damaged, torn })
     }
 
-    /// Checks the record at `path`, of which no entry may be damaged. A last one that was cut short is no entry.
+    /// Verifies the record at `path`. A damaged entry is an error; an incomplete last entry is ignored.
     pub fn open_sound(path: &Path) -> Result<Self, RunsError> {
         let log = Self::open(path)?;
         match log.damaged {
@@ -82,7 +81,7 @@ impl Log {
         }
     }
 
-    /// True where no run was recorded after the last sweep finished.
+    /// True if no run was recorded after the last finished sweep.
     pub fn ends_with_a_sweep(&self) -> bool {
         self.lines.last().is_some_and(|(kind, _)| *kind == Kind::Sweep)
     }
@@ -91,9 +90,9 @@ impl Log {
         self.lines.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, line)| line)
     }
 
-    /// Every run, without its parts; `None` for one that this version cannot read, or that no run can have given.
+    /// All runs without their parts; `None` for one that this version cannot read or whose values are implausible.
     pub fn runs(&self) -> impl Iterator<Item = (&EntryLocation, Option<RunSummary>)> {
-        // Texts that many runs share are kept once.
+        // Texts shared by many runs are stored once.
         let mut texts: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut shared = move |text: &mut Arc<str>| match texts.get(text) {
             Some(known) => *text = known.clone(),
@@ -119,7 +118,7 @@ impl Log {
         }
     }
 
-    /// Every sweep that finished, the last one first.
+    /// All finished sweeps, last one first.
     pub fn sweeps(&self) -> impl Iterator<Item = Result<Contents, RunsError>> {
         self.of_kind(Kind::Sweep).rev().filter_map(|line| {
             match entry::read::<IgnoredAny, Contents>(&self.file, line) {
@@ -130,7 +129,7 @@ impl Log {
         })
     }
 
-    /// Writes the file anew with those sound entries that are wanted.
+    /// Rewrites the file with the intact entries that satisfy `wanted`.
     fn keep_only(&self, wanted: impl Fn(&EntryLocation) -> bool) -> Result<(), RunsError> {
         let write = || -> io::Result<()> {
             let mut out = AtomicFile::create(&self.path)?;
@@ -144,7 +143,7 @@ impl Log {
         write().map_err(RunsError::io(&self.path))
     }
 
-    /// Drops the entries that the last sweep does not need, where they are many.
+    /// Removes the entries that the last sweep does not need, if they take much space.
     pub fn compact(&self, needed: &BTreeSet<u64>) -> Result<(), RunsError> {
         let last = self.of_kind(Kind::Sweep).next_back().map(|line| line.offset);
         let wanted = |line: &EntryLocation| needed.contains(&line.offset) || Some(line.offset) == last;
@@ -156,7 +155,7 @@ impl Log {
     }
 }
 
-/// Adds a finished sweep to the record at `path`.
+/// Appends a finished sweep to the record at `path`.
 pub(super) fn append_sweep(path: &Path, contents: &Contents) -> Result<(), RunsError> {
     let mut file = OpenOptions::new().append(true).open(path).map_err(RunsError::io(path))?;
     let line = entry::line(&Entry::Sweep::<(), _>(contents)).map_err(RunsError::store(path))?;
@@ -172,8 +171,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the record at `path`, and gives the runs in it by id. Parts that are cut short or damaged are taken out, and
-    /// `warn` is told of them.
+    /// Opens the record at `path`. Also returns its runs by id. Incomplete or damaged entries are removed and reported
+    /// to `warn`.
     pub(super) fn open(
         path: &Path,
         warn: &dyn Fn(&str),
@@ -209,10 +208,10 @@ impl Writer {
         Ok((Self { path: path.to_owned(), file, known }, runs))
     }
 
-    /// Adds a finished run, in one write, unless it is there.
+    /// Appends a finished run with a single write, unless it is already recorded.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), RunsError> {
         if !self.known.insert(record.id.clone()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Queries of the record of results: its last sweep, and the runs of a plan.
+//! Queries of the record: its last sweep, and the runs of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,14 +35,15 @@ pub(super) fn last_sweep(log: &Log) -> Result<(Provenance, Vec<RunSummary>), Run
     Ok((contents.provenance, runs))
 }
 
-/// Identifies a run of any program: the scenario's text, the scheme, the clients, the seed.
+/// Identifies a run across programs: the scenario's text, the scheme, the client count and the seed.
 type RunKey = (Arc<str>, String, u32, u64);
 
 fn run_key(text: &Arc<str>, label: &Label) -> RunKey {
     (text.clone(), label.scheme.clone(), label.clients, label.seed)
 }
 
-/// The runs of `plan` that `log` has, whichever program made them; `None` for those that are missing.
+/// The runs of `plan` that `log` contains, regardless of which program simulated them; `None` for those that are
+/// missing.
 pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, RunsError> {
     let mut runs = BTreeMap::new();
     let mut ids: BTreeMap<RunKey, String> = BTreeMap::new();
@@ -51,7 +52,7 @@ pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, 
         ids.insert(run_key(&run.scenario_text, &run.label), run.id.clone());
         runs.insert(run.id.clone(), run);
     }
-    // The rows of the sweep that finished last count most.
+    // Rows of the sweep that finished last take precedence.
     let sweeps = log.sweeps().collect::<Result<Vec<_>, _>>()?;
     for sweep in sweeps.iter().rev() {
         for row in sweep.rows.iter().filter(|row| runs.contains_key(&row.id)) {

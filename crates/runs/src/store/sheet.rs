@@ -1,7 +1,7 @@
 //! A table of named columns as a Parquet file.
 //!
-//! Three column types are all results need, so this speaks to the Parquet library directly: going
-//! through Arrow would double the time to build the program.
+//! Results need only three column types, so this module uses the Parquet library directly. Arrow would double the build
+//! time.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,40 +23,40 @@ use crate::error::RunsError;
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Words.
+    /// Text.
     Text(Vec<String>),
-    /// Counts.
+    /// Integers.
     Integer(Vec<Option<i64>>),
-    /// Measured values.
+    /// Floating-point values.
     Number(Vec<Option<f64>>),
 }
 
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// Name and values of each.
+    /// Name and values of each column.
     pub columns: Vec<(String, Column)>,
 }
 
 impl Sheet {
-    /// Adds a column of words.
+    /// Adds a column of text.
     pub fn text<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
         self.columns.push((name.to_owned(), Column::Text(values.map(str::to_owned).collect())));
     }
 
-    /// Adds a column of counts.
+    /// Adds a column of integers.
     pub fn integer(&mut self, name: &str, values: impl Iterator<Item = Option<u64>>) {
-        // Counters stay far below 2^63; digests, which do not, are text.
+        // Counters are far below 2^63. Digests are not, and are stored as text.
         let values = values.map(|value| value.and_then(|value| i64::try_from(value).ok()));
         self.columns.push((name.to_owned(), Column::Integer(values.collect())));
     }
 
-    /// Adds a column of measured values.
+    /// Adds a column of floating-point values.
     pub fn number(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
         self.columns.push((name.to_owned(), Column::Number(values.collect())));
     }
 
-    /// All of it but the column called `name`.
+    /// The sheet without the column `name`.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.columns.retain(|(known, _)| known != name);
@@ -64,21 +64,21 @@ impl Sheet {
     }
 }
 
-/// `sheet` as a Parquet file of one row group, in bytes.
+/// The bytes of a Parquet file with `sheet` as its only row group.
 pub(crate) fn parquet(sheet: &Sheet, provenance: &Provenance) -> Result<Vec<u8>, ParquetError> {
     let mut writer = open(Vec::new(), sheet, provenance)?;
     write_group(&mut writer, sheet)?;
     writer.into_inner()
 }
 
-/// A Parquet file that is being written: sheets of the same columns, a row group each.
+/// A Parquet file under construction. All sheets must have the same columns; each becomes a row group.
 pub(crate) struct SheetWriter {
     path: PathBuf,
     writer: SerializedFileWriter<AtomicFile>,
 }
 
 impl SheetWriter {
-    /// Opens a file that `path` will name when it is whole, for sheets with the columns of `like`.
+    /// Creates a file for sheets with the columns of `like`. It appears at `path` once it is complete.
     pub fn create(path: &Path, like: &Sheet, provenance: &Provenance) -> Result<Self, RunsError> {
         let file = AtomicFile::create(path).map_err(RunsError::io(path))?;
         let writer = open(file, like, provenance).map_err(RunsError::store(path))?;
@@ -90,7 +90,7 @@ impl SheetWriter {
         write_group(&mut self.writer, sheet).map_err(RunsError::store(&self.path))
     }
 
-    /// Gives the file its name.
+    /// Completes the file and moves it to its path.
     pub fn finish(self) -> Result<(), RunsError> {
         let file = self.writer.into_inner().map_err(RunsError::store(&self.path))?;
         file.commit().map_err(RunsError::io(&self.path))
@@ -135,7 +135,7 @@ fn field(name: &str, column: &Column) -> Result<Arc<Type>, ParquetError> {
     builder.with_logical_type(logical).build().map(Arc::new)
 }
 
-/// The values that are there, and for each row whether it has one.
+/// The values that are present, and for each row whether it has one.
 fn levels<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
     (
         values.iter().flatten().copied().collect(),

@@ -21,7 +21,7 @@ impl<'a> From<&'a RunRecord> for RunRow<'a> {
     }
 }
 
-/// Columns between the label of a run and its results.
+/// Adds columns between the label of a run and its results.
 type Between<'a> = dyn Fn(&mut Sheet) + 'a;
 
 pub(super) fn runs(records: &[RunRecord]) -> Sheet {
@@ -31,7 +31,7 @@ pub(super) fn runs(records: &[RunRecord]) -> Sheet {
     rows(&records.iter().map(RunRow::from).collect::<Vec<_>>(), &texts)
 }
 
-/// Runs as rows, with the columns that `between` adds in the place of the texts of their scenarios.
+/// Runs as rows. The columns that `between` adds replace the text of the scenario.
 pub(crate) fn rows(runs: &[RunRow<'_>], between: &Between<'_>) -> Sheet {
     let mut sheet = Sheet::default();
     let labels = || runs.iter().map(|run| run.label);
@@ -51,7 +51,7 @@ pub(crate) fn rows(runs: &[RunRow<'_>], between: &Between<'_>) -> Sheet {
     sheet
 }
 
-/// A sheet with a row for each part of a run, which says first whose part it is.
+/// A sheet with one row per part of a run, with the columns that identify the run.
 pub(super) fn labelled<'a>(runs: impl Iterator<Item = &'a RunRecord> + Clone) -> Sheet {
     let mut sheet = Sheet::default();
     sheet.text("run", runs.clone().map(|record| record.id.as_str()));

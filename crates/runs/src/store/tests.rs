@@ -29,7 +29,7 @@ fn finished(directory: &Path, plan: &Plan) -> (Store, Vec<RunSummary>) {
     (store, runs)
 }
 
-/// A record of small runs, which no simulation made.
+/// A record of small artificial runs.
 fn made_up(directory: &Path, runs: usize) -> Store {
     let store = Store::open(directory).unwrap();
     let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
@@ -60,7 +60,7 @@ fn recorded_runs_are_read_back() {
     let mut expected: Vec<&str> = export::FILES.iter().map(|(name, _)| *name).chain([RECORD]).collect();
     expected.sort_unstable();
     assert_eq!(names, expected);
-    // Made again, it stays as it is.
+    // Repeating the sweep changes nothing.
     let before = fs::read(directory.path().join(RECORD)).unwrap();
     finished(directory.path(), &plan);
     assert_eq!(fs::read(directory.path().join(RECORD)).unwrap(), before);
@@ -79,7 +79,7 @@ fn files_are_written_again_where_they_are_not_those_of_the_record() {
         let now = fs::read(&flows).unwrap();
         (now == whole, now)
     };
-    // Of the record's age, as a file that the last export wrote is: nothing is written.
+    // The record has the same age as the last exported file, so nothing is written.
     let age = |file: &Path| fs::metadata(file).unwrap().modified().unwrap();
     let mark = || {
         let recorded = age(&directory.path().join(RECORD));
@@ -87,7 +87,8 @@ fn files_are_written_again_where_they_are_not_those_of_the_record() {
         fs::File::options().append(true).open(&flows).unwrap().set_modified(recorded).unwrap();
     };
     assert_eq!(changed(&mark).1, b"as it was");
-    // Newer than the record, as after an export that was stopped; and twice, because the record is of their age then.
+    // Files newer than the record indicate an interrupted export. Repeated, because after the first time the record has
+    // their age.
     let newer = || {
         let later = age(&directory.path().join(RECORD)) + std::time::Duration::from_secs(1);
         fs::write(&flows, b"of another sweep").unwrap();
@@ -96,7 +97,7 @@ fn files_are_written_again_where_they_are_not_those_of_the_record() {
     assert!(changed(&newer).0);
     assert!(changed(&|| {}).0);
     assert!(changed(&|| fs::remove_file(&flows).unwrap()).0);
-    // Another sweep writes its own.
+    // Another sweep is exported again.
     store.finish(&Provenance { scenario: "another".into(), ..Provenance::default() }, &runs).unwrap();
     assert_ne!(fs::read(&flows).unwrap(), whole);
 }
@@ -149,7 +150,7 @@ fn a_run_cut_short_by_a_kill_is_dropped_and_made_again() {
     let whole = sweep::run(&plan, Some(&store), Control::unattended()).unwrap();
     let path = directory.path().join(RECORD);
     let content = fs::read(&path).unwrap();
-    // Twice, because the second kill meets a record that was mended.
+    // Repeated, because the second kill affects a record that has been repaired.
     for cut in [20, 1] {
         fs::write(&path, &content[..content.len() - cut]).unwrap();
         let (again, made, said) = resumed(&plan, &store);
@@ -167,7 +168,7 @@ fn a_damaged_record_is_named_and_made_again() {
     let path = directory.path().join(RECORD);
     let mut content = fs::read(&path).unwrap();
     let second = content.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    // A digit of a result, which is as good JSON as before.
+    // Changes a digit of a result, so that it remains valid JSON.
     let digit = second + 300 + content[second + 300..].iter().position(u8::is_ascii_digit).unwrap();
     content[digit] ^= 1;
     fs::write(&path, content).unwrap();
@@ -181,7 +182,7 @@ fn a_damaged_record_is_named_and_made_again() {
     assert_eq!(store.read().unwrap().1, whole);
 }
 
-/// Results, how many runs were made for them, and the warnings.
+/// Returns the results, the number of runs simulated for them, and the warnings.
 fn resumed(plan: &Plan, store: &Store) -> (Vec<RunSummary>, usize, Vec<String>) {
     let said = std::sync::Mutex::new((0, Vec::new()));
     let progress = |progress: Progress<'_>| match progress {
@@ -200,7 +201,7 @@ fn stored_runs_are_found_whichever_program_made_them() {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan("wired-10", &[], 2);
     let (store, runs) = finished(directory.path(), &plan);
-    // Another program has other names for the same runs.
+    // Another program has different names for the same runs.
     let path = directory.path().join(RECORD);
     let (mut writer, known) = store.resume(&|text| panic!("{text}")).unwrap();
     let log = Log::open(&path).unwrap();
@@ -238,7 +239,7 @@ fn left_overs_go_when_they_are_more_than_all_else() {
     let directory = tempfile::tempdir().unwrap();
     let store = made_up(directory.path(), 3);
     let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
-    // A gibibyte would take long; a scenario of 40 MB does as well.
+    // A scenario of 40 MB is used, because a gibibyte would take too long.
     for number in 100..102 {
         let scenario_text = "x".repeat(40 << 20);
         writer.append(&RunRecord { id: number.to_string(), scenario_text, ..RunRecord::default() }).unwrap();
@@ -261,7 +262,7 @@ fn a_sweep_that_did_not_finish_is_no_report() {
     assert!(error.contains("2 runs of a sweep that did not finish"), "{error}");
 }
 
-/// Entries that are sound but say nothing that this version knows: nested deeply, of another kind, empty, not JSON.
+/// Intact entries with unknown content: deeply nested, of another kind, empty, or not JSON.
 #[test]
 fn sound_entries_of_strangers_are_refused_or_left_alone() {
     let sealed = |body: &str| {
@@ -304,7 +305,8 @@ fn sound_entries_of_strangers_are_refused_or_left_alone() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Flipped, cut, doubled and strange bytes: the contents are read as they were written, or one line names the fault.
+    /// Flipped, truncated, duplicated and inserted bytes: either the original contents are read, or a one-line error
+    /// names the fault.
     #[test]
     fn a_damaged_directory_is_read_or_refused_in_one_line(
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..4),
@@ -331,7 +333,7 @@ proptest! {
                 prop_assert!(message.contains(RECORD) && message.lines().count() == 1, "{}", message);
             }
         }
-        // Resuming mends it, and it knows then only runs as they were written.
+        // Resuming repairs the record. It then contains only unmodified runs.
         let (_, known) = store.resume(&|_| {}).unwrap();
         for (id, run) in known {
             let original = written.1.iter().find(|other| other.id == id);
@@ -429,7 +431,7 @@ fn rows_have_the_columns_of_the_one_that_has_all() {
     assert_eq!(sheet.columns, expected.map(|(name, column)| (name.to_owned(), column)));
 }
 
-/// Other programs read these by name and by place.
+/// Other programs access these columns by name and by position.
 #[test]
 fn parts_of_runs_have_the_columns_that_they_always_had() {
     let columns = |table: &str| -> String {

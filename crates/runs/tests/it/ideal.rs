@@ -1,4 +1,4 @@
-//! Ideal rates against every fixed mode, and rate control against them, by simulation.
+//! Compares ideal rates with every fixed mode, and rate control with ideal rates, by simulation.
 
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
@@ -22,7 +22,7 @@ fn options(scenario: &str, metres: u32, seed: u64) -> Options {
     }
 }
 
-/// Mean goodput in Mb/s of this mode, or of the modes that rate control chooses.
+/// Mean goodput in Mb/s with this fixed mode, or with rate control.
 fn goodput(scenario: &str, metres: u32, control: RateChoice, mode: Option<Mode>, seeds: u64) -> f64 {
     let of_seed = |seed| {
         let change = |scenario: &mut Scenario| {
@@ -36,32 +36,35 @@ fn goodput(scenario: &str, metres: u32, control: RateChoice, mode: Option<Mode>,
     (1..=seeds).map(of_seed).sum::<f64>() / seeds as f64
 }
 
-/// The modes of a scenario, each with a bound in Mb/s: if the air carried nothing but their longest PPDUs they would have more.
+/// The modes of a scenario, each with an upper bound in Mb/s: the throughput if the channel carried only PPDUs of
+/// maximum length.
 fn bounds(scenario: &str, metres: u32) -> Vec<(f64, Mode)> {
     let loaded = Scenario::load(scenario, &options(scenario, metres, 1).assignments).unwrap();
     let wifi = loaded.wifi.as_ref().unwrap();
     let signal = wifi.signal.unwrap();
-    // Packets of these scenarios have 1500 bytes.
+    // Packets in these scenarios have 1500 bytes.
     let over = TcpOver { config: &wifi.bss, packet: 1_500, round_trip: Duration::ZERO };
     let bound_mbps = |mode: &Mode| over.bound(mode, signal.snr(&wifi.propagation, mode)) / 1e6;
     let modes = wifi.mode.and_lesser(wifi.bss.standard, wifi.bss.variant).into_iter();
     modes.map(|mode| (bound_mbps(&mode), mode)).collect()
 }
 
-/// Modes that could be better than `goodput` Mb/s, each with its bound.
+/// Modes that could exceed a goodput of `goodput` Mb/s, each with its bound.
 fn candidates(scenario: &str, metres: u32, goodput: f64) -> Vec<(f64, Mode)> {
     bounds(scenario, metres).into_iter().filter(|(bound, _)| *bound > goodput * 1.03).collect()
 }
 
-/// Seeds where fewer say that another mode is better: at 66 m 802.11a has 97.0 % with three, 97.2 with twenty.
+/// Number of seeds to use if fewer seeds indicate that another mode is better. At 66 m, 802.11a reaches 97.0 % with
+/// three seeds and 97.2 % with twenty.
 const CLOSER: u64 = 20;
 
-/// Prints each place as it is judged, and fails with all that is wrong.
+/// Prints the result at each distance, and fails with a list of all errors.
 fn check(scenario: &str, metres: impl IntoIterator<Item = u32>, seeds: u64) {
     let mut wrong = Vec::new();
     let mut last = f64::INFINITY;
-    // Where the slowest mode carries less than half of that, TCP lives by timeouts and there is no choice of rates: with 802.11be at 91 m
-    // Minstrel has 1.8 of 2.3 Mb/s, with twenty seeds of 0.3 to 2.8.
+    // Minstrel is not checked where the ideal goodput is less than half of the slowest mode's bound, because TCP is
+    // dominated by timeouts there and the choice of rates hardly matters. With 802.11be at 91 m, Minstrel reaches 1.8
+    // of 2.3 Mb/s, with 0.3 to 2.8 over twenty seeds.
     let slowest = bounds(scenario, 1).into_iter().map(|(bound, _)| bound).fold(f64::INFINITY, f64::min);
     for metres in metres {
         let ideal = goodput(scenario, metres, RateChoice::Ideal, None, seeds);
@@ -72,7 +75,7 @@ fn check(scenario: &str, metres: impl IntoIterator<Item = u32>, seeds: u64) {
         };
         let tried = candidates(scenario, metres, ideal).into_iter().map(fixed);
         let best = tried.max_by(|one, other| one.0.total_cmp(&other.0));
-        // Few seeds say that there is nothing to look at, more of them that there is something.
+        // More seeds are used only if a few seeds indicate a problem.
         let looked_at = best.filter(|(best, _)| ideal < best * 0.97).map(|(_, mode)| {
             let of = |control, mode| goodput(scenario, metres, control, mode, CLOSER);
             (of(RateChoice::Ideal, None), of(RateChoice::Fixed, Some(mode)), mode)
@@ -94,8 +97,8 @@ fn check(scenario: &str, metres: impl IntoIterator<Item = u32>, seeds: u64) {
     assert!(wrong.is_empty(), "{scenario}\n{}", wrong.join("\n"));
 }
 
-/// One scenario of each PHY, with the widest modes and most streams, and places where Minstrel had less than 85 % or just as much,
-/// because it held to a mode that loses many MPDUs.
+/// One scenario per PHY, with the widest channels and the most streams. The listed distances are those where Minstrel
+/// reaches 85 % or less, because it stays with a mode that loses many MPDUs.
 macro_rules! of_each_phy {
     ($($module:ident: $scenario:literal $lossy:expr),*) => {$(
         mod $module {

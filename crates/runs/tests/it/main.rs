@@ -1,4 +1,4 @@
-//! Runs of whole scenarios against bounds that hold for all of them.
+//! Runs of whole scenarios, checked against general bounds.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,18 +1,18 @@
-//! More of an impairment never helps: goodput over random pairs of distances, losses, rates and numbers of clients.
+//! A stronger impairment must not improve goodput: random pairs of distances, losses, rates and client counts.
 
 use tacit_link::random::Stream;
 use tacit_runs::single::{Options, prepare};
 
-/// Pairs for each property.
+/// Number of pairs per property.
 const PAIRS: u32 = 6;
-/// Chance may make up for so much in so short runs.
+/// Tolerance for randomness in such short runs.
 const TOLERANCE: f64 = 1.08;
 const SCHEMES: [&str; 4] = ["udp", "stock", "tcp-l8", "hack-more-data"];
 const SEEDS: u64 = 2;
 
 /// Mean goodput in Mb/s.
 fn goodput(scenario: &str, scheme: &str, clients: u32, set: &[String]) -> f64 {
-    // In so short runs CUBIC of Linux would still be in its slow start.
+    // CUBIC of Linux would still be in slow start in such short runs.
     let short =
         ["run.duration=4 s", "run.measure-from=1 s", "clients.stagger=10 ms", "tcp.slow-start=hystart"];
     let of_seed = |seed| {
@@ -36,7 +36,7 @@ impl Draws {
         Self(Stream::new(32, what))
     }
 
-    /// From 0 to `most`.
+    /// A random number from 0 to `most`.
     fn up_to(&mut self, most: u32) -> u32 {
         self.0.up_to(most)
     }
@@ -46,7 +46,7 @@ impl Draws {
     }
 }
 
-/// Fails where the worse of a pair has more than the better, chance apart.
+/// Fails if the worse of a pair has more goodput than the better one, beyond the tolerance.
 fn not_more(what: &str, worse: f64, better: f64) {
     println!("{what}: {worse:.2} after {better:.2}");
     assert!(worse <= better * TOLERANCE, "{what}: {worse:.2} after {better:.2}");
@@ -96,7 +96,8 @@ fn at_a_lower_rate_there_is_not_more() {
     }
 }
 
-/// Two stations that contend may have more together than one, whose backoff no other shortens: not each of them.
+/// Two contending stations may have more goodput in total than one, whose backoff overlaps with no other, but not each
+/// of them.
 #[test]
 fn among_more_clients_each_has_not_more() {
     let mut draws = Draws::new("clients");

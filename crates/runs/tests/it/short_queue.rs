@@ -1,9 +1,10 @@
-//! TACK behind an access point with a queue of an eighth of a round trip.
+//! TACK behind an access point with a queue of one eighth of the bandwidth-delay product.
 
 use tacit_runs::single::{Options, prepare_changed};
 
-/// A queue of 126 packets holds 12 ms of 80: packets it loses while it stands full are no loss of the path, for which more
-/// has to be sent. Once a flow believed so it lost a quarter of its packets for good.
+/// The queue of 126 packets holds 12 ms of an 80 ms round trip. Packets that it drops while full must not be taken for
+/// losses of the path that require more redundancy. A flow that made this error lost a quarter of its packets
+/// permanently.
 #[test]
 fn a_queue_that_stands_full_is_not_taken_for_a_lossy_path() {
     for seed in 1..=6 {

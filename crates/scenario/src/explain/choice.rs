@@ -1,4 +1,4 @@
-//! Which link layer to choose for a scenario: FWP's, plain Block Ack or TCP/HACK, from measurements.
+//! Recommends a link layer for a scenario, based on measurements: FWP, plain Block Ack or TCP/HACK.
 
 use tacit_link::wifi::Protection;
 
@@ -6,16 +6,17 @@ use crate::scheme::ALL;
 use crate::traffic::ApplicationKind;
 use crate::{Scenario, Transport};
 
-/// The scheme whose link is weighed against the others.
+/// The scheme whose link layer is compared with the others.
 const FWP: &str = "fwp";
-/// Losses are given in parts of this.
+/// Losses are given in parts per million.
 const MILLION: u64 = 1_000_000;
-/// From this share on a station with FWP's MAC had 1.5 times the throughput of one with a stalling window (figure fwp/fig7).
+/// From this loss rate on, a station with FWP's MAC had 1.5 times the throughput of one whose window stalls (figure
+/// fwp/fig7).
 const MANY_LOSSES_PPM: u64 = 50_000;
-/// MPDUs of an aggregate of full packets: 65,535 bytes hold 42 (802.11n).
+/// Number of full-size MPDUs in an aggregate: 65,535 bytes hold 42 (802.11n).
 const FULL_AGGREGATE: u32 = 42;
 
-/// A line for each thing to weigh; none where FWP is no choice because nothing is aggregated.
+/// One line per criterion. None if FWP is not applicable because nothing is aggregated.
 pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     let Some(wifi) = &scenario.wifi else { return Vec::new() };
     if wifi.bss.standard.phy().aggregation.is_none() {
@@ -33,7 +34,8 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     }
     let aggregate = wifi.bss.ampdu_mpdus.unwrap_or(FULL_AGGREGATE).min(FULL_AGGREGATE);
     let window = wifi.bss.block_ack_window;
-    // Beside others, by the room that a window leaves behind an aggregate (docs/design/fwp-mac.md).
+    // With other stations present, the gain depends on the room that the window leaves after an aggregate
+    // (docs/design/fwp-mac.md).
     let gains =
         if window > aggregate { "1.3 at 10 % and 1.8 at 40 %" } else { "1.7 at 10 % and 2.4 at 40 %" };
     if window >= 2 * aggregate {
@@ -79,12 +81,12 @@ pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     lines
 }
 
-/// Losses, those of their repair included, in percent of the data that arrives: p / (1 - p).
+/// Losses, including those of the repair, in percent of the data that arrives: p / (1 - p).
 fn lost_again_percent(lost_ppm: u64) -> f64 {
     lost_ppm as f64 * 100.0 / MILLION.saturating_sub(lost_ppm).max(1) as f64
 }
 
-/// Losses of the first client's link at its rate without retransmissions.
+/// Losses of the first client's link at its rate, without retransmissions.
 fn lost_ppm(scenario: &Scenario) -> Option<u64> {
     let fwp = ALL.iter().find(|scheme| scheme.name == FWP)?.applied_to(scenario);
     let setup = fwp.setup(1, 1).ok()?;

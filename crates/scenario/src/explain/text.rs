@@ -1,4 +1,4 @@
-//! An explained scenario as text: four columns, or where there is no room for them a paragraph per setting.
+//! An explained scenario as text: four columns, or one paragraph per setting if the width is too small.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,17 @@ use super::{Explanation, Setting};
 use crate::keys;
 use crate::markdown::{to_text, wrap};
 
-/// Longer values have lines of their own.
+/// Longer values are printed on a separate line.
 const LONGEST_VALUE: usize = 40;
-/// Fewer characters than these are no column of words.
+/// Minimum width of the column with the meaning, in characters.
 const NARROWEST_MEANING: usize = 32;
-/// Before lines that belong to the line above.
+/// Indentation of continuation lines.
 const INDENT: &str = "    ";
 const GAP: &str = "  ";
 
 impl Explanation {
-    /// As text in lines of at most `width` characters, where words allow it; without a width each setting has one line.
+    /// The explanation as text, with lines of at most `width` characters if words permit. Without a width, each setting
+    /// is one line.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let scheme = self.scheme.as_deref().unwrap_or("as written");
         let title = format!("{} ({scheme}): {}", self.scenario, self.description);
@@ -53,7 +54,7 @@ impl Explanation {
     }
 }
 
-/// `words` in lines that begin with `indent`.
+/// Wraps `words` into lines that start with `indent`.
 fn lines(words: &str, indent: &str, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()).max(1));
     wrap(words, room).into_iter().map(|line| format!("{indent}{line}\n")).collect()
@@ -78,12 +79,12 @@ impl Columns {
         }
     }
 
-    /// Where the meaning begins.
+    /// Column in which the meaning starts.
     fn left(&self) -> usize {
         self.key + self.value + self.origin + 3 * GAP.len()
     }
 
-    /// Meanings in lines of `room` characters.
+    /// Prints settings with meanings wrapped to `room` characters.
     fn table(&self, settings: &[Setting], room: Option<usize>, text: &mut String) {
         let Self { key, value, origin } = *self;
         let left = |cells: [&str; 3]| {
@@ -144,7 +145,7 @@ mod tests {
     fn text_fits_the_terminal() {
         for width in [40, 80, 100, 132, 200] {
             let text = explained(Some(width));
-            // Single words, such as a key, may be longer than a narrow terminal.
+            // A single word, such as a key, may exceed the width of a narrow terminal.
             let fits = |line: &str| line.chars().count() <= width || line.split_whitespace().count() == 1;
             for line in text.lines() {
                 assert!(fits(line), "{width}: {line}");

@@ -1,4 +1,4 @@
-//! The ways that ACKs may take under TCP/HACK, and their airtime in a scenario.
+//! The ways in which TCP/HACK can send ACKs, and their airtime in a scenario.
 
 use tacit_link::wifi::{AccessCategory, Bss, StationId};
 use tacit_proto::hack::{AckAirtime, Rule};
@@ -7,12 +7,12 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::Scenario;
 
-/// Bytes of an ACK over IPv4 with timestamps.
+/// Length of an ACK over IPv4 with timestamps, in bytes.
 const ACK_BYTES: u32 = 52;
-/// Number of ACKs in the example of many.
+/// Number of ACKs in the example with many.
 const MANY: u32 = 64;
 
-/// A line for each thing that decides; none where the clients do not speak TCP/HACK.
+/// One line per criterion. None if the clients do not use TCP/HACK.
 pub(super) fn of(scenario: &Scenario) -> Vec<String> {
     let Some(config) = scenario.hack.config() else { return Vec::new() };
     let Some(times) = times(scenario) else { return Vec::new() };
@@ -50,7 +50,7 @@ fn times(scenario: &Scenario) -> Option<impl AckAirtime> {
     Some(channel.ack_times(of(StationId(1)), of(StationId::AP)))
 }
 
-/// Most bytes that ride in no more than `limit`.
+/// The most bytes that can be appended within an airtime of `limit`.
 fn bytes_within(times: &impl AckAirtime, limit: Duration) -> u32 {
     let (mut fits, mut too_long) = (0, 1 << 16);
     while too_long - fits > 1 {
@@ -73,7 +73,7 @@ mod tests {
         of(&Scenario::load(scenario, &set).unwrap())
     }
 
-    /// Behind the 56 bytes of a Block Ack with a bitmap of 256 bits.
+    /// Appended to the 56 bytes of a Block Ack with a bitmap of 256 bits.
     #[test]
     fn the_costs_of_both_ways_are_told() {
         let lines = said("wlan-11ax-2402", &["hack.variant=more-data"]);

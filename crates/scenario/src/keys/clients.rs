@@ -11,7 +11,7 @@ pub(crate) const HACK: &str = "hack";
 
 type Client<K> = Field<ClientOverride, K>;
 
-/// Keys of any client.
+/// Keys of every client.
 pub(crate) const CLIENT: Keys<ClientOverride> = &[
     &COUNT,
     &Client {
@@ -46,7 +46,7 @@ pub(crate) const COUNT: Key<Whole> = Key {
 const SELFISH: &str =
     "overrides `[wifi]` for this client's transmissions, as a station that ignores its access point does";
 
-/// Keys of a client behind Wi-Fi.
+/// Keys of a client on Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     &wifi::client::STANDARD,
     &wifi::client::RATE,
@@ -137,7 +137,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
     },
 ];
 
-/// Numbers of clients, counted from 1 where users write them.
+/// Numbers of clients, which users count from 1.
 fn client_list(value: &Value) -> Result<Vec<u32>, Mismatch> {
     let wrong = || {
         Mismatch::new(
@@ -150,7 +150,7 @@ fn client_list(value: &Value) -> Result<Vec<u32>, Mismatch> {
     items.iter().map(|item| one(&item.value).map(|number| number - 1).map_err(|_| wrong())).collect()
 }
 
-/// A place, the access point being at the origin: metres to the east and to the north.
+/// A position in metres to the east and to the north of the access point.
 fn position(value: &Value) -> Result<Position, Mismatch> {
     let wrong =
         || Mismatch::new(format!("{value} is not a position"), "[\"3 m\", \"-4 m\"], up to 100 km away");

@@ -1,4 +1,5 @@
-//! The numbers of EDCA: one, one for each access category, or one of either for the access point and for clients.
+//! The EDCA parameters: one number, a number per access category, or either of these for the access point and for
+//! clients separately.
 
 use tacit_link::wifi::{AccessCategory, PerCategory};
 
@@ -6,20 +7,21 @@ use super::kind::{Kind, NONE, or};
 use crate::edca::{ByRole, Numbers};
 use crate::input::{Mismatch, Tree, Value, nearest};
 
-/// Range of a number.
+/// Kind of a number, which determines its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// CWmin or CWmax: 2^n - 1, which the standard writes as the exponent n of four bits (802.11-2020 clause
     /// 9.4.2.28).
     Window,
-    /// AIFSN: four bits, of which the access point may have 1 and stations 2 (802.11-2020 clause 9.4.2.28).
+    /// AIFSN: four bits, with a minimum of 1 for the access point and 2 for other stations (802.11-2020 clause
+    /// 9.4.2.28).
     Aifsn,
 }
 
-/// Most of four bits.
+/// Largest value of four bits.
 const MOST_AIFSN: u32 = 15;
 const MOST_WINDOW: u32 = (1 << 15) - 1;
-/// SIFS and this number of slots: a client that waited less would send in the access point's PIFS.
+/// AIFS is SIFS plus this number of slots. A client with a smaller value could transmit during the access point's PIFS.
 const LEAST_AIFSN: ByRole<u32> = ByRole { ap: 1, clients: 2 };
 
 impl Of {
@@ -45,7 +47,7 @@ impl Of {
             .ok_or_else(|| Mismatch::new(what, allowed))
     }
 
-    /// A number for all categories, or a table of some.
+    /// One number for all categories, or a table with some categories.
     fn numbers(self, least_aifsn: u32, value: &Value) -> Result<Numbers, Mismatch> {
         let Value::Table(tree) = value else {
             return Ok(PerCategory::of(Some(self.number(least_aifsn, value)?)));
@@ -67,7 +69,7 @@ impl Of {
     }
 }
 
-/// Refuses a table with other keys than `names`.
+/// Refuses a table with keys other than `names`.
 fn known<const N: usize>(tree: &Tree, names: [&'static str; N]) -> Result<(), Mismatch> {
     let Some(key) = tree.entries.keys().find(|key| !names.contains(&key.as_str())) else { return Ok(()) };
     let hint = nearest(key, names).map_or(String::new(), |name| format!(", did you mean {name:?}?"));
@@ -85,7 +87,7 @@ fn written(numbers: &Numbers) -> String {
     if parts.is_empty() { NONE.to_owned() } else { format!("{{ {} }}", parts.join(", ")) }
 }
 
-/// Of one client.
+/// For one client.
 pub(crate) struct OfClient(pub Of);
 
 impl Kind for OfClient {
@@ -104,7 +106,7 @@ impl Kind for OfClient {
     }
 }
 
-/// Of access point and clients.
+/// For the access point and the clients.
 pub(crate) struct OfRoles(pub Of);
 
 impl Kind for OfRoles {

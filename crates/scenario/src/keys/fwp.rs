@@ -7,7 +7,7 @@ use super::kind::{Choice, SOME_TIME, Size, Span, Whole};
 use super::{Field, Keys, Usual};
 use crate::fwp::{FwpPlan, RepairFrom};
 
-/// Of a scenario that says nothing.
+/// The defaults.
 pub(crate) fn usual() -> FwpPlan {
     let (shim, repair) = (Config::USUAL, repair::Config::default());
     FwpPlan {
@@ -20,10 +20,10 @@ pub(crate) fn usual() -> FwpPlan {
         hole_bytes_max: shim.most_hole_bytes,
         patience: shim.patience,
         round_trip: shim.round_trip,
-        // With six, as browsers have, repair limits a link of 150 Mb/s from 5 % of losses on.
+        // With six, which is what browsers use, repair limits a link of 150 Mb/s if 5 % or more are lost.
         connections: 16,
-        // GET, Host, Range, If-Range and a user agent; status, lengths, type, validator and date: as curl and nginx
-        // write them.
+        // Headers as curl and nginx write them: GET, Host, Range, If-Range and a user agent in the request; status,
+        // lengths, type, validator and date in the response.
         request_size: Bytes(190),
         head_size: Bytes(310),
         range_max: Bytes(repair.request_max),
@@ -34,7 +34,7 @@ pub(crate) fn usual() -> FwpPlan {
     }
 }
 
-/// Bytes of a head: as much as common servers take.
+/// Range of the length of a head. The maximum is what common servers accept.
 const HEAD: Size = Size(1, 16 << 10);
 
 type Fwp<K> = Field<FwpPlan, K>;

@@ -19,20 +19,20 @@ const VARIANTS: &[(&str, Option<HackVariant>)] = &[
     ("timer", Some(HackVariant::Timer)),
 ];
 
-/// Of a scenario that says nothing.
+/// The defaults.
 pub(crate) fn usual() -> HackPlan {
     usual_of(HackRule::Every)
 }
 
-/// Of one that says nothing but the rule.
+/// The defaults with this rule.
 pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
     let usual = hack::Config::default();
     HackPlan {
         variant: None,
         rule,
-        // Fewer than a host of today needs: its own receive offload leaves less.
+        // A current host needs even fewer ACKs: its own receive offload leaves less than one in eight.
         one_in: 8,
-        // The paper finds no good value (section 3.2); this is a few full A-MPDUs at 150 Mb/s.
+        // The paper finds no good value (section 3.2). This is the time of a few full A-MPDUs at 150 Mb/s.
         timer: Duration::from_millis(20),
         coding: rule.usual_coding(),
         turnaround: usual.turnaround,
@@ -43,12 +43,12 @@ pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
     }
 }
 
-/// How long hosts may take or wait.
+/// Range of processing and waiting times of hosts.
 pub(super) const HOST_TIME: Span = Span::between(Duration::from_micros(1), Duration::from_secs(1));
 
 type Hack<K> = Field<HackPlan, K>;
 
-/// The default of the coding depends on it.
+/// The default of the coding depends on this key.
 pub(crate) const RULE: Hack<Choice<HackRule>> = Hack {
     name: "rule",
     kind: Choice(&[("every", HackRule::Every), ("airtime", HackRule::Airtime)]),
@@ -144,7 +144,7 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     },
 ];
 
-/// A forecast, or a number of bytes.
+/// A prediction, or a number of bytes.
 fn mu_room(value: &Value) -> Result<HackRoom, Mismatch> {
     match value {
         Value::Text(text) if text == "forecast" => Ok(HackRoom::Forecast),

@@ -1,5 +1,4 @@
-//! How the values of keys are written: types with their limits, each of which reads a value, writes one, and names the
-//! allowed ones.
+//! The types of values and their limits. Each type reads a value, writes one, and describes the allowed values.
 
 use std::ops::RangeInclusive;
 
@@ -17,28 +16,28 @@ pub(crate) trait Kind {
     /// Type of the parsed value.
     type Value;
 
-    /// Reads a value of the scenario.
+    /// Parses a value from a scenario.
     fn read(&self, value: &Value) -> Result<Self::Value, Mismatch>;
 
-    /// As TOML; [`NONE`] for values that cannot be written.
+    /// The value as TOML; [`NONE`] for values that cannot be written.
     fn write(&self, value: &Self::Value) -> String;
 
     /// The allowed values, in Markdown.
     fn allowed(&self) -> String;
 }
 
-/// No value, and none that could be written.
+/// Text for a setting without a value.
 pub(crate) const NONE: &str = "none";
 
-/// A time.
+/// A duration.
 pub(crate) struct Span {
     least: Duration,
     most: Duration,
 }
 
-/// Any time up to an hour.
+/// Any duration up to an hour.
 pub(crate) const ANY_TIME: Span = Span { least: Duration::ZERO, most: MAX_DURATION };
-/// Any time up to an hour, but none at all.
+/// Any duration up to an hour, but not zero.
 pub(crate) const SOME_TIME: Span = Span { least: Duration::from_nanos(1), most: MAX_DURATION };
 
 impl Span {
@@ -98,7 +97,7 @@ impl Kind for Size {
     }
 }
 
-/// A rate of bits.
+/// A bit rate.
 pub(crate) struct Rate;
 
 impl Kind for Rate {
@@ -122,7 +121,7 @@ impl Kind for Rate {
     }
 }
 
-/// A share of one.
+/// A fraction of one.
 pub(crate) struct Share;
 
 impl Kind for Share {
@@ -160,7 +159,7 @@ impl Kind for Whole {
     }
 }
 
-/// A number without a unit, whole or not.
+/// A number without a unit, possibly with a fraction.
 pub(crate) struct Number(pub RangeInclusive<f64>);
 
 impl Kind for Number {
@@ -179,7 +178,7 @@ impl Kind for Number {
     }
 }
 
-/// A ratio of powers, limits in thousandths of a decibel.
+/// A ratio of powers. Limits are in thousandths of a decibel.
 pub(crate) struct PowerRatio(pub i32, pub i32);
 
 impl Kind for PowerRatio {
@@ -217,7 +216,7 @@ impl Kind for Power {
     }
 }
 
-/// A distance in metres: from antennas side by side to a directional link.
+/// A distance in metres, from adjacent antennas to a directional link.
 pub(crate) struct Distance;
 
 impl Distance {
@@ -259,7 +258,7 @@ impl Kind for Flag {
     }
 }
 
-/// One of a few, by name.
+/// One of several named values.
 pub(crate) struct Choice<T: 'static>(pub &'static [(&'static str, T)]);
 
 impl<T: Clone + PartialEq> Kind for Choice<T> {
@@ -318,7 +317,7 @@ impl Kind for Limit {
     }
 }
 
-/// The values of the inner kind, or `"none"`.
+/// A value of the inner kind, or `"none"`.
 pub(crate) struct OrNone<K>(pub K);
 
 impl<K: Kind> Kind for OrNone<K> {
@@ -340,7 +339,7 @@ impl<K: Kind> Kind for OrNone<K> {
     }
 }
 
-/// The values of the inner kind, for a setting that is nothing until it is given.
+/// A value of the inner kind, for a setting that has no value by default.
 pub(crate) struct Given<K>(pub K);
 
 impl<K: Kind> Kind for Given<K> {
@@ -359,7 +358,7 @@ impl<K: Kind> Kind for Given<K> {
     }
 }
 
-/// A type of one key only.
+/// A type that only one key uses.
 pub(crate) struct Own<T> {
     pub read: fn(&Value) -> Result<T, Mismatch>,
     pub write: fn(&T) -> String,
@@ -382,7 +381,7 @@ impl<T> Kind for Own<T> {
     }
 }
 
-/// `mismatch` with one more thing allowed.
+/// Adds another allowed value to `mismatch`.
 pub(crate) fn or(mut mismatch: Mismatch, also: &str) -> Mismatch {
     mismatch.allowed.push_str(", or ");
     mismatch.allowed.push_str(also);
@@ -393,7 +392,7 @@ pub(crate) fn quoted(text: impl std::fmt::Display) -> String {
     format!("\"{text}\"")
 }
 
-/// In the largest unit that leaves no fraction.
+/// Formats bytes in the largest unit that leaves no fraction.
 fn size(bytes: Bytes) -> String {
     let binary = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let fits = |(_, shift): &(_, u32)| bytes.0.trailing_zeros() >= *shift && bytes.0 > 0;
@@ -404,7 +403,7 @@ fn size(bytes: Bytes) -> String {
     }
 }
 
-/// With a space before the unit.
+/// Inserts a space before the unit.
 fn spaced(quantity: &str) -> String {
     let unit = quantity.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(quantity.len());
     format!("{} {}", &quantity[..unit], &quantity[unit..])

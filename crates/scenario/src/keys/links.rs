@@ -9,17 +9,17 @@ use super::{Field, Key, Keys, TextKey, Usual};
 use crate::input::{Mismatch, Node, Value, text};
 use crate::read::DEFAULT_QUEUE;
 
-/// Most changes of a rate script.
+/// Maximum number of changes in a rate script.
 const MAX_CHANGES: usize = 100_000;
-/// One way over a mobile network without queues; Winstein et al. (NSDI 2013) replay their traces with it.
+/// One-way delay of a mobile network without queues. Winstein et al. (NSDI 2013) use it when replaying their traces.
 const CELLULAR_DELAY: Duration = Duration::from_millis(20);
 
-/// The wire of a scenario that says nothing of it: fast enough not to matter.
+/// The default wired link: fast enough not to matter.
 pub(crate) fn usual_wire() -> PipeConfig {
     PipeConfig::new(BitRate::from_mbps(1_000), Duration::from_millis(1), DEFAULT_QUEUE.into())
 }
 
-/// A mobile link but for its traces.
+/// The defaults of a mobile link, without its traces.
 pub(crate) fn usual_cellular() -> PipeConfig {
     PipeConfig { delay: CELLULAR_DELAY, ..usual_wire() }
 }
@@ -27,7 +27,7 @@ pub(crate) fn usual_cellular() -> PipeConfig {
 pub(crate) const RATE: Key<Rate> =
     Key { name: "rate", kind: Rate, usual: Usual::Is("\"1Gbps\""), meaning: "of the wire" };
 
-/// From when on which rate; none for nothing at all.
+/// The rate from each time on; `None` means that the link is down.
 pub(crate) type RateChanges = Vec<(Instant, Option<BitRate>)>;
 
 pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
@@ -42,7 +42,7 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
               in transmission continues at the new rate; the last entry must be a rate",
 };
 
-/// Keys of a wire beside [`COMMON`].
+/// Keys of a wired link in addition to [`COMMON`].
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT];
 
 const fn trace(name: &'static str) -> Key<Own<String>> {
@@ -59,17 +59,17 @@ const fn trace(name: &'static str) -> Key<Own<String>> {
 pub(crate) const DOWN_TRACE: Key<Own<String>> = trace("down-trace");
 pub(crate) const UP_TRACE: Key<Own<String>> = trace("up-trace");
 
-/// Keys of a mobile link beside [`COMMON`].
+/// Keys of a mobile link in addition to [`COMMON`].
 pub(super) const CELLULAR: Keys<PipeConfig> = &[&DOWN_TRACE, &UP_TRACE];
 
-/// Filters that queues of wires and mobile links may have; no link replaces ACKs.
+/// ACK filters for queues of wired and mobile links. These links have no driver that replaces ACKs.
 const ACK_FILTERS: Choice<AckFilter> = Choice(&[
     ("none", AckFilter::Off),
     ("cake", AckFilter::Cake),
     ("cake-aggressive", AckFilter::CakeAggressive),
 ]);
 
-/// As `wired.ack-filter` has it.
+/// The filter as written in `wired.ack-filter`.
 pub(crate) fn ack_filter_text(filter: AckFilter) -> String {
     ACK_FILTERS.write(&filter)
 }

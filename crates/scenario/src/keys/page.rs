@@ -1,4 +1,4 @@
-//! The tables of `docs/use/scenario.md` are written from the keys, and held to them.
+//! Generates the tables in `docs/use/scenario.md` from the keys, and tests that the page contains them.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::{Row, rows};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/use/scenario.md");
 
-/// The tables, in the order of the page, by name and as the page's headings have them.
+/// The tables in the order of the page, with their headings.
 const HEADINGS: [(&str, &str); 16] = [
     ("", "### At the top"),
     ("run", "### `[run]`"),
@@ -26,7 +26,7 @@ const HEADINGS: [(&str, &str); 16] = [
     ("compare", "### `[compare]`"),
 ];
 
-/// `page` with every table of keys as it should be. Prose stays; tables of keys under a heading are replaced.
+/// Replaces every table of keys in `page` by the generated one, and leaves the other text unchanged.
 fn with_tables(page: &str) -> String {
     let mut text = String::new();
     let mut table = None;
@@ -47,7 +47,7 @@ fn with_tables(page: &str) -> String {
     text
 }
 
-/// The table of keys of `table`: those that are described alike share a line.
+/// The table of keys for `table`. Keys with the same description share a row.
 fn markdown(table: &str) -> String {
     let mut lines: Vec<(Vec<String>, String)> = Vec::new();
     for row in rows().iter().filter(|row| row.table == table) {
@@ -70,7 +70,7 @@ fn markdown(table: &str) -> String {
     text
 }
 
-/// A default that can be written as it stands is code, but for plain numbers.
+/// Formats a literal default as code, except for plain numbers.
 fn default_cell(row: &Row) -> String {
     let is_number = row.default.bytes().all(|byte| byte.is_ascii_digit());
     if row.literal && !is_number { format!("`{}`", row.default) } else { row.default.clone() }

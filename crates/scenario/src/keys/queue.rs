@@ -1,11 +1,11 @@
-//! Queues that are written as tables.
+//! Queues given as tables.
 
 use tacit_proto::units::Duration;
 
 use super::kind::{Choice, Flag, Limit, Span, Whole};
 use super::{Key, Keys, Usual};
 
-/// Which packet leaves next, and which are dropped besides those that do not fit.
+/// The order in which packets leave the queue, and which are dropped before the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discipline {
     DropTail,

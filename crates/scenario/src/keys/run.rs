@@ -1,4 +1,4 @@
-//! The top of a scenario, `[run]`, `[clients]` and `[compare]`.
+//! The top level of a scenario, `[run]`, `[clients]` and `[compare]`.
 
 use tacit_proto::units::Duration;
 
@@ -32,7 +32,7 @@ pub(super) const TOP: Keys<()> = &[
     &DESCRIPTION,
 ];
 
-/// Of a run that says nothing.
+/// The defaults.
 pub(crate) const fn usual() -> RunPlan {
     RunPlan {
         duration: Duration::from_secs(14),
@@ -117,7 +117,7 @@ pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = Key {
 
 pub(super) const COMPARE: Keys<()> = &[&COMPARED_CLIENTS];
 
-/// Client counts, in a list or as one number.
+/// Client counts, as a list or a single number.
 fn client_counts(value: &Value) -> Result<Vec<u32>, Mismatch> {
     let one = integer(1..=MAX_CLIENTS);
     match value {

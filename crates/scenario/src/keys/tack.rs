@@ -9,7 +9,7 @@ use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};
 use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
-/// The controller that TACK was designed with, and those of TCP but TCP-RRE, which reads TCP's timestamps.
+/// TACK's own controller, and those of TCP except TCP-RRE, which needs TCP's timestamps.
 const CONTROLS: [(&str, Algorithm); 6] = {
     let [cubic, newreno, bbr, vegas, copa, ..] = TCP_CONTROLS;
     [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]
@@ -18,7 +18,7 @@ const CONTROLS: [(&str, Algorithm); 6] = {
 pub(crate) const RECEIVE_BUFFER: &str = "receive-buffer";
 pub(crate) const RECEIVE_BUFFER_MAX: &str = "receive-buffer-max";
 
-/// Of a scenario that says nothing.
+/// The defaults.
 pub(crate) fn usual() -> TackPlan {
     TackPlan::from(Config::default())
 }

@@ -22,7 +22,7 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 
 pub(crate) const MTU: &str = "mtu";
 
-/// Each controller as it is usual.
+/// Each controller with its default options.
 pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
@@ -34,7 +34,7 @@ pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("vivace", Algorithm::Vivace),
 ];
 
-/// Options of a controller are keys of their own.
+/// The options of a controller have separate keys.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
@@ -42,7 +42,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
-/// The name of `algorithm` in `tcp.congestion`, under any options, as TOML.
+/// The name of `algorithm` in `tcp.congestion` as TOML, regardless of its options.
 pub(crate) fn control_text(algorithm: Algorithm) -> String {
     let is_it = |(_, known): &&(&str, Algorithm)| discriminant(known) == discriminant(&algorithm);
     CONGESTION.kind.0.iter().find(is_it).map_or_else(|| NONE.to_owned(), |(name, _)| quoted(name))
@@ -84,7 +84,7 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = Key {
 
 const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs(5));
 
-/// Bounds of both buffers.
+/// Limits of both buffers.
 pub(crate) const BUFFER: Size = Size(4_096, 1 << 30);
 
 /// `receive-buffer`.
@@ -126,7 +126,7 @@ pub(crate) const RECEIVE_BUFFER_MAX: Key<Size> = Key {
     meaning: "upper bound of `auto`",
 };
 
-/// RFC 9293 section 3.8.6.3: below half a second.
+/// RFC 9293 section 3.8.6.3: less than half a second.
 pub(super) const ACK_DELAY_LIMIT: Span = Span::up_to(Duration::from_millis(500));
 
 pub(crate) const ACK_EVERY: Key<Whole> = Key {
@@ -180,7 +180,7 @@ pub(crate) const ACKFREQ_REORDERING: Key<Whole> = Key {
               never",
 };
 
-/// How `ack-policy` is chosen: by name, without the knobs that other keys are.
+/// The name given in `ack-policy`. The options of a policy have separate keys.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Policy {
     Delayed,
@@ -205,7 +205,7 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
     meaning: "rule by which receivers acknowledge; see [schemes.md](schemes.md). Schemes change it",
 };
 
-/// The name of `policy` in `tcp.ack-policy`, as TOML; no file names one that a program brought.
+/// The name of `policy` in `tcp.ack-policy` as TOML. A policy supplied by a program has no name.
 pub(crate) fn policy_text(policy: AckPolicy) -> String {
     let fixed = Policy::Fixed(policy);
     ACK_POLICY.kind.write(&match policy {
@@ -217,7 +217,7 @@ pub(crate) fn policy_text(policy: AckPolicy) -> String {
     })
 }
 
-/// No `byte-counting-limit`: more than a window holds.
+/// Value for no `byte-counting-limit`: larger than any window.
 const NO_COUNTING_LIMIT: u32 = u32::MAX;
 const COUNTING_LIMIT: Whole = Whole(1, 1_000_000);
 

@@ -15,13 +15,13 @@ use crate::input::{Mismatch, Value, integer, title};
 use crate::traffic::{ApplicationKind, ApplicationKnobs, Direction, ObjectsPlan, TrafficPlan, Transport};
 
 const MAX_DATAGRAMS_PER_REPORT: u32 = 1_000_000;
-/// An amount of data in one piece, up to 1 TiB.
+/// Size of an object, up to 1 TiB.
 const PIECE: Size = Size(1, 1 << 40);
-/// Bytes that number a datagram, and the most there are room for.
+/// Payload of a datagram in bytes: from the length of the sequence number up to the maximum.
 pub(crate) const UDP_PAYLOAD: &str = "udp-payload";
 const DATAGRAM: Size = Size(8, 65_535);
 
-/// Of a scenario that says nothing.
+/// The defaults.
 pub(crate) fn usual() -> TrafficPlan {
     TrafficPlan {
         direction: Direction::Download,
@@ -257,7 +257,7 @@ pub(crate) const STOP: Key<Span> = Key {
               their end",
 };
 
-/// The controllers that every transport has; their options are the defaults.
+/// The controllers that every transport supports, with default options.
 pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
@@ -265,7 +265,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     meaning: "congestion control of this flow's connections, for every transport; no scheme changes it",
 };
 
-/// Keys of `[[flow]]` beside those of `[traffic]`.
+/// Keys of `[[flow]]` in addition to those of `[traffic]`.
 pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP, &CONGESTION];
 
 fn saturating_or_rate(value: &Value) -> Result<Option<BitRate>, Mismatch> {
@@ -279,7 +279,7 @@ fn write_rate(rate: &Option<BitRate>) -> String {
     rate.as_ref().map_or_else(|| "\"saturating\"".to_owned(), |rate| Rate.write(rate))
 }
 
-/// A time, or a number of datagrams.
+/// A duration, or a number of datagrams.
 fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
     let most = MAX_DATAGRAMS_PER_REPORT;
     if let Value::Text(text) = value
@@ -294,7 +294,7 @@ fn time_or_datagrams(value: &Value) -> Result<ReportAfter, Mismatch> {
     HOST_TIME.read(value).map(ReportAfter::Time).map_err(|mismatch| or(mismatch, also))
 }
 
-/// How many objects, or their sizes in a list.
+/// The number of objects, or a list of their sizes.
 fn objects(value: &Value) -> Result<ObjectsPlan, Mismatch> {
     let Value::List(items) = value else {
         let count = integer(1..=MAX_OBJECTS)(value).map(ObjectsPlan::Count);
@@ -319,12 +319,12 @@ fn write_objects(objects: &ObjectsPlan) -> String {
     }
 }
 
-/// A client by its number from 1.
+/// The number of a client, counted from 1.
 fn client_number(value: &Value) -> Result<u32, Mismatch> {
     integer(1..=MAX_CLIENTS)(value).map(|number| number - 1)
 }
 
-/// `"all"`, the number of a client or a list of them, from 1.
+/// `"all"`, the number of a client, or a list of numbers, counted from 1.
 fn client_numbers(value: &Value) -> Result<Option<Vec<u32>>, Mismatch> {
     let wrong = |mut mismatch: Mismatch| {
         mismatch.allowed.push_str(", a list of these, or \"all\"");

@@ -19,7 +19,7 @@ use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
-/// The defaults in explanations and on the page: 802.11n.
+/// The defaults shown in explanations and on the page, which are those of 802.11n.
 pub(super) fn usual() -> Wifi {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).expect("802.11n has this rate");
     Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
@@ -149,7 +149,7 @@ pub(crate) const B_STATIONS: Key<Flag> = Key {
               Mb/s, and defaults are long slots and `cts-to-self`",
 };
 
-/// The values are without a threshold.
+/// The values do not include the threshold.
 pub(crate) const PROTECTION: Key<Choice<Protection>> = Key {
     name: "protection",
     kind: Choice(&[
@@ -220,7 +220,7 @@ pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
               `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
 };
 
-/// The value is true where there is an exponent.
+/// The value is true for models with an exponent.
 pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
     name: "path-loss",
     kind: Choice(&[("log-distance", true), ("friis", false)]),
@@ -228,7 +228,7 @@ pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
     meaning: "path loss model; `friis` is free space",
 };
 
-/// The exponents of measured places lie well within, tunnels and factories included.
+/// The exponents measured in practice are well within these limits, including those of tunnels and factories.
 pub(crate) const PATH_LOSS_EXPONENT: Key<Number> = Key {
     name: "path-loss-exponent",
     kind: Number(1.0..=8.0),
@@ -263,7 +263,7 @@ pub(crate) const CW_MAX: &str = "cw-max";
 pub(crate) const AIFSN: &str = "aifsn";
 pub(crate) const LINK_ACKS: &str = "link-acks";
 
-/// Which data to a client and from it has link-layer ACKs.
+/// The directions in which data has link-layer ACKs.
 pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
     ("normal", BothWays::of(LinkAcks::Normal)),
     ("uplink-only", BothWays { down: LinkAcks::None, up: LinkAcks::Normal }),
@@ -272,7 +272,7 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
     ("deferred", BothWays { down: LinkAcks::Deferred, up: LinkAcks::Normal }),
 ]);
 
-/// The value is true for granted ones.
+/// The value is true if grants are enabled.
 pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
     name: "reverse-direction",
     kind: Choice(&[("off", false), ("granted", true)]),
@@ -716,7 +716,7 @@ pub(crate) const RANDOM_ACCESS_UNITS: &str = "random-access-units";
 
 const TRIGGER_PADDINGS_ALLOWED: &str = "0, 8 or 16 us";
 
-/// The standard's values.
+/// The values that the standard allows.
 fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
     let padding = duration(value)?;
     OfdmaConfig::TRIGGER_PADDINGS
@@ -728,7 +728,7 @@ fn trigger_padding(value: &Value) -> Result<Duration, Mismatch> {
 const SPACINGS_ALLOWED: &str = "0, 0.25, 0.5, 1, 2, 4, 8 or 16 us";
 const SPACING: Span = Span::up_to(Duration::from_micros(16));
 
-/// The minimum MPDU start spacings that receivers may ask for.
+/// The minimum MPDU start spacings that a receiver can request.
 fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
     let spacing = duration(value)?;
     let known = spacing == Duration::ZERO || BssConfig::MPDU_START_SPACINGS.contains(&spacing);
@@ -737,7 +737,7 @@ fn mpdu_start_spacing(value: &Value) -> Result<Duration, Mismatch> {
         .ok_or_else(|| Mismatch::new(format!("{value} is not a start spacing"), SPACINGS_ALLOWED))
 }
 
-/// Limits that the standard knows.
+/// The limits that the standard defines.
 fn amsdu_limit(value: &Value) -> Result<AmsduLimit, Mismatch> {
     let bytes = byte_count(value)?;
     [AmsduLimit::Bytes3839, AmsduLimit::Bytes7935]
@@ -751,7 +751,7 @@ const BEACONS: OrNone<Span> = OrNone(Span::from(Duration::from_millis(1)));
 /// 100 time units of 1024 us.
 const USUAL_BEACONS: Duration = Duration::from_micros(102_400);
 
-/// An interval, `"none"`, or true for the usual interval.
+/// An interval, `"none"`, or true for the default interval.
 fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     match value {
         Value::Flag(true) => Ok(Some(USUAL_BEACONS)),
@@ -760,7 +760,7 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
     }
 }
 
-/// The key of this name for one client; its allowed values are those of `[wifi]`.
+/// The `[[client]]` key that overrides the key of this name in `[wifi]` and allows the same values.
 const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
     TextKey { name, usual: Usual::Described("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
 }

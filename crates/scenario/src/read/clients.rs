@@ -48,7 +48,7 @@ pub(super) fn client_overrides(
     Ok(clients)
 }
 
-/// Keys of a client behind Wi-Fi.
+/// Reads the keys of a client on Wi-Fi.
 fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> Result<(), InputError> {
     fill(keys::WIRELESS, section, client)?;
     let (standard, variant) = (wifi.bss.standard, wifi.bss.variant);

@@ -17,13 +17,13 @@ use crate::keys::{Key, fill, links};
 use crate::traces;
 use crate::{Hop, Link};
 
-/// Most hops of a chain.
+/// Maximum number of hops in a chain.
 const MAX_HOPS: usize = 16;
-/// How long a reordered packet waits for the others, unless the scenario says.
+/// Default delay of a reordered packet.
 const REORDER_DELAY: Duration = Duration::from_millis(100);
 
-/// The chain: `[[hop]]` in its order, or else those of `[wired]`, `[cellular]` and `[wifi]` that there are, in this order.
-/// Beside `[[hop]]` the first two give the defaults of hops of their kind.
+/// The chain: `[[hop]]` in order, or otherwise `[wired]`, `[cellular]` and `[wifi]` in this order, as far as present.
+/// With `[[hop]]`, the first two contain the defaults for hops of their kind.
 pub(super) fn chain(root: &Section<'_>, has_wifi: bool) -> Result<Vec<Hop>, InputError> {
     let (wired_section, cellular_section) = (root.section("wired")?, root.section("cellular")?);
     let (has_wired, has_cellular) = (wired_section.is_present(), cellular_section.is_present());
@@ -78,7 +78,7 @@ fn hop(
     }
 }
 
-/// A wired link; keys that `section` lacks are as in `usual`.
+/// A wired link. Keys that are missing in `section` are taken from `usual`.
 fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
     each_way(section, usual, |section, usual| {
         let pipe = PipeConfig { service: service(section, &usual.service)?, ..usual.clone() };
@@ -86,7 +86,7 @@ fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
     })
 }
 
-/// Reads both directions with `read`, then the differences of `down` and `up`.
+/// Reads both directions with `read`, then the overrides in `down` and `up`.
 fn each_way(
     section: &Section<'_>,
     usual: &Link,
@@ -130,8 +130,8 @@ fn common_keys(section: &Section<'_>, usual: &PipeConfig) -> Result<PipeConfig, 
     Ok(pipe)
 }
 
-/// The queue, from `queue` and `drop`. A limit alone changes nothing of which packet a full queue drops, and replaces any
-/// other discipline.
+/// The queue, from `queue` and `drop`. A limit alone keeps the rule for which packet a full queue drops, but replaces
+/// any other discipline.
 fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, InputError> {
     let own = queue(section, links::QUEUE.name, QueueHop::Wire)?;
     let drop = links::DROP.given(section)?;
@@ -194,7 +194,7 @@ fn reordering(section: &Section<'_>, usual: Option<Reordering>) -> Result<Option
     Ok(Some(reordering).filter(|reordering| reordering.chance != Ratio::ZERO))
 }
 
-/// A cellular link of which the traces may be missing yet.
+/// A cellular link whose traces may not be set yet.
 #[derive(Clone)]
 struct Cellular {
     down_trace: Option<Arc<Trace>>,
@@ -228,7 +228,7 @@ impl Cellular {
     }
 }
 
-/// A trace by name, or by its path from the scenario's file.
+/// A trace, by name or by its path relative to the scenario file.
 fn trace(section: &Section<'_>, key: &Key<Own<String>>) -> Result<Option<Arc<Trace>>, InputError> {
     let Some(name) = key.given(section)? else { return Ok(None) };
     if let Some(trace) = traces::find(&name) {

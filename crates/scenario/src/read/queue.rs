@@ -9,18 +9,18 @@ use crate::input::{Section, Value, queue_limit};
 use crate::keys::kind::or;
 use crate::keys::queue::{DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, LIMIT, QUANTUM, TARGET};
 
-/// Limit of Linux's mac80211 (`fq_init`), for all stations together there.
+/// Limit of Linux's mac80211 (`fq_init`), which there applies to all stations together.
 const MAC80211_LIMIT: QueueLimit = QueueLimit { packets: Some(8_192), bytes: None };
 
 /// Limit of RFC 8290 section 5.2.4.
 const FQ_CODEL_LIMIT: QueueLimit = QueueLimit { packets: Some(10_240), bytes: None };
 
-/// Place of a queue, which decides the defaults of FQ-CoDel.
+/// Location of a queue, which determines the defaults of FQ-CoDel.
 #[derive(Clone, Copy)]
 pub(super) enum QueueHop {
-    /// In front of a wire or a mobile link.
+    /// At a wired or mobile link.
     Wire,
-    /// In front of a station's MAC.
+    /// At the MAC of a station.
     Wifi,
 }
 
@@ -33,7 +33,7 @@ impl QueueHop {
     }
 }
 
-/// The queue under `key`, if there is one: `"126 packets"`, or `{ discipline = "fq-codel", ... }`.
+/// The queue under `key`, if present: `"126 packets"`, or `{ discipline = "fq-codel", ... }`.
 pub(super) fn queue(
     section: &Section<'_>,
     key: &'static str,

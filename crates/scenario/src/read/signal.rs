@@ -1,4 +1,4 @@
-//! How strong a client's signal is: keys of `[wifi]` and `[[client]]`.
+//! The signal of a client: keys of `[wifi]` and `[[client]]`.
 
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
 
@@ -32,7 +32,7 @@ fn one_of(
     }
 }
 
-/// Path loss and noise, but for the power of transmitters.
+/// Path loss and noise, without the power of the transmitters.
 pub(super) fn propagation(section: &Section<'_>, usual: Propagation) -> Result<Propagation, InputError> {
     let with_exponent = keys::PATH_LOSS.or(section, true)?;
     let exponent = keys::PATH_LOSS_EXPONENT.given(section)?;

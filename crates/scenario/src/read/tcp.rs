@@ -11,7 +11,7 @@ use crate::input::{Section, byte_count, within};
 use crate::keys::tcp::{Policy, ReceiveBuffer};
 use crate::keys::{fill, tcp as keys};
 
-/// Smallest MTU with room for headers, options and payload, and that of IPv6 (RFC 8200 section 5).
+/// Minimum MTU with room for headers, options and payload, and the minimum MTU of IPv6 (RFC 8200 section 5).
 const MIN_MTU: [Bytes; 2] = [Bytes(256), Bytes(1_280)];
 
 pub(super) fn tcp_section(
@@ -34,14 +34,14 @@ pub(super) fn tcp_section(
     Ok((config, ForSchemes { delayed_acks, cubic, rre }))
 }
 
-/// Settings of the section that schemes need and its configuration need not hold.
+/// Settings of the section that schemes need but that may not be part of its configuration.
 pub(super) struct ForSchemes {
     pub delayed_acks: DelayedAcks,
     pub cubic: cubic::Config,
     pub rre: rre::Config,
 }
 
-/// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, how far the latter grows.
+/// `receive-buffer`, a size or `"auto"`, and `receive-buffer-max`, the limit of automatic growth.
 fn receive_buffer(
     section: &Section<'_>,
     usual: &tcp::Config,
@@ -68,7 +68,7 @@ fn receive_buffer(
     }
 }
 
-/// CUBIC's choices. `usual` is the profile's controller.
+/// The options of CUBIC. `usual` is the profile's controller.
 fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Config, InputError> {
     let usual = match usual {
         Algorithm::Cubic(own) => own,
@@ -77,7 +77,7 @@ fn cubic_choices(section: &Section<'_>, usual: Algorithm) -> Result<cubic::Confi
     Ok(cubic::Config { slow_start: keys::SLOW_START.or(section, usual.slow_start)? })
 }
 
-/// Every controller's choices are read, whichever is chosen.
+/// Reads the options of every controller, regardless of which one is selected.
 fn algorithm(
     section: &Section<'_>,
     usual: Algorithm,
@@ -103,7 +103,7 @@ fn delayed_acks(section: &Section<'_>) -> Result<DelayedAcks, InputError> {
     })
 }
 
-/// `usual` is the profile's; the knobs of each policy are those of the policy.
+/// `usual` is the profile's policy. The options of a policy belong to that policy.
 fn ack_policy(
     section: &Section<'_>,
     usual: AckPolicy,

@@ -12,12 +12,12 @@ use crate::keys::kind::Kind as _;
 use crate::keys::{fill, traffic as keys};
 use crate::traffic::{ApplicationKind, Direction, FlowPlan, TrafficPlan, Transport};
 
-/// Header of a UDP packet.
+/// Length of a UDP header in bytes.
 const UDP_HEADER: u64 = 8;
-/// Most `[[flow]]` tables.
+/// Maximum number of `[[flow]]` tables.
 const MAX_FLOW_TABLES: usize = 1_000;
 
-/// The rest of the scenario that traffic depends on.
+/// The parts of the scenario that traffic depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub tcp: &'a tcp::Config,
@@ -81,7 +81,7 @@ fn traffic_keys(
     Ok(plan)
 }
 
-/// `access-category`, where the standard has EDCA.
+/// `access-category`, for standards with EDCA.
 pub(super) fn access_category(
     section: &Section<'_>,
     wifi: Option<&Wifi>,
@@ -98,7 +98,7 @@ pub(super) fn access_category(
     Ok(category)
 }
 
-/// Refuses data from client to client where no access point could pass it on, and a receiver of any other data.
+/// Refuses traffic between clients if no access point can forward it, and a receiving client for any other traffic.
 fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Surroundings<'_>) -> Result<(), InputError> {
     let between_stations = plan.direction == Direction::StationToStation;
     if between_stations && around.wifi.is_none() {
@@ -113,7 +113,7 @@ fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Surroundings<'_
     Ok(())
 }
 
-/// Refuses combinations that an application does not support.
+/// Refuses settings that an application does not support.
 fn check(section: &Section<'_>, plan: &TrafficPlan) -> Result<(), InputError> {
     let (kind, over_udp) = (plan.application, plan.transport == Transport::Udp);
     if kind == ApplicationKind::RequestResponse && over_udp {

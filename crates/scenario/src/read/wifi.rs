@@ -1,4 +1,4 @@
-//! `[wifi]` and the keys of it that `[[client]]` may have.
+//! `[wifi]`, and those of its keys that `[[client]]` may override.
 
 use tacit_link::Loss;
 use tacit_link::wifi::phy::{
@@ -19,7 +19,7 @@ use crate::keys::kind::or;
 use crate::keys::{fill, wifi as keys};
 use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi};
 
-/// The mode of a client, of its own standard where it says one; `None` where it says nothing.
+/// The mode of a client, in its own standard if it sets one; `None` if it sets neither.
 pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
     let (serving, variant) = (wifi.bss.standard, wifi.bss.variant);
     let own = keys::client::STANDARD.given(section)?;
@@ -39,7 +39,7 @@ pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<M
     Ok(mode)
 }
 
-/// `rate`, and the keys that a rate leaves open; `None` where none of them stands.
+/// `rate`, and the keys for what a rate does not determine; `None` if none of them is set.
 fn data_mode(
     section: &Section<'_>,
     standard: Standard,
@@ -48,8 +48,8 @@ fn data_mode(
     mode_choice(section, bit_rate)?.map(|choice| choose(section, standard, variant, choice)).transpose()
 }
 
-/// `rate` and the keys that it leaves open, where it may be `"ideal"`: the mode for lack of a signal, and the limits of the
-/// choice.
+/// `rate`, which may be `"ideal"`, and the keys for what a rate does not determine. Returns the mode to use without a
+/// signal, and the limits of the choice.
 fn mode_or_ideal(
     section: &Section<'_>,
     standard: Standard,
@@ -61,7 +61,7 @@ fn mode_or_ideal(
     }
     let any_rate = |_: &Value| Ok(BitRate::from_bps(1));
     let said = mode_choice(section, any_rate)?.unwrap_or_default();
-    // More streams are no better where each is given the SNR of all, but that costs nothing here.
+    // More streams are no better, because the SNR applies to each of them. Accepting them costs nothing here.
     let streams = said.streams.unwrap_or(1);
     let choice = ModeChoice { rate: None, streams: Some(streams), ..said };
     let mode = choose(section, standard, variant, choice)?;
@@ -121,7 +121,7 @@ fn choose(
     })
 }
 
-/// The error where only the training field that is asked for stands between `choice` and its mode.
+/// The error for a `choice` for which only the requested training field prevents a mode.
 fn training_apart(
     section: &Section<'_>,
     standard: Standard,
@@ -151,7 +151,7 @@ const fn key_of(part: Part) -> &'static str {
     }
 }
 
-/// Values of `part` as its key takes them.
+/// Values of `part` in the notation of its key.
 fn listed(part: Part, values: &[u16]) -> String {
     let text = |value: &u16| match (part, value) {
         (Part::Mcs | Part::Streams, value) => value.to_string(),
@@ -167,7 +167,7 @@ fn listed(part: Part, values: &[u16]) -> String {
 /// The standards with EDCA and A-MPDUs.
 const AGGREGATING: &str = "802.11n, 802.11ac, 802.11ax, 802.11be";
 
-/// Refuses settings that the standard does not have, and those that exclude each other.
+/// Refuses settings that the standard does not have, and settings that exclude each other.
 fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     let (name, aggregates) = (wifi.bss.standard.name(), wifi.bss.standard.phy().aggregation.is_some());
     let refused = |key, what: String, allowed: &str| Err(section.error(key, what).allowed(allowed));
@@ -235,7 +235,7 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Whether a setting excludes PPDUs of several users, and which.
+/// The setting that excludes multi-user PPDUs, if there is one.
 fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     let standard = wifi.bss.standard;
     let reasons = [
@@ -257,8 +257,8 @@ fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     reasons.into_iter().find(|(applies, _)| *applies).map(|(_, what)| what)
 }
 
-/// The setting that needs link-layer ACKs for all data of all clients, if there is one. Reverse direction grants leave
-/// those out that do without, but one that no client could take is a mistake.
+/// The setting that needs link-layer ACKs for all data of all clients, if there is one. Reverse direction grants are
+/// not used with clients without link-layer ACKs, but a grant that no client could use is an error.
 fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
     let building_on_them = [
         (wifi.bss.standard.phy().aggregation.is_none(), wifi.bss.standard.name()),
@@ -268,14 +268,15 @@ fn needs_link_acks(wifi: &Wifi) -> Option<&'static str> {
     building_on_them.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
 }
 
-/// Refuses data without link-layer ACKs, for all clients or the one that `section` is about, where `needing` needs them.
+/// Refuses data without link-layer ACKs if the setting `needing` requires them. `section` is about all clients or about
+/// one.
 fn check_link_acks(section: &Section<'_>, needing: Option<&str>) -> Result<(), InputError> {
     let Some(what) = needing else { return Ok(()) };
     let allowed = "\"normal\"; or others with 802.11n or later, a fixed rate, no grants and no FastACK";
     Err(section.error(keys::LINK_ACKS, format!("{what} needs link-layer ACKs")).allowed(allowed))
 }
 
-/// Refuses data to or from a client without link-layer ACKs where anything needs them.
+/// Refuses data to or from a client without link-layer ACKs if a setting requires them.
 pub(super) fn check_client_acks(
     section: &Section<'_>,
     wifi: &Wifi,
@@ -294,7 +295,7 @@ pub(super) fn check_client_acks(
     check_link_acks(section, speaking.or(needs_link_acks(wifi)))
 }
 
-/// Refuses EDCA parameters that `standard` does not have; `section` has some of them.
+/// Refuses EDCA parameters that `standard` does not have. `section` contains at least one of them.
 pub(super) fn check_edca(
     section: &Section<'_>,
     standard: Standard,
@@ -323,7 +324,7 @@ pub(super) fn check_edca(
     Err(section.error(key, what).allowed("cw-min up to cw-max"))
 }
 
-/// The reverse direction grant, if there is one.
+/// The reverse direction grant, if enabled.
 fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     Ok(ReverseDirection::Granted {
         turnaround: keys::REVERSE_TURNAROUND.or(section, Duration::ZERO)?,
@@ -331,7 +332,7 @@ fn grant(section: &Section<'_>) -> Result<ReverseDirection, InputError> {
     })
 }
 
-/// The band, and the options of 2.4 GHz.
+/// The band, and the options for 2.4 GHz.
 fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputError> {
     let usual = Variant::of(standard);
     let (name, band) = (standard.name(), keys::BAND.or(section, usual.band)?);
@@ -360,7 +361,7 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
             .error("b-stations", format!("{name} and 802.11b do not share channels here"))
             .allowed(with_erp));
     }
-    // Stations of 802.11b know neither the short slot nor OFDM.
+    // Stations of 802.11b support neither the short slot nor OFDM.
     let usual = if b_stations {
         Variant { slot: SlotTime::Long, basic_rates: BasicRates::Dsss, ..usual }
     } else {
@@ -374,7 +375,7 @@ fn variant(section: &Section<'_>, standard: Standard) -> Result<Variant, InputEr
     })
 }
 
-/// How HE and EHT PPDUs begin and end.
+/// Preamble and packet extension of HE and EHT PPDUs.
 fn he_choice(section: &Section<'_>, standard: Standard) -> Result<HeChoice, InputError> {
     let name = standard.name();
     let refused =
@@ -401,7 +402,7 @@ fn he_choice(section: &Section<'_>, standard: Standard) -> Result<HeChoice, Inpu
     Ok(choice)
 }
 
-/// Protection of data: by default as stations of 802.11b need it.
+/// Protection of data. By default, what the presence of 802.11b stations requires.
 fn protection(section: &Section<'_>, variant: Variant, standard: Standard) -> Result<Protection, InputError> {
     let mixed = standard != Standard::B && variant.basic_rates == BasicRates::Dsss;
     let above = keys::RTS_THRESHOLD.given(section)?;

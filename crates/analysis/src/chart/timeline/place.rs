@@ -1,9 +1,9 @@
-//! Where the boxes of a time line stand: time runs from left to right and, where a line is full, goes
-//! on in the next.
+//! Positions of the boxes in a time line. Time runs from left to right; when a row is full, it continues in the next
+//! row.
 //!
-//! Time is not to scale, or a Block Ack of 30 us beside an A-MPDU of 3.5 ms would be a hair. A box is [`SCALE`] times the
-//! square root of its microseconds wide, and never narrower than its text. Idle time is a fixed gap: a narrow one before a
-//! response, a wide one before the next exchange.
+//! Time is not to scale, because a Block Ack of 30 us next to an A-MPDU of 3.5 ms would be too thin. The width of a box
+//! is [`SCALE`] times the square root of its duration in microseconds, but at least the width of its text. Idle time is
+//! a fixed gap: a narrow one before a response, a wide one before the next exchange.
 
 use super::{Exchange, Frame};
 
@@ -13,12 +13,12 @@ const SCALE: f64 = 2.2;
 const RESPONSE_GAP: f64 = 12.0;
 /// Pixels before the next exchange.
 const EXCHANGE_GAP: f64 = 26.0;
-/// Pixels per character, generously.
+/// Width of a character in pixels, estimated generously.
 const CHARACTER: f64 = 6.6;
-/// Pixels beside the text of a box, both sides together.
+/// Total horizontal padding of the text in a box, in pixels.
 const PADDING: f64 = 12.0;
 
-/// A box in place.
+/// A positioned box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Placed {
     pub left: f64,
@@ -31,7 +31,7 @@ impl Placed {
     }
 }
 
-/// An exchange in place, and its boxes in their order.
+/// A positioned exchange, with its boxes in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlacedExchange {
     pub line: usize,
@@ -40,12 +40,12 @@ pub(super) struct PlacedExchange {
     pub boxes: Vec<Placed>,
 }
 
-/// Room for `text`.
+/// Width of `text`.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * CHARACTER
 }
 
-/// Width of a part of a box that says `label`.
+/// Width of a part of a box with this label.
 pub(super) fn part_width(label: &str) -> f64 {
     text_width(label) + PADDING
 }
@@ -55,13 +55,13 @@ fn box_width(frame: &Frame) -> f64 {
     written.max(SCALE * frame.duration_us.sqrt())
 }
 
-/// A box and the notes beside it.
+/// Width of a box including its notes.
 fn slot_width(frame: &Frame) -> f64 {
     frame.notes.iter().map(|note| text_width(&note.text)).fold(box_width(frame), f64::max)
 }
 
-/// Puts `exchanges` on lines from `left` to `right`. An exchange that no line could hold gets a line
-/// of its own and runs over the end of it.
+/// Places `exchanges` in rows from `left` to `right`. An exchange that does not fit in any row has a row of its own and
+/// extends beyond its end.
 pub(super) fn place(exchanges: &[Exchange], left: f64, right: f64) -> Vec<PlacedExchange> {
     let (mut line, mut cursor) = (0, left);
     let mut placed = Vec::with_capacity(exchanges.len());
@@ -80,8 +80,8 @@ pub(super) fn place(exchanges: &[Exchange], left: f64, right: f64) -> Vec<Placed
     placed
 }
 
-/// The boxes of an exchange from 0 on, and its width. PPDUs that overlap in time (collisions) start at
-/// the same place.
+/// The boxes of an exchange relative to 0, and its width. PPDUs that overlap in time (collisions) start at the same
+/// position.
 fn boxes(exchange: &Exchange) -> (Vec<Placed>, f64) {
     let mut boxes: Vec<Placed> = Vec::with_capacity(exchange.frames.len());
     let (mut slot_left, mut slot_right) = (0.0f64, 0.0f64);

@@ -1,4 +1,4 @@
-//! 802.11 frames, and the headers that capture programs put in front of them.
+//! 802.11 frames, and the headers that capture programs prepend.
 
 use crc32fast::hash as crc32;
 
@@ -10,11 +10,11 @@ const CONTROL: Kind = Kind::Named("802.11 control");
 const WITHOUT_DATA: Kind = Kind::Named("802.11 data frames without a body");
 const LATER_FRAGMENT: Kind = Kind::Named("802.11 fragments after the first");
 
-/// Of an AVS header, its version taken out.
+/// Magic number of an AVS header, without its version.
 const AVS_MAGIC: u32 = 0x8021_1000;
 
 impl<S: Sink> Walk<'_, S> {
-    /// A radiotap header and the MPDU behind it.
+    /// Parses a radiotap header and the MPDU after it.
     pub(super) fn radiotap(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         let header = Radiotap::parse(frame.bytes)?;
         if header.has_bad_fcs() {
@@ -28,7 +28,7 @@ impl<S: Sink> Walk<'_, S> {
         self.dot11(mpdu, header.is_padded())
     }
 
-    /// An MPDU (802.11-2020 clause 9.2): only data frames that carry something are of interest.
+    /// Parses an MPDU (802.11-2020 clause 9.2). Only data frames with a frame body are of interest.
     pub(super) fn dot11(&mut self, mpdu: Cursor<'_>, padded_to_four: bool) -> Option<Verdict> {
         let (kind, flags) = (*mpdu.bytes.first()?, *mpdu.bytes.get(1)?);
         let subtype = kind >> 4;
@@ -36,7 +36,7 @@ impl<S: Sink> Walk<'_, S> {
         if let Some(len) = appended(mpdu.bytes) {
             return Some(Verdict::HackAck(len));
         }
-        // Subtype bit 2: no frame body.
+        // Subtype bit 2 means no frame body.
         if !is_data || subtype & 0x4 != 0 {
             return Some(Verdict::NotIp(match kind & 0x0c {
                 0x00 => MANAGEMENT,
@@ -55,7 +55,7 @@ impl<S: Sink> Walk<'_, S> {
             is_amsdu = qos & 0x80 != 0;
             tid = qos & 0x0f;
             header_len += 2;
-            // The +HTC bit: an HT Control field follows.
+            // The +HTC bit means that an HT Control field follows.
             if flags & 0x80 != 0 {
                 header_len += 4;
             }
@@ -85,7 +85,7 @@ impl<S: Sink> Walk<'_, S> {
         loop {
             let Some(len) = body.u16_at(12) else { return Some(verdict) };
             let msdu = body.skip(14)?.first(u32::from(len));
-            // Subframes stand beside each other, not in each other.
+            // Subframes follow each other; they are not nested.
             self.layers = layers;
             match self.llc(msdu) {
                 Some(Verdict::Read) => verdict = Verdict::Read,
@@ -99,11 +99,11 @@ impl<S: Sink> Walk<'_, S> {
         }
     }
 
-    /// Prism: message code and length in the sender's byte order, a device name, items. Behind it an MPDU.
+    /// Prism header: message code and length in the sender's byte order, a device name, and items. An MPDU follows.
     pub(super) fn prism(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         const CODES: [u32; 2] = [0x41, 0x44];
         const LONGEST: u32 = 1_024;
-        // AVS headers come under this link type, too.
+        // AVS headers also occur with this link type.
         if frame.u32_at(0)? & 0xffff_f000 == AVS_MAGIC {
             return self.avs(frame);
         }
@@ -115,7 +115,7 @@ impl<S: Sink> Walk<'_, S> {
         self.dot11(without_fcs(frame.skip(length as usize)?), false)
     }
 
-    /// AVS: a magic number with the version in its low bits, and its length.
+    /// AVS header: a magic number with the version in its low bits, and its length.
     pub(super) fn avs(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         let length = frame.u32_at(4)?;
         if frame.u32_at(0)? & 0xffff_f000 != AVS_MAGIC || length > 1_024 {
@@ -124,7 +124,8 @@ impl<S: Sink> Walk<'_, S> {
         self.dot11(without_fcs(frame.skip(length as usize)?), false)
     }
 
-    /// PPI: version, flags, length, the link type of the frame behind it; fields, of which the one of 802.11 tells of an FCS.
+    /// PPI header: version, flags, length, and link type of the frame after it; then fields. The 802.11 field indicates
+    /// whether there is an FCS.
     pub(super) fn ppi(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         const COMMON_802_11: u16 = 2;
         const FLAG_FCS: u16 = 1;
@@ -135,7 +136,7 @@ impl<S: Sink> Walk<'_, S> {
         let link_type = frame.u32_at(4)?.swap_bytes();
         let mut flags = 0;
         let mut at = 8;
-        // Each field: type, length, content.
+        // Each field has type, length and content.
         while at + 4 <= length {
             let (kind, bytes) = (little(at)?, usize::from(little(at + 2)?));
             if kind == COMMON_802_11 && bytes >= 10 {
@@ -146,7 +147,7 @@ impl<S: Sink> Walk<'_, S> {
         let inner = frame.skip(length)?;
         if link_type != LINK_DOT11 {
             return match u16::try_from(link_type) {
-                // Not itself in itself: once is enough.
+                // PPI within PPI is not supported.
                 Ok(other) if other != 192 => self.link(other, inner),
                 _ => Some(Verdict::Unsupported),
             };
@@ -159,23 +160,24 @@ impl<S: Sink> Walk<'_, S> {
     }
 }
 
-/// The MPDU before its FCS, where it has one: link type 105 does not say.
+/// The MPDU without its FCS, if it has one, which link type 105 does not indicate.
 pub(super) fn without_fcs(mpdu: Cursor<'_>) -> Cursor<'_> {
     let is_whole = mpdu.bytes.len() as u64 == u64::from(mpdu.on_link);
     match mpdu.bytes.split_last_chunk::<4>() {
-        // The FCS is the CRC-32 of everything before it, lowest byte first (clause 9.2.4.8).
+        // The FCS is the CRC-32 of all preceding bytes, lowest byte first (clause 9.2.4.8).
         Some((before, fcs)) if is_whole && crc32(before).to_le_bytes() == *fcs => mpdu.without_tail(4),
         _ => mpdu,
     }
 }
 
-/// Bytes that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and 9.3.1.8): there are
-/// some, and they are whole frames of it. Others append things of their own.
+/// Length of the bytes that TCP/HACK appended to an ACK or a compressed Block Ack (802.11-2020 clauses 9.3.1.4 and
+/// 9.3.1.8). `None` unless there are some and they consist of whole TCP/HACK frames, because other systems append their
+/// own data.
 fn appended(mpdu: &[u8]) -> Option<usize> {
     const CONTROL_WRAPPER: u8 = 0x74;
     /// The Carried Frame Control and HT Control fields.
     const WRAPPED_LEN: usize = 6;
-    /// Frame Control, Duration and receiver.
+    /// Frame Control, Duration and receiver address.
     const ACK_LEN: usize = 10;
     /// BA Type in the BA Control field, and its value for a compressed bitmap.
     const TYPE_MASK: u8 = 0x1e;
@@ -186,7 +188,7 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
     };
     let from = match kind {
         0xd4 => ACK_LEN + wrapper,
-        // Transmitter, BA Control, Starting Sequence Control and the bitmap follow.
+        // Transmitter address, BA Control, Starting Sequence Control and the bitmap follow.
         0x94 => {
             if mpdu.get(16 + wrapper)? & TYPE_MASK != TYPE_COMPRESSED {
                 return None;
@@ -199,8 +201,8 @@ fn appended(mpdu: &[u8]) -> Option<usize> {
     tacit_rohc::hack::are_frames(bytes).then_some(bytes.len())
 }
 
-/// Bytes of the bitmap of a compressed Block Ack, which its Fragment Number tells (802.11ax-2021 and 802.11be clause
-/// 9.3.1.8.2).
+/// Length of the bitmap of a compressed Block Ack, as indicated by its Fragment Number (802.11ax-2021 and 802.11be
+/// clause 9.3.1.8.2).
 const fn compressed_bitmap_len(fragment_number: u8) -> Option<usize> {
     match fragment_number {
         0 => Some(8),

@@ -2,7 +2,7 @@
 
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
-/// Ethernet II's type fields begin here; a lower value is a length (802.3 clause 3.2.6).
+/// Smallest type field of Ethernet II. A smaller value is a length (802.3 clause 3.2.6).
 const LEAST_ETHER_TYPE: u16 = 0x0600;
 const LONGEST_LENGTH: u16 = 1_500;
 /// Transparent Ethernet bridging, in GRE and its successors (RFC 1701).
@@ -19,18 +19,18 @@ impl<S: Sink> Walk<'_, S> {
         }
         match ether_type {
             0x0800 | 0x86dd => self.ip(rest),
-            // 802.1Q, 802.1ad, and the tag types in use before it.
+            // 802.1Q, 802.1ad, and earlier tag types.
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => self.by_ether_type(rest.u16_at(2)?, rest.skip(4)?),
             0x8847 | 0x8848 => self.mpls(rest),
             0x8864 => self.pppoe(rest),
             TRANSPARENT_ETHERNET => self.ethernet(rest),
-            // An 802.3 length: LLC follows, and padding behind it.
+            // An 802.3 length. LLC follows, possibly with padding.
             0..=LONGEST_LENGTH => self.llc(rest.first(ether_type.into())),
             _ => Some(Verdict::NotIp(Kind::EtherType(ether_type))),
         }
     }
 
-    /// LLC and SNAP (RFC 1042), or nothing this module reads.
+    /// LLC and SNAP (RFC 1042). Other LLC headers are not read.
     pub(super) fn llc(&mut self, frame: Cursor<'_>) -> Option<Verdict> {
         let header = frame.bytes.get(..3)?;
         if header != [0xaa, 0xaa, 0x03] {
@@ -43,8 +43,8 @@ impl<S: Sink> Walk<'_, S> {
         self.by_ether_type(ether_type, frame.skip(8)?)
     }
 
-    /// A label stack (RFC 3032 section 2.1). No field names the payload under the last label: the first four bits tell IP from a
-    /// pseudowire's control word (RFC 4385 section 3).
+    /// A label stack (RFC 3032 section 2.1). No field identifies the payload after the last label. Its first four bits
+    /// distinguish IP from the control word of a pseudowire (RFC 4385 section 3).
     pub(super) fn mpls(&mut self, mut rest: Cursor<'_>) -> Option<Verdict> {
         const BOTTOM_OF_STACK: u8 = 0x01;
         self.tunnel = Some("MPLS");
@@ -74,11 +74,11 @@ impl<S: Sink> Walk<'_, S> {
         self.tunnel = Some("PPPoE");
         let stated = rest.u16_at(4)?;
         let payload = rest.skip(6)?;
-        // The length tells payload from the padding of short frames. Offloading hosts leave it at zero.
+        // The length separates payload from the padding of short frames. Hosts with offloading may leave it zero.
         self.ppp(if stated == 0 { payload } else { payload.first(stated.into()) })
     }
 
-    /// PPP (RFC 1661 section 2), its address and control fields there or compressed (RFC 1662 section 3.2).
+    /// PPP (RFC 1661 section 2). Its address and control fields may be compressed (RFC 1662 section 3.2).
     pub(super) fn ppp(&mut self, rest: Cursor<'_>) -> Option<Verdict> {
         if !self.deeper() {
             return Some(Verdict::TooDeep);
@@ -87,7 +87,7 @@ impl<S: Sink> Walk<'_, S> {
             [0xff, 0x03, ..] => rest.skip(2)?,
             _ => rest,
         };
-        // Protocol numbers end in an odd byte: one that begins with it has its leading zero compressed away.
+        // Protocol numbers end in an odd byte. If the first byte is odd, the leading zero byte was compressed.
         let (protocol, payload) = match rest.u8_at(0)? {
             compressed if compressed & 1 != 0 => (u16::from(compressed), rest.skip(1)?),
             _ => (rest.u16_at(0)?, rest.skip(2)?),
@@ -100,7 +100,7 @@ impl<S: Sink> Walk<'_, S> {
     }
 }
 
-/// Whether a frame could be Ethernet by its type or length.
+/// Whether a frame looks like Ethernet, judging by its type or length.
 fn is_ethernet(frame: Cursor<'_>) -> bool {
     let known = [0x0800, 0x86dd, 0x8100, 0x88a8, 0x9100, 0x9200, 0x8847, 0x8848, 0x8864, 0x0806];
     frame.u16_at(12).is_some_and(|ether_type| ether_type <= LONGEST_LENGTH || known.contains(&ether_type))

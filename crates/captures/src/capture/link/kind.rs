@@ -6,15 +6,15 @@ use std::fmt;
 /// A kind of frame or packet that carries no TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// Named.
+    /// A kind with a name.
     Named(&'static str),
-    /// An EtherType that is not read.
+    /// An unsupported EtherType.
     EtherType(u16),
-    /// An IP protocol that is not read.
+    /// An unsupported IP protocol.
     IpProtocol(u8),
-    /// A PPP protocol that is not read.
+    /// An unsupported PPP protocol.
     Ppp(u16),
-    /// UDP to or from this port, the lower of both.
+    /// UDP with this port, the lower of the two.
     Udp(u16),
 }
 
@@ -22,7 +22,7 @@ impl Kind {
     pub const NO_IP_VERSION: Self = Self::Named("without an IP version");
     pub const LLC: Self = Self::Named("802.2 LLC");
     pub const ETHERNET_PSEUDOWIRE: Self = Self::Named("MPLS without IP or Ethernet");
-    /// Any beyond the kinds that are told apart.
+    /// All kinds beyond the limit.
     const OTHERS: Self = Self::Named("others");
 }
 
@@ -60,12 +60,12 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How many of each kind, in bounded memory.
+/// Number of packets of each kind, in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds(BTreeMap<Kind, u64>);
 
 impl Kinds {
-    /// Kinds told apart.
+    /// Maximum number of kinds that are counted separately.
     const MOST: usize = 256;
 
     pub fn count(&mut self, kind: Kind) {
@@ -77,7 +77,7 @@ impl Kinds {
         *self.0.entry(kind).or_default() += 1;
     }
 
-    /// Most frequent first.
+    /// The kinds, most frequent first.
     pub fn by_count(&self) -> Vec<(String, u64)> {
         let mut kinds: Vec<_> = self.0.iter().map(|(kind, count)| (kind.to_string(), *count)).collect();
         kinds.sort_by_key(|(_, count)| core::cmp::Reverse(*count));

@@ -1,6 +1,7 @@
-//! Radiotap headers (radiotap.org): where the frame begins, whether it was received whole, and how it was sent.
+//! Radiotap headers (radiotap.org): where the frame starts, whether it was received intact, and its PHY mode.
 //!
-//! The lengths and places of fields in a header are held against its own length; a mode that no table has is none.
+//! The lengths and positions of fields are checked against the length of the header. A mode that is in no table is
+//! ignored.
 
 use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble};
 use tacit_proto::units::BitRate;
@@ -8,33 +9,33 @@ use tacit_sim::capture::fields::{
     self, FIELDS, GUARD_INTERVAL_MASK, GUARD_INTERVALS, TLV_ALIGN, bit, channel, flags, named, tlv, u_sig,
 };
 
-/// Fields of a header.
+/// The parsed fields of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Radiotap {
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub len: usize,
     flags: u8,
-    /// How the frame was sent; `None` where the header does not say, or names a mode that no table has.
+    /// PHY mode of the frame; `None` if the header does not contain one, or one that is in no table.
     pub mode: Option<Mode>,
 }
 
 impl Radiotap {
-    /// An FCS ends the frame.
+    /// True if the frame ends in an FCS.
     pub const fn has_fcs(&self) -> bool {
         self.flags & flags::FCS_AT_END != 0
     }
 
-    /// It did not agree.
+    /// True if the FCS was wrong.
     pub const fn has_bad_fcs(&self) -> bool {
         self.flags & flags::BAD_FCS != 0
     }
 
-    /// The MAC header is padded to a multiple of 4.
+    /// True if the MAC header is padded to a multiple of 4 bytes.
     pub const fn is_padded(&self) -> bool {
         self.flags & flags::DATA_PAD != 0
     }
 
-    /// Reads the header that `frame` begins with; `None` where it is cut off.
+    /// Parses the header at the start of `frame`; `None` if it is truncated.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let len = usize::from(u16_at(frame, 2)?);
         let header = frame.get(..len)?;
@@ -48,7 +49,7 @@ impl Radiotap {
         for word in words.chunks_exact(4) {
             let word = u32::from_le_bytes(*word.first_chunk()?);
             let whole = if is_vendors { Some(()) } else { fields.of_word(word) };
-            // Of a field whose length is unknown, or that is cut off, the place of the next is unknown, too.
+            // After a field that is truncated or has an unknown length, the position of the next field is unknown.
             if whole.is_none() {
                 break;
             }
@@ -63,7 +64,7 @@ impl Radiotap {
     }
 }
 
-/// A header's fields, read in their order.
+/// Reads the fields of a header in order.
 struct Fields<'h> {
     header: &'h [u8],
     at: usize,
@@ -71,7 +72,7 @@ struct Fields<'h> {
 }
 
 impl<'h> Fields<'h> {
-    /// The fields that `word` names; `None` where they end before their length is known.
+    /// Reads the fields indicated by `word`; `None` if a field of unknown length ends the sequence.
     fn of_word(&mut self, word: u32) -> Option<()> {
         for (number, (len, align)) in (0..).zip(FIELDS) {
             if word & 1 << number != 0 {
@@ -93,14 +94,14 @@ impl<'h> Fields<'h> {
         Some(field)
     }
 
-    /// A vendor's fields: OUI, their kind, and their length (radiotap.org, vendor namespace).
+    /// Skips vendor fields: OUI, sub-namespace and length (radiotap.org, vendor namespace).
     fn skip_vendors(&mut self) -> Option<()> {
         let namespace = self.next(6, 2)?;
         let len = usize::from(u16_at(namespace, 4)?);
         self.next(len, 1).map(|_| ())
     }
 
-    /// Fields of their own type and length up to the end of the header.
+    /// Reads fields with their own type and length, up to the end of the header.
     fn tlvs(&mut self) {
         while let Some(head) = self.next(4, TLV_ALIGN) {
             let (Some(kind), Some(len)) = (u16_at(head, 0), u16_at(head, 2)) else { return };
@@ -117,7 +118,7 @@ impl<'h> Fields<'h> {
 /// MCS, streams and guard interval of an EHT field.
 type Eht = (u8, u8, GuardInterval);
 
-/// Fields about how a frame was sent.
+/// The fields that describe the PHY mode.
 #[derive(Default)]
 struct Radio {
     flags: Option<u8>,
@@ -130,7 +131,8 @@ struct Radio {
 }
 
 impl Radio {
-    /// Takes the field of bit `number`. The first of each kind counts: later words have those of single antennas.
+    /// Stores the field of bit `number`. Only the first of each kind counts, because later words describe individual
+    /// antennas.
     fn note(&mut self, number: u32, field: &[u8]) {
         let byte = || field.first().copied();
         match number {
@@ -180,7 +182,7 @@ fn ht(field: &[u8]) -> Option<Mode> {
     (known & KNOWN == KNOWN).then(mode).flatten()
 }
 
-/// The VHT field: known, flags, bandwidth, MCS and streams of four users, and more.
+/// The VHT field: known, flags, bandwidth, MCS and streams of four users, and others.
 fn vht(field: &[u8]) -> Option<Mode> {
     use fields::vht::{
         BANDWIDTH_KNOWN, BANDWIDTH_MASK, BANDWIDTHS, GUARD_INTERVAL_KNOWN, MCS_SHIFT, SHORT_GUARD_INTERVAL,
@@ -197,7 +199,8 @@ const fn ht_interval(is_short: bool) -> GuardInterval {
     if is_short { GuardInterval::Ns400 } else { GuardInterval::Ns800 }
 }
 
-/// The HE field, six words: known, known, MCS, spatial reuse, width and guard interval, streams. Of PPDUs for one user.
+/// The HE field, six words: known, known, MCS, spatial reuse, width and guard interval, streams. Only for single-user
+/// PPDUs.
 fn he(field: &[u8]) -> Option<Mode> {
     use fields::he::{
         BANDWIDTH_KNOWN, BANDWIDTH_MASK, BANDWIDTHS, FORMAT_EXT_SU, FORMAT_MASK, FORMAT_SU,
@@ -219,7 +222,7 @@ fn he(field: &[u8]) -> Option<Mode> {
     }
 }
 
-/// The EHT field: a word of known flags, nine of data, one for each user, of which one is the frame's.
+/// The EHT field: a word of known flags, nine data words, and one word per user. One of the users is the frame's.
 fn eht(field: &[u8]) -> Option<Eht> {
     use fields::eht::{
         DATA_FOR_USER, DATA_WORDS, GUARD_INTERVAL_KNOWN, GUARD_INTERVAL_SHIFT, MCS_KNOWN, MCS_MASK,
@@ -238,7 +241,7 @@ fn eht(field: &[u8]) -> Option<Eht> {
     is_known.then_some((mcs as u8, streams as u8 + 1, interval))
 }
 
-/// The guard interval of HE or EHT whose number the low bits of `code` are.
+/// The guard interval of HE or EHT for the number in the low bits of `code`.
 fn he_interval(code: u16) -> Option<GuardInterval> {
     GUARD_INTERVALS.get(usize::from(code & GUARD_INTERVAL_MASK)).copied()
 }

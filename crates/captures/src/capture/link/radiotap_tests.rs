@@ -1,10 +1,10 @@
-//! Headers as capture programs and drivers write them, and worse ones.
+//! Headers written by capture programs and drivers, and malformed ones.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A header with these present words and fields; its length is right.
+/// A header with these present words and fields, and a correct length.
 fn header(present: &[u32], fields: &[u8]) -> Vec<u8> {
     let len = 4 + 4 * present.len() + fields.len();
     let mut out = vec![0, 0];
@@ -28,7 +28,7 @@ fn tlv(kind: u16, words: &[u32]) -> Vec<u8> {
     out
 }
 
-/// U-SIG of `width`, and EHT of MCS 13 on two streams with GI 1.6, which is user `place` of three.
+/// U-SIG with `width`, and EHT with MCS 13, two streams and GI 1.6, with the frame's user at `place` among three.
 fn eht_tlvs(width: u32, place: usize) -> Vec<u8> {
     let mut eht = vec![4, 1 << 7, 0, 0, 0, 0, 0, 0, 0, 0];
     let others = 0x12 | 3 << 20;
@@ -40,7 +40,7 @@ fn eht_tlvs(width: u32, place: usize) -> Vec<u8> {
 #[test]
 fn each_generation_says_its_mode_in_a_field_of_its_own() {
     use GuardInterval::{Ns400, Ns800, Ns1600, Ns3200};
-    // MCS 15 (two streams), 40 MHz, short.
+    // MCS 15 (two streams), 40 MHz, short guard interval.
     assert_eq!(mode(&[1 << bit::MCS], &[7, 5, 15]), Mode::ht(7, 2, true, Ns400));
     assert_eq!(mode(&[1 << bit::MCS], &[3, 5, 15]), None, "the guard interval is not known");
     let vht = |bandwidth: u8, known: u8| [known, 0, 0, bandwidth, 0x92, 0, 0, 0, 0, 0, 0, 0];
@@ -67,7 +67,7 @@ fn each_generation_says_its_mode_in_a_field_of_its_own() {
     assert_eq!(mode(&[1 << bit::RATE | 1 << bit::CHANNEL], &cck), long);
 }
 
-/// As Linux writes them: a word for each antenna, and the bit of the TLVs in the last.
+/// As written by Linux: a word per antenna, and the TLV bit in the last word.
 #[test]
 fn tlvs_come_behind_the_fields_of_every_antenna() {
     const ANTENNA: u32 = 1 << 5 | 1 << 11;
@@ -84,7 +84,7 @@ fn tlvs_come_behind_the_fields_of_every_antenna() {
 
 #[test]
 fn a_vendors_fields_are_skipped() {
-    // OUI, the kind, 5 bytes; then the fields of the second word, which is the vendor's, and those of the third.
+    // OUI, kind, and 5 bytes; then the fields of the second word, which belong to the vendor, and those of the third.
     let present = [
         1 << bit::VENDOR_NAMESPACE | 1 << bit::MORE,
         0xff | 1 << bit::RADIOTAP_NAMESPACE | 1 << bit::MORE,
@@ -107,7 +107,7 @@ fn a_field_that_is_cut_off_ends_what_is_read() {
             cut[2..4].copy_from_slice(&(len as u16).to_le_bytes());
             let radiotap = Radiotap::parse(&cut).unwrap();
             assert_eq!((radiotap.len, radiotap.has_fcs()), (len, len > 8));
-            // The user is the first of three.
+            // The frame's user is the first of three.
             assert_eq!(radiotap.mode.is_some(), len >= whole.len(), "{len}");
         }
     }
@@ -128,7 +128,7 @@ proptest! {
         Radiotap::parse(&bytes);
     }
 
-    /// Any mode in a header, within the tables or not.
+    /// Arbitrary modes in a header, valid or not.
     #[test]
     fn arbitrary_modes_do_no_harm(field in prop::collection::vec(any::<u8>(), 12), users in any::<[u32; 4]>()) {
         let known = [&[0x7f][..], &field[1..3]].concat();

@@ -60,19 +60,19 @@ fn dot11_variants() {
     let subframe = joined(&[&[0; 12], &[0, 28], &plain]);
     let two = joined(&[&subframe, &[0; 2], &subframe]);
     assert_eq!(read(105, &qos(0x01, 0x80, &[], &two)), (Verdict::Read, vec![(20, 20), (20, 20)]));
-    // A QoS null and a beacon carry nothing.
+    // A QoS Null and a beacon carry no packets.
     assert!(matches!(read(105, &joined(&[&[0xc8, 1], &[0; 30]])).0, Verdict::NotIp(_)));
     assert!(matches!(read(105, &joined(&[&[0x80, 0], &[0; 30]])).0, Verdict::NotIp(_)));
 }
 
-/// An MPDU of data with an IP packet in it, and the same with its FCS.
+/// A data MPDU with an IP packet, without and with FCS.
 fn mpdus() -> [Vec<u8>; 2] {
     let plain = joined(&[&[0x08, 0x02], &[0; 22], &SNAP, &IP]);
     let fcs = crc32(&plain).to_le_bytes();
     [plain.clone(), joined(&[&plain, &fcs])]
 }
 
-/// An IPv4 packet behind an Ethernet header: UDP between these ports, or GRE of this protocol.
+/// An IPv4 packet after an Ethernet header: UDP between these ports, or GRE with this protocol.
 fn outer(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = (20 + payload.len() as u16).to_be_bytes();
     let ip = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -90,7 +90,7 @@ fn capwap_carries_802_11_in_either_order_of_bytes_or_ethernet() {
     let [mpdu, _] = mpdus();
     let ethernet = joined(&[&[0; 12], &[8, 0], &IP]);
     let swapped = joined(&[&[mpdu[1], mpdu[0]], &mpdu[2..]]);
-    // Two words of header (RFC 5415 section 4.3), binding 1; the bit says that the frame is one of 802.11.
+    // Two header words (RFC 5415 section 4.3), binding 1. The flag indicates an 802.11 frame.
     let native: &[u8] = &[0, 0x10, 0x03, 0, 0, 0, 0, 0];
     let with_mac: &[u8] = &[0, 0x20, 0x03, 0x10, 0, 0, 0, 0, 6, 1, 2, 3, 4, 5, 6, 0];
     let plain: &[u8] = &[0, 0x10, 0x02, 0, 0, 0, 0, 0];
@@ -120,7 +120,7 @@ fn aruba_mirrors_records_of_802_11_and_tunnels_it_in_gre() {
         udp(5555, 5555, &joined(&[fields.as_flattened(), &mpdu]))
     };
     assert_eq!(read(1, &record(999_999, len)), (Verdict::Read, vec![(20, 20)]));
-    // No microseconds, or more than the datagram has.
+    // Invalid microseconds, or more bytes than the datagram has.
     for wrong in [record(1_000_000, len), record(0, [0, 0, 9, 9]), record(0, [0; 4])] {
         assert!(read(1, &wrong).1.iter().all(|found| *found != (20, 20)));
     }
@@ -128,14 +128,14 @@ fn aruba_mirrors_records_of_802_11_and_tunnels_it_in_gre() {
     assert_eq!(read(1, &gre), (Verdict::Read, vec![(20, 20)]));
 }
 
-/// Link type 192: fields in little endian, of which that of 802.11 says whether there is an FCS.
+/// Link type 192: little-endian fields. The 802.11 field indicates whether there is an FCS.
 #[test]
 fn ppi_says_what_follows_and_whether_it_has_an_fcs() {
     let [plain, with_fcs] = mpdus();
     let packet = |link_type: u8, flags: u8, frame: &[u8]| {
         let mut common = [0; 20];
         common[8] = flags;
-        // Another field stands before the one of 802.11 (type 2).
+        // Another field precedes the 802.11 field (type 2).
         let fields = joined(&[&[9, 0, 4, 0, 1, 2, 3, 4], &[2, 0, 20, 0], &common]);
         let length = 8 + fields.len() as u8;
         joined(&[&[0, 0, length, 0, link_type, 0, 0, 0], &fields, frame])
@@ -149,7 +149,7 @@ fn ppi_says_what_follows_and_whether_it_has_an_fcs() {
     assert_eq!(read(192, &packet(192, 0, &packet(105, 0, &plain))).0, Verdict::Unsupported, "not in itself");
 }
 
-/// Link type 163, and under that of Prism (119) too: a magic number with a version, and a length in big endian.
+/// Link type 163, and also 119 (Prism): a magic number with a version, and a big-endian length.
 #[test]
 fn avs_headers_have_a_length() {
     let [plain, with_fcs] = mpdus();
@@ -173,7 +173,7 @@ fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
     assert!(!heard.is_copy(one, 7, false));
     assert!(!heard.is_copy(other, 7, true));
     assert!(!heard.is_copy(third, 7, true));
-    // 64 numbers later the old one is forgotten.
+    // After 64 further numbers, the old one is forgotten.
     assert!(!heard.is_copy(one, 71, false));
     assert!(!heard.is_copy(one, 7, true));
     for i in 0..3 * Heard::MOST as u32 {
@@ -191,10 +191,10 @@ fn block_ack(control: u8, fragment: u8, bitmap: &[u8]) -> Vec<u8> {
 fn only_whole_frames_of_hack_make_a_hack_ack() {
     let ack = joined(&[&[0xd4, 0, 0, 0], &[2; 6]]);
     let compressed = block_ack(5, 0, &[0xff; 8]);
-    // Of 256, 512 and 1024 MPDUs.
+    // Bitmaps for 256, 512 and 1024 MPDUs.
     let longer = [(4, 32), (8, 64), (10, 128)].map(|(code, bytes)| block_ack(5, code, &vec![0xff; bytes]));
     let wrapped = joined(&[&[0x74, 0, 0, 0], &[2; 6], &[0xd4, 0, 0, 0, 0, 0xc0]]);
-    // Short frames: one without bytes behind its check, and two, the second of which has one.
+    // Short TCP/HACK frames: one without bytes after the CRC, and two, of which the second has one such byte.
     let riding = [&[0, 7, 1, 2][..], &[0, 7, 1, 2, 0x10, 7, 2, 3, 0x33]];
     for plain in [ack, compressed, wrapped].into_iter().chain(longer) {
         assert!(matches!(read(105, &plain).0, Verdict::NotIp(_)));
@@ -205,13 +205,13 @@ fn only_whole_frames_of_hack_make_a_hack_ack() {
             assert_eq!(read(105, &with_fcs).0, Verdict::HackAck(bytes.len()), "{plain:x?}");
             assert!(matches!(read(105, &whole[..whole.len() - 1]).0, Verdict::NotIp(_)));
         }
-        // A length that runs past the end.
+        // A length that exceeds the end.
         assert!(matches!(read(105, &joined(&[&plain, &[0x40, 7, 1, 2]])).0, Verdict::NotIp(_)));
     }
 }
 
-/// A basic bitmap, one of more than 64 MPDUs, one of a length to come and a Block Ack of several TIDs are longer than a
-/// compressed one of 64, and zeros are whole frames of HACK.
+/// A basic bitmap, a bitmap for more than 64 MPDUs, a reserved bitmap length, and a multi-TID Block Ack are all longer
+/// than a compressed Block Ack for 64 MPDUs. Zeros would be valid TCP/HACK frames.
 #[test]
 fn longer_block_acks_are_no_hack_acks() {
     for (control, fragment, bytes) in
@@ -222,7 +222,7 @@ fn longer_block_acks_are_no_hack_acks() {
     }
 }
 
-/// Of some frames one in sixteen would pass for a frame of HACK with its FCS.
+/// For one in sixteen frames, the FCS could be mistaken for a TCP/HACK frame.
 #[test]
 fn an_fcs_that_nobody_announces_is_nothing_appended() {
     for duration in 0..=255 {
@@ -232,7 +232,7 @@ fn an_fcs_that_nobody_announces_is_nothing_appended() {
             "{duration}"
         );
     }
-    // The check value that catalogues of CRCs give for CRC-32.
+    // The check value of CRC-32 in catalogues of CRCs.
     assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
 }
 

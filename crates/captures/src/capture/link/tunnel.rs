@@ -1,17 +1,17 @@
-//! Tunnels over IP: IP in IP, GRE, VXLAN, Geneve, GTP-U, CAPWAP, and the mirror of Aruba's access points.
+//! Tunnels over IP: IP in IP, GRE, VXLAN, Geneve, GTP-U, CAPWAP, and the mirroring of Aruba access points.
 
 use tacit_proto::wire::headers::{Fragment, Headers, Transport};
 
 use super::ethernet::TRANSPARENT_ETHERNET;
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
-/// IP's numbers of protocols (IANA).
+/// IP protocol numbers (IANA).
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 const UDP_HEADER_LEN: usize = 8;
 
-/// Payload of a tunnel.
+/// Type of a tunnel's payload.
 #[derive(Clone, Copy)]
 enum Inside {
     Ip,
@@ -21,7 +21,7 @@ enum Inside {
     Dot11 { swapped: bool },
 }
 
-/// The way into a tunnel.
+/// A tunnel header and its payload.
 pub(super) struct Entrance<'a> {
     name: &'static str,
     inside: Inside,
@@ -29,7 +29,8 @@ pub(super) struct Entrance<'a> {
 }
 
 impl<'a> Entrance<'a> {
-    /// That of an IP packet which is a tunnel's. A header that contradicts its definition is none: ports are no proof.
+    /// Parses the tunnel header of an IP packet; `None` if there is none. The header must be well-formed, because a
+    /// port alone does not prove that it is a tunnel.
     pub fn of(ip: Cursor<'a>) -> Option<Self> {
         let headers = Headers::read(ip.bytes)?;
         if headers.fragment == Fragment::Later {
@@ -59,7 +60,7 @@ impl<S: Sink> Walk<'_, S> {
             Inside::Ppp => self.ppp(payload),
             Inside::Dot11 { swapped: false } => self.dot11(payload, false),
             Inside::Dot11 { swapped: true } => {
-                // CAPWAP senders of old put the bytes of Frame Control in the other order.
+                // Old CAPWAP senders swap the bytes of Frame Control.
                 let Some([second, first, rest @ ..]) = payload.bytes.get(..) else { return None };
                 let bytes = [&[*first, *second], rest].concat();
                 self.dot11(Cursor { bytes: &bytes, on_link: payload.on_link }, false)
@@ -68,7 +69,7 @@ impl<S: Sink> Walk<'_, S> {
     }
 }
 
-/// GRE (RFC 2784, RFC 2890; version 1 is PPTP's, RFC 2637 section 4.1).
+/// GRE (RFC 2784, RFC 2890; version 1 is for PPTP, RFC 2637 section 4.1).
 fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
@@ -84,7 +85,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
     if flags & VERSION == 1 && protocol == PPP {
         let payload = packet.skip(8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))?;
-        // An acknowledgment alone carries nothing.
+        // A header with only an acknowledgment has no payload.
         return (payload.on_link > 0).then_some(Entrance { name: "PPTP", inside: Inside::Ppp, payload });
     }
     if flags & VERSION != 0 || flags & ROUTING != 0 {
@@ -92,7 +93,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     }
     let payload = packet.skip(4 + word(CHECKSUM) + word(KEY) + word(SEQUENCE))?;
     Some(match protocol {
-        // Erspan of type I has no header of its own, and no sequence number in front of it.
+        // ERSPAN type I has neither a header of its own nor a sequence number in the GRE header.
         ERSPAN_2 => {
             let own = if flags & SEQUENCE != 0 { 8 } else { 0 };
             Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
@@ -102,12 +103,12 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
             let own = if has_subheader { 20 } else { 12 };
             Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
         }
-        // A redirect header of four bytes may stand in front of the packet, whose first is an IP version.
+        // A redirect header of four bytes may precede the packet, whose first nibble is an IP version.
         WCCP => {
             let own = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
             Entrance { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
         }
-        // Between Aruba's access points and controllers: 802.11 frames without FCS.
+        // Between Aruba access points and controllers: 802.11 frames without FCS.
         0x8200..=0x82ff => Entrance { name: "Aruba GRE", inside: Inside::Dot11 { swapped: false }, payload },
         PPP => Entrance { name: "GRE", inside: Inside::Ppp, payload },
         other => Entrance { name: "GRE", inside: Inside::EtherType(other), payload },
@@ -116,7 +117,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
 
 fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance<'_>> {
     match (destination, source) {
-        // The older one is Linux's own.
+        // The older port is used by Linux only.
         (4789 | 8472, _) => vxlan(payload),
         (6081, _) => geneve(payload),
         (2152, _) => gtp_u(payload),
@@ -126,7 +127,7 @@ fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance
     }
 }
 
-/// VXLAN (RFC 7348 section 5). Of its flags the one that says that there is an identifier is set.
+/// VXLAN (RFC 7348 section 5). The flag for a valid identifier must be set.
 fn vxlan(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     const HAS_VNI: u8 = 0x08;
     if packet.u8_at(0)? & HAS_VNI == 0 {
@@ -135,7 +136,7 @@ fn vxlan(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "VXLAN", inside: Inside::Ethernet, payload: packet.skip(8)? })
 }
 
-/// Geneve (RFC 8926 section 3.4): version and words of options, flags, an EtherType.
+/// Geneve (RFC 8926 section 3.4): version and length of options in words, flags, an EtherType.
 fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     let first = packet.u8_at(0)?;
     if first >> 6 != 0 {
@@ -149,8 +150,8 @@ fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "Geneve", inside, payload })
 }
 
-/// GTP-U (3GPP TS 29.281 clause 5): a user's packet behind eight bytes, four more where any of three flags is set, and
-/// extension headers.
+/// GTP-U (3GPP TS 29.281 clause 5): a user's packet after a header of eight bytes, four more if any of three flags is
+/// set, and extension headers.
 fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     const VERSION_1_AND_GTP: u8 = 0x30;
     const EXTENSION: u8 = 0x04;
@@ -164,7 +165,7 @@ fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     if flags & ANY_OPTIONAL != 0 {
         at += 4;
         let mut next = if flags & EXTENSION != 0 { packet.u8_at(11)? } else { 0 };
-        // Extension headers: length in words, content, type of the next.
+        // Extension headers: length in words, content, type of the next one.
         for _ in 0..8 {
             if next == 0 {
                 break;
@@ -180,8 +181,8 @@ fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "GTP-U", inside: Inside::Ip, payload: packet.skip(at)? })
 }
 
-/// CAPWAP data (RFC 5415 section 4.3): preamble, header length in words, WBID, flags. Encrypted ones have another
-/// preamble, and later fragments no 802.11 header.
+/// CAPWAP data (RFC 5415 section 4.3): preamble, header length in words, WBID, flags. Encrypted packets have another
+/// preamble, and later fragments have no 802.11 header.
 fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     const NATIVE_FRAME: u32 = 1 << 8;
     const FRAGMENT: u32 = 1 << 7;
@@ -197,7 +198,7 @@ fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     }
     let payload = packet.skip(4 * header_words as usize)?;
     let inside = if word & NATIVE_FRAME != 0 {
-        // Version 0 and the type of data in the first byte, or, swapped, in the second.
+        // Version 0 and type data in the first byte, or, if swapped, in the second.
         let swapped = payload.u8_at(0)? & 0x0f != 0x08 && payload.u8_at(1)? & 0x0f == 0x08;
         Inside::Dot11 { swapped }
     } else {
@@ -206,8 +207,8 @@ fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     Some(Entrance { name: "CAPWAP", inside, payload })
 }
 
-/// Mirrored frames of Aruba's access points: a pcap record header of big-endian seconds, microseconds and two lengths, and an
-/// 802.11 frame.
+/// Mirrored frames of Aruba access points: a pcap record header with big-endian seconds, microseconds and two lengths,
+/// followed by an 802.11 frame.
 fn aruba_mirror(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     let (captured, original) = (packet.u32_at(8)?, packet.u32_at(12)?);
     let payload = packet.skip(16)?;

@@ -1,4 +1,4 @@
-//! This user as the client of servers.
+//! The client role of this user.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
@@ -11,7 +11,7 @@ use super::{identity, seen};
 use crate::args::LogArgs;
 use crate::output::{Failure, note, printable};
 
-/// Asks whether to trust `key`; no without a terminal.
+/// Asks the user whether to trust `key`. Returns false without a terminal.
 pub fn confirm_key(server: &str, key: PublicKey) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return false;
@@ -21,12 +21,12 @@ pub fn confirm_key(server: &str, key: PublicKey) -> bool {
         printable(server)
     ));
     let mut answer = String::new();
-    // No answer is no yes.
+    // No answer means no.
     let _ = std::io::stdin().lock().read_line(&mut answer);
     answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// This user as the client of servers.
+/// A client that uses this user's key.
 pub struct Client {
     store: tacit_apps::trust::Store,
     identity: Identity,
@@ -34,10 +34,10 @@ pub struct Client {
     pub runtime: Runtime,
 }
 
-/// A connection, which is closed in the end.
+/// A connection, which is closed when this value is dropped.
 pub struct Reached {
     pub connection: Connection,
-    // It goes after the connection.
+    // Declared last, because it must outlive the connection.
     _node: Node,
 }
 
@@ -48,7 +48,7 @@ impl Drop for Reached {
 }
 
 impl Client {
-    /// With this user's key.
+    /// Creates a client with this user's key.
     pub fn new(seen: &LogArgs) -> Result<Self, Failure> {
         let store = identity::store()?;
         let identity = identity::identity(&store)?;
@@ -65,7 +65,8 @@ impl Client {
         Ok(Reached { connection, _node: node })
     }
 
-    /// Tells a server that refuses this user's key from one that is gone: a client hears of it when it is connected already.
+    /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal
+    /// only after it is connected.
     pub fn said_by(&self, server: &str, error: CopyError) -> Failure {
         if let CopyError::Io(io) = &error
             && let Some(StreamError::Connection(closed @ ConnectionError::ApplicationClosed { reason, .. })) =

@@ -1,4 +1,4 @@
-//! Clients of a server: which may connect, and the name of each.
+//! The clients of a server: which may connect, and their names.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,11 +7,11 @@ use tacit_tack::PublicKey;
 
 use crate::output::note;
 
-/// Keys that were refused and told of: no more are remembered, and no more are told. Ours.
+/// Maximum number of refused keys that are remembered (our choice). Further ones are neither remembered nor reported.
 const REFUSED_KEYS_MAX: usize = 64;
 
-/// Tells which clients may connect. The file of peers is read for each client that has proved its key: it is short, and a
-/// client that is trusted since gets in.
+/// Returns a function that decides which clients may connect. It reads the file of peers for each client that has
+/// proved possession of its key. The file is short, and this way newly trusted clients are accepted without a restart.
 pub fn clients(
     store: &Store,
     own: PublicKey,

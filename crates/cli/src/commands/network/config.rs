@@ -1,5 +1,5 @@
-//! Files in place of arguments: each long flag of a command is a key of the same name, and so is a place without a flag.
-//! The command line wins.
+//! Files with arguments. Each long flag of a command is a key of the same name, and so is each positional argument. The
+//! command line takes precedence.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,13 +12,13 @@ use tacit_input::{InputError, Node, Tree, Value, nearest};
 use crate::args::{Cli, Command};
 use crate::output::{Failure, usage_error};
 
-/// Keys that make no sense in a file.
+/// Arguments that are not allowed in a file.
 const NO_KEYS: [&str; 4] = ["config", "check", "help", "version"];
 
-/// Bytes of a file that are read. Ours.
+/// Maximum size of a file in bytes (our choice).
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The command that the arguments of this program and the file at `path` come to.
+/// The command that results from the arguments of this program and the file at `path`.
 pub fn merged(path: &Path) -> Result<Option<Command>, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let source = path.display().to_string();
@@ -39,7 +39,7 @@ fn wrong(source: &str, error: &clap::Error) -> InputError {
     InputError::new(source, usage_error(error.kind(), &error.to_string()))
 }
 
-/// `words` without `--config`, and with the file's values where they give none.
+/// `words` without `--config`, plus the values from the file for arguments that `words` lacks.
 fn with_file(source: &str, text: &str, words: &[OsString]) -> Result<Vec<OsString>, InputError> {
     let mut cli = Cli::command();
     cli.build();
@@ -84,7 +84,7 @@ fn is_given(matches: &ArgMatches, arg: &Arg) -> bool {
     matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
-/// The arguments that say on the command line the same as a key.
+/// The command-line arguments equivalent to a key.
 fn said(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
     let is_list = matches!(arg.get_action(), ArgAction::Append);
     let mismatch = |allowed: &str| {
@@ -115,7 +115,8 @@ fn said(arg: &Arg, key: &str, node: &Node) -> Result<Vec<String>, InputError> {
     Ok(texts.into_iter().map(word).collect())
 }
 
-/// Blames a key for a value that it cannot have. Conflicts with other keys are judged for all together.
+/// Checks the value of a single key, so that an error names it. Conflicts between keys are detected for the whole
+/// command line.
 fn try_alone(name: &str, arg: &Arg, word: &str, key: &str, node: &Node) -> Result<(), InputError> {
     let dashes = if arg.is_positional() { Some("--") } else { None };
     let words = ["tacit", name].into_iter().chain(dashes).chain([word]);
@@ -194,7 +195,7 @@ mod tests {
             let command = cli.find_subcommand(name).expect("it is a command");
             for arg in command.get_arguments().filter(|arg| !NO_KEYS.contains(&key_of(arg))) {
                 let key = key_of(arg);
-                // A table is never right, and is refused for its kind.
+                // A table is never valid, and the error names its type.
                 let said = merged(&format!("{key} = {{}}\n"), &["tacit", name, "--config", "F"]).unwrap_err();
                 assert!(said.starts_with(&format!("F:1: {key}: {{ }} is a table")), "{said}");
             }

@@ -1,9 +1,9 @@
-//! The summary of a copy in words.
+//! The summary of a copy as text.
 
 use indicatif::HumanBytes;
 use tacit_apps::copy::Summary;
 
-/// A summary in one line.
+/// The summary as one line.
 pub fn said(summary: &Summary) -> String {
     let mut text = format!("{} copied, {} unchanged", summary.copied, summary.unchanged);
     let counts = [(summary.deleted, "deleted"), (summary.skipped, "skipped"), (summary.failed, "failed")];

@@ -26,9 +26,9 @@ use crate::args::CpArgs;
 use crate::output::{FAILED, Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
 use crate::progress::{self, ByteBar};
 
-/// Standard input or output, where a file is named.
+/// In place of a file name: standard input or output.
 const STANDARD: &str = "-";
-/// How often the bar is drawn.
+/// Interval between updates of the progress bar.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 /// Sources and destination of a copy, and its direction.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,14 +37,14 @@ enum Plan {
         sources: Vec<String>,
         to: Remote,
     },
-    /// Of each server the paths.
+    /// The paths for each server.
     Pull {
         from: Vec<(String, Vec<String>)>,
         to: String,
     },
 }
 
-/// Outcome of a copy, for `--json`.
+/// The result of a copy for `--json`.
 #[derive(Serialize)]
 struct Report<'a> {
     direction: Direction,
@@ -56,11 +56,11 @@ struct Report<'a> {
     outcome: &'a CopyReport,
 }
 
-/// One copy with one server.
+/// One copy to or from one server.
 enum Job {
     Push(Source, String),
     Pull(Vec<String>, String),
-    /// The file, to standard output.
+    /// Copies the file to standard output.
     PullInto(String),
 }
 
@@ -77,7 +77,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
         dry_run: args.dry_run,
         exclude: args.exclude.clone(),
     };
-    // Missing sources are told before any connection.
+    // Reports missing sources before connecting.
     let jobs = jobs(plan, args)?;
     let servers: Vec<_> = jobs.iter().map(|(server, _)| server.clone()).collect();
     let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
@@ -93,7 +93,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
         match copied {
             Ok(Some(outcome)) => add(&mut all, outcome),
             stopped => {
-                // A read of standard input may go on for ever.
+                // A read of standard input may block forever.
                 client.runtime.shutdown_background();
                 return ended(stopped.map(|_| ()), &progress);
             }
@@ -110,14 +110,14 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
             false => print_json(&report)?,
         }
     }
-    // Standard output has the file.
+    // Standard output carries the file.
     let is_quiet = args.quiet || args.json || to_stdout;
     say(&all, args, is_quiet, &reported, duration_s, throughput_bps)?;
     let has_failed = all.summary.failed > 0 || args.strict && all.summary.skipped > 0;
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The end of copies before their outcome: by a signal or a failure.
+/// Handles copies that ended without a result, because of a signal or a failure.
 fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Failure> {
     let resumes = "received data is kept; repeat the command to resume";
     let Err(failure) = how else {
@@ -131,7 +131,7 @@ fn ended(how: Result<(), Failure>, progress: &Progress) -> Result<ExitCode, Fail
     Err(failure)
 }
 
-/// Which of `paths` are where.
+/// Determines which of `paths` are local and which are on a server.
 fn plan(paths: &[String]) -> Result<Plan, String> {
     let Some((to, from)) = paths.split_last() else { return Err("nothing to copy".into()) };
     if from.iter().any(String::is_empty) {
@@ -154,7 +154,7 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
     }
 }
 
-/// One copy per server.
+/// One job per server.
 fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
     let wrong = |why: &str| Err(CopyError::Argument(why.to_owned()));
     match plan {
@@ -176,7 +176,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
         }
         Plan::Pull { to, .. } if to.is_empty() => wrong("DEST has no name"),
         Plan::Pull { from, to } => {
-            // Several need a directory.
+            // Several sources require a directory.
             let is_directory = from.len() > 1 && !to.ends_with('/');
             let to = if is_directory { format!("{to}/") } else { to };
             Ok(from.into_iter().map(|(server, paths)| (server, Job::Pull(paths, to.clone()))).collect())
@@ -185,7 +185,7 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
 }
 
 impl Client {
-    /// Does `job`; `None` where a signal stopped it. Failures that were printed go into `reported`.
+    /// Carries out `job`; `None` if a signal stopped it. Adds failures that were already printed to `reported`.
     fn copy(
         &self,
         server: &str,
@@ -221,7 +221,7 @@ impl Client {
     }
 }
 
-/// Draws the bar, and says which files failed since the last time.
+/// Updates the bar, and prints files that have failed since the last update.
 fn draw(bar: &ByteBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
     let total_bytes = Some(progress.total_bytes.load(Relaxed)).filter(|bytes| *bytes > 0);
     bar.draw(progress.done_bytes.load(Relaxed), total_bytes);
@@ -243,7 +243,7 @@ async fn copy(
     connection: &Connection,
 ) -> Result<CopyReport, CopyError> {
     let (reader, writer) = streams(connection).await?;
-    // Contents go one way, and the rest is little.
+    // Only the direction that carries file contents is limited; the other one carries little data.
     let is_push = matches!(job, Job::Push(..));
     let reader = Limited::new(reader, rate.filter(|_| !is_push));
     let writer = Limited::new(writer, rate.filter(|_| is_push));
@@ -252,7 +252,7 @@ async fn copy(
     match job {
         Job::Push(source, path) => {
             let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;
-            // The server has everything: it has summed up. It waits for the end.
+            // The server has received everything and sent its summary. It waits for the end of the stream.
             writer.shutdown().await?;
             Ok(outcome)
         }
@@ -270,7 +270,7 @@ async fn copy(
     }
 }
 
-/// Waits until the server has the summary. All is here, whether it hears so or not.
+/// Waits until the server has acknowledged the summary. All data has arrived, so a failure here does not matter.
 async fn finish(mut writer: BufWriter<Limited<SendStream>>) {
     if writer.shutdown().await.is_ok() {
         let _ = tokio::time::timeout(LAST_TIMEOUT, writer.get_mut().get_mut().finished()).await;
@@ -289,7 +289,7 @@ fn add(all: &mut CopyReport, one: CopyReport) {
     all.paths.extend(one.paths);
 }
 
-/// Prints the result of a copy; failed and skipped paths in any case, unless they were `reported`.
+/// Prints the result of a copy. Failed and skipped paths are always printed, except those in `reported`.
 fn say(
     outcome: &CopyReport,
     args: &CpArgs,

@@ -13,7 +13,7 @@ use crate::args::FetchArgs;
 use crate::output::{Failure, note, print, print_json};
 use crate::progress;
 
-/// Standard output, where a file is named.
+/// In place of a file name: standard output.
 const STDOUT: &str = "-";
 
 pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
@@ -39,7 +39,7 @@ pub fn run(args: FetchArgs) -> Result<ExitCode, Failure> {
         tacit_net::block_on(fetch(&options, &mut |bytes, whole| bar.draw(bytes, whole)))
     })?;
     match (args.json, args.quiet) {
-        // Standard output has the file.
+        // Standard output carries the file.
         (true, _) if to_stdout => note(&serde_json::to_string(&report).map_err(std::io::Error::from)?),
         (true, _) => print_json(&report)?,
         (_, true) => (),

@@ -28,7 +28,7 @@ pub fn run(args: HttpProxyArgs) -> Result<ExitCode, Failure> {
         proxy
             .serve_until_signal(move |served| {
                 if json && let Ok(line) = serde_json::to_string(served) {
-                    // The reader of standard output may have gone; the proxy serves on.
+                    // The reader of standard output may have exited; the proxy keeps running.
                     let _ = print(&format!("{line}\n"));
                 }
             })

@@ -5,13 +5,13 @@ use tacit_tack::Identity;
 
 use crate::output::{Failure, note};
 
-/// Where this user's keys are.
+/// The store of this user's keys.
 pub fn store() -> Result<Store, Failure> {
     Store::of_user()
         .ok_or_else(|| Failure::Machine("no directory for keys: set $HOME or $XDG_CONFIG_HOME".into()))
 }
 
-/// Looks at this user's key, where there is one, and at the file of peers; changes nothing.
+/// Checks this user's key, if there is one, and the file of peers. Changes nothing.
 pub fn check(store: &Store) -> Result<(), Failure> {
     match store.read_identity() {
         Ok(_) | Err(TrustError::NoIdentity(_)) => {}
@@ -21,7 +21,7 @@ pub fn check(store: &Store) -> Result<(), Failure> {
     Ok(())
 }
 
-/// This user's key, made where there is none.
+/// This user's key, which is created if it does not exist.
 pub fn identity(store: &Store) -> Result<Identity, Failure> {
     match store.read_identity() {
         Err(TrustError::NoIdentity(path)) => {

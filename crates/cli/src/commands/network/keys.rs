@@ -12,7 +12,7 @@ use super::pair;
 use crate::args::KeysCommand;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
 
-/// This user's key, for `--json`.
+/// This user's key for `--json`.
 #[derive(Serialize)]
 struct OwnKey {
     #[serde(serialize_with = "text")]

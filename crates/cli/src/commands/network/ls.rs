@@ -15,7 +15,7 @@ use super::streams::{READ_BYTES, streams};
 use crate::args::LsArgs;
 use crate::output::{FAILED, Failure, note, print, print_json, printable};
 
-/// A path, for `--json`.
+/// A path for `--json`.
 #[derive(Serialize)]
 struct Listed {
     path: String,
@@ -93,7 +93,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Why a list ends early.
+/// Why a listing ends early.
 enum ListError {
     There(CopyError),
     Here(Failure),
@@ -105,16 +105,16 @@ impl From<CopyError> for ListError {
     }
 }
 
-/// A point in time as RFC 3339 writes it, in UTC.
+/// A time in the format of RFC 3339, in UTC.
 fn utc(time: Timestamp) -> String {
     let (days, second) = (time.s().div_euclid(86_400), time.s().rem_euclid(86_400));
-    // Years that begin in March have their leap day last; 146,097 days are 400 of them. 719,468 days lie between the first of March
-    // of the year 0 and 1970.
+    // In a year that starts in March, the leap day is the last day. 146,097 days are 400 such years. There are 719,468
+    // days from 1 March of the year 0 to 1970.
     let days = i128::from(days) + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // March to January are months of 31, 30, 31, 30 and 31 days, twice and a bit.
+    // From March on, months have 31, 30, 31, 30 and 31 days, and this pattern repeats: 153 days per five months.
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn times_are_dates() {
-        // By GNU date -u -d @N.
+        // Expected values from GNU date -u -d @N.
         for (s, text) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"),
@@ -143,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(utc(Timestamp::new(s, 0).unwrap()), text);
         }
-        // The farthest ones do not overflow.
+        // Extreme values do not overflow.
         assert!(utc(Timestamp::new(i64::MAX, 0).unwrap()).ends_with('Z'));
         assert!(utc(Timestamp::new(i64::MIN, 0).unwrap()).ends_with('Z'));
     }

@@ -21,12 +21,12 @@ use super::streams::{LAST_TIMEOUT, streams};
 use super::{identity, signals};
 use crate::output::{Failure, INTERRUPTED, NetworkFailure, note, print, print_json, printable};
 
-/// For a client to open its stream. Ours.
+/// Time for a client to open its stream (our choice).
 const STREAM_TIMEOUT: Duration = Duration::from_secs(20);
-/// Clients at once: each is one guess. Ours.
+/// Maximum number of concurrent clients, each of which has one guess (our choice).
 const CLIENTS_MAX: usize = 16;
 
-/// Peers that are known now, for `--json`.
+/// The peers added by pairing, for `--json`.
 #[derive(Serialize)]
 struct Paired {
     known: Vec<Peer>,
@@ -43,7 +43,7 @@ fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a code and waits for the client that answers it.
+/// Prints a code and waits for a client that knows it.
 pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
     let identity = identity::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -68,7 +68,7 @@ pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first client that knows the code.
+/// Waits for the first client that knows the code.
 async fn first(
     node: &Node,
     store: &Store,
@@ -86,7 +86,7 @@ async fn first(
                 running += 1;
                 tokio::spawn(async move {
                     let taken = take(&pairing, &store, keys, &connection).await;
-                    // The receiver is below, or has its peer already.
+                    // The receiver below may already have its peer and be gone.
                     let _ = ends.send(taken).await;
                 });
             }
@@ -122,14 +122,14 @@ async fn take(
     let peer = |name: &str| Peer { name: name.to_owned(), key: keys.client, is_client: true };
     let trust = |name: &str| -> Result<(), Failure> { Ok(store.trust(peer(name))?) };
     let taken = pairing.take(keys, &mut reader, &mut writer, trust).await;
-    // It hears how this ended, before the connection does.
+    // The client must receive the result before the connection is closed.
     if writer.shutdown().await.is_ok() {
         let _ = timeout(LAST_TIMEOUT, connection.closed()).await;
     }
     taken.map(|name| peer(&name))
 }
 
-/// Shows the machine at `host` that this one knows its code.
+/// Proves to the machine at `host` that this one knows its code.
 pub fn answer(
     store: &Store,
     host: &str,
@@ -152,12 +152,12 @@ pub fn answer(
         drop(node);
         paired.map(|()| keys.server).map_err(Failure::from)
     })?;
-    // The servers that this machine may have, under the names that they are connected to by.
+    // The servers that may run on that machine, under the names used to connect to them.
     let bare = place.rsplit_once(':').map_or(place.as_str(), |(bare, _)| bare);
     let peers =
         [SERVE_PORT, PROXY_PORT].map(|port| Peer { name: format!("{bare}:{port}"), key, is_client: false });
     for peer in &peers {
-        // A peer that is a client, too, stays one.
+        // A peer that is also a client remains one.
         let known = store.peers()?.into_iter().any(|known| known.name == peer.name && known.key == peer.key);
         if !known {
             store.trust(peer.clone())?;
@@ -167,7 +167,7 @@ pub fn answer(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The host name of this machine, reduced to characters of peers' names.
+/// The host name of this machine, reduced to characters allowed in peer names.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String =

@@ -29,25 +29,25 @@ use super::{identity, remote, seen, signals};
 use crate::args::ProxyArgs;
 use crate::output::{Failure, note, print, printable};
 
-/// For a program to send its request. Ours.
+/// Time for a program to send its request (our choice).
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// After so long without a word from the other end it is taken for gone. Ours: programs wait for it.
+/// Silence after which the other end is considered gone. Our choice; short, because programs wait for it.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// For a connection that is being made again, before a program is refused. Ours.
+/// Time to wait for a reconnection before a program is refused (our choice).
 const LINK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections of programs that may wait to be carried, or have not sent their request, beside those that are carried; more are
-/// reset at once. Ours.
+/// Maximum number of program connections that wait to be carried or have not sent their request, in addition to those
+/// being carried. Further ones are reset immediately. Our choice.
 const WAITING_MAX: usize = 1024;
-/// Bytes that wait for programs that do not read: the windows reserved for streams, all of a connection together, and the least
-/// and the most of one. As much again may be borrowed. Ours.
+/// Maximum number of bytes buffered for programs that do not read: the window reserved for all streams of a connection
+/// together, and the range for one stream. The same amount may be borrowed in addition. Our choice.
 const UNREAD_MAX: u64 = 64 << 20;
 const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
-/// For relayed connections to break when the TACK connection goes. Ours.
+/// Time for relayed connections to be reset when the TACK connection ends (our choice).
 const BREAK_TIMEOUT: Duration = Duration::from_millis(500);
-/// Where programs find SOCKS5 unless told (RFC 1928 section 3).
+/// Default port of SOCKS5 (RFC 1928 section 3).
 const SOCKS_PORT: u16 = 1080;
 
-/// Purpose of the connections to a listener.
+/// Purpose of a listener.
 #[derive(Clone)]
 enum Purpose {
     Socks,
@@ -68,12 +68,12 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         Some(plan) => runtime.block_on(client(args, plan)),
         None => runtime.block_on(server(args)),
     };
-    // Connections that are still carried are reset when their sockets are closed.
+    // Connections that are still being carried are reset when their sockets are closed.
     runtime.shutdown_background();
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// The transport, with a stream for each connection of a program.
+/// Configuration of the transport, with one stream for each connection of a program.
 fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
     let mut config = seen::config_within(&args.seen, &args.memory)?;
     let of_stream = (UNREAD_MAX / u64::from(args.connections.max(1)))
@@ -86,20 +86,20 @@ fn config(args: &ProxyArgs) -> Result<tacit_tack::Config, Failure> {
     Ok(config)
 }
 
-/// State that all connections share.
+/// State shared by all connections.
 struct Proxy {
     counts: ProxyCounts,
-    /// For those that are carried, and for those that wait to be.
+    /// Permits for connections being carried, and for connections that wait.
     places: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    /// It was stopped: no more connections.
+    /// The proxy is stopping and accepts no more connections.
     is_closing: AtomicBool,
-    /// True: connections to the other end are closed.
+    /// Becomes true when connections to the other end must be closed.
     closed: watch::Sender<bool>,
     json: bool,
 }
 
-/// Outcome of a connection, for `--json`.
+/// The result of a connection for `--json`.
 #[derive(Serialize)]
 struct ConnectionLogLine<'a> {
     client: Option<&'a str>,
@@ -121,7 +121,7 @@ impl Proxy {
         })
     }
 
-    /// Carries a connection, and reports its outcome.
+    /// Carries a connection and reports the result.
     async fn carrying(&self, client: Option<&str>, work: impl Future<Output = RelayReport>) -> RelayReport {
         #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
         let begun = Instant::now();
@@ -136,7 +136,7 @@ impl Proxy {
         if self.json {
             let line = ConnectionLogLine { client, target, bytes, duration_s, error };
             if let Ok(line) = serde_json::to_string(&line) {
-                // The reader of standard output may have gone; the proxy goes on.
+                // The reader of standard output may have exited; the proxy keeps running.
                 let _ = print(&format!("{line}\n"));
             }
         } else if let (None, Some(error)) = (client, error) {
@@ -146,7 +146,7 @@ impl Proxy {
         carried
     }
 
-    /// Takes no more connections, and waits for those that are carried.
+    /// Stops accepting connections and waits for those being carried.
     async fn end(&self, grace: u32) -> Result<(), Failure> {
         self.is_closing.store(true, Relaxed);
         tokio::select! {
@@ -190,7 +190,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
         stopped = signals::stop() => stopped?,
     }
     proxy.end(args.grace).await?;
-    // Clients hear of it, and connections that are still carried are reset.
+    // Notifies clients; connections that are still being carried are reset.
     proxy.closed.send_replace(true);
     let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     Ok(())
@@ -206,7 +206,7 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
         };
         let Ok((mut writer, mut reader)) = accepted else { return };
         if proxy.is_closing.load(Relaxed) {
-            // The client's end hears a reset.
+            // The client's end receives a reset.
             continue;
         }
         let (allowed, proxy, name) = (allowed.clone(), proxy.clone(), name.clone());
@@ -214,7 +214,8 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
             let (limits, places) = (Limits::default(), &proxy.places);
             let work = relay::serve(&allowed, limits, places, &mut reader, &mut writer, &proxy.counts);
             let carried = proxy.carrying(Some(&name), work).await;
-            // A stream that is dropped before its end is reset, as is right where an end broke: not where the answer was no.
+            // A stream that is dropped before its end is reset. This is correct if one end failed, but not if the
+            // request was refused.
             if let Some(ProxyError::ReplyCode(_)) = carried.error
                 && writer.shutdown().await.is_ok()
             {
@@ -224,9 +225,9 @@ async fn streams(connection: Connection, name: String, allowed: Arc<AllowList>, 
     }
 }
 
-/// Server and listeners of a client's end.
+/// Server and listeners of the client's end.
 struct Plan {
-    /// HOST:PORT.
+    /// The server as HOST:PORT.
     server: String,
     listeners: Vec<(SocketAddr, Purpose)>,
 }
@@ -253,7 +254,7 @@ fn plan(args: &ProxyArgs, server: &str) -> Result<Plan, InputError> {
     Ok(Plan { server, listeners })
 }
 
-/// `address`, which others reach only where that is meant.
+/// Checks `address`. Addresses other than loopback require `open`.
 fn local(address: SocketAddr, argument: &str, open: bool) -> Result<SocketAddr, InputError> {
     if open || address.ip().is_loopback() {
         return Ok(address);
@@ -305,13 +306,13 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         if let Some(connection) = link.clone().connection(Duration::ZERO).await {
             connection.close(0, "");
         }
-        // Connections that are still carried break now, and are reset.
+        // Connections that are still being carried are aborted with a reset.
         let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }
     Ok(())
 }
 
-/// Reports changes of the connection.
+/// Reports state changes of the connection.
 fn tell(proxy: &Proxy, happened: &LinkEvent<'_>) {
     match happened {
         LinkEvent::Broken(why) => note(&printable(&format!("tacit: {why}; trying again"))),
@@ -332,11 +333,11 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     Ok(listener.map_err(wrong)?)
 }
 
-/// Carries connections of programs, until the proxy is stopped.
+/// Accepts and carries connections of programs until the proxy is stopped.
 async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Arc<Proxy>) {
     loop {
         let Ok((tcp, _)) = listener.accept().await else {
-            // No file descriptors left, mostly: some come back when connections end.
+            // Most likely there are no file descriptors left. They become available when connections end.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -353,7 +354,7 @@ async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Ar
     }
 }
 
-/// Carries one connection. Its stream is reset where this fails, for it is dropped before its end.
+/// Carries one connection. On failure its stream is dropped before its end and therefore reset.
 async fn carry(
     mut tcp: TcpStream,
     purpose: Purpose,
@@ -370,7 +371,7 @@ async fn carry(
             Err(_) => return RelayReport::failed(None, ProxyError::Idle),
         },
     };
-    // A program that has not sent its request takes no place.
+    // A program that has not sent its request does not occupy a place.
     let place = tokio::time::timeout(PLACE_TIMEOUT, proxy.places.acquire()).await;
     let (answer, streams) = match &place {
         Ok(Ok(_)) => open(&target, link).await,
@@ -383,7 +384,7 @@ async fn carry(
     }
     let Some((mut writer, mut reader)) = streams.filter(|_| answer == ReplyCode::Connected) else {
         if !is_socks {
-            // Where no reply is spoken, a reset says that there is no connection.
+            // Without a protocol for replies, a reset indicates that there is no connection.
             let _ = tcp.set_zero_linger();
         }
         return RelayReport::failed(Some(target), ProxyError::ReplyCode(answer));
@@ -393,10 +394,11 @@ async fn carry(
     RelayReport { target: Some(target), answer: Some(answer), bytes, error: result.err() }
 }
 
-/// Asks the server's end for `target`, and gives its answer with the stream. Where there is no connection, one is waited for.
+/// Requests `target` from the server's end. Returns its reply, and the streams on success. If there is no connection,
+/// waits for one.
 async fn open(target: &Target, mut link: Link) -> (ReplyCode, Option<(SendStream, RecvStream)>) {
     let Some(connection) = link.connection(LINK_TIMEOUT).await else { return (ReplyCode::Failed, None) };
-    // The server's end may take fewer than this one.
+    // The server's end may allow fewer streams than this one.
     let opened = match tokio::time::timeout(PLACE_TIMEOUT, connection.open_bi()).await {
         Ok(opened) => opened,
         Err(_) => return (ReplyCode::Busy, None),

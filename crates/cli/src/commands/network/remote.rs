@@ -1,19 +1,19 @@
-//! Places on servers: `tack://HOST[:PORT]/PATH`.
+//! Paths on servers: `tack://HOST[:PORT]/PATH`.
 
 use tacit_apps::SERVE_PORT;
 
-/// Prefix of the name of a file on a server.
+/// Prefix of a path on a server.
 pub const SCHEME: &str = "tack://";
 
-/// A place on a server.
+/// A path on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
-    /// HOST:PORT.
+    /// The server as HOST:PORT.
     pub server: String,
     pub path: String,
 }
 
-/// The place on a server that `text` names; `None` for one here.
+/// Parses `text` as a path on a server; `None` for a local path.
 pub fn remote(text: &str) -> Result<Option<Remote>, String> {
     let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -22,7 +22,7 @@ pub fn remote(text: &str) -> Result<Option<Remote>, String> {
     Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
 }
 
-/// HOST:PORT of `host`, which may have a port already; `None` where it is no host.
+/// Adds the default port to `host` if it has none; `None` if `host` is not valid.
 pub fn server(host: &str, port: u16) -> Option<String> {
     let is_bare = host.rsplit(']').next().is_some_and(|end| !end.contains(':'));
     let server = if is_bare { format!("{host}:{port}") } else { host.to_owned() };

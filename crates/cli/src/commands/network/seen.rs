@@ -1,4 +1,4 @@
-//! Observation of the programs that run over TACK: logs, qlogs, counts for Prometheus.
+//! Observability of the programs that use TACK: logs, qlogs, and metrics for Prometheus.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,23 +15,23 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::args::{LogArgs, LogFormat, MemoryArgs, MetricsArgs};
 use crate::output::{Failure, note};
 
-/// Bytes of the longest IP packets that are tried on a path. Ours: Ethernet's jumbo frames have 9,000, loopback takes more, and
-/// longer packets than these save nothing.
+/// Maximum length of IP packets that path MTU discovery tries, in bytes (our choice). Ethernet's jumbo frames have
+/// 9,000 bytes. Loopback allows more, but longer packets bring no gain.
 const MTU_MAX: u16 = 16 << 10;
 
-/// Begins to log, where that is asked for.
+/// Enables logging if requested.
 pub fn begin(args: &LogArgs) {
     let Some(filter) = &args.log else { return };
     let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     let registry = tracing_subscriber::registry().with(filter.clone());
-    // It fails only where there is a log already.
+    // Fails only if a logger already exists.
     let _ = match args.log_format {
         LogFormat::Text => registry.with(layer).try_init(),
         LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
     };
 }
 
-/// How endpoints are configured.
+/// Configuration of endpoints.
 pub fn config(args: &LogArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
     config.max_mtu(MTU_MAX);
@@ -39,7 +39,7 @@ pub fn config(args: &LogArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// How endpoints are configured that several peers fill.
+/// Configuration of endpoints whose buffers are shared by several peers.
 pub fn config_within(args: &LogArgs, memory: &MemoryArgs) -> Result<Config, Failure> {
     let mut config = config(args)?;
     config.max_memory(u64::from(memory.memory) << 20);
@@ -53,7 +53,7 @@ fn qlog(directory: &Path) -> Result<Qlog, InputError> {
     Qlog::to_directory(directory).map_err(wrong)
 }
 
-/// Refuses an address at which metrics must not be served.
+/// Refuses an address on which metrics must not be served.
 pub fn check(args: &MetricsArgs) -> Result<(), InputError> {
     match args.metrics {
         Some(address) if !address.ip().is_loopback() && !args.metrics_open => {
@@ -64,7 +64,7 @@ pub fn check(args: &MetricsArgs) -> Result<(), InputError> {
     }
 }
 
-/// Listens for Prometheus, where that is asked for.
+/// Opens the listener for Prometheus if requested.
 pub async fn listen(args: &MetricsArgs) -> Result<Option<TcpListener>, Failure> {
     check(args)?;
     let Some(address) = args.metrics else { return Ok(None) };
@@ -74,7 +74,7 @@ pub async fn listen(args: &MetricsArgs) -> Result<Option<TcpListener>, Failure> 
     Ok(Some(listener.map_err(wrong)?))
 }
 
-/// Answers Prometheus with `page`, on a task of its own.
+/// Serves `page` to Prometheus in a separate task.
 pub fn serve(listener: Option<TcpListener>, page: impl Fn() -> String + Send + Sync + 'static) {
     let Some(listener) = listener else { return };
     let address = listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)));

@@ -25,22 +25,22 @@ use super::{identity, seen};
 use crate::args::ServeArgs;
 use crate::output::{Failure, note, print, printable};
 
-/// State that all connections share.
+/// State shared by all connections.
 struct Server {
     served: Served,
     store: Store,
     own: PublicKey,
-    /// Rights of clients that are not known; `None`: as all others.
+    /// Rights of unknown clients; `None` if they have the same rights as others.
     strangers: Option<Rights>,
     copies: Semaphore,
     counts: Arc<CopyCounts>,
-    /// True: connections are closed.
+    /// Becomes true when connections must be closed.
     closed: watch::Sender<bool>,
     json: bool,
     quiet: bool,
 }
 
-/// Outcome of a copy, for `--json`.
+/// The result of a copy for `--json`.
 #[derive(Serialize)]
 struct CopyLogLine<'a> {
     client: &'a str,
@@ -112,18 +112,18 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             () = tokio::time::sleep(Duration::from_secs(args.grace.into())) => (),
             stopped = stop() => stopped?,
         }
-        // Clients hear that this is the end.
+        // Notifies clients of the shutdown.
         server.closed.send_replace(true);
         tokio::task::yield_now().await;
         Ok(())
     })?;
-    // Copies that are still running end with their connections, and with this process.
+    // Copies that are still running end with their connections and with this process.
     runtime.shutdown_background();
     drop(node);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The purpose of serving, in words.
+/// A description of what the server allows.
 fn way(args: &ServeArgs) -> &'static str {
     match (args.write, args.anyone) {
         (true, true) => "uploads by anyone, and reading by known clients",
@@ -156,16 +156,16 @@ impl Server {
                 }
                 let running = server.counts.running.begin();
                 let (on_thread, handle) = (server.clone(), tokio::runtime::Handle::current());
-                // Files are read and written as the copy goes: on a thread of its own.
+                // Files are read and written during the copy, so it runs on a thread for blocking operations.
                 let copy = move || handle.block_on(on_thread.copy(&name, request, reader, writer));
-                // A panic there has been printed.
+                // If it panicked, the message has already been printed.
                 let _ = tokio::task::spawn_blocking(copy).await;
                 drop(running);
             });
         }
     }
 
-    /// Carries out a client's request, and reports its outcome.
+    /// Carries out a client's request and reports the result.
     async fn copy(
         &self,
         client: &str,
@@ -186,12 +186,12 @@ impl Server {
             Err(error) => (None, Err(error)),
         };
         if matches!(result, Ok(_) | Err(CopyError::Refused(_))) && writer.shutdown().await.is_ok() {
-            // Streams that are dropped before their end are reset. A client that has gone has got its data.
+            // Streams that are dropped before their end are reset. A client that has gone has received its data.
             let mut none = [0];
             let ends = async { tokio::join!(writer.get_mut().finished(), reader.read(&mut none)) };
             let _ = tokio::time::timeout(LAST_TIMEOUT, ends).await;
         }
-        // A list and an unread request have no direction. A list is no copy.
+        // A listing and an unreadable request have no direction, and a listing is not a copy.
         let direction = asked.as_ref().and_then(|(direction, _)| *direction);
         let is_list = asked.as_ref().is_some_and(|(direction, _)| direction.is_none());
         if !is_list {
@@ -203,7 +203,7 @@ impl Server {
         }
     }
 
-    /// Prints the result of a copy or list.
+    /// Prints the result of a copy or listing.
     fn tell(
         &self,
         client: &str,
@@ -219,7 +219,7 @@ impl Server {
             };
             if let Ok(line) = serde_json::to_string(&CopyLogLine { client, direction, path, summary, error })
             {
-                // The reader of standard output may have gone; the server serves on.
+                // The reader of standard output may have exited; the server keeps running.
                 let _ = print(&format!("{line}\n"));
             }
             return;
@@ -238,7 +238,7 @@ impl Server {
     }
 }
 
-/// Logs the result of a copy or list.
+/// Logs the result of a copy or listing.
 fn log(client: &str, direction: Option<Direction>, result: &Result<CopyReport, CopyError>) {
     match result {
         Ok(outcome) => {

@@ -1,4 +1,4 @@
-//! Signals that end a command.
+//! Signals that terminate a command.
 
 use crate::output::Failure;
 

@@ -1,19 +1,20 @@
-//! Streams of a connection: their buffers, and how long their ends may take.
+//! Streams of a connection: buffer sizes and timeouts.
 
 use std::time::Duration;
 
 use tacit_apps::copy::CopyError;
 use tacit_tack::{Connection, RecvStream, SendStream, StreamError};
 
-/// Bytes that wait to be written at once. A piece of contents is longer, and goes by itself.
+/// Size of the write buffer in bytes. A block of file contents is larger and bypasses it.
 pub const WRITE_BYTES: usize = 64 * 1024;
-/// Bytes that are read at once: some pieces of contents, for each read is a turn of the endpoint's lock. Ours.
+/// Size of the read buffer in bytes (our choice). It holds several blocks of file contents, because each read takes the
+/// lock of the endpoint.
 pub const READ_BYTES: usize = 256 * 1024;
 
-/// For the last message of a copy to arrive. Ours.
+/// Time for the last message of a copy to arrive (our choice).
 pub const LAST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A stream of `connection`.
+/// Opens a stream of `connection`.
 pub async fn streams(connection: &Connection) -> Result<(RecvStream, SendStream), CopyError> {
     let (writer, reader) =
         connection.open_bi().await.map_err(|error| std::io::Error::from(StreamError::from(error)))?;

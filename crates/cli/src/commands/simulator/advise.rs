@@ -14,7 +14,7 @@ use crate::args::AdviseArgs;
 use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
-/// The JSON form.
+/// The JSON output.
 #[derive(Serialize)]
 struct AdviseOutput<'a> {
     #[serde(flatten)]

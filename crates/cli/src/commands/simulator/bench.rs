@@ -1,4 +1,4 @@
-//! `tacit bench`: CPU time and memory per simulated second, each row in a process of its own.
+//! `tacit bench`: CPU time and memory per simulated second. Each row is measured in a separate process.
 
 use std::process::{Command, ExitCode};
 
@@ -21,7 +21,7 @@ struct Row {
     name: String,
     /// CPU time of the process, user and system, in milliseconds per simulated second.
     cpu_ms_per_sim_s: f64,
-    /// Largest resident set in 10^6 bytes; null where the system does not tell.
+    /// Maximum resident set in 10^6 bytes; null if the system does not report it.
     peak_rss_mb: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the row in this process.
+/// Measures the row in this process.
 fn measure(name: &str) -> Result<Row, Failure> {
     let (prepared, seconds) = prepare(name)?;
     let before = processor_time();
@@ -58,7 +58,7 @@ fn measure(name: &str) -> Result<Row, Failure> {
     })
 }
 
-/// Runs the row in `repeats` processes, one after the other, so that none sees another's memory.
+/// Measures the row in `repeats` processes, one after another, so that none is affected by the memory use of another.
 fn median_of(name: &str, repeats: u32) -> Result<Row, Failure> {
     let measured = (0..repeats).map(|_| in_child(name)).collect::<Result<Vec<_>, _>>()?;
     let cpu = measured.iter().map(|row| row.cpu_ms_per_sim_s).collect();
@@ -83,7 +83,7 @@ fn in_child(name: &str) -> Result<Row, Failure> {
     serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
 }
 
-/// `VmHWM` of this process, where /proc tells it (proc_pid_status(5); it counts in 1024 bytes).
+/// `VmHWM` of this process, if /proc reports it (proc_pid_status(5); in units of 1024 bytes).
 fn peak_memory_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -64,16 +64,16 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-/// One comparison of several.
+/// One of several comparisons.
 struct Part {
     scenario: String,
-    /// The settings of a sweep there.
+    /// The settings of the sweep point.
     at: Vec<String>,
-    /// Where its results go: of several each into a directory of its own.
+    /// Directory of its results. If there are several comparisons, each has its own.
     directory: PathBuf,
 }
 
-/// The comparisons to make. Every scenario is read before the first is run.
+/// The comparisons to run. All scenarios are loaded before the first run.
 fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
     let places = grid(&args.sweeps)?;
     let several = args.scenarios.len() * places.len() > 1;
@@ -131,7 +131,7 @@ pub fn show(
     Ok(())
 }
 
-/// Prints the rows of all comparisons as one table, and beside it the warnings that are known only now.
+/// Prints the rows of all comparisons as one table on standard output, and late warnings on standard error.
 fn show_csv(comparisons: &[&Comparison], drawn: Option<&Path>) -> Result<(), Failure> {
     for comparison in comparisons {
         let told = comparison.provenance.warnings.lines().count();
@@ -150,7 +150,7 @@ fn say_where(drawn: Option<&Path>) {
     }
 }
 
-/// The rows of comparisons: the scenario, the settings of a sweep there, and the row as in JSON.
+/// The rows of comparisons: the scenario, the settings of the sweep point, and the row as in JSON.
 fn sheet(comparisons: &[&Comparison]) -> Result<Sheet, Failure> {
     let rows =
         comparisons.iter().flat_map(|comparison| comparison.rows.iter().map(move |row| (comparison, row)));

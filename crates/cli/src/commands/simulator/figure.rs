@@ -33,7 +33,7 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         if args.all { all()? } else { args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()? };
     let report = args.report.or_else(|| args.from.clone()).unwrap_or_else(|| DEFAULT_DIRECTORY.into());
     let directory = (!args.no_report).then_some(report);
-    // Before anything starts a thread.
+    // Must run before any thread is started.
     let live = match args.from {
         None => transfers::made(&figures, args.quick, directory.as_deref())?,
         Some(_) => LiveRuns::default(),
@@ -60,15 +60,15 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
     if let Some(directory) = &options.directory {
         note(&format!("figures: {}", directory.join("index.html").display()));
     }
-    // A user that asks for everything knows that not every machine can do it.
+    // A user who requests all figures knows that not every machine can run all of them.
     let skipped = !args.all && outcomes.iter().any(FigureOutcome::is_skipped);
     let failed = skipped || outcomes.iter().any(FigureOutcome::fails);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The page that is to be written anew, where there is one.
+/// The current content of the page to be rewritten, if it exists.
 fn before(file: &Path) -> Result<Option<String>, Failure> {
-    /// Longest page that is read, in bytes.
+    /// Maximum size of the page in bytes.
     const MAX_PAGE: u64 = 4 << 20;
     let bytes = match bounded::read(file, MAX_PAGE) {
         Ok(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Live hops for figures: whether they work here, and the report of one.
+//! Live hops for figures: whether they work on this machine, and the report of a run.
 
 use std::fmt::Display;
 use std::process::{Command, Output, Stdio};
@@ -11,13 +11,13 @@ use tacit_runs::single;
 
 use super::shell::through;
 
-/// Why there are no live hops here.
+/// Why live hops do not work here; `None` if they do.
 pub fn no_hops() -> Option<String> {
     let works = doctor::examine().live;
     (!works).then(|| "live hops do not work here; see tacit doctor".to_owned())
 }
 
-/// A shell whose report and whose command's words are read.
+/// Configures a shell so that its report and the output of its command can be read.
 pub fn watched(shell: &mut Command) -> &mut Command {
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
 }
@@ -43,7 +43,7 @@ impl ShellOutput {
         Ok(Self { report, invalid, said })
     }
 
-    /// Output of a copy of this process that makes `run`, without that of its programs.
+    /// Runs `run` in a copy of this process. Returns its output without that of its programs.
     pub fn of_a_copy(run: &TransferRun) -> anyhow::Result<Self> {
         let options = single::Options {
             scenario: run.hop.scenario.clone(),

@@ -46,7 +46,7 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         RohcCommand::Decompress { rohc, out, cid, json } => {
-            // How often changes were said is not for the decompressor to know.
+            // The decompressor does not depend on the number of repetitions.
             let channel = Channel::parse(&cid, 1)?;
             converted(&decompress(&rohc, &out, channel)?, json)
         }
@@ -62,7 +62,7 @@ fn converted(converted: &Converted, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The edge of the program: the cost of a packet is measured here and nowhere below.
+/// The cost of a packet is measured only here, in the outermost layer of the program.
 #[expect(clippy::disallowed_methods, reason = "the time a codec takes is its result")]
 fn now() -> Instant {
     Instant::now()

@@ -31,7 +31,7 @@ pub fn run(command: RreCommand) -> Result<ExitCode, Failure> {
             })?;
         }
         RreCommand::Attach { netns, target_ms, .. } => {
-            // Without a group there is a namespace: clap sees to it.
+            // Clap ensures that there is either a group or a namespace.
             let name = netns.unwrap_or_default();
             attach(Whose::Namespace(&name), target_ms.map(milliseconds), |control| {
                 note(&format!("tacit: new sockets of namespace {name} use {control}, until this is stopped"));

@@ -24,7 +24,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         wire: args.wire,
         quick: args.quick,
     })?;
-    // Text has them itself.
+    // The text output includes the warnings.
     for warning in prepared.warnings.iter().filter(|_| args.json || args.csv.is_some()) {
         note(&format!("tacit: warning: {warning}"));
     }
@@ -53,7 +53,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-/// A line per row: the text of the scenario has many, and is the same in each.
+/// Omits the text of the scenario, which has many lines and is the same in each row.
 fn to_csv(sheet: Sheet) -> String {
     sheet.without("scenario_text").to_csv()
 }

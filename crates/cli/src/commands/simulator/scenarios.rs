@@ -21,7 +21,7 @@ struct Entry {
     description: String,
 }
 
-/// One scenario, as runs record it.
+/// One scenario in the form in which runs record it.
 #[derive(Serialize)]
 struct FullScenario {
     name: String,
@@ -57,7 +57,7 @@ pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
 }
 
 fn list(what: &str, entries: &[Entry]) -> String {
-    // Both columns to the left: the second as part of the first.
+    // The name is padded to become part of the first column, so that both columns are left-aligned.
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut table = TextTable::new(&[[what]]);
     for entry in entries {

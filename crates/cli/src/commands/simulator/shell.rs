@@ -18,9 +18,9 @@ use crate::args::ShellArgs;
 use crate::gate::{Gate, ended};
 use crate::output::{FAILED, Failure, NOT_VALID, note, print_json};
 
-/// Asked where words stand that may be the command's.
+/// The hint for arguments that may belong to the command.
 const FORGOTTEN: &str = "tacit shell [SCENARIO] -- COMMAND…; was -- forgotten?";
-/// Separates commands.
+/// Separator between commands.
 const SEPARATOR: &str = "--";
 
 pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
@@ -65,7 +65,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         let what = format!("{} has no Wi-Fi to capture", bound.scenario);
         return Err(bad("--pcap", &what, "scenarios with [wifi]").into());
     }
-    // A shell has the terminal to itself; so have programs that are only told to be quiet.
+    // An interactive shell owns the terminal. The same is assumed of programs that the user starts with --quiet.
     let watched = !args.quiet && !args.json && !command.is_empty() && io::stderr().is_terminal();
     let oracle = if args.no_oracle { Oracle::Off } else { Oracle::Watch };
     let report = shell::run(shell::Options {
@@ -98,7 +98,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }
     let served = failed_server.is_none() || args.server_may_fail;
     let whole = judge(gate, &report, served)?;
-    // A run that is not valid cannot meet conditions.
+    // A run that is not valid cannot satisfy conditions.
     let refused = (args.require_valid || (asked && report.exit_status == 0)) && !report.valid;
     Ok(ExitCode::from(match report.exit_status {
         _ if refused => NOT_VALID,
@@ -107,7 +107,7 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     }))
 }
 
-/// Holds the conditions against a report, and writes the JUnit file for CI; true when nothing is broken.
+/// Evaluates the conditions on a report and writes the JUnit file. Returns true if none is violated.
 fn judge(mut gate: Gate, report: &Report, served: bool) -> Result<bool, Failure> {
     if gate.is_idle() {
         return Ok(true);
@@ -132,7 +132,7 @@ fn judge(mut gate: Gate, report: &Report, served: bool) -> Result<bool, Failure>
     gate.end(&subject, Duration::from_secs_f64(report.seconds), &format!("{again}\nseed {}", report.seed))
 }
 
-/// `command` through a live hop of `bound`, with nothing else asked for.
+/// Options that run `command` through a live hop of `bound`, with defaults for everything else.
 pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsString>) -> shell::Options {
     let Bound { setup, near, far, scenario, scheme } = bound;
     shell::Options {
@@ -149,13 +149,14 @@ pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsS
     }
 }
 
-/// Whether a name can be one: the kernel's names are short and plain (TCP_CA_NAME_MAX is 16 with the end).
+/// Whether a name is a valid name of a congestion control: they are short and plain (TCP_CA_NAME_MAX is 16, including
+/// the terminator).
 fn is_congestion_control(name: &str) -> bool {
     (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// Whether there is such a file, or one of that name where programs are looked for; servers are often in `sbin`.
+/// Whether there is such a file, or a program of this name in the search path; servers are often in `sbin`.
 pub fn is_program(program: &Path) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     program.is_file()
@@ -165,7 +166,7 @@ pub fn is_program(program: &Path) -> bool {
                 .any(|directory| directory.join(program).is_file())
 }
 
-/// The command and the server among the words behind the first `--`.
+/// Splits the words after the first `--` into the command and the server.
 fn split(
     server_first: bool,
     mut words: Vec<OsString>,
@@ -193,7 +194,7 @@ fn bad(place: &str, what: &str, allowed: &str) -> InputError {
     InputError::new(place, what).allowed(allowed)
 }
 
-/// One line about now.
+/// Prints one line about the current state.
 fn show(snapshot: &Snapshot) {
     let megabytes = snapshot.received.map(|bytes| bytes as f64 / 1e6);
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));

@@ -11,12 +11,12 @@ use crate::args::{SweepArgs, SweepFormat};
 use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
-/// Most warnings that are printed: a grid may have as many as places.
+/// Maximum number of warnings that are printed. A grid may cause one per place.
 const WARNINGS_SHOWN: usize = 5;
 
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
-    // Here too before others are asked: this program reports values that are not allowed.
+    // Also checked before delegating to workers, so that this program reports invalid values.
     let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
     let warnings = sweep.warnings()?;
     for warning in warnings.iter().take(WARNINGS_SHOWN) {
@@ -47,7 +47,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Becomes the Python program that speaks to Dask: with the words of this call.
+/// Replaces this process by the Python program that uses Dask, with the arguments of this call.
 fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
     let python = python();
     let has_it = Command::new(&python)
@@ -88,7 +88,8 @@ fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
     Err(InputError::new("--dask", format!("{}: {error}", python.display())).into())
 }
 
-/// The Python that `TACIT_PYTHON` names, else the one beside this program, as in a wheel's environment, else that of the path.
+/// The Python interpreter: the one in `TACIT_PYTHON`, otherwise the one next to this program, as in a wheel's
+/// environment, otherwise the one in the search path.
 fn python() -> PathBuf {
     let named = std::env::var_os("TACIT_PYTHON").map(PathBuf::from);
     let beside = || {

@@ -15,35 +15,36 @@ use super::live::{ShellOutput, no_hops, watched};
 use super::shell::is_program;
 use crate::output::note;
 
-/// The program that other transports are driven by.
+/// The program that drives other transports.
 const PEERS: &str = "tacit-peers";
 /// The command that builds it.
-const PEERS_MADE_BY: &str = "cargo build --release --manifest-path bench/peers/Cargo.toml --target-dir target";
+const PEERS_MADE_BY: &str =
+    "cargo build --release --manifest-path bench/peers/Cargo.toml --target-dir target";
 
-/// Words that start a server with RRE.
+/// Prefix of a server command that uses RRE.
 const RRE: &str = " rre run -- ";
 
-/// Longest file of results that is read.
+/// Maximum size of a results file in bytes.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// Makes the live runs of `figures`, those that this machine can. Must happen before there is a second thread. Kept results
-/// are in `directory`, and a run that is there already is not made again.
+/// Executes the live runs of `figures` that this machine supports. Must be called before a second thread is started.
+/// Results are stored in `directory`, and stored runs are not repeated.
 pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
     LiveRuns::make(figures, quick, &mut TransferRunner { directory, ..TransferRunner::default() })
 }
 
-/// Makes live runs on this machine.
+/// Executes live runs on this machine.
 #[derive(Default)]
 struct TransferRunner<'d> {
     directory: Option<&'d Path>,
     run_log: Option<RunLog>,
-    /// Why there are no live hops here, once they were asked for.
+    /// Why live hops do not work here; unset until this has been determined.
     no_hops: Option<Option<String>>,
-    /// Reasons reported already: each is reported once.
+    /// Reasons that have been reported. Each is reported once.
     reported: Vec<String>,
 }
 
-/// Results of earlier transfers, one JSON object a line.
+/// Stored results of transfers, one JSON object per line.
 struct RunLog {
     path: PathBuf,
     file: File,
@@ -51,12 +52,12 @@ struct RunLog {
     peers: Option<String>,
 }
 
-/// A run as it is kept: a line of JSON.
+/// A stored run: one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct LoggedRun {
-    /// Of the program that made it; another's is made again.
+    /// Version of the program that executed it. Runs of other versions are repeated.
     version: String,
-    /// BLAKE3 of `tacit-peers`, for runs that it drives; another one's are made again.
+    /// BLAKE3 of `tacit-peers`, for runs that use it. Runs of other builds are repeated.
     #[serde(default)]
     peers: Option<String>,
     command: String,
@@ -69,7 +70,7 @@ impl RunLog {
         let path = directory.join("transfers.jsonl");
         let opened = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = opened.map_err(RunsError::io(&path))?;
-        // A last line that a kill cut short is no run; the next starts a line of its own.
+        // An incomplete last line, after a kill, is ignored. The next run starts on a new line.
         let lines = BufReader::new((&file).take(MAX_LOG_BYTES)).lines().map_while(Result::ok);
         let runs = lines.filter_map(|line| serde_json::from_str::<LoggedRun>(&line).ok());
         let peers = Programs::find().ok().and_then(|programs| hash_of(&programs.peers));
@@ -88,7 +89,7 @@ impl RunLog {
     }
 }
 
-/// Substitutes for `{tacit}` and `{peers}`.
+/// Values of the placeholders `{tacit}` and `{peers}`.
 struct Programs {
     tacit: PathBuf,
     peers: PathBuf,
@@ -102,7 +103,7 @@ impl Programs {
         Ok(Self { tacit, peers })
     }
 
-    /// Warning about a `tacit-peers` that was built before this program: its TACK may be an earlier one.
+    /// A warning if `tacit-peers` was built before this program, because its TACK may be older.
     fn stale(&self) -> Option<String> {
         let built = |program: &Path| program.metadata().and_then(|data| data.modified()).ok();
         let older = built(&self.peers)? < built(&self.tacit)?;
@@ -133,7 +134,7 @@ impl MakeLive for TransferRunner<'_> {
 
     fn missing(&mut self, run: &TransferRun) -> Option<String> {
         let said = skip_reason(run)?;
-        // A figure that keeps none of its runs is skipped as a whole, and says so itself.
+        // A figure that stores none of its runs is skipped as a whole, which is reported elsewhere.
         if run.kept {
             self.report(&format!("SKIPPED: {said}"));
         }
@@ -170,7 +171,7 @@ impl MakeLive for TransferRunner<'_> {
 }
 
 impl TransferRunner<'_> {
-    /// The kept result of a run like this one.
+    /// The stored result of an equal run.
     fn known(&self, run: &TransferRun) -> Option<&TransferReport> {
         self.run_log.as_ref().filter(|_| run.kept)?.known.get(&run.command())
     }
@@ -183,7 +184,7 @@ impl TransferRunner<'_> {
     }
 }
 
-/// Why a run like this one cannot be made: one of its programs is not there, or the kernel lacks a congestion control.
+/// Why such a run is not possible: a program is missing, or the kernel lacks a congestion control.
 fn skip_reason(run: &TransferRun) -> Option<String> {
     let programs = match Programs::find() {
         Ok(programs) => programs,
@@ -207,30 +208,30 @@ fn skip_reason(run: &TransferRun) -> Option<String> {
     rre?.err().map(|error| format!("tacit rre does not work here: {error}"))
 }
 
-/// True when other transports drive an end of this run.
+/// True if `tacit-peers` drives one end of this run.
 fn needs_peers(run: &TransferRun) -> bool {
     run.server.iter().chain(&run.client).any(|word| word.contains("{peers}"))
 }
 
-/// BLAKE3 of a file, if it can be read.
+/// BLAKE3 of a file, if it is readable.
 fn hash_of(file: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(File::open(file).ok()?).ok()?;
     Some(hasher.finalize().to_hex().to_string())
 }
 
-/// The object that a client writes, on a line or on several. Names are those of `tacit fetch --json`.
+/// The JSON object that a client prints, on one or several lines. The field names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
 struct ClientReport {
     bytes: u64,
     duration_s: f64,
-    /// Of each full second.
+    /// Rate in each full second.
     #[serde(default)]
     mbps: Vec<f64>,
 }
 
 impl ClientReport {
-    /// The last report in a client's output: each begins a line.
+    /// The last report in a client's output. A report starts at the beginning of a line.
     fn last_of(said: &str) -> Option<Self> {
         let ends = said.match_indices('\n').map(|(at, _)| at + 1);
         let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
@@ -240,17 +241,17 @@ impl ClientReport {
     }
 }
 
-/// Makes `runs` at the same time.
+/// Executes `runs` at the same time.
 fn make(runs: &[TransferRun]) -> anyhow::Result<Vec<TransferReport>> {
     let outputs = match runs {
-        // Nothing that its programs write counts: it is made in a copy of this process, which ends with it.
+        // The output of its programs is not needed, so the run takes place in a copy of this process and ends with it.
         [run] if !run.kept && run.goodput_source == GoodputSource::Hop => vec![ShellOutput::of_a_copy(run)?],
         _ => in_processes(runs)?,
     };
     runs.iter().zip(&outputs).map(|(run, output)| report(run, output)).collect()
 }
 
-/// Outputs of processes of this program that make `runs`, one each.
+/// Executes `runs` in one process of this program each. Returns their output.
 fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
     let programs = Programs::find()?;
     let directory = tempfile::tempdir().context("a temporary directory")?;
@@ -260,7 +261,7 @@ fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
         std::fs::write(own.join("nginx.conf"), nginx_config(&own.to_string_lossy()))
             .context("a server's file")?;
         if run.bytes > 0 {
-            // Its content does not matter: nothing on the way looks.
+            // The content of the file does not affect the path.
             let file = File::create(own.join("file")).context("the file")?;
             file.set_len(run.bytes).context("the file")?;
         }
@@ -271,12 +272,12 @@ fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
         watched(&mut shell).spawn().context("tacit shell")
     };
     let started: Vec<Child> = runs.iter().zip(0..).map(start).collect::<Result<_, _>>()?;
-    // All are read to their ends: their output is short.
+    // Waiting for them one after another is safe, because their output is short.
     let ended: Vec<_> = started.into_iter().map(Child::wait_with_output).collect();
     ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?)).collect()
 }
 
-/// Configuration of an nginx that serves the files of `directory` on port 8001, and writes nowhere else.
+/// Configuration of an nginx that serves the files in `directory` on port 8001 and writes nowhere else.
 fn nginx_config(directory: &str) -> String {
     format!(
         "daemon off; user root; pid {directory}/pid; error_log {directory}/errors; events {{}} \
@@ -329,7 +330,7 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
     Ok(transfer)
 }
 
-/// A download of several, from its line.
+/// Parses the line of one of several downloads.
 fn download(line: &str) -> Option<Download> {
     let (total, connected) = line.strip_prefix("took ")?.split_once(' ')?;
     Some(Download { total_s: total.parse().ok()?, connected_s: connected.parse().ok()? })
@@ -416,7 +417,7 @@ mod tests {
         run_log.file.write_all(b"{\"version\":").unwrap();
         run_log.keep(&seeded(2), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
-        // A run that another tacit-peers drove is made again.
+        // A run that used another build of tacit-peers is repeated.
         run_log.peers = Some("another".into());
         run_log.keep(&seeded(3), &made).unwrap();
         assert_eq!(RunLog::open(directory.path()).unwrap().known.len(), 2);
@@ -424,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_named_anywhere_is_looked_for() {
-        // Tests do not stand beside the program.
+        // Tests are not in the directory of the program.
         let missing = skip_reason(&run());
         assert!(missing.is_none_or(|said| said.contains(PEERS_MADE_BY)));
         let gone =

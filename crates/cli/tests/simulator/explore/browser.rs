@@ -1,4 +1,4 @@
-//! A headless Chromium that a test drives as a reader would, over the DevTools protocol on two pipes.
+//! A headless Chromium that a test controls as a user would, over the DevTools protocol on two pipes.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,8 +9,7 @@ use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How often a page is looked at before it is given up: longer than any step takes on a machine that has other things to
-/// do.
+/// Maximum number of times that a condition in a page is evaluated. This takes longer than any step on a busy machine.
 const LOOKS: u32 = 2_000;
 
 /// A page in a browser.
@@ -20,16 +19,17 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     number: u64,
-    /// Events of the browser.
+    /// Events received from the browser.
     events: VecDeque<Value>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts one with an empty profile and a window of `size`; `None` where there is no Chromium.
+    /// Starts a browser with an empty profile and a window of `size`; `None` if there is no Chromium.
     pub fn start(size: (u32, u32)) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
-        // It reads commands from descriptor 3 and answers on 4. A page that hangs ends the test after two minutes.
+        // It reads commands from descriptor 3 and writes responses to descriptor 4. A page that hangs ends the test
+        // after two minutes.
         let mut command = Command::new("sh");
         command.args([
             "-c",
@@ -93,7 +93,7 @@ impl Browser {
         }
     }
 
-    /// The next message of the browser; `None` where it is gone.
+    /// The next message from the browser; `None` if it has exited.
     fn read(&mut self) -> Option<Value> {
         let mut said = Vec::new();
         if self.from.read_until(0, &mut said).ok()? == 0 {
@@ -107,7 +107,7 @@ impl Browser {
         self.try_call(method, params).unwrap_or_else(|| panic!("{method}: the browser is gone"))
     }
 
-    /// Makes the window as large.
+    /// Resizes the window.
     pub fn resize(&mut self, (width, height): (u32, u32)) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -119,7 +119,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &features);
     }
 
-    /// Whether scripts run.
+    /// Enables or disables scripts.
     pub fn allow_scripts(&mut self, allowed: bool) {
         self.call("Emulation.setScriptExecutionDisabled", &json!({ "value": !allowed }));
     }
@@ -129,7 +129,7 @@ impl Browser {
         let page = page.canonicalize().unwrap();
         let known = self.events.len();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", page.display()) }));
-        // The page itself has no say where scripts are off.
+        // Waits for an event, because the page cannot report its state when scripts are disabled.
         while !self.events.iter().skip(known).any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.read().expect("the browser is there until its page is");
             self.events.push_back(event);
@@ -150,7 +150,7 @@ impl Browser {
         text.as_str().unwrap_or_else(|| panic!("no {selector}")).to_owned()
     }
 
-    /// Waits until an expression in the page holds: the page's clock counts, not the test's.
+    /// Waits until an expression in the page is true. The evaluations run on the page's clock, not the test's.
     pub fn until(&mut self, expression: &str) {
         let look = format!(
             "new Promise((done) => {{ let left = {LOOKS}; const look = () => ({expression}) ? done(true) : left-- ? \
@@ -163,7 +163,7 @@ impl Browser {
 
     /// Presses and releases a key, as a keyboard does.
     pub fn key(&mut self, key: &str) {
-        // Browsers look at it for keys that write nothing.
+        // Browsers use this code for keys that do not produce text.
         let code = match key {
             "Tab" => 9,
             "Enter" => 13,
@@ -186,13 +186,13 @@ impl Browser {
         self.settle();
     }
 
-    /// Types text where the focus is.
+    /// Types text into the focused element.
     pub fn write(&mut self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));
         self.settle();
     }
 
-    /// A pointer event of type `kind` at a place of an element, in shares of its width and height.
+    /// Sends a pointer event of type `kind` at a position in an element, given as fractions of its width and height.
     pub fn pointer(&mut self, kind: &str, selector: &str, (across, down): (f64, f64), more: &Value) {
         let place = format!(
             "(() => {{ const at = document.querySelector({selector:?}); at.scrollIntoView({{ block: 'center' }}); \
@@ -214,14 +214,14 @@ impl Browser {
         }
     }
 
-    /// Waits until all due frames were drawn.
+    /// Waits until all pending animation frames have been drawn.
     pub fn settle(&mut self) {
         let drawn = "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))";
         let asked = json!({ "expression": drawn, "awaitPromise": true });
         self.call("Runtime.evaluate", &asked);
     }
 
-    /// A screenshot, as a PNG; of the whole page, or of the window.
+    /// Writes a PNG screenshot of the whole page, or of the window.
     pub fn picture(&mut self, path: &Path, whole: bool) {
         self.settle();
         let shot =
@@ -231,7 +231,7 @@ impl Browser {
         std::fs::write(path, bytes).unwrap();
     }
 
-    /// Complaints of scripts and of the browser so far, and every address that was asked for.
+    /// Error messages of scripts and of the browser so far, and all requested addresses.
     pub fn complaints(&mut self) -> (Vec<String>, Vec<String>) {
         self.value("0");
         let (mut complaints, mut asked) = (Vec::new(), Vec::new());
@@ -253,7 +253,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // However it ends, it ends here.
+        // Kills the browser if it is still running.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Shared by the tests of the HACK variant: captures, and frames as a driver cuts them.
+//! Shared by the tests of the HACK variant: captures, and frames as a driver would form them.
 #![allow(dead_code, reason = "the benchmark takes its share")]
 
 pub mod packets;
@@ -7,13 +7,13 @@ use crate::common;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Report};
 use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 
-/// A packet and when it was seen, in microseconds.
+/// A packet and its capture time in microseconds.
 pub struct Seen {
     pub at_us: u64,
     pub packet: Vec<u8>,
 }
 
-/// The IP packets of a capture; `None`, said loudly, when the shared data is not here.
+/// The IP packets of a capture; `None`, with a message, if the shared data is not available.
 pub fn capture(name: &str) -> Option<Vec<Seen>> {
     let bytes = std::fs::read(common::data(&format!("captures/{name}.acks.pcap"))?).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -34,8 +34,8 @@ pub fn capture(name: &str) -> Option<Vec<Seen>> {
     Some(packets)
 }
 
-/// The packet with the checksum it would have on the air: one captured on its way to an offloading
-/// interface holds the sum over the pseudo-header only.
+/// The packet with the checksum it would have on the wire. A packet captured on its way to an interface with checksum
+/// offload contains the sum over the pseudo-header only.
 fn with_checksum(packet: &[u8]) -> Vec<u8> {
     let mut header = Header::parse(packet).unwrap();
     assert_eq!(header.len(), packet.len(), "no pure ACK");
@@ -43,19 +43,19 @@ fn with_checksum(packet: &[u8]) -> Vec<u8> {
     bytes_of(&header)
 }
 
-/// The packet that is this header alone.
+/// The packet that consists of this header alone.
 pub fn bytes_of(header: &Header) -> Vec<u8> {
     let mut bytes = [0; MAX_HEADER_LEN];
     let len = header.emit(&mut bytes).unwrap();
     bytes[..len].to_vec()
 }
 
-/// Where a capture is cut into frames.
+/// How to divide a capture into frames.
 #[derive(Clone, Copy)]
 pub struct FrameRule {
     pub gap_us: u64,
     pub acks: usize,
-    /// After so many frames the next ACK goes natively and all starts afresh.
+    /// After this number of frames, the next ACK is sent natively and starts a new incarnation.
     pub frames: usize,
 }
 
@@ -73,7 +73,7 @@ impl Sum {
     }
 }
 
-/// Compresses a capture, checks that the same packets come out, and counts.
+/// Compresses a capture, checks that all packets are restored, and counts bytes.
 pub fn round_trip(packets: &[Seen], coding: Coding, rule: FrameRule) -> Sum {
     let mut compressor = Compressor::new(coding, Limits::default());
     let mut decompressor = Decompressor::new(Limits::default());

@@ -5,7 +5,7 @@ use tacit_rohc::header::{Header, Ip, Options, flags};
 
 use super::bytes_of;
 
-/// How one ACK differs from the one before it.
+/// Difference between an ACK and its predecessor.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Step in units of 1448 bytes, rise of both timestamps, change of the window.
@@ -55,7 +55,7 @@ pub fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The flow's state, of which every ACK is a print.
+/// The state of the flow, from which each ACK is generated.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     header: Header,
@@ -97,7 +97,7 @@ impl Receiver {
         Self { header, timestamps: Some((start, !start)), sack: Vec::new(), raw: None, random_id: None }
     }
 
-    /// From now on every IP-ID is drawn, not counted.
+    /// From now on every IP-ID is random instead of sequential.
     pub fn randomise_id(&mut self, seed: u32) {
         self.random_id = Some(seed | 1);
     }
@@ -152,7 +152,7 @@ impl Receiver {
         }
     }
 
-    /// The next ACK, a whole packet.
+    /// The next ACK as a whole packet.
     pub fn packet(&mut self) -> Vec<u8> {
         if let Ip::V4 { id, .. } = &mut self.header.ip {
             *id = match &mut self.random_id {

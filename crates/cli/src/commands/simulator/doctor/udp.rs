@@ -17,7 +17,7 @@ pub(super) fn for_tack() -> Vec<Check> {
     }
 }
 
-/// A line per feature, with a remedy where it is missing.
+/// One check per feature, with a remedy if it is missing.
 fn checks(machine: &Capabilities) -> [Check; 4] {
     let check =
         |name, works, found: String, needed_for| Check { name, works, found, needed_for, required: false };
@@ -85,7 +85,7 @@ mod tests {
                 "true: IPv4 yes, no IPv6 here",
             ]
         );
-        // As Linux comes.
+        // The default of Linux.
         machine.receive_buffer = 425_984;
         assert_eq!(
             found(&machine)[0],
