@@ -127,6 +127,7 @@ impl Batches {
             names => scheme::select("--schemes", names)?,
         };
         let base = Scenario::load(scenario, assignments)?;
+        warnings::check_sweep(scenario, assignments, places, &schemes, clients)?;
         let seeds = seeds.unwrap_or(base.run.seeds);
         let clients = if clients.is_empty() { vec![base.clients] } else { clients.to_vec() };
         let read = |at: &Vec<String>| {

@@ -85,7 +85,7 @@ const TCP: &[Effective] = &[
         AckPolicy::Delayed(delayed) => delayed.every.to_string(),
         // Only delayed ACKs are counted in segments.
         AckPolicy::Linux(_) | AckPolicy::Packets(_) | AckPolicy::External(_) => {
-            scenario.delayed_acks.every.to_string()
+            scenario.acks.delayed.every.to_string()
         }
     }),
     of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),

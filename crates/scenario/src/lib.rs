@@ -44,7 +44,7 @@ use tacit_link::{Loss, QueueConfig};
 use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;
-use tacit_proto::tcp::{self, DelayedAcks};
+use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks};
 use tacit_proto::units::Duration;
 
 pub use self::direct::{ClientPair, DirectPairs, DirectPlan};
@@ -105,8 +105,8 @@ pub struct Scenario {
     pub flows: Vec<FlowPlan>,
     /// Configuration of both ends of each TCP connection.
     pub tcp: tcp::Config,
-    /// Configuration of receivers that count segments for delayed ACKs, also when only a scheme selects them.
-    pub delayed_acks: DelayedAcks,
+    /// Options of the ACK policies, also those that only a scheme selects.
+    pub acks: AckOptions,
     /// Options of CUBIC. Kept even if another controller is selected, because a scheme may select CUBIC.
     pub cubic: cubic::Config,
     /// Options of TCP-RRE. Kept even if another controller is selected, because a scheme may select TCP-RRE.
@@ -509,6 +509,17 @@ pub struct ClientOverride {
     pub leave: Option<Duration>,
     /// When it returns; `None` means never.
     pub back: Option<Duration>,
+}
+
+/// Options of ACK policies from `[tcp]`, of which the scenario or a scheme selects one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckOptions {
+    /// Delayed ACKs.
+    pub delayed: DelayedAcks,
+    /// Linux's receiver.
+    pub linux: LinuxAcks,
+    /// QUIC's receiver after an ACK_FREQUENCY frame.
+    pub ack_frequency: AckPolicy,
 }
 
 /// `[compare]`.

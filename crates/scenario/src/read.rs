@@ -51,7 +51,7 @@ pub(super) fn logged_scenario(
 fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
-    let (tcp, ForSchemes { delayed_acks, cubic, rre }) = tcp_section(root.section("tcp")?, wifi.is_some())?;
+    let (tcp, ForSchemes { acks, cubic, rre }) = tcp_section(root.section("tcp")?, wifi.is_some())?;
     let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
@@ -74,7 +74,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         traffic,
         flows,
         tcp,
-        delayed_acks,
+        acks,
         cubic,
         rre,
         tack: tack_section(root.section("tack")?)?,

@@ -157,7 +157,7 @@ pub const ALL: &[Scheme] = &[
         summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
-        apply: |scenario| acknowledge(scenario, AckPolicy::linux()),
+        apply: |scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux)),
     },
     Scheme {
         name: "quic-ack2",
@@ -168,13 +168,10 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "quic-ackfreq",
-        summary: "QUIC with ACK_FREQUENCY: every 10 packets or 25 ms, reordering threshold 3",
+        summary: "QUIC with ACK_FREQUENCY, by default every 10 packets or 25 ms, reordering threshold 3",
         role: Role::Candidate,
         listing: Listing::ByName,
-        apply: |scenario| {
-            let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
-            acknowledge(scenario, AckPolicy::quic_ackfreq(packets, delay, reordering));
-        },
+        apply: |scenario| acknowledge(scenario, scenario.acks.ack_frequency),
     },
     Scheme {
         name: "chrome",
@@ -464,8 +461,8 @@ fn filter_acks(scenario: &mut Scenario, wifi: WifiAckFilter, pipes: AckFilter) {
 }
 
 fn acknowledge_every(scenario: &mut Scenario, segments: u32) {
-    scenario.delayed_acks.every = segments;
-    acknowledge(scenario, AckPolicy::Delayed(scenario.delayed_acks));
+    scenario.acks.delayed.every = segments;
+    acknowledge(scenario, AckPolicy::Delayed(scenario.acks.delayed));
 }
 
 fn acknowledge(scenario: &mut Scenario, policy: AckPolicy) {
@@ -636,6 +633,32 @@ mod tests {
             let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
             let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
             assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
+        }
+    }
+
+    /// Each key of an ACK policy's options, a value that is not its default, and the schemes that read it.
+    const OPTIONS: [(&str, &[&str]); 6] = [
+        ("tcp.ackfreq-packets=50", &["quic-ackfreq"]),
+        ("tcp.ackfreq-delay=7 ms", &["quic-ackfreq"]),
+        ("tcp.ackfreq-reordering=9", &["quic-ackfreq"]),
+        ("tcp.gro-flush=1 ms", &["stock", "tcp-linux"]),
+        ("tcp.ack-delay=7 ms", &["tcp-l1", "tcp-l2", "tcp-l4", "tcp-l8", "tcp-l16"]),
+        ("tcp.quick-acks=3", &["tcp-l1", "tcp-l2", "tcp-l4", "tcp-l8", "tcp-l16"]),
+    ];
+
+    #[test]
+    fn a_scheme_that_chooses_a_policy_has_the_options_of_the_scenario() {
+        let usual = Scenario::load("wlan-11n-150", &[]).unwrap();
+        let policies = ALL.iter().filter(|scheme| {
+            let name = scheme.name;
+            name == "stock" || name.starts_with("tcp-") || name.starts_with("quic-") || name == "tack-lite"
+        });
+        for scheme in policies {
+            for (set, readers) in OPTIONS {
+                let scenario = Scenario::load("wlan-11n-150", &[set.to_owned()]).unwrap();
+                let is_read = scheme.applied_to(&scenario).tcp != scheme.applied_to(&usual).tcp;
+                assert_eq!(is_read, readers.contains(&scheme.name), "{}: {set}", scheme.name);
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::build::FULL_PACKET;
 use crate::explain::explain;
 use crate::scheme::{Role, Scheme};
 use crate::table::{count, percent};
-use crate::{Scenario, effective, quoted};
+use crate::{InputError, Scenario, effective, quoted};
 
 /// Tables and keys that do not affect the events of a single run, except for its duration.
 const NOT_OF_A_RUN: [&str; 5] = ["run", "compare", "clients", "name", "description"];
@@ -81,6 +81,49 @@ fn of_assignment(
         several => format!("under {}", names(several)),
     };
     Some(format!("{set} changes nothing {under}: see {see}"))
+}
+
+/// Refuses a sweep over a key whose values all give the same runs under each of `schemes`: its rows would be equal.
+/// `places` are the assignments at each place, `clients` the counts that are asked for.
+///
+/// # Errors
+/// If there is such a key.
+pub fn check_sweep(
+    name_or_path: &str,
+    assignments: &[String],
+    places: &[Vec<String>],
+    schemes: &[&Scheme],
+    clients: &[u32],
+) -> Result<(), InputError> {
+    let Some(first) = places.first() else { return Ok(()) };
+    for (index, assignment) in first.iter().enumerate() {
+        let key = key_of(assignment);
+        if NOT_OF_A_RUN.contains(&key.split('.').next().unwrap_or(key)) {
+            continue;
+        }
+        // The places that differ from the first one in this key alone.
+        let is_along = |at: &&Vec<String>| {
+            (0..first.len()).all(|other| other == index || at.get(other) == first.get(other))
+        };
+        let along: Vec<&Vec<String>> = places.iter().filter(is_along).collect();
+        let setups = |at: &Vec<String>| {
+            let scenario = Scenario::load(name_or_path, &[assignments, at.as_slice()].concat()).ok()?;
+            let count = scenario.compared_counts(clients).ok()?.into_iter().max()?;
+            schemes
+                .iter()
+                .map(|scheme| scheme.applied_to(&scenario).setup(count, 1).ok())
+                .collect::<Option<Vec<_>>>()
+        };
+        let Some(same) = setups(first) else { continue };
+        if along.len() > 1 && along.iter().all(|at| setups(at).is_some_and(|here| here == same)) {
+            let names = schemes.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join(", ");
+            let what = format!("{key} changes nothing under {names}: all places would have the same runs");
+            let allowed =
+                format!("a key that one of them reads; tacit explain {} {key}", quoted(name_or_path));
+            return Err(InputError::new("--sweep", what).allowed(allowed));
+        }
+    }
+    Ok(())
 }
 
 /// True if `scheme` changes the value of `key` in `scenario`.
@@ -289,6 +332,33 @@ mod tests {
         // Errors are reported by the reader instead.
         assert_eq!(of("wlan-11n-150", &["tcp.ack-evry=4", "tcp.sack"], &schemes), [] as [&str; 0]);
         assert_eq!(of("wired-10", &["tcp.sack=false"], &["udp"]).len(), 1, "UDP alone has no TCP to set");
+    }
+
+    #[test]
+    fn a_sweep_over_a_key_that_changes_nothing_is_refused() {
+        let swept = |sweep: &[&[&str]], schemes: &[&str]| {
+            let places: Vec<Vec<String>> =
+                sweep.iter().map(|at| at.iter().map(|&said| said.to_owned()).collect()).collect();
+            let schemes: Vec<&Scheme> = schemes.iter().map(|name| scheme::named("", name).unwrap()).collect();
+            check_sweep("wlan-11n-150", &[], &places, &schemes, &[]).map_err(|error| error.to_string())
+        };
+        let packets: &[&[&str]] = &[&["tcp.ackfreq-packets=2"], &["tcp.ackfreq-packets=50"]];
+        let error = swept(packets, &["stock"]).unwrap_err();
+        assert!(error.contains("tcp.ackfreq-packets changes nothing under stock"), "{error}");
+        assert!(error.contains("tacit explain wlan-11n-150 tcp.ackfreq-packets"), "{error}");
+        assert_eq!(swept(packets, &["stock", "quic-ackfreq"]), Ok(()));
+        // In a grid each key is judged along its own axis.
+        let grid: &[&[&str]] = &[
+            &["tcp.ackfreq-packets=2", "wired.delay=1 ms"],
+            &["tcp.ackfreq-packets=2", "wired.delay=9 ms"],
+            &["tcp.ackfreq-packets=50", "wired.delay=1 ms"],
+            &["tcp.ackfreq-packets=50", "wired.delay=9 ms"],
+        ];
+        assert!(swept(grid, &["tcp-l4"]).is_err());
+        assert_eq!(swept(grid, &["quic-ackfreq"]), Ok(()));
+        // One place is no sweep, and times of a run are always compared.
+        assert_eq!(swept(&[&["tcp.ackfreq-packets=2"]], &["stock"]), Ok(()));
+        assert_eq!(swept(&[&["run.duration=5 s"], &["run.duration=6 s"]], &["stock"]), Ok(()));
     }
 
     #[test]

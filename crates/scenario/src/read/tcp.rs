@@ -6,6 +6,7 @@ use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, Receive
 use tacit_proto::units::{Bytes, Duration};
 
 use super::MAX_WIFI_PACKET;
+use crate::AckOptions;
 use crate::error::InputError;
 use crate::input::{Section, byte_count, within};
 use crate::keys::tcp::{Policy, ReceiveBuffer};
@@ -28,15 +29,15 @@ pub(super) fn tcp_section(
     let rre = rre::Config { target: keys::RRE_TARGET.given(&section)?.flatten() };
     let cubic = cubic_choices(&section, usual.congestion.algorithm)?;
     config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, cubic, rre)?;
-    let delayed_acks = delayed_acks(&section)?;
-    config.ack_policy = ack_policy(&section, usual.ack_policy, delayed_acks)?;
+    let acks = AckOptions::read(&section)?;
+    config.ack_policy = acks.chosen(keys::ACK_POLICY.given(&section)?, usual.ack_policy);
     section.finish()?;
-    Ok((config, ForSchemes { delayed_acks, cubic, rre }))
+    Ok((config, ForSchemes { acks, cubic, rre }))
 }
 
 /// Settings of the section that schemes need but that may not be part of its configuration.
 pub(super) struct ForSchemes {
-    pub delayed_acks: DelayedAcks,
+    pub acks: AckOptions,
     pub cubic: cubic::Config,
     pub rre: rre::Config,
 }
@@ -94,33 +95,32 @@ fn algorithm(
     })
 }
 
-fn delayed_acks(section: &Section<'_>) -> Result<DelayedAcks, InputError> {
-    let usual = DelayedAcks::default();
-    Ok(DelayedAcks {
-        every: keys::ACK_EVERY.or(section, usual.every)?,
-        delay: keys::ACK_DELAY.or(section, usual.delay)?,
-        quick_ack_segments: keys::QUICK_ACKS.or(section, usual.quick_ack_segments)?,
-    })
-}
+impl AckOptions {
+    fn read(section: &Section<'_>) -> Result<Self, InputError> {
+        let usual = DelayedAcks::default();
+        let (packets, max_delay, threshold) = AckPolicy::ACK_FREQUENCY;
+        Ok(Self {
+            delayed: DelayedAcks {
+                every: keys::ACK_EVERY.or(section, usual.every)?,
+                delay: keys::ACK_DELAY.or(section, usual.delay)?,
+                quick_ack_segments: keys::QUICK_ACKS.or(section, usual.quick_ack_segments)?,
+            },
+            linux: LinuxAcks { gro_flush: keys::GRO_FLUSH.or(section, Duration::ZERO)? },
+            ack_frequency: AckPolicy::quic_ackfreq(
+                keys::ACKFREQ_PACKETS.or(section, packets)?,
+                keys::ACKFREQ_DELAY.or(section, max_delay)?,
+                keys::ACKFREQ_REORDERING.or(section, threshold)?,
+            ),
+        })
+    }
 
-/// `usual` is the profile's policy. The options of a policy belong to that policy.
-fn ack_policy(
-    section: &Section<'_>,
-    usual: AckPolicy,
-    delayed: DelayedAcks,
-) -> Result<AckPolicy, InputError> {
-    let delayed = AckPolicy::Delayed(delayed);
-    let linux = AckPolicy::Linux(LinuxAcks { gro_flush: keys::GRO_FLUSH.or(section, Duration::ZERO)? });
-    let (packets, max_delay, threshold) = AckPolicy::ACK_FREQUENCY;
-    let ack_frequency = AckPolicy::quic_ackfreq(
-        keys::ACKFREQ_PACKETS.or(section, packets)?,
-        keys::ACKFREQ_DELAY.or(section, max_delay)?,
-        keys::ACKFREQ_REORDERING.or(section, threshold)?,
-    );
-    Ok(match (keys::ACK_POLICY.given(section)?, usual) {
-        (Some(Policy::Linux), _) | (None, AckPolicy::Linux(_)) => linux,
-        (Some(Policy::Delayed), _) | (None, _) => delayed,
-        (Some(Policy::AckFrequency), _) => ack_frequency,
-        (Some(Policy::Fixed(policy)), _) => policy,
-    })
+    /// The policy that `given` names with its options, or `usual`, that of the profile.
+    fn chosen(&self, given: Option<Policy>, usual: AckPolicy) -> AckPolicy {
+        match (given, usual) {
+            (Some(Policy::Linux), _) | (None, AckPolicy::Linux(_)) => AckPolicy::Linux(self.linux),
+            (Some(Policy::Delayed), _) | (None, _) => AckPolicy::Delayed(self.delayed),
+            (Some(Policy::AckFrequency), _) => self.ack_frequency,
+            (Some(Policy::Fixed(policy)), _) => policy,
+        }
+    }
 }

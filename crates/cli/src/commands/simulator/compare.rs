@@ -10,8 +10,8 @@ use tacit_analysis::report::{self, Report};
 use tacit_runs::batches::{add_swept, grid};
 use tacit_runs::metric::AirtimeShares;
 use tacit_runs::store::{Sheet, add_rows};
-use tacit_scenario::Scenario;
 use tacit_scenario::table::count;
+use tacit_scenario::{Scenario, scheme, warnings};
 
 use crate::args::CompareArgs;
 use crate::gate::Gate;
@@ -78,7 +78,9 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
     let places = grid(&args.sweeps)?;
     let several = args.scenarios.len() * places.len() > 1;
     let mut parts: Vec<Part> = Vec::new();
+    let schemes = scheme::select("--schemes", &args.schemes)?;
     for scenario in &args.scenarios {
+        warnings::check_sweep(scenario, &args.assignments, &places, &schemes, &args.clients)?;
         for at in &places {
             let assignments = [args.assignments.as_slice(), at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
