@@ -116,7 +116,7 @@ impl Sender {
         self.reported
     }
 
-    /// The next datagram at once, whatever the pace is; `None` only at the limit.
+    /// The next datagram at once, at any pace; `None` only at the limit.
     pub fn next_packet(&mut self) -> Option<Packet> {
         self.packet(self.payload_len)
     }
@@ -209,7 +209,7 @@ pub struct Receiver {
     window_start: u64,
 }
 
-/// Words of history: 4096 datagrams, whatever numbers a peer sends.
+/// Words of history: 4096 datagrams, regardless of the numbers that a peer sends.
 const WINDOW_WORDS: u64 = 64;
 
 impl Receiver {

@@ -106,7 +106,7 @@ impl Copa {
         let moved = self.credit / cwnd;
         self.credit -= moved * cwnd;
         let least = i128::from(MIN_SEGMENTS * window.mss);
-        // Never faster than slow start, whatever the velocity is.
+        // Never faster than slow start at any velocity.
         let moved = moved.clamp(-i128::from(acked), i128::from(acked));
         window.cwnd = (cwnd + moved).max(least) as u64;
     }

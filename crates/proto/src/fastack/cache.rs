@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use crate::tcp::SackBlocks;
 use crate::units::{Instant, SeqNumber};
 
-/// Most copies per flow, whatever their size.
+/// Most copies per flow, of any size.
 const MOST_SEGMENTS: usize = 1 << 14;
 
 /// SACKed segments above a hole from which it counts as lost (RFC 6675 section 2, DupThresh).

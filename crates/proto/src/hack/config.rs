@@ -9,7 +9,7 @@ use crate::units::Duration;
 pub enum Variant {
     /// Always; after this time it is sent as a packet.
     Timer(Duration),
-    /// Never: it is also queued as a packet, and whichever can be sent first is sent.
+    /// Never: it is also queued as a packet, and the first opportunity of either kind is used.
     Opportunistic,
     /// While the last PPDU from the peer had More Data set.
     MoreData,

@@ -334,7 +334,7 @@ fn with_an_echo_of_40_ms() -> Client {
     client
 }
 
-/// Section 5: as ACK 20 was not echoed, its data is still to arrive, whatever the peer's More Data says.
+/// Section 5: as ACK 20 was not echoed, its data is still to arrive, regardless of the peer's More Data.
 #[test]
 fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
     let mut client = with_an_echo_of_40_ms();

@@ -15,7 +15,7 @@ pub enum State {
     Refresh,
     /// Sends little while the path recovers, then starts over.
     Monitor,
-    /// Others keep the buffer full whatever this sender does: uses CUBIC's window [DERIVED].
+    /// Others keep the buffer full at any rate of this sender: uses CUBIC's window [DERIVED].
     Compete,
 }
 
