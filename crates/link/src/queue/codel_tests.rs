@@ -156,7 +156,7 @@ fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
     // Empty for 50 ms: the first drop comes after an interval as usual, the second sooner than after one.
     let times = drops_after_coming_back(450);
     assert_eq!(times[0], 555);
-    // Four of the five drops were made in the previous dropping period: 100 / sqrt(4).
+    // Four of the five drops belong to the previous dropping period: 100 / sqrt(4).
     assert_eq!(times[1], 605, "{times:?}");
 }
 

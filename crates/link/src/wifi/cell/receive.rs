@@ -10,7 +10,7 @@ use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
 
 impl<P: Payload> Cell<P> {
-    /// Like [`receive_data`](Self::receive_data), for each stream.
+    /// [`receive_data`](Self::receive_data) for a PPDU with one aggregate per spatial stream.
     #[inline(never)]
     pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
