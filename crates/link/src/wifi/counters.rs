@@ -149,7 +149,7 @@ impl StationCounters {
         self.shared_filled_time += psdus.iter().map(|(mode, bytes)| mode.ppdu_duration(*bytes)).sum();
     }
 
-    /// Counts a response with room for `room` bytes beside its Block Ack, of which it used `appended`.
+    /// Counts a response that had room for `room` bytes beside its Block Ack and used `appended` of them.
     pub(super) fn count_room(&mut self, room: u32, appended: u32, holds_more: bool) {
         if room > 0 || holds_more {
             self.roomy_answers += 1;

@@ -15,9 +15,9 @@ use super::air::StationId;
 /// A scheduler of an access point. It has no clock and no random numbers.
 pub trait MuScheduler: Send {
     /// Chooses among `ready` for the access point's next data PPDU at `now`, by pushing the indices of its users to
-    /// `users`, which is empty. `most` is the number of resource units available; all units have the same size, the
-    /// largest of which there are enough. One user gets the whole channel. If no user is pushed, `ready[0]` gets the
-    /// whole channel. `ready` is in the order of turns and has at least one entry.
+    /// `users`, which is empty. `most` is the number of resource units available. All units have the largest size that
+    /// gives each user one; a single user gets the whole channel. If no user is pushed, `ready[0]` gets the whole
+    /// channel. `ready` is in the order of turns and has at least one entry.
     fn downlink(&mut self, now: Instant, ready: &[ReadyUser], most: usize, users: &mut Vec<usize>);
 
     /// Chooses among `clients` for a Basic Trigger at `now`, by pushing the indices of the clients to trigger to

@@ -8,8 +8,8 @@ use super::phy::{
     ACTION_NO_ACK_LEN, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, QOS_NULL_LEN, TriggerKind, trigger_len,
 };
 
-/// OFDMA at an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). The users of a PPDU have resource
-/// units of one size: the largest of which there are enough.
+/// OFDMA at an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). All users of a PPDU have resource
+/// units of the same size: the largest size that gives each user a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfdmaConfig {
     /// Most users in a PPDU; at least two.

@@ -484,7 +484,7 @@ impl Phy {
     }
 
     /// Extended interframe space: SIFS, an ACK at the lowest mandatory rate of the PHY, then DIFS or AIFS (802.11-2020
-    /// clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s, whatever the basic rates are.
+    /// clause 10.3.2.3.7). At 2.4 GHz that rate is always 1 Mb/s, independent of the basic rates.
     pub fn eifs(&self) -> Duration {
         let rate =
             if self.variant.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };

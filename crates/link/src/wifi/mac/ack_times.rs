@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(times.packets(300, 52), times.packets(256, 52) + times.packets(44, 52));
     }
 
-    /// 56 bytes and the 16 service and 6 tail bits are 470 bits, which leave 10 bits of a symbol of 96 bits free (24 Mb/s).
+    /// 56 bytes, 16 service bits and 6 tail bits are 470 bits; they leave 10 bits of a symbol of 96 bits (24 Mb/s) free.
     #[test]
     fn bytes_that_ride_cost_whole_symbols() {
         let times = times(Standard::Ax, 600_500, |_| {});

@@ -254,7 +254,7 @@ impl Exchange {
         at >= self.clear_from
     }
 
-    /// Bytes of the response, of which `appended` exceed the standard's.
+    /// Length of the response in bytes if `appended` bytes are added to the standard's response.
     #[inline]
     pub fn response_len(&self, appended: u32) -> u32 {
         self.response_len + appended

@@ -1,4 +1,4 @@
-//! Outcomes of packets, for a driver that needs each as soon as it is decided.
+//! Outcomes of packets, for a driver that needs each one immediately.
 
 use std::collections::VecDeque;
 

@@ -185,8 +185,7 @@ fn it_follows_a_client_that_walks_away_and_comes_back() {
     }
 }
 
-/// A rate control that has seen, for the given rates (by index), how many of a hundred MPDUs were delivered, and that
-/// sends long PPDUs.
+/// A rate control with long PPDUs and a history: for each rate (by index), the MPDUs delivered out of a hundred.
 fn knowing(shares: &[(usize, u64)]) -> Minstrel {
     let mut control = Minstrel::new(rates(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
     control.waiting = 40 * MPDU;
