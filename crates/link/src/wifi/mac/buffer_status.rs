@@ -73,7 +73,7 @@ impl UplinkDemand {
     const BUSY_MPDUS: u32 = 100;
     const SECOND: Duration = Duration::from_secs(1);
     /// A client to which data was sent is triggered after this time, even if few ACKs are due, because it may be barred
-    /// from contending. Our choice.
+    /// from contending. Ours.
     const LONGEST_SILENCE: Duration = Duration::from_millis(20);
     /// The weight of a new sample is the inverse of this.
     const WEIGHT: u32 = 8;
