@@ -1,10 +1,9 @@
-//! Copying files and trees over one stream of bytes, with two roles: `send` and
-//! `receive`. Either end may be the client.
+//! Copies files and trees over one byte stream, with two roles: `send` and `receive`. Either end may be the client.
 //!
-//! The protocol has phases, in each of which one end talks and the other listens, so that neither waits for the other
-//! with full buffers: the sender lists its files; the receiver names those that it wants, and from which byte; the sender
-//! streams contents, with no round trip per file, and hears meanwhile which files the receiver cannot keep; the receiver
-//! reports.
+//! In each phase of the protocol one end sends and the other receives, so the ends never block each other with full
+//! buffers. The sender lists its files. The receiver names the files it wants, and the first byte of each. The sender
+//! streams the contents, without a round trip per file; meanwhile the receiver reports files that it cannot store.
+//! Finally the receiver reports the outcome.
 
 mod committer;
 mod delete;
@@ -31,27 +30,27 @@ use serde::{Deserialize, Serialize};
 pub use committer::open_many_files;
 pub use pattern::Exclude;
 
-/// Copies of a server at once at most: each has a thread while it runs. Ours.
+/// Most concurrent copies of a server; each has its own thread. Ours.
 pub const COPIES_MAX: usize = 64;
 
-/// Why a copy ends before its summary.
+/// Why a copy ends without a summary.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The stream broke, or a file of this end did.
+    /// The stream broke, or a local file operation failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The peer breaks the protocol.
+    /// The peer violates the protocol.
     #[error("the peer breaks the protocol: {0}")]
     Protocol(String),
     /// The peer refuses the request.
     #[error("refused: {0}")]
     Refused(String),
-    /// More than this end takes.
+    /// The peer exceeds a limit of this end.
     #[error("more than {max} {what} in one copy")]
     Limit {
         /// The limited quantity.
         what: &'static str,
-        /// How much of it is taken.
+        /// The limit.
         max: usize,
     },
     /// An argument cannot be used.
@@ -59,45 +58,45 @@ pub enum CopyError {
     Argument(String),
 }
 
-/// The user's options beside the copy itself.
+/// Options of a copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// Compare contents, not size and time.
+    /// Compare contents instead of size and modification time.
     pub checksum: bool,
-    /// Remove paths that the source does not have.
+    /// Delete paths at the destination that the source does not have.
     pub delete: bool,
-    /// Change nothing, report the changes that a copy would make.
+    /// Change nothing; report what a copy would change.
     pub dry_run: bool,
-    /// Neither send nor remove matching paths.
+    /// Neither send nor delete paths that match these patterns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<Exclude>,
 }
 
-/// Rights of a client to a served directory.
+/// What a client may do in a served directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Read.
     Read,
     /// Read and write.
     Write,
-    /// Add new paths, and read nothing.
+    /// Add new paths, without reading anything.
     Drop,
 }
 
-/// Action taken for a path, or that a dry run would take.
+/// What a copy did with a path, or a dry run would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// A file was copied whole, or a directory or symbolic link was made.
+    /// A file was copied completely, or a directory or symbolic link was created.
     Copied,
-    /// A file was copied from where an earlier copy stopped.
+    /// A file was copied from the point where an earlier copy had stopped.
     Resumed,
-    /// It was removed from the destination.
+    /// The path was deleted at the destination.
     Deleted,
-    /// It is nothing that is carried, and was left as it is.
+    /// The path has a type that is not copied, and was left unchanged.
     Skipped,
-    /// It was not done.
+    /// The operation failed.
     Failed,
 }
 
@@ -107,7 +106,7 @@ pub enum Action {
 pub struct Report {
     /// Relative to the destination.
     pub path: String,
-    /// Action taken on it.
+    /// What was done with it.
     pub action: Action,
     /// Why it failed or was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,28 +117,28 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// Files, directories and links made or changed.
+    /// Files, directories and links that were created or changed.
     pub copied: u64,
-    /// Those that were there already.
+    /// Paths that were already up to date.
     pub unchanged: u64,
-    /// Removed from the destination.
+    /// Paths deleted at the destination.
     pub deleted: u64,
-    /// Not carried.
+    /// Paths that were not copied because of their type.
     pub skipped: u64,
-    /// Not done.
+    /// Paths that failed.
     pub failed: u64,
-    /// Bytes of contents that crossed the stream.
+    /// Bytes of contents sent over the stream.
     pub received_bytes: u64,
-    /// Bytes that an earlier copy had left.
+    /// Bytes that an earlier copy had already transferred.
     pub resumed_bytes: u64,
 }
 
-/// Summary, and the outcome for each path that was not there already.
+/// The totals, and the outcome of each path that was not up to date.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopyReport {
-    /// In numbers.
+    /// The totals.
     pub summary: Summary,
-    /// In the order of the manifest, deletions last.
+    /// Outcomes in the order of the manifest, with deletions last.
     pub paths: Vec<Report>,
 }
 
@@ -155,21 +154,21 @@ impl Summary {
     }
 }
 
-/// How far a copy is, for a progress bar.
+/// Progress of a copy, as a progress bar shows it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes of contents to move; 0 until it is known.
+    /// Bytes of contents to transfer; 0 until known.
     pub total_bytes: AtomicU64,
-    /// Bytes moved so far.
+    /// Bytes transferred so far.
     pub done_bytes: AtomicU64,
     failures: Mutex<Vec<Report>>,
 }
 
-/// Failures that wait to be told before the end. Ours: all failures are in the outcome, too.
+/// Most failures kept for [`Progress::take_failures`]. Ours: the report contains all failures, too.
 const FAILURES_TOLD_MAX: usize = 1024;
 
 impl Progress {
-    /// A file failed while others go on.
+    /// Records that a file failed while the copy continues.
     fn on_failure(&self, path: &str, reason: &str) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() < FAILURES_TOLD_MAX {
@@ -178,7 +177,7 @@ impl Progress {
         }
     }
 
-    /// Files that failed since the last call.
+    /// Returns and removes the failures since the last call.
     pub fn take_failures(&self) -> Vec<Report> {
         std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
     }

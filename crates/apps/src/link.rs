@@ -1,4 +1,4 @@
-//! A connection to one server that is made again when it breaks.
+//! A connection to one server that is reopened when it breaks.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::{sleep, timeout};
 use crate::node::{self, Node, NodeError};
 use crate::trust::Store;
 
-/// The first wait before another attempt, which doubles each time, and the last. Ours.
+/// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
 const AGAIN_LAST: Duration = Duration::from_secs(15);
 
-/// Where its users find the connection.
+/// Gives its users the current connection.
 #[derive(Clone)]
 pub struct Link(watch::Receiver<Option<Connection>>);
 
 impl Link {
-    /// The connection; where there is none, the next, if it comes in time.
+    /// The connection; if there is none, waits for the next one for at most `patience`.
     pub async fn connection(&mut self, patience: Duration) -> Option<Connection> {
         let there = timeout(patience, self.0.wait_for(Option::is_some)).await;
         there.ok()?.ok()?.clone()
@@ -29,16 +29,17 @@ impl Link {
 /// A change of the connection's state.
 #[derive(Debug)]
 pub enum LinkEvent<'a> {
-    /// It broke, for this reason.
+    /// The connection broke; the reason is given.
     Broken(&'a NodeError),
-    /// An attempt failed; the next one comes after so long.
+    /// An attempt failed; the next one follows after this delay.
     RetryFailed(&'a NodeError, Duration),
-    /// It is there again.
+    /// The connection was reopened.
     Restored,
 }
 
-/// Keeps a connection that is there, and returns its link with the future that keeps it: that ends with the error which other
-/// attempts would meet too, a server that refuses or has another key. `report` gets the events.
+/// Keeps a connection open. Returns its link, and a future that must be polled to keep it; the future ends with an
+/// error that further attempts would meet as well, such as a server that refuses or has another key. `report` receives
+/// the events.
 pub fn keep(
     first: (Node, Connection),
     store: Store,
@@ -58,7 +59,7 @@ pub fn keep(
                 return why;
             }
             report(LinkEvent::Broken(&why));
-            // Its thread is waited for, which takes a while.
+            // Dropping a node joins its thread, which takes a while.
             drop(tokio::task::spawn_blocking(move || drop(node)));
             (node, connection) = match again(&store, &identity, &config, &name, &report).await {
                 Ok(made) => made,
@@ -80,7 +81,7 @@ async fn again(
 ) -> Result<(Node, Connection), NodeError> {
     let mut wait = AGAIN_FIRST;
     loop {
-        // No user is asked: a server that the user did not trust at first is not trusted now.
+        // The user is not asked again: a server that was not trusted at first is not trusted now.
         match node::connect(store, identity, config, name, |_| false).await {
             Err(error) if !is_final(&error) => {
                 report(LinkEvent::RetryFailed(&error, wait));
@@ -92,7 +93,7 @@ async fn again(
     }
 }
 
-/// True for an error that another attempt would meet too.
+/// True if further attempts would fail with the same error.
 fn is_final(error: &NodeError) -> bool {
     matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
 }

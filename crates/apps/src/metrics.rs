@@ -1,7 +1,7 @@
-//! Counts for Prometheus, in its text format (version 0.0.4), and the HTTP that hands them out.
+//! Metrics for Prometheus, in its text format (version 0.0.4), and the HTTP server for them.
 //!
-//! Names end in their unit and counters in `_total`, as Prometheus' conventions have it. Labels have few values, all of them
-//! written here: no name, key or address of a peer is one.
+//! By Prometheus' conventions, names end in their unit and counters in `_total`. Labels have only the few values that
+//! are listed here, never a name, key or address of a peer.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -25,23 +25,23 @@ use crate::copy::{CopyError, CopyReport};
 use crate::proxy::{ProxyError, ReplyCode};
 use crate::running::Running;
 
-/// Readers at once. Ours: one, and some requests by hand.
+/// Most concurrent readers. Ours: one scraper and some manual requests.
 const READERS_MAX: usize = 8;
-/// For a reader to ask and to take its answer. Ours.
+/// Time limit for a request and its response. Ours.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Text that grows.
+/// The text of a metrics page.
 #[derive(Debug, Default)]
 pub struct Page(String);
 
 impl Page {
-    /// The written text.
+    /// Returns the text.
     pub fn into_text(self) -> String {
         self.0
     }
 
     fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // A string takes all.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "# HELP tacit_{name} {help}\n# TYPE tacit_{name} {kind}\n");
     }
 
@@ -55,7 +55,7 @@ impl Page {
         self.line(name, "", value);
     }
 
-    /// A counter whose `label` is one of a few words.
+    /// A counter with a `label` that has one of the given values.
     pub fn counters(&mut self, name: &str, help: &str, label: &str, values: &[(&str, u64)]) {
         self.family(name, "counter", help);
         for (word, value) in values {
@@ -63,13 +63,13 @@ impl Page {
         }
     }
 
-    /// A reading.
+    /// A gauge.
     pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "gauge", help);
         self.line(name, "", value);
     }
 
-    /// A distribution whose values are in `units_per_second` or per bit.
+    /// A histogram whose values are divided by `per_unit`.
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram, per_unit: f64) {
         self.family(name, "histogram", help);
         let mut below = 0;
@@ -87,7 +87,7 @@ impl Page {
         let _ = writeln!(self.0, "tacit_{name}_count {all}");
     }
 
-    /// Counters of an endpoint.
+    /// Counters and gauges of an endpoint.
     pub fn endpoint(&mut self, metrics: &Metrics) {
         let (counters, totals) = (&metrics.counters, &metrics.totals);
         self.gauge("tack_connections", "Open connections.", metrics.connections_open);
@@ -184,12 +184,12 @@ fn name_of_bucket(name: &str) -> String {
     format!("{name}_bucket")
 }
 
-/// Results of copies, counted for the server's metrics.
+/// Counts of copies that a server's metrics include.
 #[derive(Debug, Default)]
 pub struct CopyCounts {
-    /// Copies that run.
+    /// Copies in progress.
     pub running: Running,
-    /// By direction and result.
+    /// Ended copies by direction and result.
     ended: [[AtomicU64; RESULTS.len()]; 2],
     bytes: [AtomicU64; 2],
 }
@@ -198,7 +198,7 @@ const RESULTS: [&str; 4] = ["done", "partial", "refused", "broken"];
 const DIRECTIONS: [&str; 2] = ["push", "pull"];
 
 impl CopyCounts {
-    /// A copy ended; `direction` is not known of one that asked for nothing.
+    /// Counts the end of a copy. `direction` is `None` if the client made no request.
     pub fn on_end(&self, direction: Option<Direction>, result: &Result<CopyReport, CopyError>) {
         let place = usize::from(direction == Some(Direction::Pull));
         let what = match result {
@@ -213,7 +213,7 @@ impl CopyCounts {
         }
     }
 
-    /// Writes them.
+    /// Writes these counts.
     pub fn write(&self, page: &mut Page) {
         page.gauge("copies_running", "Copies that run.", self.running.count());
         page.family("copies_total", "counter", "Copies ended, by the client's direction.");
@@ -234,16 +234,16 @@ impl CopyCounts {
     }
 }
 
-/// Outcomes of the connections of a proxy.
+/// Counts of the connections of a proxy.
 #[derive(Debug, Default)]
 pub struct ProxyCounts {
-    /// Connections that are carried.
+    /// Open connections.
     pub running: Running,
-    /// Bytes that were carried, both ways.
+    /// Bytes forwarded in both directions.
     pub bytes: AtomicU64,
     answers: [AtomicU64; ANSWERS.len()],
     broken: AtomicU64,
-    /// Times that the connection to the server's end was made.
+    /// How often the connection to the proxy's server was opened.
     pub links: AtomicU64,
 }
 
@@ -257,20 +257,20 @@ const ANSWERS: [(&str, ReplyCode); 6] = [
 ];
 
 impl ProxyCounts {
-    /// A target was asked for.
+    /// Counts the answer to a request for a target.
     pub fn on_answer(&self, answer: ReplyCode) {
         if let Some(place) = ANSWERS.iter().position(|(_, one)| *one == answer) {
             self.answers[place].fetch_add(1, Relaxed);
         }
     }
 
-    /// A connection ended, in order or with an error.
+    /// Counts the end of a connection.
     pub fn on_end(&self, error: Option<&ProxyError>) {
         let is_broken = matches!(error, Some(ProxyError::Io(_) | ProxyError::Idle));
         self.broken.fetch_add(u64::from(is_broken), Relaxed);
     }
 
-    /// Writes them.
+    /// Writes these counts.
     pub fn write(&self, page: &mut Page) {
         page.gauge("proxy_connections", "Carried TCP connections.", self.running.count());
         let answers: Vec<_> = ANSWERS
@@ -285,13 +285,13 @@ impl ProxyCounts {
     }
 }
 
-/// Answers every GET of `/metrics` at `listener` with the current `page`, until dropped.
+/// Answers GET requests for `/metrics` at `listener` with the current `page`. Runs until it is dropped.
 pub async fn serve(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + Sync>) {
     let readers = Arc::new(Semaphore::new(READERS_MAX));
     loop {
         let Ok(permit) = readers.clone().acquire_owned().await else { return };
         let Ok((reader, _)) = listener.accept().await else {
-            // No file descriptors left, mostly.
+            // Usually no file descriptor is free.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -303,7 +303,7 @@ pub async fn serve(listener: TcpListener, page: Arc<dyn Fn() -> String + Send + 
             });
             let mut builder = Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
-            // A reader that goes away has no other effect.
+            // A reader that disconnects has no other effect.
             let served = builder.serve_connection(TokioIo::new(reader), service);
             let _ = tokio::time::timeout(PATIENCE, served).await;
             drop(permit);

@@ -1,4 +1,4 @@
-//! An endpoint on a thread of its own, so that files that are read, written and hashed elsewhere never keep a packet waiting.
+//! An endpoint on its own thread, so that reading, writing and hashing files on other threads never delays packets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,20 +12,20 @@ use tokio::time::timeout;
 
 use crate::trust::{Store, TrustError};
 
-/// For a server to answer at one of its addresses. Ours.
+/// Time limit for a server to answer. Ours.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// For the ends of connections to reach their peers. Ours.
+/// Time limit for the final packets of closed connections. Ours.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The system gives no socket or thread.
+    /// The system refuses a socket or a thread.
     #[error("{what}: {source}")]
     Io {
         /// The operation.
         what: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A name has no address.
@@ -33,13 +33,13 @@ pub enum NodeError {
     Resolve {
         /// The name.
         name: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The peer is not trusted.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// The server does not take this user.
+    /// The server does not admit this user.
     #[error("refused by {name}: {text}; to be admitted, run there: tacit keys trust NAME {key} --client")]
     Refused {
         /// The server.
@@ -49,18 +49,18 @@ pub enum NodeError {
         /// This user's key.
         key: PublicKey,
     },
-    /// There is no connection.
+    /// The connection failed.
     #[error("{name}: {source}")]
     Connection {
         /// The peer.
         name: String,
-        /// Why.
+        /// The reason.
         source: ConnectionError,
     },
 }
 
 impl NodeError {
-    /// Why the server `name` is not connected to, or no more, by the user with `key`.
+    /// The error for `source`, from a connection to the server `name` by the user with `key`.
     pub fn of_connection(name: &str, key: PublicKey, source: ConnectionError) -> Self {
         match source {
             ConnectionError::ApplicationClosed { reason, .. } if !reason.is_empty() => {
@@ -71,15 +71,15 @@ impl NodeError {
     }
 }
 
-/// The server found at an address.
+/// What was found at an address.
 enum Found {
-    /// The server that is known.
+    /// A connection to the known server.
     Connection(Connection),
-    /// One with this key, which is to be judged.
+    /// An unknown server's key, which must be checked.
     Key(PublicKey),
 }
 
-/// An endpoint and its thread, which ends with it.
+/// An endpoint with its thread, which ends when this is dropped.
 pub struct Node {
     endpoint: Endpoint,
     stop: Option<oneshot::Sender<()>>,
@@ -90,7 +90,7 @@ impl Node {
     /// Listens at `address` for clients whose key `authorize` accepts.
     ///
     /// # Errors
-    /// Where the address is taken, or the system gives no socket or thread.
+    /// If the address is in use, or the system refuses a socket or a thread.
     pub fn server(
         address: SocketAddr,
         identity: Identity,
@@ -114,7 +114,7 @@ impl Node {
             runtime.block_on(async {
                 let endpoint = bind();
                 let alive = endpoint.as_ref().ok().cloned();
-                // `start`, below, waits for it.
+                // `start` below waits for it.
                 let _ = bound.send(endpoint);
                 let Some(endpoint) = alive else { return };
                 let _ = stopped.await;
@@ -135,18 +135,18 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed.
+            // A panic of that thread was already printed.
             let _ = thread.join();
         }
     }
 }
 
-/// Connects to the server `name` (HOST:PORT), at the first of its addresses that answers (RFC 8305). It must have the key that
-/// is known, or one that `ask` takes. A server with the key of `identity` itself needs neither: the holder of the private key is
-/// the same user.
+/// Connects to the server `name` (HOST:PORT), at the first of its addresses that answers (RFC 8305). The server must
+/// have the known key, or one that `ask` accepts. A server with the key of `identity` itself is accepted without
+/// asking, because the holder of the private key is the same user.
 ///
 /// # Errors
-/// Where no address of it answers, or its key is not trusted.
+/// If none of its addresses answers, or its key is not trusted.
 pub async fn connect(
     store: &Store,
     identity: &Identity,
@@ -154,7 +154,7 @@ pub async fn connect(
     name: &str,
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
-    // An attacker that is faster than a known server cannot take its place.
+    // A known key is required in the handshake, so an attacker that answers faster cannot impersonate the server.
     let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
     let key = match reached {
         Found::Connection(connection) => return Ok((node, connection)),
@@ -167,10 +167,10 @@ pub async fn connect(
     Ok((node, connection))
 }
 
-/// Connects to any machine that answers as `name`: its key is not judged.
+/// Connects to any machine that answers as `name`; its key is not checked.
 ///
 /// # Errors
-/// Where no address of it answers.
+/// If none of its addresses answers.
 pub async fn connect_to_any(
     identity: &Identity,
     config: &Config,
@@ -184,7 +184,8 @@ pub async fn connect_to_any(
     Ok((node, connection))
 }
 
-/// The first address of `name` that answers: connected to where its key is `known`.
+/// Tries the addresses of `name`. If its key is `known`, returns a connection to it; otherwise returns the key of the
+/// first server that answers.
 async fn reach(
     identity: &Identity,
     config: &Config,

@@ -1,9 +1,10 @@
-//! Two machines learn each other's keys by one short code that a person reads on one and types on the other (SPAKE2, RFC 9382, as the
-//! `spake2` crate has it).
+//! Pairs two machines: they verify each other's keys by a short code that a person reads on one machine and types on
+//! the other (SPAKE2, RFC 9382, as implemented by the `spake2` crate).
 //!
-//! Both ends know each other's key by the connection, but not whether it is the right one: an attacker may stand between. The keys are the
-//! identities of the exchange, so that ends that see other keys come to other secrets, as do ends with other codes. Nothing that is
-//! said lets a code be tried without asking: each connection is one guess, and few are taken.
+//! Each end knows the other's key from the connection, but not whether it is the right one, because an attacker may be
+//! in between. The keys are the identities of the exchange, so two ends that see different keys, or have different
+//! codes, derive different secrets. The messages do not allow offline guessing: each connection is one guess, and the
+//! number of guesses is limited.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -16,36 +17,37 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use crate::copy::CopyError;
 use crate::copy::wire::{read_piece, write_piece};
 
-/// Of the messages. Both ends must have the same.
+/// Version of the messages. Both ends must have the same.
 const VERSION: u32 = 1;
-/// Wrong codes that one pairing takes. Ours: of 10^9 codes this number guesses one with a probability of 1 in 200 million.
+/// Most wrong codes per pairing. Ours: with 10^9 codes, this number of guesses succeeds with a probability of 1 in 200
+/// million.
 pub const GUESSES_MAX: u32 = 5;
 /// Digits of a code.
 const CODE_DIGITS: usize = 9;
-/// For one exchange, which waits for no person. Ours.
+/// Time limit for one exchange, which does not wait for a person. Ours.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Bytes of a client's name, as of names of peers.
+/// Most bytes of a client's name, the same as for names of peers.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Why two ends are not paired.
+/// Why pairing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// The codes differ, or an attacker stands between the two.
+    /// The codes differ, or an attacker is in between.
     #[error("wrong code, or an attacker answers")]
     WrongCode,
-    /// Too many wrong codes.
+    /// There were too many wrong codes.
     #[error("{GUESSES_MAX} wrong codes: this code has expired")]
     Guessed,
-    /// No code.
+    /// The text is not a code.
     #[error("{0:?} is not a code of {CODE_DIGITS} digits")]
     NoCode(String),
-    /// The other end is of another version.
+    /// The other end has another version.
     #[error("the other end has version {0} of the pairing protocol, this one {VERSION}")]
     Version(u32),
-    /// The stream breaks, or a message cannot be read.
+    /// The stream broke, or a message is malformed.
     #[error(transparent)]
     Stream(#[from] CopyError),
-    /// Nothing comes.
+    /// The other end did not answer in time.
     #[error("no answer from the other end")]
     TimedOut,
 }
@@ -61,17 +63,17 @@ impl From<std::io::Error> for PairError {
 pub struct Code(String);
 
 impl Code {
-    /// A random one.
+    /// Generates a random code.
     ///
     /// # Errors
-    /// Where the system has no randomness.
+    /// If the system has no random numbers.
     pub fn generate() -> Result<Self, std::io::Error> {
         const CODES: u64 = 1_000_000_000;
         let mut bytes = [0; 8];
         loop {
             getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
             let number = u64::from_ne_bytes(bytes);
-            // All codes are as likely.
+            // Rejection sampling makes all codes equally likely.
             if number < u64::MAX / CODES * CODES {
                 return Ok(Self(format!("{:0CODE_DIGITS$}", number % CODES)));
             }
@@ -101,26 +103,26 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// Messages, each in a piece of the copy protocol.
+/// Messages; each one is a piece of the copy protocol.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 enum Message {
-    /// First, from the client, with its half of the exchange.
+    /// First message, from the client, with its share of the key exchange.
     Start { version: u32, share: Vec<u8>, name: String },
-    /// The server's half.
+    /// The server's share.
     Share { version: u32, share: Vec<u8> },
-    /// This end came to the secret: first the client, then the server.
+    /// Confirms the secret: first from the client, then from the server.
     Confirm { mac: [u8; 32] },
-    /// The server does not go on.
+    /// The server ends the pairing.
     Refused { is_code: bool },
 }
 
-/// Two keys of one connection.
+/// The keys of the two ends of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
-    /// Of the end that has the code to show.
+    /// Key of the end that shows the code.
     pub server: PublicKey,
-    /// Of the end that it is typed at.
+    /// Key of the end where the code is typed.
     pub client: PublicKey,
 }
 
@@ -131,7 +133,7 @@ impl Keys {
     }
 }
 
-/// Shows that an end knows `secret`, for all that both said.
+/// Proves that an end knows `secret`, and covers all messages of both ends.
 fn mac(secret: &[u8], role: &str, transcript: &[u8]) -> [u8; 32] {
     let key = blake3::derive_key(&format!("tacit 2026-11 pairing, {role} confirms"), secret);
     *blake3::keyed_hash(&key, transcript).as_bytes()
@@ -171,15 +173,16 @@ pub struct Pairing {
 }
 
 impl Pairing {
-    /// With `code`.
+    /// A pairing by `code`.
     pub fn new(code: Code) -> Self {
         Self { code, guesses: AtomicU32::new(0) }
     }
 
-    /// Takes one client, and gives its name once it has shown that it knows the code. `trust` runs before the client is told.
+    /// Serves one client, and returns its name once it has proved that it knows the code. `trust` runs before the
+    /// client gets the confirmation.
     ///
     /// # Errors
-    /// Where it does not know the code, or the stream breaks.
+    /// If the client does not know the code, or the stream breaks.
     pub async fn take<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<PairError>>(
         &self,
         keys: Keys,
@@ -209,7 +212,7 @@ impl Pairing {
         if version != VERSION {
             return Err(PairError::Version(version));
         }
-        // Counted before anything is compared: guesses at once are no cheaper.
+        // Counted before the comparison, so that concurrent guesses gain nothing.
         if self.guesses.fetch_add(1, Relaxed) >= GUESSES_MAX {
             write(writer, &Message::Refused { is_code: false }).await?;
             return Err(PairError::Guessed);
@@ -217,7 +220,7 @@ impl Pairing {
         let Message::Confirm { mac: shown } = read(reader).await? else { return Err(unexpected()) };
         let secret = state.finish(&theirs).unwrap_or_default();
         let said = transcript(&name, &theirs, &ours);
-        // Compared in constant time.
+        // Constant-time comparison.
         let is_right = !secret.is_empty()
             && name.len() <= NAME_BYTES_MAX
             && blake3::Hash::from(mac(&secret, "client", &said)) == blake3::Hash::from(shown);
@@ -229,16 +232,16 @@ impl Pairing {
         Ok((name, mac(&secret, "server", &said)))
     }
 
-    /// True where no more wrong codes are taken.
+    /// True if no more guesses are accepted.
     pub fn is_spent(&self) -> bool {
         self.guesses.load(Relaxed) >= GUESSES_MAX
     }
 }
 
-/// Shows a server that this end, which calls itself `name`, knows `code`. When this is done the server's key is the right one.
+/// Proves to a server that this end, with the name `name`, knows `code`. On success the server's key is authentic.
 ///
 /// # Errors
-/// Where the server does not know it, or the stream breaks.
+/// If the server does not know the code, or the stream breaks.
 pub async fn pair<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     code: &Code,
     name: &str,
@@ -284,7 +287,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Results of server and client, and the name that the server trusts. Each end has its view of the keys.
+    /// Results of server and client, and the name that the server trusts. Each end may see different keys.
     fn paired(
         pairing: &Pairing,
         typed: &str,
@@ -326,7 +329,7 @@ mod tests {
         let keys = Keys { server: key(1), client: key(2) };
         for (typed, there, here) in [
             ("123-456-788", keys, keys),
-            // An attacker with a key of its own stands between, and relays the messages.
+            // An attacker with its own key is in between and relays the messages.
             (CODE, Keys { client: key(3), ..keys }, keys),
             (CODE, keys, Keys { server: key(3), ..keys }),
             (CODE, Keys { client: key(3), ..keys }, Keys { server: key(3), ..keys }),

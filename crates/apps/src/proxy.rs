@@ -1,8 +1,8 @@
-//! TCP connections over streams: one stream each. The client's end takes them by SOCKS5 or for one target; the server's
-//! end connects, to the targets of its list.
+//! Forwards TCP connections, each over its own stream. The client end accepts them by SOCKS5 or for one fixed target;
+//! the server end connects to the targets that its list allows.
 //!
-//! A stream begins with the target (a length, u16 big endian, and `host:port`). One byte answers, a reply code of
-//! SOCKS5. Bytes follow both ways, each way until its end.
+//! A stream begins with the target (a length, u16 big endian, and `host:port`). The answer is one byte, a reply code of
+//! SOCKS5. Then bytes are forwarded in both directions, each until its end.
 
 pub mod allow;
 pub mod dial;
@@ -16,43 +16,43 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use target::{TARGET_BYTES_MAX, Target};
 
-/// Why a connection is not made.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     /// A stream or connection broke.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The other end breaks the protocol.
+    /// The other end violates the protocol.
     #[error("{0}")]
     Protocol(String),
-    /// The server's end does not connect.
+    /// The server end did not connect; the code gives the reason.
     #[error("{0}")]
     ReplyCode(ReplyCode),
-    /// Nothing came or went for too long.
+    /// No bytes moved for too long.
     #[error("idle for too long")]
     Idle,
 }
 
-/// Answer of the server's end for a target: the reply codes of RFC 1928, §6.
+/// Answer of the server end for a target: the reply codes of RFC 1928, §6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum ReplyCode {
     /// Connected.
     #[error("connected")]
     Connected = 0,
-    /// Anything else.
+    /// Another failure.
     #[error("the server failed")]
     Failed = 1,
-    /// The list of the server's end has it not.
+    /// The server end's list does not contain the target.
     #[error("the server does not allow this target")]
     NotAllowed = 2,
-    /// No address, or no way to it.
+    /// The target has no address, or there is no route to it.
     #[error("the target is unreachable")]
     Unreachable = 4,
-    /// No program listens.
+    /// No program listens at the target.
     #[error("the target refuses the connection")]
     Refused = 5,
-    /// As many connections are carried as may be. RFC 1928 has no code for that, and leaves those above 8 free.
+    /// The limit of connections is reached. RFC 1928 has no code for this; codes above 8 are unassigned.
     #[error("the limit --connections is reached")]
     Busy = 9,
 }
@@ -66,10 +66,10 @@ impl ReplyCode {
     }
 }
 
-/// Asks the server's end for `target`, on a fresh stream.
+/// Requests `target` from the server end, on a new stream.
 ///
 /// # Errors
-/// Where it does not connect, or the stream breaks.
+/// If the server end does not connect, or the stream breaks.
 pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     target: &Target,
     reader: &mut R,
@@ -90,7 +90,7 @@ pub async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
 /// Reads the target that [`ask`] writes.
 ///
 /// # Errors
-/// Where it is no target, or the stream breaks.
+/// If it is not a target, or the stream breaks.
 pub async fn asked<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Target, ProxyError> {
     let length = usize::from(reader.read_u16().await?);
     if length > TARGET_BYTES_MAX {

@@ -1,33 +1,33 @@
-//! Running activities: counted, and waited for.
+//! Counts running activities, and waits for their end.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// Number of running activities, and the tasks that wait for the end of all.
+/// Number of running activities, and the tasks that wait until there are none.
 #[derive(Debug, Default)]
 pub struct Running {
     count: AtomicU64,
     ended: Notify,
 }
 
-/// One that runs, until it is dropped.
+/// A running activity; ends on drop.
 #[derive(Debug)]
 pub struct Run<'a>(&'a Running);
 
 impl Running {
-    /// One more begins.
+    /// Starts an activity.
     pub fn begin(&self) -> Run<'_> {
         self.count.fetch_add(1, Relaxed);
         Run(self)
     }
 
-    /// How many run.
+    /// Number of running activities.
     pub fn count(&self) -> u64 {
         self.count.load(Relaxed)
     }
 
-    /// Waits until none runs.
+    /// Waits until no activity is running.
     pub async fn idle(&self) {
         loop {
             let ended = self.ended.notified();

@@ -1,4 +1,4 @@
-//! Trusted peers, in files that are one user's: the private key, and the public keys of peers.
+//! Trusted peers, in files of one user: the private key, and the public keys of peers.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tacit_tack::{Identity, IdentityError, PublicKey};
 
-/// Bytes of a file of keys that are read: some ten thousand peers.
+/// Longest key file that is read, in bytes: some ten thousand peers.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Permissions of the directory.
 const OWNER_ONLY: u32 = 0o700;
@@ -16,7 +16,7 @@ const IDENTITY: &str = "identity";
 /// The name of the file of peers.
 const KNOWN_PEERS: &str = "known-peers";
 
-/// Why a file of keys is of no use, or a peer is not trusted.
+/// Why a key file cannot be used, or a peer is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file cannot be read or written.
@@ -24,10 +24,10 @@ pub enum TrustError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The private key is there already.
+    /// There is already a private key.
     #[error("{}: there is a key already; peers that know it would refuse another", .0.display())]
     Exists(PathBuf),
     /// There is no private key yet.
@@ -38,35 +38,35 @@ pub enum TrustError {
     Identity {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: IdentityError,
     },
-    /// A line of the file of peers is none.
+    /// A line of the file of peers is malformed.
     #[error("{}, line {line}: {what}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// Of the file, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The error.
+        /// What is wrong with it.
         what: &'static str,
     },
-    /// A name that cannot stand in the file.
+    /// The name cannot be stored in the file.
     #[error("{0:?} is not a name for a peer: no blanks, no #, at most 255 bytes")]
     Name(String),
-    /// The peer has another key than the one that is known.
+    /// The peer's key differs from the known one.
     #[error(
         "{name} has another key: known {known}, shown {shown}; if the change is legitimate, run tacit keys forget {name}"
     )]
     Changed {
         /// The peer.
         name: String,
-        /// Its key so far.
+        /// The known key.
         known: PublicKey,
-        /// Its key now.
+        /// The key it has now.
         shown: PublicKey,
     },
-    /// No user was there to ask, or the answer was no.
+    /// The peer is unknown, and the user declined it or could not be asked.
     #[error("{name} is unknown, with key {shown}; if that is right, run tacit keys trust {name} {shown}")]
     Unknown {
         /// The peer.
@@ -84,49 +84,49 @@ pub struct Peer {
     /// Its public key.
     #[serde(serialize_with = "text")]
     pub key: PublicKey,
-    /// It may connect to this machine.
+    /// True if the peer may connect to this machine.
     pub is_client: bool,
 }
 
-/// Writes a key as users do.
+/// Serializes a key in its text form.
 ///
 /// # Errors
-/// Where the serializer fails.
+/// If the serializer fails.
 pub fn text<S: serde::Serializer>(key: &PublicKey, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(key)
 }
 
-/// The directory of the files.
+/// The directory with the key files.
 #[derive(Clone, Debug)]
 pub struct Store(PathBuf);
 
 impl Store {
-    /// In `directory`.
+    /// The store in `directory`.
     pub fn new(directory: PathBuf) -> Self {
         Self(directory)
     }
 
-    /// In `tacit` below `$XDG_CONFIG_HOME`, or else below `~/.config`; `None` where there is no home.
+    /// The store in `$XDG_CONFIG_HOME/tacit`, or else in `~/.config/tacit`; `None` without a home directory.
     pub fn of_user() -> Option<Self> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
         Some(Self(config.join("tacit")))
     }
 
-    /// The file of the private key.
+    /// Path of the private key's file.
     pub fn identity(&self) -> PathBuf {
         self.0.join(IDENTITY)
     }
 
-    /// The file of peers.
+    /// Path of the file of peers.
     pub fn known_peers(&self) -> PathBuf {
         self.0.join(KNOWN_PEERS)
     }
 
-    /// Makes a private key, for the owner's eyes only. A key that is there stays.
+    /// Generates a private key that only its owner can read. An existing key is never replaced.
     ///
     /// # Errors
-    /// Where there is a key, or the file cannot be written.
+    /// If there is already a key, or the file cannot be written.
     pub fn make_identity(&self) -> Result<Identity, TrustError> {
         let path = self.identity();
         let failed = |source: IdentityError| match source {
@@ -136,16 +136,16 @@ impl Store {
             source => TrustError::Identity { path: path.clone(), source },
         };
         let identity = Identity::generate();
-        // It has its name when it is whole: a name that is there already is not taken.
+        // The complete file is linked to its name, which fails if the name exists.
         self.place(&path, |own| identity.save(own).and_then(|()| Ok(fs::hard_link(own, &path)?)))
             .map_err(failed)?;
         Ok(identity)
     }
 
-    /// The private key.
+    /// Reads the private key.
     ///
     /// # Errors
-    /// Where there is none, or others may read it.
+    /// If there is none, or other users can read it.
     pub fn read_identity(&self) -> Result<Identity, TrustError> {
         let path = self.identity();
         Identity::load(&path).map_err(|source| match source {
@@ -159,7 +159,7 @@ impl Store {
     /// All peers, in the order of the file.
     ///
     /// # Errors
-    /// Where the file cannot be read, or has a line that is none.
+    /// If the file cannot be read, or has a malformed line.
     pub fn peers(&self) -> Result<Vec<Peer>, TrustError> {
         let path = self.known_peers();
         let text = match File::open(&path).and_then(text_of) {
@@ -187,10 +187,10 @@ impl Store {
         Ok(peers)
     }
 
-    /// Trusts `peer`.
+    /// Adds `peer` to the file.
     ///
     /// # Errors
-    /// Where it is known with another key, has a name that is none, or the file cannot be written.
+    /// If it is known with another key, its name is invalid, or the file cannot be written.
     pub fn trust(&self, peer: Peer) -> Result<(), TrustError> {
         let is_no_word = |c: char| c.is_whitespace() || c.is_control() || c == '#';
         if peer.name.is_empty() || peer.name.len() > 255 || peer.name.contains(is_no_word) {
@@ -208,10 +208,10 @@ impl Store {
         self.write_peers(&peers)
     }
 
-    /// Forgets the peer `name`; false where it was not known.
+    /// Removes the peer `name`; returns false if it was not known.
     ///
     /// # Errors
-    /// Where the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn forget(&self, name: &str) -> Result<bool, TrustError> {
         let _alone = self.lock()?;
         let mut peers = self.peers()?;
@@ -224,19 +224,19 @@ impl Store {
         Ok(true)
     }
 
-    /// The key by which the server `name` is known.
+    /// The known key of the server `name`.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn key_of(&self, name: &str) -> Result<Option<PublicKey>, TrustError> {
         Ok(self.peers()?.into_iter().find(|peer| peer.name == name).map(|peer| peer.key))
     }
 
-    /// Judges the key that the server `name` shows. `ask` is asked about one that is not known, and says no where there is no
-    /// terminal; one that it takes is kept.
+    /// Checks the key that the server `name` presents. For an unknown server, `ask` decides (and must decline without a
+    /// terminal); a key that it accepts is stored.
     ///
     /// # Errors
-    /// Where the key is another than the known one, or is not taken.
+    /// If the key differs from the known one, or is not accepted.
     pub fn judge(&self, name: &str, shown: PublicKey, ask: impl FnOnce() -> bool) -> Result<(), TrustError> {
         match self.peers()?.into_iter().find(|peer| peer.name == name) {
             Some(peer) if peer.key == shown => Ok(()),
@@ -246,16 +246,16 @@ impl Store {
         }
     }
 
-    /// The name of the client with the key `shown`, if one may connect with it.
+    /// The name of the client with the key `shown`, if it may connect.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// If the file cannot be read.
     pub fn client(&self, shown: PublicKey) -> Result<Option<String>, TrustError> {
         let mut peers = self.peers()?.into_iter();
         Ok(peers.find(|peer| peer.is_client && peer.key == shown).map(|peer| peer.name))
     }
 
-    /// Keeps other programs from changing the file of peers until it is dropped.
+    /// Prevents other processes from changing the file of peers until the result is dropped.
     fn lock(&self) -> Result<File, TrustError> {
         let lock = || {
             self.make_directory()?;
@@ -266,7 +266,7 @@ impl Store {
         lock().map_err(|source| TrustError::Io { path: self.0.clone(), source })
     }
 
-    /// Makes the directory where it is not there, and lets only its owner into it, under any umask.
+    /// Creates the directory if it does not exist, with access for the owner only, regardless of the umask.
     fn make_directory(&self) -> io::Result<()> {
         fs::create_dir_all(&self.0)?;
         let permissions = fs::metadata(&self.0)?.permissions();
@@ -295,7 +295,7 @@ impl Store {
         .map_err(|source| TrustError::Io { path: path.clone(), source })
     }
 
-    /// Lets `write` write a file that is whole before it has the name `path`, under a name of its own.
+    /// Calls `write` with a temporary name, so that the file is complete before it gets the name `path`.
     fn place<E: From<io::Error>>(
         &self,
         path: &Path,
@@ -304,7 +304,7 @@ impl Store {
         self.make_directory()?;
         let own = path.with_extension(format!("{}.new", std::process::id()));
         let result = write(&own);
-        // A rename has taken it.
+        // Fails if the file was renamed, which needs no handling.
         let _ = fs::remove_file(&own);
         result
     }

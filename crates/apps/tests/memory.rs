@@ -1,4 +1,5 @@
-//! Memory for the longest list that a receiver takes. A program of its own: memory is the process's.
+//! Memory for the longest list that a receiver accepts. A separate test program, because it measures the memory of the
+//! process.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use tacit_apps::copy::wire::{self, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTE
 use tacit_apps::copy::{CopyError, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, duplex, split};
 
-/// The most memory that this process had, in bytes; `None` where the system does not say.
+/// Peak memory of this process in bytes; `None` if the system does not report it.
 fn peak_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,16 +1,15 @@
-//! Cellular links: opportunities to deliver, as recorded on a real network.
+//! Cellular links: delivery opportunities as recorded on a real network.
 //!
-//! The format is mahimahi's (Netravali et al., USENIX ATC 2015; the recordings are of Winstein et al., NSDI
-//! 2013): each line is the millisecond of one opportunity for 1500 bytes, and after the last one the trace
-//! starts again.
+//! The format is mahimahi's (Netravali et al., USENIX ATC 2015; the recordings are from Winstein et al., NSDI 2013):
+//! each line is the millisecond of one opportunity for 1500 bytes, and the trace repeats after the last one.
 
 use std::fmt;
 
 use tacit_proto::units::{BitRate, Bytes, Instant};
 
-/// Bytes that one opportunity delivers: a packet of Ethernet's MTU, or as much of several packets.
+/// Bytes per opportunity: a packet of Ethernet's MTU, or the same number of bytes of several packets.
 pub const OPPORTUNITY: Bytes = Bytes(1_500);
-/// Most opportunities of a trace: four hours at 100 Mb/s.
+/// Most opportunities in a trace: four hours at 100 Mb/s.
 pub const MAX_OPPORTUNITIES: usize = 1 << 27;
 /// Longest trace in milliseconds: a week.
 pub const MAX_MILLIS: u32 = 7 * 86_400 * 1_000;
@@ -18,28 +17,28 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// Most characters of a wrong line that its error shows.
 const MAX_SHOWN: usize = 20;
 
-/// When a cellular link can deliver, over and over.
+/// The delivery opportunities of a cellular link, repeated periodically.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trace {
     /// Ascending; several opportunities may share a millisecond. The last one is the period.
     millis: Vec<u32>,
 }
 
-/// Why a text is no trace.
+/// Why a text is not a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct TraceError {
-    /// Counted from 1; one past the last where something is missing.
+    /// Line number, from 1; one past the last line if something is missing.
     pub line: usize,
     /// The error, and the allowed values.
     pub what: String,
 }
 
 impl Trace {
-    /// A trace of `millis`.
+    /// A trace with these opportunities in milliseconds.
     ///
     /// # Errors
-    /// [`TraceError`] at the first that is out of order or too large, and for traces without an opportunity
+    /// [`TraceError`] for the first value that is out of order or too large, and for traces without an opportunity
     /// after their first millisecond.
     pub fn new(millis: Vec<u32>) -> Result<Self, TraceError> {
         let mut trace = Self { millis: Vec::new() };
@@ -50,11 +49,11 @@ impl Trace {
         trace.check_whole()
     }
 
-    /// The trace that `text` holds, in mahimahi's format. Empty lines at the end are allowed.
+    /// Parses a trace in mahimahi's format. Empty lines at the end are allowed.
     ///
     /// # Errors
-    /// [`TraceError`] at the first line that is not a millisecond from 0 to [`MAX_MILLIS`], or lies before
-    /// the one above it; and at the end for a trace of no length.
+    /// [`TraceError`] for the first line that is not a millisecond from 0 to [`MAX_MILLIS`], or is less than the line
+    /// before it, and for a trace of zero length.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut trace = Self { millis: Vec::new() };
         for (line, number) in text.trim_end().lines().zip(1..) {
@@ -89,12 +88,12 @@ impl Trace {
         }
     }
 
-    /// Milliseconds until it starts again.
+    /// Length of the period in milliseconds.
     pub fn period_millis(&self) -> u32 {
         self.millis[self.millis.len() - 1]
     }
 
-    /// Opportunities in a period.
+    /// Number of opportunities per period.
     pub fn opportunities(&self) -> usize {
         self.millis.len()
     }
@@ -105,12 +104,12 @@ impl Trace {
         BitRate::from_bps(bits * 1_000 / u64::from(self.period_millis()))
     }
 
-    /// Bytes of the opportunities later than `from`, up to `to`.
+    /// Bytes of the opportunities after `from`, up to and including `to`.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         Bytes(self.first_after(to).saturating_sub(self.first_after(from)) * OPPORTUNITY.0)
     }
 
-    /// When opportunity `number`, counted from 0 over all periods, comes.
+    /// Time of opportunity `number`, counted from 0 over all periods.
     pub(crate) fn at(&self, number: u64) -> Instant {
         let len = self.millis.len() as u64;
         let millis =
@@ -118,11 +117,11 @@ impl Trace {
         Instant::from_nanos(millis * NANOS_PER_MILLI)
     }
 
-    /// The first opportunity later than `now`: a packet that comes at its very moment has missed it.
+    /// The first opportunity after `now`: a packet that arrives at the same time as an opportunity misses it.
     pub(crate) fn first_after(&self, now: Instant) -> u64 {
         let period = u64::from(self.period_millis());
         let millis = now.as_nanos() / NANOS_PER_MILLI + 1;
-        // Counted so that the last opportunity belongs to the period it ends.
+        // Counted so that the last opportunity belongs to the period that it ends.
         let cycle = (millis - 1) / period;
         let within = millis - cycle * period;
         let index = self.millis.partition_point(|at| u64::from(*at) < within);
@@ -136,7 +135,7 @@ fn parse_millis(line: &str) -> Result<u32, String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("{shown:?} is no millisecond; allowed: one whole number per line"));
     }
-    // Longer than any number of 32 bits.
+    // Longer than any 32-bit number.
     digits.parse().map_err(|_| too_late(if shown.len() < digits.len() { shown + "…" } else { shown }))
 }
 
@@ -144,7 +143,7 @@ fn too_late(millis: impl fmt::Display) -> String {
     format!("{millis} ms is too late; allowed: up to {MAX_MILLIS} ms, a week")
 }
 
-/// Short, though it may hold a million lines; equal traces print alike, others differ (FNV-1a).
+/// A short form, because a trace may have a million lines; contains a hash (FNV-1a) that distinguishes traces.
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hash = self.millis.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, millis| {
@@ -154,24 +153,24 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// Where a link is in its trace.
+/// Position of a link in its trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
-    /// The next opportunity neither used nor passed up.
+    /// The next opportunity that was neither used nor missed.
     next: u64,
-    /// When the one before came.
+    /// Time of the previous one.
     at: Instant,
-    /// The unused part of that one, for packets that were there when it came.
+    /// The unused part of that one, for packets that were waiting at its time.
     left: Bytes,
 }
 
 impl Position {
-    /// When the first byte of a packet goes that has waited since `since`.
+    /// When the first byte of a packet that has waited since `since` is sent.
     pub fn next_start(&self, trace: &Trace, since: Instant) -> Instant {
         if self.may_share(since) { self.at } else { trace.at(self.unused(trace, since)) }
     }
 
-    /// Sends `len` bytes that have waited since `since`; returns when the first and the last go.
+    /// Sends `len` bytes that have waited since `since`; returns when the first and the last byte are sent.
     pub fn transmit(&mut self, trace: &Trace, since: Instant, len: Bytes) -> (Instant, Instant) {
         if !self.may_share(since) {
             self.take(trace, self.unused(trace, since));

@@ -4,40 +4,40 @@ use tacit_proto::units::Ratio;
 
 use crate::random::Stream;
 
-/// Loss process of a link, queue drops apart.
+/// Loss process of a link, not counting queue drops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
     /// Nothing.
     #[default]
     None,
-    /// Each packet with the same chance, independently.
+    /// Each packet independently with the same probability.
     Bernoulli(Ratio),
-    /// By a channel that is good or bad for a while.
+    /// By a channel with good and bad periods.
     GilbertElliott(GilbertElliott),
-    /// Exactly these packets, counted from 0 in the order they enter the link; sorted ascending.
+    /// Exactly these packets, counted from 0 in the order in which they enter the link; sorted ascending.
     Scripted(Vec<u64>),
 }
 
 /// A channel of two states (E. N. Gilbert, Bell System Technical Journal 39(5), 1960; E. O. Elliott, the
 /// same 42(5), 1963).
 ///
-/// It may change state before each packet, not with time: so the model means the same on a wire, where
-/// losses have no clock, its numbers are those that the literature fits to traces of packets, and a run of
-/// losses has the same length under any other traffic. An unused channel does not recover.
+/// It may change state before each packet, not with time. The model therefore has the same meaning on a wire, where
+/// losses have no time scale; its parameters are those that the literature fits to packet traces; and bursts of losses
+/// have the same length with any other traffic. An unused channel does not recover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
-    /// Share of packets lost in the good state, where it begins.
+    /// Loss rate in the good state, which is the initial one.
     pub good: Ratio,
-    /// Share of packets lost in the bad state.
+    /// Loss rate in the bad state.
     pub bad: Ratio,
-    /// Chance that the good state ends before a packet.
+    /// Probability that the good state ends before a packet.
     pub good_to_bad: Ratio,
-    /// Chance that the bad state ends before a packet: it lasts for one over this many on average.
+    /// Probability that the bad state ends before a packet; its mean duration is the inverse, in packets.
     pub bad_to_good: Ratio,
 }
 
 impl GilbertElliott {
-    /// Share of packets lost in the long run, for reports; of the good state where it never changes.
+    /// Long-term loss rate, for reports; that of the good state if the state never changes.
     pub fn mean_loss(&self) -> f64 {
         let (to_bad, to_good) = (self.good_to_bad.as_fraction(), self.bad_to_good.as_fraction());
         let in_bad = if to_bad > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
@@ -45,7 +45,7 @@ impl GilbertElliott {
     }
 }
 
-/// A loss model at work.
+/// A loss model in use.
 #[derive(Clone, Debug)]
 pub(crate) struct LossProcess {
     loss: Loss,
@@ -60,16 +60,16 @@ impl LossProcess {
         Self { loss, in_bad: false, stream, seen: 0 }
     }
 
-    /// True where it takes nothing, ever.
+    /// True if it never loses a packet.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.loss, Loss::None)
     }
 
-    /// True when the next packet is lost.
+    /// True if the next packet is lost.
     #[inline]
     pub(crate) fn takes(&mut self) -> bool {
-        // Most links lose nothing, and need no count.
+        // Most links lose nothing, and need not count packets.
         !matches!(self.loss, Loss::None) && self.takes_some()
     }
 
@@ -88,7 +88,7 @@ impl LossProcess {
         }
     }
 
-    /// Out of line, so that a loss process without memory costs no more than it would without this one.
+    /// Out of line, so that memoryless loss processes are not slowed down by this one.
     #[inline(never)]
     fn takes_in_burst(&mut self, channel: GilbertElliott) -> bool {
         let leaves = if self.in_bad { channel.bad_to_good } else { channel.good_to_bad };
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Fate of `packets` packets in `channel`, true for a loss.
+    /// The fate of `packets` packets in `channel`; true for a loss.
     fn losses(channel: GilbertElliott, packets: usize) -> Vec<bool> {
         let mut process = LossProcess::new(Loss::GilbertElliott(channel), Stream::new(1, "bursts"));
         (0..packets).map(|_| process.takes()).collect()
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn bursts_last_as_long_as_the_bad_state() {
-        // Everything is lost in it: runs of losses are geometric with mean 1 / 0.1.
+        // Every packet is lost in the bad state, so the lengths of loss bursts are geometric with mean 1 / 0.1.
         let all = GilbertElliott { good: Ratio::ZERO, bad: Ratio::ONE, ..CHANNEL };
         let mean = mean_run(&losses(all, 2_000_000));
         assert!((mean - 10.0).abs() < 0.2, "{mean}");
@@ -148,7 +148,8 @@ mod tests {
         let bursts = losses(CHANNEL, 2_000_000);
         let pairs = bursts.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
         let after_a_loss = pairs / bursts.iter().filter(|lost| **lost).count() as f64;
-        // Almost every loss is in the bad state; the next packet is lost if it stays there and draws a loss.
+        // Almost all losses are in the bad state; the next packet is lost if the state does not change and a loss is
+        // drawn.
         assert!((after_a_loss - 0.9 * 0.5).abs() < 0.02, "{after_a_loss}, {share} if independent");
     }
 

@@ -1,4 +1,4 @@
-//! Properties of a payload that a link may see.
+//! Properties of a payload that a link may inspect.
 
 use tacit_proto::FlowKey;
 use tacit_proto::Packet;
@@ -6,7 +6,7 @@ use tacit_proto::packet::Ecn;
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::Bytes;
 
-/// How a payload is booked in the airtime accounts; never a reason to treat it differently.
+/// How a payload is accounted for in airtime statistics; it must not affect its treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadClass {
     /// Anything but a pure acknowledgment.
@@ -25,23 +25,22 @@ pub trait Payload: Clone {
         self.len() == Bytes(0)
     }
 
-    /// For the accounts.
+    /// Class for airtime statistics.
     fn class(&self) -> PayloadClass;
 
-    /// Key that tells its flow and direction from others, for queues that keep flows apart; the default for all where
-    /// flows cannot be told apart.
+    /// Identifies its flow and direction, for queues that separate flows; the default if flows cannot be distinguished.
     fn flow_key(&self) -> FlowKey {
         FlowKey::default()
     }
 
-    /// Fields of a pure TCP ACK with no option but timestamps and SACK, for [filters](crate::queue::AckFilter) of those;
-    /// `None` for other packets, and where packets cannot be told apart.
+    /// Fields of a pure TCP ACK with no options except timestamps and SACK, for [filters](crate::queue::AckFilter) of
+    /// such ACKs; `None` for other packets, and for payloads that cannot be inspected.
     fn ack_info(&self) -> Option<AckInfo> {
         None
     }
 
-    /// Sets the ECN field to congestion experienced, where the packet says that its ends understand that
-    /// (RFC 3168 section 5); returns whether it did.
+    /// Sets the ECN field to congestion experienced if the packet is ECN-capable (RFC 3168 section 5); returns whether
+    /// it did.
     fn mark_congestion(&mut self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Queues in front of links: drop-tail, CoDel and FQ-CoDel behind one interface.
+//! Queues before links: drop-tail, CoDel and FQ-CoDel with a common interface.
 
 mod ack_filter;
 mod ack_hold;
@@ -17,7 +17,7 @@ pub use self::codel::CoDel;
 pub use self::fq_codel::FqCoDel;
 use crate::payload::Payload;
 
-/// How much a queue holds; an arrival that would pass either limit is dropped. No limit is unlimited.
+/// Capacity of a queue; a packet that would exceed either limit is dropped. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLimit {
     /// Most packets.
@@ -27,7 +27,7 @@ pub struct QueueLimit {
 }
 
 impl QueueLimit {
-    /// Whether a queue of `packets` and `bytes` takes `more` bytes in one packet.
+    /// Whether a queue with `packets` and `bytes` has room for a packet of `more` bytes.
     #[inline]
     pub fn admits(&self, packets: usize, bytes: Bytes, more: Bytes) -> bool {
         self.packets.is_none_or(|limit| packets < limit as usize)
@@ -35,24 +35,23 @@ impl QueueLimit {
     }
 }
 
-/// A packet and when it was queued.
+/// A packet and its time of queueing.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued<P> {
     /// The packet.
     pub payload: P,
     /// When it was queued.
     pub at: Instant,
-    /// Its bytes: to ask the packet costs more than to keep them.
+    /// Its length, cached because computing it costs more.
     pub len: Bytes,
 }
 
 /// The settings of CoDel (RFC 8289 section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelConfig {
-    /// A standing queue of this much delay is acceptable.
+    /// Acceptable delay of a standing queue.
     pub target: Duration,
-    /// Delay must stay above `target` for this long before anything is dropped: about the longest usual
-    /// round-trip time.
+    /// How long the delay must be above `target` before packets are dropped: about the longest usual round-trip time.
     pub interval: Duration,
     /// Mark ECN-capable packets instead of dropping them (RFC 3168, RFC 8289 section 5.3).
     pub ecn: bool,
@@ -63,8 +62,8 @@ impl CoDelConfig {
     pub const INTERNET: Self =
         Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: true };
 
-    /// Settings of Linux's mac80211 for a station (`sta_info_alloc`): 20 ms and 100 ms, because an A-MPDU alone lasts up
-    /// to 5 ms and others have their turns between.
+    /// Settings of Linux's mac80211 for a station (`sta_info_alloc`): 20 ms and 100 ms, because a single A-MPDU lasts
+    /// up to 5 ms and other stations have their turns in between.
     pub const MAC80211: Self = Self { target: Duration::from_millis(20), ..Self::INTERNET };
 }
 
@@ -73,9 +72,9 @@ impl CoDelConfig {
 pub struct FqCoDelConfig {
     /// CoDel settings of each flow's queue.
     pub codel: CoDelConfig,
-    /// Bytes a flow may send in its turn.
+    /// Bytes that a flow may send per turn.
     pub quantum: u32,
-    /// Queues that flows are hashed into.
+    /// Number of queues that flows are hashed to.
     pub flows: u16,
 }
 
@@ -83,32 +82,32 @@ impl FqCoDelConfig {
     /// RFC 8290 sections 5.2.1 to 5.2.4: a quantum of one Ethernet frame.
     pub const INTERNET: Self = Self { codel: CoDelConfig::INTERNET, quantum: 1_514, flows: 1_024 };
 
-    /// Settings of Linux's mac80211 (`fq_init`): a quantum of 300 bytes, so that flows of small packets,
-    /// TCP ACKs among them, are served before a full packet of another; the number of queues is that of
-    /// RFC 8290 section 5.2.3, each station having its own here.
+    /// Settings of Linux's mac80211 (`fq_init`): a quantum of 300 bytes, so that flows of small packets such as TCP
+    /// ACKs are served before a full packet of another flow. The number of queues is that of RFC 8290 section 5.2.3,
+    /// because each station has its own queues here.
     pub const MAC80211: Self = Self { codel: CoDelConfig::MAC80211, quantum: 300, flows: 1_024 };
 }
 
-/// Which packet of a queue leaves next, and which are dropped on the way.
+/// Which packet of a queue leaves next, and which packets are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// First in, first out; a packet that does not fit is dropped.
     #[default]
     DropTail,
-    /// First in, first out; the packets that have waited longest are dropped to make room for a new one.
+    /// First in, first out; the oldest packets are dropped to make room for a new one.
     DropHead,
-    /// First in, first out, and drops while delay stays above a target.
+    /// First in, first out; drops packets while the delay remains above a target.
     CoDel(CoDelConfig),
-    /// Deficit round robin between flows, new ones first, each under CoDel.
+    /// Deficit round robin between flows, new flows first; each flow has CoDel.
     FqCoDel(FqCoDelConfig),
 }
 
-/// A queue before it holds anything.
+/// Configuration of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueConfig {
-    /// How much it holds.
+    /// Its capacity.
     pub limit: QueueLimit,
-    /// In which order.
+    /// Its discipline.
     pub discipline: Discipline,
 }
 
@@ -118,10 +117,10 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue at work. CoDel and FQ-CoDel stay out of line, so that the others cost no more than they would without them.
+/// A queue in use. CoDel and FQ-CoDel are out of line, so that they do not slow down the others.
 ///
-/// Every packet it took leaves it once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
-/// of [`Queue::push`] and [`Queue::front`].
+/// Every accepted packet leaves exactly once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
+/// callback of [`Queue::push`] or [`Queue::front`].
 #[derive(Clone, Debug)]
 pub enum Queue<P> {
     /// See [`Discipline::DropTail`] and [`Discipline::DropHead`].
@@ -143,9 +142,9 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets packets taken earlier
-    /// that had to go for it, or `payload` itself where it did after all.
-    // Always: a call here moves each packet once more.
+    /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with earlier packets that were
+    /// dropped for it, or with `payload` itself if it was dropped after all.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         match self {
@@ -155,7 +154,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// True when a packet of `len` bytes would be taken without loss.
+    /// True if a packet of `len` bytes could be queued without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         match self {
@@ -165,8 +164,8 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// The packet that leaves next, decided at `now` and changed by later arrivals only where those drop the head;
-    /// `dropped` gets those that did not live to see it.
+    /// The packet that leaves next, decided at `now`; later arrivals change it only if they drop the head. `dropped` is
+    /// called with packets that are dropped before it.
     #[inline]
     pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
         match self {
@@ -176,8 +175,8 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Takes the packet that [`Queue::front`] gave; `None` without one.
-    // Always: a call here moves each packet once more.
+    /// Removes the packet that [`Queue::front`] returned; `None` without one.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Queued<P>> {
         match self {
@@ -187,8 +186,8 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Since when the packet that leaves next has waited, or a time before that where it is not decided on and flows
-    /// take turns; `None` when nothing waits.
+    /// Since when the next packet has waited; an earlier time if it is not decided yet because flows take turns. `None`
+    /// if the queue is empty.
     #[inline]
     pub fn waiting_since(&self) -> Option<Instant> {
         match self {
@@ -198,7 +197,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Since when the packet has waited that has waited longest.
+    /// Queueing time of the oldest packet.
     pub fn oldest_at(&self) -> Option<Instant> {
         match self {
             Self::Bounded(queue) => queue.front().map(|queued| queued.at),
@@ -208,8 +207,8 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Shows each waiting packet, those of a flow in the order they were queued. `see` may exchange it for one of the
-    /// same length.
+    /// Calls `see` with each waiting packet, in order within each flow. `see` may replace it with a packet of the same
+    /// length.
     fn each(&mut self, see: &mut impl FnMut(&mut P)) {
         match self {
             Self::Bounded(queue) => queue.each(see),
@@ -218,7 +217,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// The waiting packets, in the order they leave if nothing is dropped and flows do not take turns.
+    /// The waiting packets, in the order in which they leave if nothing is dropped and flows do not take turns.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         let (bounded, codel, fq) = match self {
             Self::Bounded(queue) => (Some(queue.iter()), None, None),
@@ -228,7 +227,7 @@ impl<P: Payload> Queue<P> {
         bounded.into_iter().flatten().chain(codel.into_iter().flatten()).chain(fq.into_iter().flatten())
     }
 
-    /// Drops the packets that `unwanted` says; returns how many.
+    /// Drops the packets for which `unwanted` returns true; returns their number.
     pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
         match self {
             Self::Bounded(queue) => queue.retract(unwanted),
@@ -237,7 +236,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Packets waiting.
+    /// Number of waiting packets.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -247,13 +246,13 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// True when nothing waits.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Most packets that waited at once, since [`Queue::reset_peak`].
+    /// Maximum number of waiting packets since [`Queue::reset_peak`].
     pub fn peak(&self) -> usize {
         match self {
             Self::Bounded(queue) => queue.peak(),
@@ -262,7 +261,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Starts the peak over at the present length.
+    /// Resets the peak to the current length.
     pub fn reset_peak(&mut self) {
         match self {
             Self::Bounded(queue) => queue.reset_peak(),
@@ -271,7 +270,7 @@ impl<P: Payload> Queue<P> {
         }
     }
 
-    /// Packets that were marked instead of dropped, since the start.
+    /// Packets marked instead of dropped, since the start.
     pub fn marks(&self) -> u64 {
         match self {
             Self::Bounded(_) => 0,

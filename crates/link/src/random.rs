@@ -1,16 +1,16 @@
-//! Random streams: one per purpose, so that draws of one part never move those of another.
+//! Random streams: one per purpose, so that draws for one purpose never affect those for another.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tacit_proto::units::Ratio;
 
-/// A portable stream of draws.
+/// A portable stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream of `purpose` under `seed`. The name picks one of 2^64 streams of the seed, so
-    /// streams of different names are independent and a new name disturbs no old one.
+    /// The stream of `purpose` for `seed`. The name selects one of 2^64 streams of the seed, so streams with different
+    /// names are independent, and a new name does not change existing streams.
     pub fn new(seed: u64, purpose: &str) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(fnv1a(purpose.as_bytes()));
@@ -29,14 +29,14 @@ impl Stream {
         ((u64::from(self.draw()) * (u64::from(max) + 1)) >> 32) as u32
     }
 
-    /// True with chance `ratio`; draws nothing when the answer is certain.
+    /// True with probability `ratio`; uses no random number if the result is certain.
     #[inline]
     pub fn hit(&mut self, ratio: Ratio) -> bool {
         ratio != Ratio::ZERO && ratio.hit_by(self.draw())
     }
 }
 
-/// FNV-1a, 64 bits: spreads names over stream numbers.
+/// FNV-1a, 64 bits, which spreads names over stream numbers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn draws_are_portable() {
-        // Known answer: a change here changes every published digest.
+        // Known result: a change here changes every published digest.
         let mut stream = Stream::new(42, "known answer");
         assert_eq!([stream.draw(), stream.draw()], [930_646_962, 3_875_019_622]);
     }

@@ -1,16 +1,17 @@
-//! How long packets waited.
+//! Distribution of waiting times.
 
 use hdrhistogram::Histogram;
 use tacit_proto::units::Duration;
 
-/// Waits in microseconds. Values below 2^`EXACT_BITS` have a bucket each; above, each power of two has half as many: so
-/// with 6 bits a wait is told within 3 %, and with 8 within 1 %, as by a histogram of two significant digits.
+/// Waiting times in microseconds. Values below 2^`EXACT_BITS` have a bucket each; above that, each power of two has
+/// half that number of buckets. With 6 bits the error is below 3 %, and with 8 bits below 1 %, as in a histogram with
+/// two significant digits.
 ///
-/// A histogram of its own because every packet of every queue is counted: hdrhistogram, which has the same buckets,
-/// costs a simulation three times as many instructions here.
+/// It is a separate histogram because every packet of every queue is counted: hdrhistogram, which has the same buckets,
+/// needs three times as many instructions in a simulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits<const EXACT_BITS: u32> {
-    /// As many as were needed so far.
+    /// As many buckets as needed so far.
     counts: Vec<u64>,
 }
 
@@ -23,7 +24,7 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
 
     #[inline]
     pub fn record(&mut self, wait: Duration) {
-        // Zero costs no division.
+        // Zero needs no division.
         let bucket = if wait == Duration::ZERO { 0 } else { Self::bucket(wait.as_micros()) };
         match self.counts.get_mut(bucket) {
             Some(count) => *count += 1,
@@ -34,7 +35,7 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
     /// A wait longer than any before.
     #[cold]
     fn record_longest(&mut self, bucket: usize) {
-        // To the end of the power of two, so that waits that creep upwards find room.
+        // Grows to the end of the power of two, so that slowly increasing waits do not grow it each time.
         let buckets = (bucket + 1).next_multiple_of(Self::EXACT as usize / 2);
         self.counts.resize(buckets, 0);
         self.counts[bucket] = 1;
@@ -44,7 +45,7 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
         self.counts.fill(0);
     }
 
-    /// For percentiles; each value stands for the middle of its bucket.
+    /// For percentiles; each bucket is represented by its middle.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut all = Histogram::new(2).expect("the library allows 2 digits");
         for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -58,7 +59,7 @@ impl<const EXACT_BITS: u32> Waits<EXACT_BITS> {
         if us < Self::EXACT {
             return us as usize;
         }
-        // From 1: how often the value is halved until it is below EXACT.
+        // At least 1: how often the value must be halved to be below EXACT.
         let halved = u64::BITS - us.leading_zeros() - EXACT_BITS;
         (u64::from(halved) * (Self::EXACT / 2) + (us >> halved)) as usize
     }

@@ -1,4 +1,4 @@
-//! A one-way pipe: a queue, a transmitter, a delay, and impairments on the way.
+//! A one-way pipe: a queue, a transmitter, a delay, and impairments of the path.
 
 mod impair;
 mod line;
@@ -19,19 +19,19 @@ use crate::payload::Payload;
 use crate::queue::{AckFilter, QueueConfig};
 use crate::random::Stream;
 
-/// Waits within 3 %.
+/// Histogram of waiting times, accurate to 3 %.
 type Waits = crate::waits::Waits<6>;
 
 /// One direction of a wired or cellular link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipeConfig {
-    /// How fast it transmits.
+    /// Rate or schedule of transmission.
     pub service: Service,
     /// Propagation delay.
     pub delay: Duration,
     /// The queue before the transmitter.
     pub queue: QueueConfig,
-    /// Treatment of pure TCP ACKs that wait.
+    /// Treatment of waiting pure TCP ACKs.
     pub ack_filter: AckFilter,
     /// Losses after transmission.
     pub loss: Loss,
@@ -40,7 +40,7 @@ pub struct PipeConfig {
 }
 
 impl PipeConfig {
-    /// A queue of `queue` before a transmitter of `rate`, then `delay`; nothing is lost after it.
+    /// A queue of `queue` before a transmitter of `rate`, then a delay of `delay`, without loss.
     pub const fn new(rate: BitRate, delay: Duration, queue: QueueConfig) -> Self {
         Self {
             service: Service::Rate(rate),
@@ -54,51 +54,52 @@ impl PipeConfig {
 }
 
 tacit_proto::counters! {
-    /// Fates of the packets given to a pipe. Those `offered` and `duplicated` are delivered,
-    /// dropped, lost, or still in it.
+    /// What happened to the packets given to a pipe. Each of those `offered` and `duplicated` was delivered, dropped or
+    /// lost, or is still in the pipe.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct PipeCounters {
         /// Packets offered.
         offered: u64,
-        /// Packets that came out.
+        /// Packets that left the pipe.
         delivered: u64,
-        /// Bytes of those.
+        /// Bytes of these packets.
         delivered_bytes: Bytes,
-        /// Packets the queue refused, or dropped after it took them.
+        /// Packets that the queue refused, or dropped after accepting them.
         dropped: u64,
         /// Pure ACKs that the ACK filter dropped from the queue.
         filtered_acks: u64,
-        /// Packets the loss model took.
+        /// Packets that the loss model dropped.
         lost: u64,
-        /// Copies made on the way.
+        /// Copies created by duplication.
         duplicated: u64,
     }
 }
 
-/// Later than anything.
+/// Later than every event.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
-/// One direction of a wired or cellular link at work.
+/// A running direction of a wired or cellular link.
 ///
-/// However many packets are in flight there is one pending event: the next arrival, or, while nothing is
-/// in flight or packets may overtake one another, the next transmission.
+/// However many packets are in flight, one event is pending: the next arrival, or the next transmission if no packet is
+/// in flight or packets may overtake one another.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
     config: PipeConfig,
     loss: LossProcess,
     entry: Entry<P>,
-    /// Packets that arrive in the order they were sent, with those that still wait to be sent where they have no queue.
+    /// Packets that arrive in the order in which they were sent. Packets that wait to be sent are included if they have
+    /// no queue of their own.
     transit: VecDeque<InTransit<P>>,
     counters: PipeCounters,
     waits: Waits,
 }
 
-/// The place where packets wait, and their transmitter.
+/// Where packets wait, and their transmitter.
 #[derive(Clone, Debug)]
 enum Entry<P> {
-    /// Most wires.
+    /// A drop-tail queue before a fixed rate, as on most wires.
     DropTail(DropTailTransmitter),
-    /// All others.
+    /// Any other configuration.
     Staged(Box<Staged<P>>),
 }
 
@@ -112,8 +113,8 @@ struct InTransit<P> {
 }
 
 impl<P: Payload> Pipe<P> {
-    /// An idle pipe. Losses, jitter, reordering and duplication are drawn from streams of `seed` that are
-    /// called after them and `name`.
+    /// An idle pipe. Loss, jitter, reordering and duplication each draw from a stream of `seed` named after the
+    /// impairment and `name`.
     pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
         let entry = match DropTailTransmitter::of(&config) {
             Some(line) => Entry::DropTail(line),
@@ -134,8 +135,8 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Offers `payload` at `now`; returns false when the queue dropped it.
-    // Always: a call here moves each packet once more.
+    /// Offers `payload` at `now`; returns false if the queue dropped it.
+    // Always inlined: a call would move each packet once more.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
         self.counters.offered += 1;
@@ -162,7 +163,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Its queue and transmitter, where they are apart, and the other parts they need.
+    /// The queue and the transmitter, if they are separate, and the other parts that they need.
     fn staged(&mut self) -> Option<(&mut Staged<P>, Beside<'_, P>)> {
         let Entry::Staged(staged) = &mut self.entry else { return None };
         let beside = Beside {
@@ -175,7 +176,7 @@ impl<P: Payload> Pipe<P> {
         Some((staged, beside))
     }
 
-    /// True when a packet of `len` bytes would be taken at `now`, without another being dropped for it.
+    /// True if a packet of `len` bytes would be accepted at `now` without dropping another.
     pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
         self.advance(now);
         match &self.entry {
@@ -184,7 +185,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Transmits packets whose transmission has begun by `now`.
+    /// Transmits the packets whose transmission has started by `now`.
     #[inline]
     fn advance(&mut self, now: Instant) {
         match &mut self.entry {
@@ -200,7 +201,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// The next packet that has arrived by `now`; lost ones are skipped. Drain it to `None`.
+    /// The next packet that has arrived by `now`; lost ones are skipped. Call this until it returns `None`.
     #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
@@ -216,8 +217,8 @@ impl<P: Payload> Pipe<P> {
         None
     }
 
-    /// The next packet that has arrived by `now`, lost or not.
-    // Always: a call here moves each packet once more.
+    /// The next packet that has arrived by `now`, including lost ones.
+    // Always inlined: a call would move each packet once more.
     #[inline(always)]
     fn next_arrived(&mut self, now: Instant) -> Option<InTransit<P>> {
         if let Entry::Staged(staged) = &mut self.entry
@@ -225,21 +226,21 @@ impl<P: Payload> Pipe<P> {
         {
             return packet;
         }
-        // Packets that wait in front of a line arrive after their turn, which has not come.
+        // Packets that still wait in a drop-tail line have an arrival time in the future.
         if self.transit.front()?.at > now {
             return None;
         }
         self.transit.pop_front()
     }
 
-    /// True where something is on its way and nothing that is offered now can come before it: then
+    /// True if a packet is in flight and no packet offered now can arrive before it. In this case
     /// [`Pipe::poll_timeout`] does not change.
     #[inline]
     pub fn is_busy(&self) -> bool {
         matches!(&self.entry, Entry::DropTail(line) if self.transit.len() > line.waiting())
     }
 
-    /// When the pipe is to be asked for packets next: when one arrives, lost or not, or earlier.
+    /// When to poll the pipe next: at the next arrival of a packet, lost or not, or earlier.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.entry {
@@ -251,7 +252,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// Packets waiting for the transmitter, as of the last call that was told the time.
+    /// Packets waiting for the transmitter, as of the last call with a time.
     #[inline]
     pub fn waiting(&self) -> usize {
         match &self.entry {
@@ -260,7 +261,7 @@ impl<P: Payload> Pipe<P> {
         }
     }
 
-    /// For how long the packet has waited at `now` that has waited longest; zero when none waits.
+    /// How long the oldest waiting packet has waited at `now`; zero if none waits.
     pub fn longest_wait(&mut self, now: Instant) -> Duration {
         self.advance(now);
         let since = match &self.entry {
@@ -270,8 +271,8 @@ impl<P: Payload> Pipe<P> {
         since.map_or(Duration::ZERO, |since| now.saturating_since(since))
     }
 
-    /// When half of the waiting packets will have gone to the transmitter, if none of them is dropped and their order is kept;
-    /// `None` when nothing waits.
+    /// When half of the waiting packets will have gone to the transmitter, provided that none is dropped and their
+    /// order is kept; `None` if none waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
         match &self.entry {
             Entry::DropTail(line) => line.half_begun_at(),
@@ -284,7 +285,7 @@ impl<P: Payload> Pipe<P> {
         self.counters
     }
 
-    /// Packets accepted that have not come out yet.
+    /// Packets accepted that have not left the pipe yet.
     pub fn in_transit(&self) -> usize {
         self.transit.len()
             + match &self.entry {
@@ -293,13 +294,13 @@ impl<P: Payload> Pipe<P> {
             }
     }
 
-    /// Time from queueing to the start of transmission in microseconds, within 3 %, of packets that began to be
-    /// transmitted since [`start_measuring`](Self::start_measuring).
+    /// Time from queueing to the start of transmission, in microseconds and accurate to 3 %, of packets whose
+    /// transmission started after [`start_measuring`](Self::start_measuring).
     pub fn queueing_delay_us(&self) -> Histogram<u64> {
         self.waits.histogram()
     }
 
-    /// Forgets queueing delays so far.
+    /// Discards the queueing delays recorded so far.
     pub fn start_measuring(&mut self) {
         self.waits.reset();
     }
@@ -334,7 +335,7 @@ mod tests {
         }
     }
 
-    /// 12 Mb/s: 1500 bytes last 1 ms.
+    /// At 12 Mb/s, 1500 bytes take 1 ms.
     fn config(queue_packets: u32) -> PipeConfig {
         let queue = QueueLimit { packets: Some(queue_packets), bytes: None };
         PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue.into())
@@ -349,7 +350,7 @@ mod tests {
         let mut pipe = pipe(10, Loss::None);
         assert!(pipe.enqueue(Instant::ZERO, packet(0)));
         assert!(pipe.enqueue(Instant::ZERO, packet(1)));
-        // 1500 bytes at 12 Mb/s last 1 ms.
+        // 1500 bytes at 12 Mb/s take 1 ms.
         let first = Instant::ZERO + Duration::from_millis(6);
         assert_eq!(pipe.poll_timeout(), Some(first));
         assert_eq!(pipe.poll_deliver(first - Duration::from_nanos(1)), None);
@@ -366,7 +367,7 @@ mod tests {
         for (us, number) in [(0, 0), (100, 1), (900, 2)] {
             assert!(pipe.enqueue(at(us), packet(number)));
         }
-        // Each is sent for 1 ms.
+        // Each takes 1 ms to send.
         assert_eq!(pipe.longest_wait(at(950)).as_micros(), 850);
         assert_eq!(pipe.longest_wait(at(1_000)).as_micros(), 100);
         assert_eq!(pipe.longest_wait(at(2_000)), Duration::ZERO);
@@ -401,7 +402,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// Packets that come out of an impaired pipe that is given `count`, one per millisecond, and when in microseconds.
+    /// Sends `count` packets through an impaired pipe, one per millisecond; returns the packets that arrive, with times
+    /// in microseconds.
     fn sent_through(impairments: Impairments, count: u64) -> (Vec<(u64, u64)>, PipeCounters) {
         let mut pipe = Pipe::new(PipeConfig { impairments, ..config(10) }, 1, "pipe");
         let mut out = Vec::new();
@@ -438,7 +440,8 @@ mod tests {
         assert_eq!(pipe.counters().dropped, 3);
     }
 
-    /// Twice as much as goes through, for `ms`; the packets that come out when the pipe is looked at every `every` packets.
+    /// Offers twice the capacity for `ms`; returns the packets that arrive if the pipe is polled after every `every`
+    /// packets.
     fn overloaded(discipline: Discipline, service: Service, ms: u64, every: u64) -> Vec<(u64, PipeCounters)> {
         let limit = QueueLimit { packets: Some(1_000), bytes: None };
         let config = PipeConfig { queue: QueueConfig { limit, discipline }, service, ..config(0) };
@@ -460,7 +463,7 @@ mod tests {
         out.into_iter().map(|n| (n, pipe.counters())).collect()
     }
 
-    /// Decisions follow from their own time, not from that of a poll.
+    /// Decisions depend on their own time, not on the time of a poll.
     #[test]
     fn looking_at_a_pipe_changes_nothing() {
         let services = [
@@ -482,8 +485,8 @@ mod tests {
         }
     }
 
-    /// A standing queue of a thousand packets is a second of delay at 12 Mb/s; CoDel drops, ever more often, until little
-    /// of it is left. Packets of a sender that does not slow down keep coming, so it takes a while.
+    /// A standing queue of a thousand packets is a delay of one second at 12 Mb/s. CoDel drops with increasing
+    /// frequency until the delay is small. The sender here does not slow down, so it takes time.
     #[test]
     fn codel_keeps_the_delay_down() {
         let (_, tail) = overloaded(Discipline::DropTail, Service::Rate(BitRate::from_mbps(12)), 4_000, 1)[0];
@@ -497,7 +500,8 @@ mod tests {
         assert!(tail.dropped > 0 && counters.dropped > 0);
         assert_eq!(counters.delivered + counters.dropped, counters.offered);
         let first_gap = codel.windows(2).position(|pair| pair[1].0 != pair[0].0 + 1).unwrap();
-        // Delay is above 5 ms after 10 ms; one interval later the first packet goes, long before a queue is full.
+        // The delay exceeds 5 ms after 10 ms; one interval later the first packet is dropped, long before a queue is
+        // full.
         assert!((100..130).contains(&first_gap), "after {first_gap} packets");
     }
 
@@ -559,7 +563,7 @@ mod tests {
                 out.push((number(&packet), now));
             }
         }
-        // 5 ms of delay; the trace starts again after 7 ms.
+        // The delay is 5 ms; the trace repeats after 7 ms.
         assert_eq!(out, [(0, at(7)), (1, at(7)), (2, at(12)), (3, at(14))]);
     }
 
@@ -573,7 +577,7 @@ mod tests {
             let in_order = out.iter().map(|(number, _)| *number).eq(0..1_000);
             assert_eq!(in_order, order == Order::Kept);
             for (number, at_us) in out {
-                // Sent at `number` ms, 1 ms of transmission, 5 ms of delay, 4 ms more or less.
+                // Sent at `number` ms, with 1 ms of transmission, 5 ms of delay, and 4 ms more or less.
                 let delay_us = at_us - number * 1_000;
                 assert!((2_000..=10_000).contains(&delay_us), "{delay_us}");
             }
@@ -589,7 +593,7 @@ mod tests {
         assert!((20..60).contains(&late.len()), "{} of 2000", late.len());
         for place in late {
             let overtakers = out[..place].iter().filter(|(number, _)| *number > out[place].0).count();
-            // One more where an overtaker was held too.
+            // There is one more if an overtaking packet was held back too.
             assert!((3..=4).contains(&overtakers), "{overtakers} overtook {}", out[place].0);
         }
     }
@@ -602,7 +606,7 @@ mod tests {
         assert_eq!(out, [(0, 56_000), (1, 57_000), (2, 58_000)]);
     }
 
-    /// No more than 64 are held at once: packets that come then keep their place.
+    /// At most 64 packets are held back at once; packets that arrive beyond that keep their position.
     #[test]
     fn packets_beyond_those_that_may_be_held_keep_their_place() {
         let reordering =

@@ -1,10 +1,10 @@
-//! Parser of a connection for repairs: responses one after the other, any byte of which may be a placeholder.
+//! Parser for a repair connection: a sequence of responses in which any byte may be a placeholder.
 //!
-//! The [`Shape`] of earlier responses of the same server places their heads, so that one that is hit costs no more than the
-//! bytes behind it. A whole head is believed; the bytes of a part are handed on once any head of its response stood where it
-//! had to and named the requested range. Any mismatch ends the connection. Only its response's own head says which state of
-//! the file a part is of; where that is missing, so is the proof
-//! ([`AnswerEvent::Bytes`]).
+//! The [`Shape`] of the server's earlier responses gives the length of the next head, so a head with a hole in it can
+//! be skipped and costs only the bytes behind it. A complete head is trusted. The bytes of a part are handed on once
+//! one head of its response was found where expected and named the requested range. Any mismatch ends the connection.
+//! Only the head of a response says which version of the file its parts belong to; without that head the version is
+//! unproven ([`AnswerEvent::Bytes`]).
 
 use std::collections::VecDeque;
 
@@ -15,42 +15,42 @@ use crate::error::NetError;
 use crate::head::{Framing, HeadError, HeadReader};
 use crate::partial::{RangeError, Validator, check, check_several};
 
-/// Longest body of the answer that teaches how parts are written.
+/// Longest body, in bytes, of the answer to the probe that shows how the server writes parts.
 const LESSON_MAX: u64 = 4096;
 
-/// The file that requests are about.
+/// The file that is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Validator that the file must have.
     pub validator: Validator,
-    /// Bytes of the whole.
+    /// Length of the whole file in bytes.
     pub complete: u64,
 }
 
-/// Whether a server answers several ranges at once.
+/// Whether a server answers a request for several ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Several {
     /// Not known yet.
     #[default]
     Unknown,
-    /// It does not, or not as it should.
+    /// It does not, or its answers are malformed.
     No,
-    /// With heads of this length in bytes, apart from the digits of lengths, and parts like this one.
+    /// It does: a head has this length in bytes, not counting the digits of lengths, and parts follow this template.
     Like(u64, Template),
 }
 
 /// Layout of a server's partial responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes of the head of an answer with one range, but for the digits of its range and length.
+    /// Bytes of the head of an answer with one range, not counting the digits of its range and length.
     pub single: Option<u64>,
-    /// Of those with several.
+    /// Layout of answers with several ranges.
     pub several: Several,
-    /// Ranges that touch stay apart.
+    /// The server does not merge adjacent ranges.
     pub splits: bool,
     /// Most ranges of a request.
     pub ranges_max: usize,
-    /// Connections stay open behind an answer.
+    /// The connection stays open after an answer.
     pub keeps: bool,
 }
 
@@ -58,18 +58,18 @@ pub struct Shape {
 pub const RANGES_MAX: usize = 64;
 
 impl Shape {
-    /// The shape of a server's answers, from the length of a head and its range, if one was seen.
+    /// The shape of a server's answers. `of_head` is the length of a head and the range in it, if one was seen.
     pub fn new(of_head: Option<(u64, Range)>) -> Self {
         let single = of_head.and_then(|(len, range)| len.checked_sub(single_digits(range)));
         Self { single, several: Several::Unknown, splits: false, ranges_max: RANGES_MAX, keeps: false }
     }
 
-    /// True once it is known how to ask.
+    /// True once the server's answer to several ranges is known.
     pub fn is_known(&self) -> bool {
         self.several != Several::Unknown
     }
 
-    /// True where all heads of answers can be placed.
+    /// True if the length of every answer's head can be computed.
     pub fn places_heads(&self) -> bool {
         match self.several {
             Several::Unknown => false,
@@ -78,18 +78,18 @@ impl Shape {
         }
     }
 
-    /// Ranges that a request may have.
+    /// Most ranges of one request.
     pub fn most_ranges(&self) -> usize {
         if matches!(self.several, Several::Like(..)) { self.ranges_max } else { 1 }
     }
 
-    /// Limit of requests in progress on a connection. While one is answered the server has the next, whose answer reveals the
-    /// lost tail of the previous one.
+    /// Most requests in progress on a connection. With two, the server has the next request while it answers the first,
+    /// and the second answer reveals a lost tail of the first.
     pub fn pipelined(&self) -> usize {
         if self.keeps { 2 } else { 1 }
     }
 
-    /// The server answered `ranges` ranges with the whole file, or in an unknown form.
+    /// Records that the server answered `ranges` ranges with the whole file or in an unknown form.
     pub fn refuses(&mut self, ranges: usize) {
         self.ranges_max = self.ranges_max.min(ranges / 2);
         if self.ranges_max < 2 {
@@ -112,20 +112,20 @@ fn single_digits(range: Range) -> u64 {
     digits(range.start) + digits(range.end - 1) + digits(range.bytes())
 }
 
-/// Ranges of one request.
+/// A request for one or more ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The requested ranges, and the ID that each is for.
+    /// The requested ranges, and the repair request that each one belongs to.
     ranges: Vec<(Option<RequestId>, Range)>,
-    /// No ID is waiting for them: the request probes how the server answers.
+    /// A probe of how the server answers; no repair request waits for its bytes.
     is_question: bool,
-    /// Requests for the file that were made before.
+    /// Number of earlier requests for the file.
     number: u64,
 }
 
 impl Request {
-    /// A question, after `number` other requests, about how a server answers several ranges of `complete` bytes, two of which
-    /// touch.
+    /// A probe of how the server answers several ranges, two of them adjacent, of a file of `complete` bytes. `number`
+    /// is the number of earlier requests for the file.
     pub fn question(number: u64, complete: u64) -> Self {
         let byte = |place| (None, Range { start: place, end: place + 1 });
         Self { ranges: [0, 1, complete - 1].map(byte).to_vec(), is_question: true, number }
@@ -145,19 +145,19 @@ impl Request {
         self.ranges.iter().map(|(_, range)| *range)
     }
 
-    /// The value of `Range`.
+    /// The value of the `Range` header.
     pub fn value(&self) -> String {
         let ranges: Vec<_> = self.parts().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
         format!("bytes={}", ranges.join(","))
     }
 }
 
-/// Most bytes of a part, where there may be more parts: any head that is whole says that an answer is the right
-/// one, and the bytes before the first are lost.
+/// Longest part in bytes, if more parts are allowed. One complete part head proves that the answer is the right one,
+/// but the bytes before the first such head are lost.
 const PART_MAX: u64 = 16 * 1024;
 
-/// Cuts long ranges into at most `more` additional ones. One alone becomes two: without a second head its answer
-/// would be lost with the first.
+/// Splits long ranges, adding at most `more` ranges. A single range becomes two, because without a second head the
+/// answer would be lost with its first head.
 fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Option<RequestId>, Range)> {
     let is_alone = ranges.len() == 1;
     let mut cut = Vec::with_capacity(ranges.len());
@@ -174,40 +174,41 @@ fn split(ranges: Vec<(Option<RequestId>, Range)>, mut more: usize) -> Vec<(Optio
     cut
 }
 
-/// Meaning of bytes that were read.
+/// What a connection's bytes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerEvent {
-    /// Bytes `from..from + len` of those that were read are the file's from `position` on.
+    /// Of the bytes just read, `from..from + len` are the file's bytes starting at `position`.
     Bytes {
-        /// The ID that they are for.
+        /// The repair request that asked for them.
         id: RequestId,
-        /// In the file.
+        /// Position in the file.
         position: u64,
-        /// Among those read.
+        /// Offset in the bytes just read.
         from: usize,
-        /// How many.
+        /// Number of bytes.
         len: usize,
-        /// The head of their answer named the state of the file. Else their request's condition alone does.
+        /// True if the head of the answer named the version of the file. Otherwise only the request's condition vouches
+        /// for it.
         is_proven: bool,
     },
-    /// The head of the answer to this request (see [`Request::of`]) names the state of the file that was asked about.
+    /// The head of the answer to this request (see [`Request::of`]) names the expected version of the file.
     Proven(u64),
-    /// No more comes for this one.
+    /// This repair request gets no more bytes.
     Ended(RequestId),
-    /// A whole answer was read.
+    /// An answer was read to its end.
     Answered,
 }
 
 /// Why a connection is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// The server does not answer this many ranges as it should.
+    /// The server does not answer this number of ranges correctly.
     #[error("the server does not answer {0} ranges")]
     Refuses(usize),
-    /// The server ends the connection, or it is of no further use.
+    /// The server closes the connection, or it cannot be used for further requests.
     #[error("the connection is over")]
     Over,
-    /// Anything else.
+    /// Another error.
     #[error("{0}")]
     Net(#[from] NetError),
 }
@@ -224,20 +225,20 @@ impl From<HeadError> for Unusable {
     }
 }
 
-/// State of the parser at its position in the stream. Ends are stream positions.
+/// State of the parser. Every `end` is a stream position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ParseState {
-    /// In a head that is whole so far.
+    /// In a head that has no hole so far.
     Head,
-    /// In one that is not, or in bytes to skip.
+    /// In a head with a hole, or in bytes to skip.
     HitHead { end: u64 },
-    /// In the body of the answer that teaches.
+    /// In the body of the answer to the probe.
     Lesson { end: u64 },
     /// In the head of a part.
     PartHead { index: usize, end: u64 },
     /// In a part.
     Part { index: usize, end: u64 },
-    /// Behind the last.
+    /// After the last part.
     End { end: u64 },
 }
 
@@ -246,27 +247,27 @@ enum ParseState {
 pub struct Answers {
     subject: Subject,
     requests: VecDeque<Request>,
-    /// Bytes read.
+    /// Stream position: bytes read so far.
     at: u64,
     place: ParseState,
-    /// Where the answer begins.
+    /// Stream position at which the current answer begins.
     begins: u64,
     head: HeadReader,
-    /// The text of a part's head, or of the lesson.
+    /// Text of a part's head, or of the answer to the probe.
     text: Vec<u8>,
     text_is_hit: bool,
     boundary: Option<Vec<u8>>,
-    /// A true head was seen: the answer is the requested one.
+    /// A complete head was seen: this is the answer to the request.
     is_known: bool,
-    /// And it named the state of the file.
+    /// That head also named the version of the file.
     is_proven: bool,
-    /// The connection ends with this answer.
+    /// The server closes the connection after this answer.
     closes: bool,
     lesson_head: u64,
 }
 
 impl Answers {
-    /// The parser of a fresh connection.
+    /// The parser of a new connection.
     pub fn new(subject: Subject) -> Self {
         Self {
             subject,
@@ -285,20 +286,21 @@ impl Answers {
         }
     }
 
-    /// `request` goes out.
+    /// Records that `request` is sent.
     pub fn expect(&mut self, request: Request) {
         self.requests.push_back(request);
     }
 
-    /// Bytes read.
+    /// Bytes read so far.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Parses `bytes` that were read; `holes`, in stream positions and ascending, are placeholders.
+    /// Parses `bytes`, which were just read. `holes` are the placeholders among them, as stream positions in ascending
+    /// order.
     ///
     /// # Errors
-    /// Why the connection is of no more use. Events so far hold.
+    /// Why the connection cannot be used any longer. Events reported before the error remain valid.
     pub fn take(
         &mut self,
         bytes: &[u8],
@@ -322,7 +324,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Takes some of `bytes`, which are true and stand at `from` of those read.
+    /// Consumes some of `bytes`, which are no placeholders and start at offset `from` of the bytes just read.
     fn take_true(
         &mut self,
         bytes: &[u8],
@@ -361,7 +363,7 @@ impl Answers {
         bytes.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX))
     }
 
-    /// Takes some of `len` bytes of placeholders.
+    /// Consumes some of `len` bytes of placeholders.
     fn take_hole(
         &mut self,
         len: u64,
@@ -371,7 +373,7 @@ impl Answers {
         let end = match self.place {
             ParseState::Head => {
                 let len = self.requests.front().and_then(|request| shape.head_len(request));
-                // A reader that cannot place the rest must not have allowed it.
+                // The reader must not allow placeholders while it does not know the length of the head.
                 let end = self.begins + len.ok_or(NetError::Misplaced)?;
                 if end <= self.at {
                     return Err(broken("a head longer than those before"));
@@ -440,8 +442,8 @@ impl Answers {
         Unusable::Refuses(self.requests.front().map_or(0, |request| request.ranges.len()))
     }
 
-    /// Begins the item behind a head or a part: `index` is that of the next part, or beyond them all where parts have no
-    /// heads.
+    /// Begins the item that follows a head or a part. `index` is that of the next part, or `usize::MAX` after the head
+    /// of an answer with a single range, whose bytes have no part head.
     fn go_to(
         &mut self,
         index: usize,
@@ -453,7 +455,7 @@ impl Answers {
         if !several {
             return if index == usize::MAX { self.begin_part(0, shape, heard) } else { self.finish(heard) };
         }
-        // A shape that was given up meanwhile places nothing.
+        // If the shape was dropped in the meantime, no head can be placed.
         let Several::Like(_, template) = &shape.several else { return Err(self.refuses()) };
         self.place = match self.range(index) {
             Some((_, range)) => {
@@ -479,7 +481,7 @@ impl Answers {
         }
     }
 
-    /// The head of a part that is whole stands where it must, and names the requested range.
+    /// Checks that a complete part head is where expected and names the requested range.
     fn check_part_head(&mut self, index: usize, shape: &Shape) -> Result<(), Unusable> {
         let text = std::mem::take(&mut self.text);
         if self.text_is_hit {
@@ -495,7 +497,7 @@ impl Answers {
         Ok(())
     }
 
-    /// The head of an answer is whole.
+    /// Handles the complete head of an answer.
     fn end_head(&mut self, shape: &mut Shape, heard: &mut Vec<AnswerEvent>) -> Result<(), Unusable> {
         let head = self.head.response(false)?;
         let (headers, keeps) = self.head.headers()?;
@@ -520,7 +522,7 @@ impl Answers {
             if head.status == 206 {
                 shape.single = head_len.checked_sub(single_digits(has));
             }
-            // A part may be shorter than asked for.
+            // A part may be shorter than the requested range.
             self.requests.front_mut().into_iter().for_each(|request| request.ranges[0].1 = has);
             return self.go_to(usize::MAX, shape, heard);
         }
@@ -554,8 +556,8 @@ impl Answers {
         }
     }
 
-    /// All of the file comes instead of `asked`, which is near its beginning: the bytes before it are skipped, and behind it
-    /// the connection is of no more use.
+    /// Handles an answer with the whole file instead of `asked`, whose start is near the file's: the bytes before it
+    /// are skipped, and the connection is not used again.
     fn whole_file(
         &mut self,
         asked: Range,
@@ -579,7 +581,7 @@ impl Answers {
         };
         let asked: Vec<_> = request.parts().collect();
         let learn = |asked: &[Range]| Template::learn(&text, &boundary, asked, self.subject.complete);
-        // Ranges that touch may be made one (RFC 9110 section 15.3.7.2).
+        // The server may merge adjacent ranges (RFC 9110 section 15.3.7.2).
         let joined = [Range { start: asked[0].start, end: asked[1].end }, asked[2]];
         let (template, splits) = match learn(&asked) {
             Ok(template) => (Some(template), true),

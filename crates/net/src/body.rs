@@ -1,4 +1,4 @@
-//! A body as its reader sees it, repaired or not.
+//! The body of an answer as its reader gets it, repaired or not.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,20 +18,20 @@ use crate::connection::{Connection, Connector};
 use crate::error::NetError;
 use crate::partial::PartialDownload;
 
-/// Statistics of repair, of all attempts at one body.
+/// Statistics of repair, over all attempts at one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepairStats {
     /// Counts and readings.
     pub counters: Counters,
-    /// Times that the shim saw congestion and filled no holes.
+    /// How often the shim detected congestion and stopped writing placeholders.
     pub switched_off: u64,
-    /// Times that the connection for the body broke and another one went on.
+    /// How often the main connection broke and a new one continued the body.
     pub resumed: u64,
     /// Repair failed, and the rest came over TCP without placeholders.
     pub fell_back: bool,
 }
 
-/// Bytes in order and once; or an error, and then no more.
+/// The bytes of a body, in order and each once. After an error there are no more.
 #[derive(Debug)]
 pub struct Body {
     bytes: mpsc::Receiver<Result<Bytes, NetError>>,
@@ -40,11 +40,11 @@ pub struct Body {
     repaired: Arc<Mutex<RepairStats>>,
 }
 
-/// Pieces that wait for the reader.
+/// Chunks that may wait for the reader.
 const WAITING: usize = 2;
 
 impl Body {
-    /// A body that `produce` makes, of `len` bytes if that is known.
+    /// A body of `len` bytes, if that is known, which the task `produce` writes.
     pub fn spawn<F>(
         len: Option<u64>,
         repaired: Arc<Mutex<RepairStats>>,
@@ -57,7 +57,7 @@ impl Body {
         Self { bytes, left: len, task: tokio::spawn(produce(sender)), repaired }
     }
 
-    /// A body as it comes.
+    /// A body that is passed on as received.
     pub fn plain(len: Option<u64>, mut incoming: Incoming, connection: Connection, idle: Duration) -> Self {
         Self::spawn(len, Arc::default(), move |sender| async move {
             loop {
@@ -82,12 +82,12 @@ impl Body {
     /// Returns the next bytes.
     ///
     /// # Errors
-    /// Why there are no more, although there should be.
+    /// The reason why the body ends early.
     pub async fn next(&mut self) -> Result<Option<Bytes>, NetError> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await.transpose()
     }
 
-    /// Bytes to come, where that is known.
+    /// Bytes still to come, if the length is known.
     pub fn left(&self) -> Option<u64> {
         self.left
     }
@@ -113,7 +113,7 @@ impl Body {
                     None => Some(Ok(bytes)),
                 }
             }
-            // The source of the bytes says why there are no more; silence is an end before the end.
+            // The task that writes the body reports why it stops; if it just ends, the body is cut short.
             (None, Some(left)) if *left > 0 => {
                 *left = 0;
                 Some(Err(NetError::Broken("the body ended early".to_owned())))
@@ -149,20 +149,20 @@ impl hyper::body::Body for Body {
     }
 }
 
-/// An answer, with its headers end to end.
+/// An answer, with its end-to-end headers.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status: a partial answer to a request for all is made a whole one.
+    /// Its status. A partial answer to a request for the whole file gets the status 200.
     pub status: StatusCode,
     /// Its headers.
     pub headers: hyper::HeaderMap,
     /// Its body.
     pub body: Body,
-    /// State common to its connections.
+    /// Shared by all connections that serve this answer.
     pub connector: Arc<Connector>,
-    /// True where holes in it are repaired.
+    /// True if holes in the body are repaired.
     pub is_repaired: bool,
-    /// State for resuming later, if that is possible.
+    /// State for resuming the download later, if that is possible.
     pub resumable: Option<PartialDownload>,
 }
 

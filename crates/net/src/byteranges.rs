@@ -1,7 +1,7 @@
 //! `multipart/byteranges` (RFC 9110 section 14.6) as one server writes it: the text around the parts.
 //!
-//! Between the answers of one server that text varies by the digits of its ranges and by the boundary alone. So one whole
-//! answer tells where each part of another one will stand, and the text of each of its heads.
+//! Between two answers of one server that text differs only in the digits of the ranges and in the boundary. One
+//! complete answer therefore predicts the position of every part of another answer, and the text of each part's head.
 
 use httparse::{EMPTY_HEADER, Header};
 use tacit_proto::fwp::repair::Range;
@@ -13,9 +13,9 @@ use crate::head::HeadReader;
 const BOUNDARY_MAX: usize = 70;
 /// Longest head of a part: nginx's is 121 bytes.
 const PART_HEAD_MAX: usize = 1024;
-/// Most lines of a part's head.
+/// Most header lines of a part.
 const LINES_MAX: usize = 8;
-/// Most bytes behind the last delimiter: nginx and Apache write CRLF.
+/// Most bytes after the last delimiter: nginx and Apache write CRLF.
 const EPILOGUE_MAX: usize = 64;
 
 /// The answer is not valid `multipart/byteranges`.
@@ -23,21 +23,21 @@ const EPILOGUE_MAX: usize = 64;
 #[error("the server's answer is not the parts that were asked for")]
 pub struct NotParts;
 
-/// The text around parts.
+/// The text around the parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// The first delimiter begins with CRLF too, as nginx and Apache have it.
+    /// The first delimiter, too, begins with CRLF, as nginx and Apache write it.
     leads: bool,
     boundary_len: usize,
-    /// Of a part's head, from behind the boundary's line to the first digit of its range.
+    /// Text of a part's head between the line of the boundary and the first digit of the range.
     before: Vec<u8>,
-    /// From behind the last digit of its range.
+    /// Text of a part's head after the last digit of the range.
     after: Vec<u8>,
-    /// Behind the last delimiter.
+    /// Text after the last delimiter.
     epilogue: Vec<u8>,
 }
 
-/// The boundary in the value of a `Content-Type`, where that is `multipart/byteranges`.
+/// The boundary in the value of a `Content-Type`, if that is `multipart/byteranges`.
 pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
     let mut parameters = content_type.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
     if !parameters.next()?.eq_ignore_ascii_case(b"multipart/byteranges") {
@@ -86,10 +86,11 @@ fn skip(text: &mut &[u8], expected: &[u8]) -> Option<()> {
 }
 
 impl Template {
-    /// The text around the parts `asked`, two at least, of a file of `complete` bytes in `body`, an answer whole and true.
+    /// Learns the text around the parts from `body`, a complete answer without holes to a request for `asked`, at least
+    /// two ranges of a file of `complete` bytes.
     ///
     /// # Errors
-    /// Where those are not exactly its parts, in that order.
+    /// If `body` does not consist of exactly these parts in this order.
     pub fn learn(body: &[u8], boundary: &[u8], asked: &[Range], complete: u64) -> Result<Self, NotParts> {
         Self::read(body, boundary, asked, complete).ok_or(NotParts)
     }
@@ -108,7 +109,7 @@ impl Template {
             let (len, true) = reader.push(&body[..body.len().min(PART_HEAD_MAX)]).ok()? else { return None };
             let head = take(&mut body, len)?;
             let (before, after) = part_head(head, *range, complete)?;
-            // All parts have the head of the first but for their ranges.
+            // Apart from their ranges, all parts have the same head.
             let known = around.get_or_insert((before.to_vec(), after.to_vec()));
             if (known.0.as_slice(), known.1.as_slice()) != (before, after) {
                 return None;
@@ -122,14 +123,14 @@ impl Template {
         Some(Self { leads, boundary_len: boundary.len(), before, after, epilogue: body.to_vec() })
     }
 
-    /// Bytes of the head of the part with `range`, delimiter included.
+    /// Bytes of the head of the part with `range`, including the delimiter.
     pub fn head_len(&self, is_first: bool, range: Range) -> u64 {
         let lead = if is_first && !self.leads { 0 } else { 2 };
         let text = lead + 2 + self.boundary_len + 2 + self.before.len() + self.after.len();
         text as u64 + digits(range.start) + 1 + digits(range.end - 1)
     }
 
-    /// Bytes behind the last part.
+    /// Bytes after the last part.
     pub fn end_len(&self) -> u64 {
         (4 + self.boundary_len + 2 + self.epilogue.len()) as u64
     }
@@ -145,7 +146,8 @@ impl Template {
         self.boundary_len
     }
 
-    /// The boundary in `text`, if that is the head of the part with `range`; it has to be `known`, if that is.
+    /// The boundary in `text`, if `text` is the head of the part with `range`. If `known` is given, the boundary must
+    /// equal it.
     pub fn head<'a>(
         &self,
         mut text: &'a [u8],
@@ -168,10 +170,10 @@ impl Template {
         read().ok_or(NotParts)
     }
 
-    /// Whether `text` may stand behind the last part.
+    /// Checks that `text` is what follows the last part.
     ///
     /// # Errors
-    /// Where it may not.
+    /// If it is not.
     pub fn end(&self, mut text: &[u8], known: Option<&[u8]>) -> Result<(), NotParts> {
         let mut read = || {
             skip(&mut text, b"\r\n--")?;
@@ -189,7 +191,7 @@ impl Template {
     }
 }
 
-/// The text before and behind the range in the head of a part.
+/// The text before and after the range in the head of a part.
 fn part_head(head: &[u8], range: Range, complete: u64) -> Option<(&[u8], &[u8])> {
     let mut lines = [EMPTY_HEADER; LINES_MAX];
     let httparse::Status::Complete((len, lines)) = httparse::parse_headers(head, &mut lines).ok()? else {
@@ -206,7 +208,7 @@ fn part_head(head: &[u8], range: Range, complete: u64) -> Option<(&[u8], &[u8])>
     if content_range(value)? != (range, complete) {
         return None;
     }
-    // A part in parts, or one of other bytes than the file's.
+    // A part that is itself multipart, or that is encoded and so has other bytes than the file.
     let is_nested = |line: &Header<'_>| line.value.to_ascii_lowercase().starts_with(b"multipart/");
     let mut codings = named("content-encoding").chain(named("content-transfer-encoding"));
     if named("content-type").any(is_nested) || codings.next().is_some() {
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!(template.end(b"\r\n--123\r\n\r\n", None), Err(NotParts));
     }
 
-    /// As Go writes it: no empty line before the first delimiter, `Content-Range` first.
+    /// As Go's server writes it: no empty line before the first delimiter, `Content-Range` first.
     #[test]
     fn the_first_delimiter_may_begin_the_body() {
         let body = "--007\r\nContent-Range: bytes 0-0/100\r\nContent-Type: a/b\r\n\r\na\r\n--007\r\nContent-Range: bytes \

@@ -1,10 +1,10 @@
-//! The first request for a file, and the ways to go on that its answer allows.
+//! The first request for a file, and the ways to continue that its answer allows.
 //!
-//! Where the shim looks after the connection, the first [`FIRST_PART`] bytes are asked for as a range, with no
-//! placeholders allowed. The answer tells whether there are ranges, a strong validator, the length, and how long heads
-//! are; the rest is asked for on the same connection, and placeholders may stand in it from its first round trip on. That
-//! costs one round trip per file, as a HEAD would; but a file of one flight of TCP is there by then, and no head is ever
-//! at risk. Without a shim one plain request is made.
+//! If the shim serves the connection, the first [`FIRST_PART`] bytes are requested as a range, without allowing
+//! placeholders. The answer shows whether the server supports ranges, the strong validator, the length of the file and
+//! the length of heads. The rest is requested on the same connection, with placeholders allowed from the first round
+//! trip of that answer. Like a HEAD request this costs one round trip per file, but a file that fits in TCP's first
+//! flight is then complete, and no head is ever at risk. Without a shim there is one plain request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,24 +32,25 @@ use crate::session::run;
 /// Length of the first request in bytes: TCP's first flight (RFC 6928: ten segments, 14,600 bytes) less a head.
 pub const FIRST_PART: u64 = 14_000;
 
-/// The same over a link that loses frames: one segment with its head, for nothing repairs it.
+/// The same over a link that loses frames: one segment, including the head, because nothing repairs it.
 const FIRST_PART_LOSSY: u64 = 1_000;
-/// First requests at once: where 40 % of the frames are lost, a handshake and a head come through at once in 36 of 100.
+/// Most first requests in parallel. With 40 % frame loss, a handshake and a head both arrive without retransmission in
+/// 36 of 100 cases.
 const TRIES_MAX: usize = 5;
-/// Wait before the next: half of the paper's round trip (Table I) and more.
+/// Delay before the next of them: more than half of the paper's round trip time (Table I).
 const TRY_WAIT: Duration = Duration::from_millis(50);
 
 /// The single byte range of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedRange {
     start: u64,
-    /// The byte after the last; `None`: to the end.
+    /// The byte after the last one; `None` means to the end.
     end: Option<u64>,
 }
 
 impl RequestedRange {
-    /// The range of a request, if that is one whose beginning is known, of bytes that no coding made. Others have to be
-    /// answered by the server alone.
+    /// The range of a request, if it asks for a single range with a known start and does not accept codings. Other
+    /// range requests must be answered by the server alone.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(RANGE).iter();
         let value = values.next().filter(|_| values.next().is_none())?.as_bytes().trim_ascii();
@@ -67,7 +68,7 @@ impl RequestedRange {
     }
 }
 
-/// False where a program takes codings too: positions in those are others, and it may have parts of them.
+/// False if the client also accepts codings: it may hold parts of a coded representation, whose positions differ.
 fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     let codings = headers
         .get_all(ACCEPT_ENCODING)
@@ -82,11 +83,11 @@ fn takes_uncoded_alone(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Requests the file of `connector` with `headers`, which are end-to-end and contain no range. If the connection is
-/// `registered`, holes are repaired.
+/// Requests the file of `connector` with `headers`, which are end-to-end and contain no range. Holes are repaired if
+/// the connection is `registered`.
 ///
 /// # Errors
-/// Where there is no answer.
+/// If there is no answer.
 pub async fn get(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
@@ -95,11 +96,11 @@ pub async fn get(
     ask(connector, headers, None, registered).await
 }
 
-/// Requests the `wanted` range of a file with `headers`, which are end-to-end; holes are repaired. The result answers that
-/// range, even with the whole file.
+/// Requests the `wanted` range of a file with `headers`, which are end-to-end. Holes are repaired. The answer is for
+/// that range, even if the server sends the whole file.
 ///
 /// # Errors
-/// Where there is no answer.
+/// If there is no answer.
 pub async fn get_part(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
@@ -111,13 +112,14 @@ pub async fn get_part(
 /// The first answer.
 struct FirstAnswer {
     connection: Connection,
-    /// It was asked for as a range.
+    /// It was requested as a range.
     probes: bool,
     answer: Response<Incoming>,
 }
 
-/// The answer to the first request for the bytes from the first up to, without, the second of `span`. Behind a shim
-/// nothing repairs its handshake and its head yet, so others go out after a while, and the first answer counts.
+/// Requests the bytes of `span` (start inclusive, end exclusive) and returns the first answer. Nothing repairs the
+/// handshake and the head of this request, so behind a shim further requests are sent after a delay, and the first
+/// answer wins.
 async fn first(
     connector: &Arc<Connector>,
     headers: &HeaderMap,
@@ -138,7 +140,7 @@ async fn first(
                 Ok(Err(error)) if tries.is_empty() => return Err(error),
                 Ok(Err(_)) => {}
                 Ok(first) => {
-                    // Their places are for others.
+                    // Frees the connections of the other requests.
                     tries.shutdown().await;
                     return first;
                 }
@@ -183,7 +185,7 @@ async fn ask(
     let to = wanted.and_then(|wanted| wanted.end).unwrap_or(u64::MAX);
     let FirstAnswer { connection, probes, answer } =
         match first(connector, &headers, (from, to), registered).await {
-            // Nothing was handed on yet.
+            // Nothing was handed to the reader yet, so a plain request can start over.
             Err(NetError::Misplaced | NetError::Hop(_)) => return plainly(connector, &headers).await,
             first => first?,
         };
@@ -225,7 +227,7 @@ async fn ask(
                 _ => plainly(connector, &headers).await,
             }
         }
-        // An empty file has no first part.
+        // An empty file cannot satisfy a range request.
         StatusCode::RANGE_NOT_SATISFIABLE if probes && wanted.is_none() => plainly(connector, &headers).await,
         _ => Ok(plain(connector, connection, answer)),
     }
@@ -234,27 +236,27 @@ async fn ask(
 /// Requests the rest of a partly received file.
 ///
 /// # Errors
-/// [`RangeError::Changed`] where it is another file by now; and as [`get`].
+/// [`RangeError::Changed`] if the file has changed since; otherwise as for [`get`].
 pub async fn go_on(connector: &Arc<Connector>, begun: PartialDownload) -> Result<Answer, NetError> {
     let rest = Range::new(begun.have, begun.complete).ok_or(RangeError::Wrong)?;
     let entity = entity(connector, HeaderMap::new(), &begun);
     let connection = connector.connect(true).await?;
     let (main, head) = entity.ask(connection, rest, true).await?;
     if main.has.start != rest.start {
-        // A whole answer; it must be requested as such.
+        // A whole answer must be requested as such.
         return Err(RangeError::Ignored.into());
     }
     Ok(start(entity, rest, main, head))
 }
 
-/// One request without ranges, over a connection without placeholders.
+/// Sends one request without ranges, over a connection without placeholders.
 async fn plainly(connector: &Arc<Connector>, headers: &HeaderMap) -> Result<Answer, NetError> {
     let mut connection = connector.connect(false).await?;
     let answer = connection.send(connector.request(Method::GET, headers, no_body())?, None).await?;
     Ok(plain(connector, connection, answer))
 }
 
-/// An answer as it comes.
+/// An answer that is passed on as received.
 pub fn plain(connector: &Arc<Connector>, connection: Connection, answer: Response<Incoming>) -> Answer {
     let (head, incoming) = answer.into_parts();
     let len = hyper::body::Body::size_hint(&incoming).exact();
@@ -270,7 +272,7 @@ pub fn plain(connector: &Arc<Connector>, connection: Connection, answer: Respons
 }
 
 fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &PartialDownload) -> Entity {
-    // Conditions were about the first request.
+    // Conditional headers applied to the first request only.
     for condition in [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
         headers.remove(condition);
     }
@@ -288,7 +290,7 @@ fn entity(connector: &Arc<Connector>, mut headers: HeaderMap, begun: &PartialDow
     }
 }
 
-/// An answer that says itself of which state of the file it is, and with that of which all others have to be.
+/// An answer whose head names the version of the file; all other answers must be of the same version.
 fn of_the_file(connection: Connection, answer: Response<Incoming>, has: Range) -> (MainAnswer, Response<()>) {
     let (head, incoming) = answer.into_parts();
     (MainAnswer { connection, incoming, has, is_proven: true }, Response::from_parts(head, ()))
@@ -315,7 +317,7 @@ fn start(entity: Entity, body: Range, main: MainAnswer, head: Response<()>) -> A
     }
 }
 
-/// Length and strong validator of a whole answer that has bytes.
+/// Length and strong validator of a complete, non-empty answer.
 fn whole(answer: &Response<Incoming>) -> Option<(u64, Validator)> {
     let length = answer.headers().get(CONTENT_LENGTH).and_then(|value| number(value.as_bytes()));
     let length = length.filter(|length| *length > 0 && is_uncoded(answer.headers()))?;

@@ -1,4 +1,4 @@
-//! One HTTP connection to a server, registered with the shim where there is one.
+//! One HTTP connection to a server, registered with the shim if there is one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,22 +32,22 @@ pub fn no_body() -> Outgoing {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// How servers are talked to.
+/// Settings for connections to servers.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the shim listens.
+    /// Socket name of the shim.
     pub shim: ShimName,
     /// How holes are repaired.
     pub repair: Config,
-    /// For a connection.
+    /// Time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// For a head, from the request on.
+    /// Time limit for the head of an answer, from the request on.
     pub head_timeout: Duration,
-    /// Between bytes of a body.
+    /// Time limit between two reads of a body.
     pub idle_timeout: Duration,
 }
 
-/// Default limit of connections for repair requests.
+/// Default limit of parallel connections for repair requests.
 pub const PARALLEL_MAX: usize = 16;
 
 impl Default for Settings {
@@ -55,25 +55,26 @@ impl Default for Settings {
         Self {
             shim: ShimName::default(),
             repair: Config {
-                // A station alone that loses a tenth of its frames, 20 MB: 53 Mb/s with 16, 47 with 6 (medians of 5).
+                // One station that loses a tenth of its frames, 20 MB: 53 Mb/s with 16 connections, 47 Mb/s with 6
+                // (medians of 5 runs).
                 parallel_max: PARALLEL_MAX,
-                // 14,600 made the Internet carry 36 % more than the file, 512 makes it carry 15 %, and is as fast.
+                // With 14,600 the Internet path carries 36 % more than the file, with 512 only 15 %, at the same speed.
                 gap_busy_max: Config::default().gap_max,
                 ..Config::default()
             },
             connect_timeout: Duration::from_secs(15),
-            // nginx's own patience for a server behind it is 60 s.
+            // nginx waits 60 s for an upstream server.
             head_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(30),
         }
     }
 }
 
-/// Bytes that may wait for holes, as many as simulated readers let wait (`fwp.reorder-buffer`): where 40 % of the frames
-/// are lost 8 MiB are full within two seconds.
+/// Bytes that may wait behind holes, the same number as in simulation (`fwp.reorder-buffer`). With 40 % frame loss, 8
+/// MiB are full within two seconds.
 const HELD_MAX: u64 = 64 << 20;
-/// How long a hole may stay open, and how often it is asked for: no reader waits for a file's first bytes, and where much is lost
-/// TCP without repair is slower by far than asking on.
+/// How long a hole may stay open, and how often it is requested. No reader waits for the first bytes of a file, and at
+/// high loss rates further requests are much faster than TCP without repair.
 const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
 const ATTEMPTS_MAX: u32 = 200;
 
@@ -87,62 +88,62 @@ impl Settings {
     }
 }
 
-/// hyper's buffers: a frame of a body is no longer.
+/// Size of hyper's buffers, and so the longest frame of a body.
 const BUFFER_LEN: usize = 128 * 1024;
 
-/// State of the hop, for the report.
+/// Hop state that the report shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
-    /// Connections that the shim looks after.
+    /// Connections registered with the shim.
     pub registered: u64,
-    /// Frames in a million that the link is expected to lose.
+    /// Expected frame loss of the link, in parts per million.
     pub expected_fer_ppm: Option<u32>,
-    /// Why a connection was not looked after.
+    /// Why the shim refused a connection.
     pub refused: Option<String>,
-    /// Connections made.
+    /// Connections opened.
     pub connections: u64,
     /// The server's address.
     pub peer: Option<IpAddr>,
 }
 
-/// Makes connections to one server.
+/// Opens connections to one server.
 #[derive(Debug)]
 pub struct Connector {
-    /// How.
+    /// Settings for these connections.
     pub settings: Arc<Settings>,
-    /// Bytes of all connections.
+    /// Bytes sent and received on all connections.
     pub traffic: Arc<Traffic>,
-    /// Where to.
+    /// The server.
     pub target: Target,
     reach: Arc<Reach>,
     hop: Mutex<Hop>,
 }
 
 impl Connector {
-    /// To the server of `target`, if `reach` allows.
+    /// A connector for the server of `target`, restricted by `reach`.
     pub fn new(settings: Arc<Settings>, reach: Arc<Reach>, target: Target) -> Self {
         Self { settings, traffic: Arc::default(), target, reach, hop: Mutex::default() }
     }
 
-    /// True where a shim listens, and can do something for this target.
+    /// True if a shim listens that can serve this target.
     pub fn has_shim(&self) -> bool {
         !self.target.is_tls && Flow::is_there(&self.settings.shim)
     }
 
-    /// State of the hop, from the connections so far.
+    /// State of the hop, as the connections so far have shown it.
     pub fn hop(&self) -> Hop {
         self.hop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The address that was connected to last.
+    /// Address of the most recent connection.
     pub fn peer(&self) -> Option<IpAddr> {
         self.hop().peer
     }
 
-    /// A new connection; one that the shim looks after if `registered` and it can.
+    /// Opens a connection; if `registered`, also registers it with the shim where possible.
     ///
     /// # Errors
-    /// Where there is none, or none is allowed.
+    /// If it cannot be opened, or the address is not allowed.
     pub async fn connect(&self, registered: bool) -> Result<Connection, NetError> {
         let (tcp, flow) = self.open(registered).await?;
         let watch = Arc::new(Watch::new(flow, Arc::clone(&self.traffic)));
@@ -159,7 +160,7 @@ impl Connector {
             .handshake::<_, Outgoing>(io)
             .await
             .map_err(|error| NetError::of_hyper(&error))?;
-        // The request that waits for an answer reports its failure.
+        // Connection errors are reported by the request that waits for an answer.
         let task = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -167,10 +168,10 @@ impl Connector {
         Ok(Connection { sender, watch, task, head_timeout, answered_in: Duration::ZERO })
     }
 
-    /// A new TCP connection, and the shim's side of it if `registered` and it can.
+    /// Opens a TCP connection and, if `registered`, its flow at the shim where possible.
     ///
     /// # Errors
-    /// Where there is none, or none is allowed.
+    /// If it cannot be opened, or the address is not allowed.
     pub async fn open(&self, registered: bool) -> Result<(TcpStream, Option<Flow>), NetError> {
         let tcp = timeout(self.settings.connect_timeout, self.tcp())
             .await
@@ -190,7 +191,8 @@ impl Connector {
         let addresses = found.map_err(|source| NetError::Resolve { host: host.clone(), source })?;
         let mut last = None;
         for address in addresses {
-            // The very address that is connected to is judged: a name may mean another one the next time.
+            // The check applies to the address that is connected to, because the next lookup of the name may return
+            // another one.
             if let Err(error) = self.reach.permit(host, address) {
                 last.get_or_insert(error);
                 continue;
@@ -229,10 +231,10 @@ impl Connector {
         change(&mut self.hop.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// A request for the target with `headers`, which are end to end.
+    /// A request for the target with `headers`, which are end-to-end.
     ///
     /// # Errors
-    /// Where that is none.
+    /// If the parts form no valid request.
     pub fn request(
         &self,
         method: Method,
@@ -257,36 +259,36 @@ fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Where placeholders may stand in the answer to a request, before its head is known.
+/// Where placeholders may be in the answer to a request, before its head is known.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// Bytes of its head, by one that was seen.
+    /// Expected bytes of its head, from an earlier answer.
     pub head_len: Option<u64>,
-    /// Bytes of its body.
+    /// Expected bytes of its body.
     pub body_len: u64,
 }
 
-/// By so much a head may be longer or shorter than the one before: `Content-Range` and `Content-Length` have more or
-/// fewer digits (three numbers of at most 20), nothing else of it depends on the range.
+/// By how many bytes the lengths of two heads may differ: `Content-Range` and `Content-Length` contain three numbers of
+/// at most 20 digits, and nothing else depends on the range.
 const HEAD_SLACK: u64 = 64;
 
 /// An open connection.
 #[derive(Debug)]
 pub struct Connection {
     sender: SendRequest<Outgoing>,
-    /// State of its stream.
+    /// State of its byte stream.
     pub watch: Arc<Watch>,
     task: JoinHandle<()>,
     head_timeout: Duration,
-    /// From the last request to the head of its answer.
+    /// Time from the last request to the head of its answer.
     pub answered_in: Duration,
 }
 
 impl Connection {
-    /// Sends a request and waits for the head of its answer. With `expected`, placeholders may stand in the body.
+    /// Sends a request and waits for the head of its answer. With `expected`, placeholders are allowed in the body.
     ///
     /// # Errors
-    /// Where no answer comes, or one that is refused.
+    /// If no answer arrives, or its head is refused.
     pub async fn send(
         &mut self,
         request: Request<Outgoing>,
@@ -296,13 +298,14 @@ impl Connection {
         let answer = async {
             self.sender.ready().await?;
             let start = self.watch.expect(request.method() == Method::HEAD, expected.is_some());
-            // Told before the request leaves: the first round trips of a body count.
+            // Sent to the shim before the request, so that placeholders are allowed from the body's first round trip
+            // on.
             if let (Some(flow), Some(Expected { head_len: Some(head_len), body_len })) =
                 (&self.watch.flow, expected)
             {
                 let body = start + head_len;
                 let allowed = Range::new(body + HEAD_SLACK, (body + body_len).saturating_sub(HEAD_SLACK));
-                // A shim that does not listen places nothing.
+                // A shim that is gone writes no placeholders.
                 allowed.map(|allowed| flow.allow(allowed)).transpose().ok();
             }
             self.sender.send_request(request).await
@@ -317,7 +320,7 @@ impl Connection {
         Ok(answer)
     }
 
-    /// True when another request may go out on it.
+    /// True if another request can be sent on it.
     pub fn is_reusable(&self) -> bool {
         self.watch.is_idle() && !self.sender.is_closed()
     }

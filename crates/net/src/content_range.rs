@@ -4,7 +4,7 @@ use tacit_proto::fwp::repair::Range;
 
 use crate::head::number;
 
-/// `bytes first-last/complete` with all three known and possible.
+/// Parses `bytes first-last/complete`; `None` unless all three numbers are given and consistent.
 pub fn content_range(value: &[u8]) -> Option<(Range, u64)> {
     let value = value.trim_ascii();
     let (unit, rest) = value.split_at_checked(6)?;

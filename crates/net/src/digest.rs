@@ -1,17 +1,18 @@
-//! SHA-256 of a whole file, as servers give it: `Repr-Digest` (RFC 9530 section 3) or `Digest` (RFC 3230).
+//! SHA-256 of a whole file as servers send it: `Repr-Digest` (RFC 9530 section 3) or `Digest` (RFC 3230).
 
 use data_encoding::{BASE64, HEXLOWER};
 use hyper::header::{HeaderMap, HeaderName};
 
-/// Asks for it (RFC 9530 section 4).
+/// Request header that asks for the digest (RFC 9530 section 4).
 pub const WANT: HeaderName = HeaderName::from_static("want-repr-digest");
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 const DIGEST: HeaderName = HeaderName::from_static("digest");
 
-/// The SHA-256 that `headers` give for the file, of which the answer may be a part, in hexadecimal digits. None where they give several.
+/// The SHA-256 of the whole file that `headers` contain, in hexadecimal digits; the answer itself may be partial.
+/// `None` if they contain several different digests.
 pub fn offered(headers: &HeaderMap) -> Option<String> {
     let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    // A structured field: bytes stand between colons (RFC 8941 section 3.3.5).
+    // In a structured field, byte sequences are enclosed in colons (RFC 8941 section 3.3.5).
     let new = values(REPR_DIGEST).flat_map(|text| text.split(',')).filter_map(|member| {
         let (key, value) = member.trim().split_once('=')?;
         let value = value.split(';').next()?.trim();
@@ -34,7 +35,7 @@ pub fn offered(headers: &HeaderMap) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// RFC 9530 appendix B.1: of `{"hello": "world"}` and a line feed.
+    /// From RFC 9530 appendix B.1: the digest of `{"hello": "world"}` and a line feed.
     const HELLO: &str = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=";
     const HELLO_HEX: &str = "44aff4ab2d7c3250525675a08f0cfa9591168cffe51791c5f5bbc417c15a6c38";
 
@@ -55,7 +56,7 @@ mod tests {
         let other = HELLO.replace("RK", "RL");
         for none in [
             &[][..],
-            // Of a part it says nothing about the whole.
+            // `Content-Digest` of a partial answer does not cover the whole file.
             &[("content-digest", format!("sha-256=:{HELLO}:"))],
             &[("repr-digest", format!("sha-256={HELLO}"))],
             &[("repr-digest", "sha-256=:AAAA:".to_owned())],

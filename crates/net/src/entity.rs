@@ -1,4 +1,4 @@
-//! A file as one server has it, and requests for its ranges.
+//! A file on one server, and requests for its ranges.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,27 +13,27 @@ use crate::connection::{Connection, Connector, Expected, no_body};
 use crate::error::NetError;
 use crate::partial::{Validator, check};
 
-/// The entity that is requested, again and again.
+/// The file that all requests of a session are for.
 #[derive(Debug)]
 pub struct Entity {
-    /// Where.
+    /// Opens connections to its server.
     pub connector: Arc<Connector>,
-    /// Headers of each request, end to end, without ranges and conditions.
+    /// End-to-end headers of each request, without ranges and conditions.
     pub headers: HeaderMap,
-    /// Validator that it must have.
+    /// Validator that every answer must match.
     pub validator: Validator,
-    /// Bytes of the whole.
+    /// Length of the whole file in bytes.
     pub complete: u64,
-    /// Bytes of the head of a partial answer; 0 before one was seen.
+    /// Bytes of the head of a partial answer; 0 until one was seen.
     pub head_len: AtomicU64,
-    /// Requests for holes made so far.
+    /// Repair requests so far.
     pub asked: AtomicU64,
-    /// Layout of answers to requests for holes.
+    /// Layout of answers to repair requests.
     pub shape: Mutex<Shape>,
 }
 
 impl Entity {
-    /// Asks for `range`; with `repairs`, placeholders may stand in the body of the answer.
+    /// Requests `range`. With `repairs`, placeholders are allowed in the body of the answer.
     pub async fn ask(
         &self,
         mut connection: Connection,
@@ -47,7 +47,7 @@ impl Entity {
             request.headers_mut().insert(RANGE, value);
             request.headers_mut().insert(IF_RANGE, condition);
         }
-        // Without a head to go by, placeholders are allowed once the answer's own is there.
+        // If no head was seen yet, placeholders are allowed only after the answer's own head has arrived.
         let head_len = Some(self.head_len.load(Ordering::Relaxed)).filter(|len| *len > 0);
         let expected = Expected { head_len, body_len: range.bytes() };
         let answer = connection.send(request, repairs.then_some(expected)).await?;
@@ -60,7 +60,7 @@ impl Entity {
         Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }
 
-    /// Asks for `range` on `connection`, or on a new one, which the shim looks after if `registered`.
+    /// Requests `range` on `connection`, or on a new one, which is registered with the shim if `registered`.
     pub async fn ask_on(
         self: Arc<Self>,
         connection: Option<Connection>,
@@ -74,18 +74,18 @@ impl Entity {
         Ok(self.ask(connection, range, registered).await?.0)
     }
 
-    /// The number of a request that is about to be made.
+    /// Takes the number for the next request.
     pub fn next_number(&self) -> u64 {
         self.asked.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Layout of the server's partial answers.
     pub fn shape(&self) -> MutexGuard<'_, Shape> {
-        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
+        // A poisoned lock can be used: no code that holds it panics in the middle of a change.
         self.shape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request for `ranges` of it, as it goes over the wire.
+    /// The bytes on the wire of a request for `ranges`.
     pub fn request_text(&self, ranges: &str) -> Result<Vec<u8>, NetError> {
         let mut request = self.connector.request(Method::GET, &self.headers, no_body())?;
         let values = [(RANGE, ranges), (IF_RANGE, self.validator.as_str())];
@@ -106,15 +106,15 @@ impl Entity {
     }
 }
 
-/// The answer that brings the body.
+/// The answer that carries the body.
 #[derive(Debug)]
 pub struct MainAnswer {
     /// Its connection.
     pub connection: Connection,
-    /// Its bytes.
+    /// The stream of its body.
     pub incoming: Incoming,
-    /// Which bytes of the entity it has.
+    /// Which bytes of the file the body contains.
     pub has: Range,
-    /// Its head named the state of the entity.
+    /// True if its head named the version of the file.
     pub is_proven: bool,
 }

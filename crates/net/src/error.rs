@@ -1,4 +1,4 @@
-//! Why there is no file.
+//! Errors of requests and downloads.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,18 +9,18 @@ use tacit_proto::fwp::repair::Failure;
 use crate::head::HeadError;
 use crate::partial::RangeError;
 
-/// Why there is no answer, or not all of it.
+/// Why there is no answer, or only part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
-    /// Not an address that can be fetched.
+    /// The URL does not name a file that can be fetched.
     #[error("{url:?} is no address of a file: {why}")]
     Url {
         /// The given URL.
         url: String,
-        /// Its defect.
+        /// What is wrong with it.
         why: &'static str,
     },
-    /// `https`, where repair is needed.
+    /// The URL is `https`, but repair is required.
     #[error(
         "{url} is encrypted: holes in TLS records cannot be filled, for each record is checked as a whole; fetch it \
          over a link that acknowledges"
@@ -29,85 +29,85 @@ pub enum NetError {
         /// The given URL.
         url: String,
     },
-    /// From `https` a redirect leads to `http`.
+    /// A redirect leads from `https` to `http`.
     #[error("{url}: a server that is reached by https redirects there, where any host could answer")]
     Downgrade {
         /// Where the redirect leads.
         url: String,
     },
-    /// No TLS with the right server.
+    /// No TLS connection with the right server.
     #[error("no TLS with {host}: {why}")]
     Tls {
-        /// The name.
+        /// The server's name.
         host: String,
-        /// The error.
+        /// The reason.
         why: String,
     },
-    /// An argument that cannot be used.
+    /// An argument is unusable.
     #[error("{0}")]
     Argument(String),
     /// The name has no address.
     #[error("{host} has no address: {source}")]
     Resolve {
-        /// The name.
+        /// The server's name.
         host: String,
         /// The resolver's error.
         source: io::Error,
     },
-    /// An address that must not be reached from here.
+    /// The address may not be reached from here.
     #[error("{host} is at {address}, which is not a public address{hint}")]
     Private {
-        /// The name.
+        /// The server's name.
         host: String,
         /// Its address.
         address: IpAddr,
         /// The option that would allow it.
         hint: &'static str,
     },
-    /// A port that must not be reached from here.
+    /// The port may not be reached from here.
     #[error("port {0} is not allowed; --allow-port {0} would")]
     Port(u16),
-    /// No connection.
+    /// The connection cannot be opened.
     #[error("no connection to {host}: {source}")]
     Connect {
-        /// The name.
+        /// The server's name.
         host: String,
         /// The system's error.
         source: io::Error,
     },
-    /// Nothing came, or nothing could be sent.
+    /// Nothing was received, or nothing could be sent, within the time limit.
     #[error("{0} took too long")]
     Timeout(&'static str),
-    /// The connection ended before the answer did, or the answer is no HTTP.
+    /// The connection ended before the answer did, or the answer is not HTTP.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// The head is refused.
+    /// The head of the answer is refused.
     #[error("the server's answer is refused: {0}")]
     Head(#[from] HeadError),
-    /// A placeholder where none may stand: in a head, or in a body that cannot be repaired.
+    /// A placeholder in a head, or in a body that cannot be repaired.
     #[error("a placeholder stands where none may")]
     Misplaced,
-    /// The hop's messages cannot be read.
+    /// A message of the shim is malformed.
     #[error("the hop's messages cannot be read: {0}")]
     Hop(String),
-    /// The answer to a range request is of no use.
+    /// The answer to a range request cannot be used.
     #[error("{0}")]
     Range(#[from] RangeError),
     /// A hole could not be filled.
     #[error("a hole could not be filled: {0}")]
     Unrepaired(#[from] Failure),
-    /// The server has no such file, or does not give it.
+    /// The server answers with an error status.
     #[error("the server answers {status} to {url}")]
     Status {
-        /// Of the file.
+        /// URL of the file.
         url: String,
-        /// Its answer.
+        /// The status.
         status: hyper::StatusCode,
     },
-    /// More redirects than are followed.
+    /// More redirects than this are not followed.
     #[error("more than {0} redirects")]
     Redirects(u32),
-    /// A file of this machine.
+    /// Error of a local file.
     #[error("{}: {source}", path.display())]
     File {
         /// Its name.
@@ -115,18 +115,18 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
-    /// Another process fetches the same file.
+    /// Another process is fetching the same file.
     #[error("{} is being fetched by another process", path.display())]
     Busy {
         /// Its name.
         path: PathBuf,
     },
-    /// The file is not the one that was wanted.
+    /// The file has another checksum than required.
     #[error("the file has the SHA-256 {found}, not {wanted}")]
     Checksum {
-        /// Computed.
+        /// The computed SHA-256.
         found: String,
-        /// Given.
+        /// The required SHA-256.
         wanted: String,
     },
 }

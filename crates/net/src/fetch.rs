@@ -1,4 +1,4 @@
-//! One file.
+//! Downloads one file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::reach::{Reach, is_public};
 use crate::report::{Overheads, RepairReport, Report, Shim, Verified, bits_per_second};
 use crate::target::Target;
 
-/// Redirects that are followed: as curl's and browsers' limits, 10 to 20.
+/// Most redirects that are followed; the limits of curl and browsers are 10 to 20.
 const REDIRECTS_MAX: u32 = 10;
-/// Times that a file that changes while it comes is begun anew.
+/// How often a download may start over because the file changed on the server.
 const STARTS_MAX: u32 = 3;
 
 /// Source, destination and settings of a fetch.
@@ -29,21 +29,22 @@ pub struct Options {
     pub url: String,
     /// `None` is standard output.
     pub destination: Option<PathBuf>,
-    /// Discard the part of an earlier attempt.
+    /// Discard what an earlier attempt received.
     pub restart: bool,
-    /// SHA-256 that the file must have.
+    /// The SHA-256 that the file must have.
     pub sha256: Option<String>,
-    /// How servers are talked to.
+    /// Settings for connections to servers.
     pub settings: Settings,
 }
 
-/// Bytes that are there, and of how many if that is known.
+/// Called with the bytes received so far and the total, if known.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, Option<u64>);
 
 /// Fetches a file.
 ///
 /// # Errors
-/// Where it is not there in the end. Received bytes stay beside the destination if it can be resumed.
+/// If the file is incomplete in the end. If it can be resumed, the received bytes stay in a part file beside the
+/// destination.
 pub async fn fetch(options: &Options, progress: Progress<'_>) -> Result<Report, NetError> {
     let target = Target::parse(&options.url)?;
     if let Some(wanted) = &options.sha256
@@ -74,11 +75,11 @@ struct Fetch<'a> {
     settings: Arc<Settings>,
     file: Incoming,
     started: tokio::time::Instant,
-    /// The part of an earlier attempt had changed since.
+    /// The bytes of an earlier attempt had been modified on disk.
     was_damaged: bool,
 }
 
-/// A body that came whole.
+/// A body that was received completely.
 struct FetchedBody {
     answer: Answer,
     before: u64,
@@ -95,7 +96,7 @@ impl Fetch<'_> {
             let before = self.file.bytes();
             match self.copy(answer, before, progress).await {
                 Err(NetError::Range(RangeError::Changed)) => (),
-                // The part may be wrong: the whole file comes again.
+                // The bytes of the earlier attempt may be wrong: fetch the whole file again.
                 Ok(done) if self.wanted(&done).is_some_and(|(wanted, _)| wanted != self.file.sha256()) => {
                     self.was_damaged = true;
                 }
@@ -109,7 +110,7 @@ impl Fetch<'_> {
                 return Err(RangeError::Changed.into());
             }
             match self.copy(answer, 0, progress).await {
-                // The new file is as good as the old one was, from its beginning.
+                // The file changed on the server: start over with its new version.
                 Err(NetError::Range(RangeError::Changed)) if start < STARTS_MAX => (),
                 result => return result,
             }
@@ -127,7 +128,7 @@ impl Fetch<'_> {
     async fn find(&self, mut target: Target) -> Result<Answer, NetError> {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tacit/", env!("CARGO_PKG_VERSION"))));
-        // The checksum is about the stored bytes.
+        // The checksum applies to the file as stored, without content coding.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(crate::digest::WANT, HeaderValue::from_static("sha-256=10"));
         let mut reach = Arc::new(Reach::All);
@@ -144,7 +145,7 @@ impl Fetch<'_> {
                 | StatusCode::PERMANENT_REDIRECT => {
                     let location = answer.headers.get(LOCATION).and_then(|location| location.to_str().ok());
                     let Some(location) = location else { return Err(refused(&target, answer.status)) };
-                    // A server of the Internet must not reach addresses that only this machine can.
+                    // A public server must not redirect to addresses that only this machine can reach.
                     if connector.peer().is_some_and(is_public) {
                         let hint = ": a public server redirects there";
                         reach = Arc::new(Reach::Public { also: Vec::new(), hint, own: None });
@@ -176,7 +177,7 @@ impl Fetch<'_> {
         Ok(FetchedBody { answer, before })
     }
 
-    /// The SHA-256 that the file must have, in small letters, and its source.
+    /// The SHA-256 that the file must have, in lower-case hexadecimal digits, and its source.
     fn wanted(&self, done: &FetchedBody) -> Option<(String, Verified)> {
         match &self.options.sha256 {
             Some(wanted) => Some((wanted.to_ascii_lowercase(), Verified::Argument)),

@@ -1,4 +1,4 @@
-//! One flow's connection to the shim below its TCP ([`tacit_proto::fwp::control`]).
+//! The control connection of one TCP flow to the shim ([`tacit_proto::fwp::control`]).
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -26,27 +26,28 @@ impl Default for ShimName {
 }
 
 impl ShimName {
-    /// A name among the abstract ones of this network namespace.
+    /// A name in the abstract socket namespace of this network namespace.
     pub fn abstracted(name: &[u8]) -> Self {
         Self([&[0], name].concat())
     }
 
-    /// Its address.
+    /// The socket address.
     ///
     /// # Errors
-    /// Where it is too long for one.
+    /// If the name is too long for one.
     pub fn address(&self) -> io::Result<SockAddr> {
         SockAddr::unix(OsStr::from_bytes(&self.0))
     }
 }
 
-/// How long the shim may take to answer a registration: it is a process of this machine.
+/// Time limit for the answer to a registration; the shim is a process of this machine.
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Most news that may wait to be taken. The reader takes them after each read; no receive window holds this number.
+/// Most messages that may wait. The reader takes them after each read, and a receive window holds fewer segments than
+/// this.
 const NEWS_MAX: usize = 65_536;
 
-/// Messages of the shim since the last call.
+/// Messages from the shim since the last call.
 #[derive(Debug, Default)]
 struct News {
     registered: Option<u32>,
@@ -57,15 +58,16 @@ struct News {
     over: bool,
 }
 
-/// Of ten segments one is lost in one of five flights.
+/// Frame loss, in parts per million, from which a link counts as lossy: at 2 %, one in five flights of ten segments
+/// loses a segment.
 const LOSSY_PPM: u32 = 20_000;
 
-/// A flow that the shim looks after. Dropped, it is a flow like any other.
+/// A TCP flow that is registered with the shim. Dropping it ends the registration.
 #[derive(Debug)]
 pub struct Flow {
     socket: Socket,
-    /// A second handle of it, to wait on: tokio has no name for SOCK_SEQPACKET, but its calls are the same. Its readiness lags
-    /// behind the socket's, so it is not asked.
+    /// A second handle of the socket, to wait on: tokio has no type for SOCK_SEQPACKET, but its calls are the same. Its
+    /// readiness lags behind the socket's, so reads use the socket.
     waiter: UnixDatagram,
     news: Mutex<News>,
 }
@@ -73,16 +75,16 @@ pub struct Flow {
 /// The result of a registration.
 #[derive(Debug)]
 pub enum Registration {
-    /// The path has no shim.
+    /// No shim listens.
     NoShim,
-    /// It does not look after this flow.
+    /// The shim refuses the flow, for this reason.
     Refused(String),
-    /// It does.
+    /// The shim accepted the flow.
     Flow(Flow),
 }
 
 impl Flow {
-    /// True where a shim listens.
+    /// True if a shim listens.
     pub fn is_there(name: &ShimName) -> bool {
         connect(name).is_ok()
     }
@@ -90,7 +92,7 @@ impl Flow {
     /// Registers the TCP connection between `local` and `remote`.
     ///
     /// # Errors
-    /// Where the shim violates the protocol.
+    /// If the shim violates the protocol.
     pub async fn register(
         name: &ShimName,
         local: SocketAddr,
@@ -125,27 +127,27 @@ impl Flow {
         })
     }
 
-    /// Frames in a million that the link is expected to lose.
+    /// Expected frame loss of the link, in parts per million.
     pub fn expected_fer_ppm(&self) -> u32 {
         self.news().registered.unwrap_or(0)
     }
 
-    /// True where so much is lost that single segments matter.
+    /// True if the link loses enough frames that single lost segments matter.
     pub fn is_lossy(&self) -> bool {
         self.expected_fer_ppm() >= LOSSY_PPM
     }
 
-    /// Lets placeholders stand in `range` of the stream.
+    /// Allows placeholders in `range` of the stream.
     ///
     /// # Errors
-    /// Where the shim does not listen any more.
+    /// If the shim no longer listens.
     pub fn allow(&self, range: Range) -> Result<(), NetError> {
         self.send(ToShim::Allow { start: range.start, end: range.end })
     }
 
-    /// The true bytes of `range` were received, or are no longer needed.
+    /// Reports that the original bytes of `range` were received or are no longer needed.
     pub fn repaired(&self, range: Range) {
-        // A shim that does not listen forgets holes by itself.
+        // A shim that no longer listens has dropped its state anyway.
         let _ = self.send(ToShim::Repaired { start: range.start, end: range.end });
     }
 
@@ -154,7 +156,7 @@ impl Flow {
         message.encode(&mut bytes);
         match self.socket.send(&bytes) {
             Ok(_) => Ok(()),
-            // Gone: it places nothing any more, so nothing has to be allowed.
+            // The shim is gone and writes no more placeholders, so nothing has to be allowed.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
             {
@@ -164,24 +166,24 @@ impl Flow {
         }
     }
 
-    /// Waits for a message of the shim; forever after it has ended.
+    /// Waits for a message from the shim. Never returns once the shim has closed the connection.
     pub async fn readable(&self) {
         if self.news().over {
             std::future::pending::<()>().await;
         }
-        // Reading reports its error, if it has one.
+        // An error of the socket shows when it is read.
         let _ = self.waiter.readable().await;
     }
 
-    /// Reads all messages of the shim.
+    /// Reads all pending messages from the shim.
     ///
     /// # Errors
-    /// Where a message is malformed.
+    /// If a message is malformed.
     pub fn drain(&self) -> Result<(), NetError> {
         let mut buffer = [0; MAX_MESSAGE_LEN + 1];
         let mut news = self.news();
         while !news.over {
-            // The waiter is asked last, so that it knows that there is no more.
+            // The last read goes through the waiter, which so learns that nothing is pending.
             let read = match (&self.socket).read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waiter.try_recv(&mut buffer),
                 read => read,
@@ -233,12 +235,12 @@ impl Flow {
         std::mem::take(&mut self.news().late)
     }
 
-    /// Times that placeholders were switched off.
+    /// How often the shim stopped writing placeholders because of congestion.
     pub fn switched_off(&self) -> u64 {
         self.news().switched_off
     }
 
-    /// True if no hole touches `range`, apart from `allowed`.
+    /// True if no hole overlaps `range`, except within `allowed`.
     pub fn is_clean(&self, range: Range, allowed: Option<Range>) -> bool {
         self.news()
             .holes
@@ -248,14 +250,14 @@ impl Flow {
     }
 
     fn news(&self) -> MutexGuard<'_, News> {
-        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
+        // A poisoned lock can be used: no code that holds it panics in the middle of a change.
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 fn connect(name: &ShimName) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::SEQPACKET.cloexec(), None)?;
-    // A shim whose queue is full is as good as none: never wait for it.
+    // Never wait for a shim whose queue is full; it is treated like a missing one.
     socket.set_nonblocking(true)?;
     socket.connect(&name.address()?)?;
     Ok(socket)

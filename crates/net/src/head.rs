@@ -1,8 +1,8 @@
-//! Heads of HTTP/1 messages, read strictly: input that two readers could take for different messages is refused.
+//! Heads of HTTP/1 messages, parsed strictly: input that two parsers could understand differently is refused.
 //!
-//! hyper parses every message that goes through here again. It is lenient where RFC 9112 allows it: a line may end in a
-//! bare LF, a length beside `Transfer-Encoding` is dropped. A proxy must not be (RFC 9112 section 11.2), and to place a
-//! body in its stream one has to know where its head ends, which hyper does not tell.
+//! hyper parses every message again after this module. It is lenient where RFC 9112 allows it: a line may end in a bare
+//! LF, and `Content-Length` is ignored beside `Transfer-Encoding`. A proxy must not be lenient (RFC 9112 section 11.2).
+//! Also, finding a body in its byte stream requires the end of the head, which hyper does not report.
 
 use httparse::{EMPTY_HEADER, Header};
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
@@ -15,7 +15,7 @@ const MAX_HEADERS: usize = 100;
 /// Why a head is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
-    /// More than [`MAX_HEAD_LEN`].
+    /// Longer than [`MAX_HEAD_LEN`].
     #[error("a head of more than {MAX_HEAD_LEN} bytes")]
     Long,
     /// A line that ends in LF alone.
@@ -30,44 +30,44 @@ pub enum HeadError {
     /// A header line continues on the next one (obsolete folding).
     #[error("a folded header line")]
     Fold,
-    /// No head of HTTP/1.
+    /// Not an HTTP/1 head.
     #[error("no head of HTTP/1: {0}")]
     Syntax(httparse::Error),
-    /// More than one `Content-Length`, or one that is no number.
+    /// More than one `Content-Length`, or one that is not a number.
     #[error("a Content-Length that is not one number")]
     Length,
-    /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or another than `chunked`.
+    /// `Transfer-Encoding` beside `Content-Length`, in HTTP/1.0, or other than `chunked`.
     #[error("a Transfer-Encoding that is not chunked alone")]
     TransferEncoding,
-    /// A body of a request that opens a tunnel.
+    /// A request for a tunnel has a body.
     #[error("a body behind CONNECT")]
     ConnectContent,
-    /// More than one `Host`, or none in HTTP/1.1.
+    /// More than one `Host`, or no `Host` in HTTP/1.1.
     #[error("not one Host")]
     Host,
 }
 
-/// How the end of a body is found.
+/// What determines the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// By its length.
+    /// Its length in bytes.
     Length(u64),
-    /// By its last chunk.
+    /// Its last chunk.
     Chunked,
-    /// By the end of the connection.
+    /// The end of the connection.
     Close,
 }
 
-/// Fields of a response's head that matter below hyper.
+/// Fields of a response's head that are used below hyper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// Its status.
     pub status: u16,
-    /// How its body ends.
+    /// What ends its body.
     pub framing: Framing,
 }
 
-/// Collects a head, byte by byte as they come.
+/// Collects a head byte by byte.
 #[derive(Clone, Debug, Default)]
 pub struct HeadReader {
     bytes: Vec<u8>,
@@ -76,10 +76,10 @@ pub struct HeadReader {
 }
 
 impl HeadReader {
-    /// Takes bytes up to the end of the head. Says how many it took and whether that was all.
+    /// Consumes bytes up to the end of the head. Returns the number of bytes consumed and whether the head is complete.
     ///
     /// # Errors
-    /// Bytes that no head may have.
+    /// If the bytes cannot be part of a head.
     pub fn push(&mut self, input: &[u8]) -> Result<(usize, bool), HeadError> {
         for (at, &byte) in input.iter().enumerate() {
             if self.bytes.len() == MAX_HEAD_LEN {
@@ -100,7 +100,7 @@ impl HeadReader {
         Ok((input.len(), false))
     }
 
-    /// Bytes taken.
+    /// Bytes collected so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -110,13 +110,13 @@ impl HeadReader {
         self.bytes.is_empty()
     }
 
-    /// Makes it ready for another head.
+    /// Resets it for the next head.
     pub fn clear(&mut self) {
         *self = Self { bytes: std::mem::take(&mut self.bytes), line_len: 0, after_cr: false };
         self.bytes.clear();
     }
 
-    /// The whole head as that of a response.
+    /// Parses the complete head as that of a response.
     ///
     /// # Errors
     /// A malformed or ambiguous head.
@@ -129,7 +129,7 @@ impl HeadReader {
         };
         let (length, chunked) = lengths(response.headers, version)?;
         let framing = match (status, length) {
-            // RFC 9112 section 6.3: these have no body, even where their headers announce one.
+            // RFC 9112 section 6.3: these have no body, even if their headers announce one.
             (100..=199 | 204 | 304, _) => Framing::Length(0),
             _ if answers_head => Framing::Length(0),
             _ if chunked => Framing::Chunked,
@@ -139,7 +139,7 @@ impl HeadReader {
         Ok(ResponseHead { status, framing })
     }
 
-    /// The headers of the whole head of a response, and whether the connection stays open behind its body (RFC 9112 section
+    /// The headers of a complete response head, and whether the connection stays open after the body (RFC 9112 section
     /// 9.3).
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl HeadReader {
         Ok((headers, response.version == Some(1) && !closes))
     }
 
-    /// The framing of the whole head as that of a request.
+    /// The framing of the body, with the complete head taken as that of a request.
     ///
     /// # Errors
     /// A malformed or ambiguous head.
@@ -179,7 +179,7 @@ impl HeadReader {
         }
         let (length, chunked) = lengths(request.headers, version)?;
         if request.method == Some("CONNECT") {
-            // RFC 9110 section 9.3.6: it has no content, and all that follows is the tunnel's.
+            // RFC 9110 section 9.3.6: such a request has no content, and all bytes after it belong to the tunnel.
             return if length.is_none() && !chunked {
                 Ok(Framing::Close)
             } else {
@@ -194,7 +194,7 @@ fn named<'a>(headers: &'a [Header<'a>], name: &'a str) -> impl Iterator<Item = &
     headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
 }
 
-/// The one length there may be, and whether chunks stand for it.
+/// The value of `Content-Length`, if there is one, and whether the body is chunked.
 fn lengths(headers: &[Header<'_>], version: u8) -> Result<(Option<u64>, bool), HeadError> {
     let mut length = None;
     for value in named(headers, "content-length") {
@@ -214,7 +214,7 @@ fn lengths(headers: &[Header<'_>], version: u8) -> Result<(Option<u64>, bool), H
     }
 }
 
-/// Digits and nothing else, as RFC 9110 section 8.6 has it.
+/// Parses a string of digits only, as RFC 9110 section 8.6 requires.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     // Digits are UTF-8.
@@ -228,7 +228,7 @@ mod tests {
     fn read(head: &str) -> Result<HeadReader, HeadError> {
         let mut reader = HeadReader::default();
         let mut left = head.as_bytes();
-        // In pieces: a head comes as TCP likes.
+        // Heads arrive in arbitrary pieces.
         while !left.is_empty() {
             let (piece, rest) = left.split_at(left.len().min(3));
             let (taken, whole) = reader.push(piece)?;

@@ -1,8 +1,9 @@
 //! Hedged requests (Dean and Barroso, "The Tail at Scale", CACM 2013) for the body of a long answer.
 //!
-//! The head of an answer is in its first segment, where no placeholder may stand. If that segment is lost TCP repairs it, and
-//! the server's slow start ends there, at seven segments (CUBIC: 0.7 of the ten of RFC 6928): 20 MB then take twice as long.
-//! A request whose head is late is made again on another connection, and the first answer in time counts.
+//! The head of an answer is in its first segment, where no placeholder may be. If that segment is lost, TCP retransmits
+//! it, and the server's slow start ends there, at seven segments (CUBIC: 0.7 times the ten of RFC 6928): 20 MB then
+//! take twice as long. A request whose head is late is therefore repeated on another connection, and the first answer
+//! is used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +16,25 @@ use crate::connection::Connection;
 use crate::entity::{Entity, MainAnswer};
 use crate::error::NetError;
 
-/// Requests beside the first, at most: where 40 % of the frames are lost, all three heads are late in six of a hundred bodies.
-/// Ours.
+/// Most repeated requests. With 40 % frame loss, all three heads are late for six of a hundred bodies. Ours.
 const HEDGES_MAX: usize = 2;
-/// No head is late before: a path so short outgrows a small window at once, and a busy machine is not a lost segment. Ours.
+/// Shortest delay after which a head counts as late. On shorter paths a small window grows at once, and a delay may
+/// come from a busy machine instead of a lost segment. Ours.
 const LATE_MIN: Duration = Duration::from_millis(20);
-/// Of shorter bodies the end comes before a window of seven segments matters. Ours.
+/// Shorter bodies end before a window of seven segments limits them. Ours.
 const LONG_BYTES: u64 = 256 * 1024;
 
-/// Requests that may be worth making beside the first, for `range` on `connection`.
+/// How many repeated requests can be worth their cost for `range` on `connection`.
 pub fn worthwhile(connection: &Connection, range: Range) -> usize {
     let is_lossy = connection.watch.flow.as_ref().is_some_and(|flow| flow.is_lossy());
     if is_lossy && range.bytes() >= LONG_BYTES { HEDGES_MAX } else { 0 }
 }
 
-/// The answer with `range`, asked for on `connection`, and on up to `hedges_max` others where its head is late. Those that are
-/// of no use are closed when it returns.
+/// Requests `range` on `connection` and, if the head is late, on up to `hedges_max` further connections. Returns the
+/// first answer; the other connections are closed.
 ///
 /// # Errors
-/// Where no answer comes: the first error of those requests.
+/// If no answer arrives: the first error of the requests.
 pub async fn ask(
     entity: Arc<Entity>,
     connection: Connection,
@@ -45,7 +46,7 @@ pub async fn ask(
     if hedges_max == 0 {
         return ask(Some(connection)).await;
     }
-    // A head that TCP repairs comes a round trip later.
+    // A head that TCP retransmits arrives a round trip later.
     let in_time = (usual + usual / 2).max(LATE_MIN);
     let mut asked = JoinSet::new();
     asked.spawn(ask(Some(connection)));
@@ -66,7 +67,7 @@ pub async fn ask(
             () = sleep_until(next_at), if made < most => {
                 made += 1;
                 asked.spawn(ask(None));
-                // It opens a connection first.
+                // The next request first opens a connection.
                 next_at = Instant::now() + 2 * in_time;
             }
             () = sleep_until(next_at), if made == most && late.is_some() => asked.abort_all(),

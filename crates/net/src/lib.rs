@@ -1,7 +1,7 @@
 //! HTTP over a Wi-Fi hop that fills holes with placeholders (FWP, section V-D of its paper): a reader that completes
-//! bodies by range requests. [`fetch`] writes one file, [`proxy`] serves other programs.
+//! bodies with range requests. [`fetch`] downloads one file, [`proxy`] serves other programs.
 //!
-//! Design: `docs/design/fwp-http.md`. Without FWP's shim everything is plain HTTP.
+//! Design: `docs/design/fwp-http.md`. Without FWP's shim all requests are plain HTTP.
 
 pub mod answers;
 pub mod body;
@@ -33,10 +33,10 @@ mod watched;
 
 pub use error::NetError;
 
-/// Runs `work` and its tasks on this thread.
+/// Runs `work` and the tasks it spawns on this thread.
 ///
 /// # Errors
-/// Those of `work`, and where the system has no resources for it.
+/// The errors of `work`, and those of the system if the runtime cannot start.
 pub fn block_on<T>(work: impl Future<Output = Result<T, NetError>>) -> Result<T, NetError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| NetError::Argument(format!("no event loop: {error}")))?.block_on(work)

@@ -1,5 +1,5 @@
-//! A file that comes piece by piece: `NAME.part` beside its destination, with the state for resuming it in
-//! `NAME.part.json`. Only a whole file gets its name.
+//! A file that is being downloaded: `NAME.part` beside its destination, with the state for resuming it in
+//! `NAME.part.json`. The file gets its final name only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,19 +14,19 @@ use sha2::{Digest as _, Sha256};
 use crate::error::NetError;
 use crate::partial::PartialDownload;
 
-/// Stored beside a part, as JSON.
+/// State stored beside a part file, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PartMetadata {
     /// The requested URL.
     url: String,
-    /// Where it was found.
+    /// URL of the file after redirects.
     found_at: String,
     begun: PartialDownload,
     checked: PrefixDigest,
 }
 
-/// Length and digest of a beginning of the part, which the file on disk is checked against.
+/// Length and digest of the beginning of the part file, which are compared with the bytes on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrefixDigest {
@@ -34,30 +34,30 @@ struct PrefixDigest {
     sha256: String,
 }
 
-/// Bytes after which the digest of the part is noted. Ours: at most this number comes again after a kill.
+/// Bytes after which the digest of the part file is stored. Ours: at most this number is downloaded again after a kill.
 const CHECKED_EVERY: u64 = 4 << 20;
 
-/// The part of an earlier attempt.
+/// What an earlier attempt left.
 #[derive(Debug)]
 pub enum EarlierPart {
-    /// Nothing to go on with.
+    /// Nothing that could be resumed.
     Nothing,
-    /// Bytes that are not those that came.
+    /// The bytes on disk are not those that were received.
     Damaged,
-    /// This, found there.
+    /// A partial download, and the URL where its file was found.
     PartialDownload(PartialDownload, String),
 }
 
-/// Where bytes go.
+/// Destination of the bytes.
 #[derive(Debug)]
 enum Output {
-    /// A part, locked against others.
+    /// A part file, locked against other processes.
     Part { file: Flock<File>, part: PathBuf, note: PathBuf, destination: PathBuf },
-    /// A device, a pipe or standard output: bytes cannot be taken back.
+    /// A device, a pipe or standard output, where written bytes cannot be undone.
     Direct { file: File, name: PathBuf },
 }
 
-/// A file that comes.
+/// A file that is being received.
 #[derive(Debug)]
 pub struct Incoming {
     place: Output,
@@ -82,10 +82,10 @@ fn of(path: &Path) -> impl Fn(io::Error) -> NetError + '_ {
 }
 
 impl Incoming {
-    /// For `destination`; `None` is standard output.
+    /// Opens the part file for `destination`; `None` is standard output.
     ///
     /// # Errors
-    /// Where it cannot be written, or another process writes it.
+    /// If it cannot be written, or another process is writing it.
     pub fn open(destination: Option<&Path>) -> Result<Self, NetError> {
         let fresh = |place| Self { place, hash: Sha256::new(), bytes: 0, note: None };
         let Some(destination) = destination else {
@@ -103,16 +103,17 @@ impl Incoming {
             }
             _ => (),
         }
-        // A symbolic link stays, and its target is replaced.
+        // A symbolic link is kept, and its target is replaced.
         let destination = fs::canonicalize(destination).unwrap_or_else(|_| destination.to_owned());
         let (part, note) = (beside(&destination, ".part"), beside(&destination, ".part.json"));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // In a directory of many users another one's link must not lead elsewhere.
+        // In a directory shared with other users, a link created by one of them must not be followed.
         let file = options.custom_flags(nix::libc::O_NOFOLLOW).open(&part).map_err(of(&part))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|_| NetError::Busy { path: destination.clone() })?;
-        // Between opening and locking another process may have finished: then this is its file.
+        // Another process may have finished between the open and the lock; the open file is then no longer the part
+        // file.
         let (own, there) = (file.metadata().map_err(of(&part))?, fs::metadata(&part));
         if !there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
             return Err(NetError::Busy { path: destination });
@@ -120,7 +121,7 @@ impl Incoming {
         Ok(fresh(Output::Part { file, part, note, destination }))
     }
 
-    /// The part that an earlier attempt at `url` left, and where it found the file; its bytes count as written.
+    /// Loads what an earlier attempt at `url` left, and the URL where that found the file. Its bytes count as written.
     pub fn resume(&mut self, url: &str) -> EarlierPart {
         match self.read_left(url) {
             None => EarlierPart::Nothing,
@@ -137,7 +138,7 @@ impl Incoming {
         }
     }
 
-    /// The note about the part, and the hash of its checked bytes, if it is the noted one.
+    /// The stored state and, if the bytes on disk match it, the hash of those bytes.
     fn read_left(&mut self, url: &str) -> Option<(PartMetadata, Option<Sha256>)> {
         let Output::Part { file, note, .. } = &mut self.place else { return None };
         let note: PartMetadata = serde_json::from_slice(&fs::read(note).ok()?).ok()?;
@@ -159,16 +160,16 @@ impl Incoming {
             }
         }
         let is_whole = left == 0 && note.checked.bytes > 0 && hex(hash.clone()) == note.checked.sha256;
-        // Bytes behind it were never checked.
+        // Bytes beyond the checked length have no stored digest.
         let is_whole = is_whole && file.set_len(note.checked.bytes).is_ok();
         Some((note, is_whole.then_some(hash)))
     }
 
-    /// Discards the part and begins anew, with the state for resuming another time. False where bytes are gone that
-    /// cannot be taken back.
+    /// Discards the part file and starts over, with the state for resuming later. Returns false if bytes were already
+    /// written that cannot be undone.
     ///
     /// # Errors
-    /// Where the files cannot be written.
+    /// If the files cannot be written.
     pub fn begin(
         &mut self,
         url: &str,
@@ -176,7 +177,7 @@ impl Incoming {
         begun: Option<&PartialDownload>,
     ) -> Result<bool, NetError> {
         let Output::Part { file, part, note, .. } = &mut self.place else { return Ok(self.bytes == 0) };
-        // In this order: a note must never stand beside bytes that it is not about.
+        // The order matters: state must never exist beside bytes that it does not describe.
         let _ = fs::remove_file(note);
         file.set_len(0).and_then(|()| file.rewind()).map_err(of(part))?;
         (self.hash, self.bytes) = (Sha256::new(), 0);
@@ -188,7 +189,7 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Notes length and digest of the part.
+    /// Stores length and digest of the part file.
     fn write_note(&mut self) -> Result<(), NetError> {
         let (bytes, sha256) = (self.bytes, self.sha256());
         let (Output::Part { note: path, .. }, Some(note)) = (&self.place, &mut self.note) else {
@@ -196,7 +197,7 @@ impl Incoming {
         };
         note.checked = PrefixDigest { bytes, sha256 };
         let text = serde_json::to_vec(note).map_err(|error| of(path)(error.into()))?;
-        // It has its name when it is whole.
+        // It is renamed once it is complete.
         let new = beside(path, ".new");
         let _ = fs::remove_file(&new);
         let mut options = OpenOptions::new();
@@ -205,10 +206,10 @@ impl Incoming {
         written.and_then(|()| fs::rename(&new, path)).map_err(of(path))
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// If they cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), NetError> {
         let (result, name) = match &mut self.place {
             Output::Part { file, part, .. } => (file.write_all(bytes), part),
@@ -221,7 +222,7 @@ impl Incoming {
         if self.bytes.saturating_sub(noted) >= CHECKED_EVERY { self.write_note() } else { Ok(()) }
     }
 
-    /// Bytes so far.
+    /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -231,32 +232,32 @@ impl Incoming {
         hex(self.hash.clone())
     }
 
-    /// Gives the whole file its name, once it is on the disk.
+    /// Renames the complete file to its final name after it was synced to disk.
     ///
     /// # Errors
-    /// Where that fails; the part stays.
+    /// If that fails; the part file remains.
     pub fn commit(self) -> Result<(), NetError> {
         let Output::Part { file, part, note, destination } = &self.place else { return Ok(()) };
         file.sync_all().map_err(of(part))?;
         fs::rename(part, destination).map_err(of(destination))?;
         let _ = fs::remove_file(note);
         let folder = destination.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // The new name is durable once its directory is. Not all file systems can.
+        // The new name is durable once its directory is synced, which not every file system supports.
         let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
         Ok(())
     }
 
-    /// Leaves the part for another time, if it is of use then.
+    /// Keeps the part file if it can be resumed later.
     pub fn leave(mut self) {
         if self.note.is_none() || self.bytes == 0 || self.write_note().is_err() {
             self.discard();
         }
     }
 
-    /// Removes the part.
+    /// Removes the part file.
     pub fn discard(self) {
         if let Output::Part { part, note, .. } = &self.place {
-            // Nothing can be done about files that stay.
+            // Errors are ignored: nothing can be done about files that remain.
             let _ = (fs::remove_file(note), fs::remove_file(part));
         }
     }

@@ -1,4 +1,4 @@
-//! Validators, `Content-Range` and `Location`: fields that tell whether an answer is the requested part.
+//! Validators, `Content-Range` and `Location`: the fields that show whether an answer is the requested part.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ impl Validator {
     /// The strong validator of a response, if it has one.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         if headers.contains_key(ETAG) {
-            // A date must not stand in for a tag that is weak (RFC 9110 section 13.1.5).
+            // A weak tag must not be replaced by a date (RFC 9110 section 13.1.5).
             let tag = text(headers, ETAG)?;
             return is_strong_tag(tag).then(|| Self::Tag(tag.to_owned()));
         }
         let (modified, date) = (text(headers, LAST_MODIFIED)?, text(headers, DATE)?);
         let (changed, said) =
             (httpdate::parse_http_date(modified).ok()?, httpdate::parse_http_date(date).ok()?);
-        // At least one second: else it may have changed twice within it.
+        // The date must be at least one second old: otherwise the file may have changed twice within that second.
         let is_strong = said.duration_since(changed).is_ok_and(|age| age >= Duration::from_secs(1));
         is_strong.then(|| Self::Date(modified.to_owned()))
     }
@@ -46,13 +46,13 @@ impl Validator {
         }
     }
 
-    /// True when `headers` say themselves that they are those of this state.
+    /// True if `headers` themselves contain this validator.
     pub fn stands_in(&self, headers: &HeaderMap) -> bool {
         self.fits(headers, false)
     }
 
-    /// False when `headers` are those of another state. A partial answer need not repeat a date (RFC 9110 section
-    /// 15.3.7); it is partial only because the server found the date of `If-Range` to hold.
+    /// False if `headers` contain another validator. A partial answer need not repeat a date (RFC 9110 section 15.3.7),
+    /// because it is partial only if the server found the date in `If-Range` to match.
     pub fn fits(&self, headers: &HeaderMap, partial: bool) -> bool {
         let name = match self {
             Self::Tag(_) => ETAG,
@@ -65,7 +65,7 @@ impl Validator {
     }
 }
 
-/// The one value of a header that is plain text.
+/// The value of a header that occurs once and is plain text.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
@@ -82,49 +82,49 @@ fn is_strong_tag(tag: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartialDownload {
-    /// Bytes that are there, from the first one on.
+    /// Bytes received, counted from the start of the file.
     #[serde(skip)]
     pub have: u64,
-    /// Bytes of the whole.
+    /// Length of the whole file in bytes.
     pub complete: u64,
-    /// Of the file that they belong to.
+    /// Validator of the file that the bytes belong to.
     pub validator: Validator,
 }
 
-/// Why an answer to a range request is of no use.
+/// Why an answer to a range request cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// It is another state of the entity.
+    /// It is of another version of the file.
     #[error("the file changed on the server")]
     Changed,
-    /// No usable `Content-Range`, another range than asked for, or a length that does not fit it.
+    /// It has no usable `Content-Range`, another range than requested, or a length that does not match the range.
     #[error("the server's answer is not the range that was asked for")]
     Wrong,
-    /// `multipart/byteranges` for a single range, which RFC 9110 section 15.3.7.2 forbids, or with other parts than those
-    /// asked for.
+    /// It is `multipart/byteranges` for a single range, which RFC 9110 section 15.3.7.2 forbids, or has other parts
+    /// than requested.
     #[error("the server's answer has other parts than those that were asked for")]
     Multipart,
-    /// A coding: its bytes are others than those asked for.
+    /// It has a content coding, so its bytes are not those of the file.
     #[error("the server's answer has a content coding that was not asked for")]
     Coded,
-    /// Asked again, it does not say which state of the entity it has.
+    /// It answers a repeated request but does not name the version of the file.
     #[error("the server does not say whether the file is still the one that was begun")]
     Unproven,
-    /// The whole entity, with too much before the requested range.
+    /// It is the whole file, with too many bytes before the requested range.
     #[error("the server ignores ranges")]
     Ignored,
-    /// Another status.
+    /// It has another status.
     #[error("the server answers a range request with status {0}")]
     Status(u16),
 }
 
-/// Whole answers are used where the part asked for begins not behind this.
+/// Whole answers are used if the requested range starts no later than this, in bytes.
 const SKIP_MAX: u64 = 1024 * 1024;
 
-/// Which bytes of the entity the answer to a request for `asked` has, of an entity of `complete` bytes.
+/// Which bytes of a file of `complete` bytes are in the answer to a request for `asked`.
 ///
 /// # Errors
-/// Why it is of no use.
+/// Why the answer cannot be used.
 pub fn check(
     status: u16,
     headers: &HeaderMap,
@@ -156,11 +156,11 @@ pub fn check(
     }
 }
 
-/// Whether the answer to a request for several ranges of an entity of `complete` bytes has them, in parts with a boundary.
-/// `None` where the server does not answer several.
+/// Whether the answer to a request for several ranges of a file of `complete` bytes contains them, as parts with a
+/// boundary. `None` if the server does not support several ranges.
 ///
 /// # Errors
-/// Why it is of no use, nor would be the answer to a request for one.
+/// Why the answer cannot be used; a request for a single range would fail in the same way.
 pub fn check_several(
     status: u16,
     headers: &HeaderMap,
@@ -180,10 +180,10 @@ pub fn check_several(
     Ok(kind.and_then(|kind| boundary(kind.as_bytes())))
 }
 
-/// The range of a partial answer, and the length of the whole entity.
+/// The range of a partial answer, and the length of the whole file.
 ///
 /// # Errors
-/// Where it does not say so.
+/// If the headers do not give both.
 pub fn partial(headers: &HeaderMap) -> Result<(Range, u64), RangeError> {
     let kind = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
     if kind.is_some_and(|kind| kind.starts_with(b"multipart/byteranges")) {

@@ -1,4 +1,4 @@
-//! The connections for repairs of one body: opened before they are needed, kept, and replaced where they break.
+//! The repair connections of one body: opened before they are needed, kept open, and replaced when they break.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::answers::Request;
 use crate::entity::Entity;
 use crate::repair::{ConnectionId, RepairEvent, run};
 
-/// Connections that are open and were asked for nothing, while there may be more: a handshake takes a second where its
-/// answer is lost (RFC 6298), and that many in a row are lost once in 40 times where 40 % are.
+/// Idle connections to keep open, within the limit. A handshake takes a second if its SYN-ACK is lost (RFC 6298); at 40
+/// % loss, this number of handshakes in a row is lost once in 40 times.
 const SPARE: usize = 4;
 /// Bytes of a body per connection.
 const BYTES_OF_SPARE: u64 = 128 * 1024;
-/// Wait before a connection is opened after one that brought nothing; twice as long each further time.
+/// Delay before a connection is opened after one that delivered nothing. It doubles with each failure.
 const REOPEN_WAIT: Duration = Duration::from_millis(50);
-/// Connections in a row that do not open.
+/// Failures in a row to open a connection.
 const UNOPENED_MAX: u32 = 8;
-/// Requests that wait for a connection to open, or to write them.
+/// Requests that may wait for a connection to open or to become writable.
 const WAITING: usize = 4;
 
 #[derive(Debug)]
@@ -32,31 +32,31 @@ struct PooledConnection {
     task: JoinHandle<()>,
     open: bool,
     has_answered: bool,
-    /// Requests under way.
+    /// Requests in progress.
     asked: usize,
-    /// Requests that it has yet to answer.
+    /// Repair requests that it has yet to answer.
     open_ids: BTreeSet<RequestId>,
-    /// The last byte came, or the first was asked for.
+    /// When the last byte arrived or, if later, when the first request was sent.
     quiet_since: Instant,
-    /// When it was asked for something while it had nothing to bring, until the first bytes are there.
+    /// When a request was sent on the idle connection; cleared by the first bytes of the answer.
     asked_at: Option<Instant>,
-    /// Quiet for so long that others were asked; bytes that it brings yet are taken.
+    /// It was quiet for too long, and its requests went to other connections. Bytes that still arrive are used.
     is_given_up: bool,
 }
 
-/// All connections for repairs.
+/// All repair connections.
 #[derive(Debug)]
 pub struct ConnectionPool {
     lines: Vec<PooledConnection>,
     most: usize,
-    /// Of those, connections that others opened: requests for the body, hedged.
+    /// Of the limit, connections opened by others: hedged requests for the body.
     lent: usize,
     spare: usize,
     next_id: u64,
     events: mpsc::Sender<(ConnectionId, RepairEvent)>,
-    /// None is opened before.
+    /// No connection is opened earlier than this.
     open_at: Instant,
-    /// Those in a row that answered nothing, and of them those that did not open.
+    /// Connections in a row that answered nothing, and of these the ones that could not be opened.
     failures: u32,
     unopened: u32,
 }
@@ -68,7 +68,7 @@ impl Drop for ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// At most `most`, for a body of `len` bytes.
+    /// A pool of at most `most` connections for a body of `len` bytes.
     pub fn new(
         most: usize,
         bytes: u64,
@@ -118,34 +118,35 @@ impl ConnectionPool {
         }
     }
 
-    /// Connections that may be opened yet.
+    /// Connections that may still be opened.
     fn room(&self) -> usize {
         self.most.saturating_sub(self.lines.len() + self.lent)
     }
 
-    /// Lends at most `wanted` of the connections that are not open; returns how many. They come back by [`Self::take_back`].
+    /// Lends up to `wanted` connections of the limit that are not open, and returns their number. [`Self::take_back`]
+    /// returns them.
     pub fn lend(&mut self, wanted: usize) -> usize {
         let lent = wanted.min(self.room());
         self.lent += lent;
         lent
     }
 
-    /// The lent ones are closed.
+    /// Ends the loan: the lent connections are closed.
     pub fn take_back(&mut self) {
         self.lent = 0;
     }
 
-    /// When there is something to open.
+    /// When the next connection may be opened, if one is missing.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
         (self.open_at > now && self.room() > 0).then_some(self.open_at)
     }
 
-    /// True where a request would go out at once, to a connection that has fewer than `depth` under way.
+    /// True if a request can be sent at once, on a connection with fewer than `pipelined` requests in progress.
     pub fn has_room(&self, pipelined: usize) -> bool {
         self.lines.iter().any(|line| line.has_room(pipelined))
     }
 
-    /// Sends a copy of a request to a connection that is asked for nothing, whichever answer comes first.
+    /// Sends a copy of a request on an idle connection; the first answer is used.
     pub fn ask_again(&mut self, now: Instant, request: Request) {
         if let Some(line) = self.lines.iter_mut().find(|line| line.has_room(1)) {
             (line.quiet_since, line.asked_at, line.asked) = (now, Some(now), 1);
@@ -153,8 +154,8 @@ impl ConnectionPool {
         }
     }
 
-    /// Sends a request for `ids` over the first connection that has room: those in use stay in use, and have followers.
-    /// False where none takes it.
+    /// Sends a request for `ids` on the first connection with room, so that busy connections stay busy. Returns false
+    /// if none has room.
     pub fn ask(
         &mut self,
         now: Instant,
@@ -168,19 +169,19 @@ impl ConnectionPool {
             (line.quiet_since, line.asked_at) = (now, Some(now));
         }
         line.asked += 1;
-        // One that is over says so itself, and its requests are made again.
+        // A connection that has ended reports that itself, and its requests are then repeated.
         let _ = line.requests.try_send(request);
         true
     }
 
-    /// `id` is connected.
+    /// Connection `id` is open.
     pub fn opened(&mut self, id: ConnectionId) {
         self.unopened = 0;
         self.of(id).into_iter().for_each(|line| line.open = true);
     }
 
-    /// `id` brought something, the last bytes of `ended` included, and `answered` whole answers. How long after the request,
-    /// where an answer began with it that waited for no other.
+    /// Connection `id` delivered bytes, including the last ones of `ended`, and `answered` complete answers. Returns
+    /// the time since the request if an answer began with these bytes and had no other answer before it.
     pub fn received(
         &mut self,
         now: Instant,
@@ -201,7 +202,7 @@ impl ConnectionPool {
         line.asked_at.take().map(|asked_at| now - asked_at)
     }
 
-    /// `id` is over; returns the requests that it had yet to answer.
+    /// Connection `id` has ended; returns the repair requests that it had yet to answer.
     pub fn over(&mut self, now: Instant, id: ConnectionId) -> BTreeSet<RequestId> {
         let Some(place) = self.lines.iter().position(|line| line.id == id) else { return BTreeSet::new() };
         let line = self.lines.remove(place);
@@ -213,13 +214,13 @@ impl ConnectionPool {
         line.open_ids
     }
 
-    /// True where enough in a row did not open to say that none will.
+    /// True after `UNOPENED_MAX` failures to open in a row, when further attempts are pointless.
     pub fn cannot_open(&self) -> bool {
         self.unopened >= UNOPENED_MAX
     }
 
-    /// Open requests of quiet connections: an answer whose tail is lost waits for the server's timer, and where most is lost
-    /// for several.
+    /// Gives up on quiet connections and returns their open repair requests. An answer with a lost tail waits for the
+    /// server's retransmission timer, at high loss rates several times.
     pub fn give_up_quiet(&mut self, now: Instant, patience: Duration) -> Vec<RequestId> {
         let quiet =
             self.lines.iter_mut().filter(|line| line.waits_since().is_some_and(|at| at + patience <= now));
@@ -231,12 +232,12 @@ impl ConnectionPool {
         ids
     }
 
-    /// When the first goes quiet for too long.
+    /// When the first connection will have been quiet for too long.
     pub fn quiet_at(&self, patience: Duration) -> Option<Instant> {
         self.lines.iter().filter_map(PooledConnection::waits_since).min().map(|since| since + patience)
     }
 
-    /// Ends those that were given up, and quiet for so long since.
+    /// Closes connections that were given up and have since been quiet for `patience`.
     pub fn end_quiet(&mut self, now: Instant, patience: Duration) {
         self.lines.retain(|line| {
             let ends = line.is_given_up && line.quiet_since + patience <= now;
@@ -257,7 +258,7 @@ impl PooledConnection {
         self.open && !self.is_given_up && self.asked < pipelined
     }
 
-    /// Since when it has been asked for something and brought nothing.
+    /// Since when it has waited for bytes, if a request is in progress.
     fn waits_since(&self) -> Option<Instant> {
         (!self.is_given_up && self.asked > 0).then_some(self.quiet_since)
     }

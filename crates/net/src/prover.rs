@@ -1,4 +1,5 @@
-//! Asks a server whether a file is still the one that was begun, by HEAD on a connection without placeholders.
+//! Checks with a HEAD request, on a connection without placeholders, that a file has not changed since the download
+//! began.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,32 +13,34 @@ use crate::entity::Entity;
 use crate::error::NetError;
 use crate::partial::RangeError;
 
-/// Bytes in doubt hold back received bytes for so long before the server is asked for nothing else: most often an answer for
-/// holes says it meanwhile.
+/// How long unproven bytes may hold back received bytes before the server is asked explicitly. Usually the answer to a
+/// repair request settles the question earlier.
 const WAIT: Duration = Duration::from_millis(250);
-/// Attempts in a row without an answer.
+/// Failed attempts in a row before giving up.
 const FAILURES_MAX: u32 = 5;
-/// Wait after the first of them; twice as long each further time.
+/// Delay after the first failed attempt. It doubles with each further one.
 const FAILURE_WAIT: Duration = Duration::from_millis(100);
 
-/// A connection that asked, and for which request the server said so; none where it only was opened.
+/// The connection that was used and the number of the request that the server confirmed; `None` if the connection was
+/// only opened.
 pub type Proof = (Connection, Option<u64>);
 
 type Asking = Pin<Box<dyn Future<Output = Result<Proof, NetError>> + Send>>;
 
-/// One connection, opened before it is needed: a handshake takes a second where its answer is lost.
+/// One connection, opened before it is needed because a handshake takes a second if its SYN-ACK is lost.
 #[derive(Default)]
 pub struct Prover {
     asking: Option<Asking>,
     ready: Option<Connection>,
     held_since: Option<Instant>,
     failures: u32,
-    /// Nothing is tried before.
+    /// No attempt is started earlier than this.
     not_before: Option<Instant>,
 }
 
 impl Prover {
-    /// There are bytes in doubt; with `is_held` they hold back received bytes, and with `is_rest` nothing else is to come.
+    /// Called while bytes are unproven. `is_held` says that they hold back received bytes, `is_rest` that no other
+    /// bytes are expected.
     pub fn step(&mut self, now: Instant, entity: &Arc<Entity>, is_held: bool, is_rest: bool) {
         self.held_since = is_held.then(|| self.held_since.unwrap_or(now));
         if self.asking.is_some() || self.not_before.is_some_and(|at| now < at) {
@@ -55,12 +58,12 @@ impl Prover {
         }
     }
 
-    /// Nothing is in doubt.
+    /// Called while no bytes are unproven.
     pub fn rest(&mut self) {
         self.held_since = None;
     }
 
-    /// Outcome of the request under way.
+    /// Waits for the outcome of the current attempt.
     pub async fn next(&mut self) -> Result<Proof, NetError> {
         match &mut self.asking {
             Some(asking) => asking.await,
@@ -68,10 +71,10 @@ impl Prover {
         }
     }
 
-    /// The request whose answer says that the file was still the same.
+    /// The number of the request whose answer confirms that the file has not changed.
     ///
     /// # Errors
-    /// Where it was not, or no answer says so.
+    /// If the file has changed, or no answer names its version.
     pub fn done(&mut self, now: Instant, proof: Result<Proof, NetError>) -> Result<Option<u64>, NetError> {
         self.asking = None;
         match proof {
@@ -92,7 +95,7 @@ impl Prover {
         }
     }
 
-    /// When to step next, if nothing happens before.
+    /// When to call [`Prover::step`] next if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let is_waiting = self.asking.is_none() && self.held_since.is_some();
         let due = self.held_since.filter(|_| is_waiting).map(|since| since + WAIT);

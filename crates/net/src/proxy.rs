@@ -1,10 +1,11 @@
-//! A forward proxy for programs that know nothing of holes: it repairs responses to GET on the way.
+//! A forward proxy for programs without support for placeholders: it repairs responses to GET on the way.
 //!
-//! `CONNECT` opens a tunnel for TLS, in which nothing is repaired.
+//! `CONNECT` opens a tunnel for TLS; nothing in it is repaired.
 //!
-//! It is no open relay. It listens for programs of this machine, reaches public servers at ports of HTTP, and others only
-//! where they are named; the address that a name has is judged at the moment of connecting. Memory is bounded per
-//! connection (two heads, hyper's buffers, bytes that repair holds back) and so are connections.
+//! It is not an open relay. By default it listens for programs of this machine, and reaches only public servers at HTTP
+//! ports and servers that are named explicitly. The address is checked when the connection is opened. Memory per
+//! connection is bounded (two heads, hyper's buffers, bytes that repair holds back), and so is the number of
+//! connections.
 
 mod forward;
 mod guard;
@@ -39,29 +40,29 @@ use forward::Forwarder;
 use guard::Guarded;
 pub use served::{OnServed, Served};
 
-/// Ports where HTTP is served in the clear.
+/// Ports for HTTP without TLS.
 pub const PORTS: [u16; 5] = [80, 8000, 8008, 8080, 8888];
 
-/// How to serve.
+/// Settings of a proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen.
+    /// Address to listen at.
     pub listen: SocketAddr,
-    /// Listening at an address that other machines reach is meant.
+    /// Allows listening at an address that other machines can reach.
     pub open: bool,
     /// Servers that may be reached although their addresses are not public.
     pub hosts: Vec<String>,
-    /// Ports that may be reached beside [`PORTS`], and beside 443 by tunnels.
+    /// Ports that may be reached in addition to [`PORTS`] and, for tunnels, to 443.
     pub ports: Vec<u16>,
-    /// Requests of programs at once, and as many tunnels beside them.
+    /// Most requests in progress; there may be the same number of tunnels.
     pub connections_max: usize,
     /// Time limit for a client to send a head, and to accept data.
     pub patience: Duration,
-    /// Time limit for a tunnel to carry a byte.
+    /// Time limit for a tunnel without a byte in either direction.
     pub tunnel_idle_max: Duration,
-    /// Time limit of requests in progress after the proxy is stopped.
+    /// Time limit for requests in progress after the proxy is stopped.
     pub grace: Duration,
-    /// How servers are talked to.
+    /// Settings for connections to servers.
     pub settings: Settings,
 }
 
@@ -81,13 +82,14 @@ impl Default for Options {
     }
 }
 
-/// Connections that ask for nothing, or wait for a place, beside those that are served. Ours.
+/// Most connections that are idle or wait for a slot, in addition to those being served. Ours.
 const WAITING_MAX: usize = 1024;
 
-/// Bytes that a body may hold back here: the product of 600 Mb/s and the 40 ms of the paper's Table I, and a third more.
+/// Most bytes of a body that may be held back: the bandwidth-delay product at 600 Mb/s and 40 ms (paper, Table I), plus
+/// a third.
 const HELD_MAX: u64 = 4 * 1024 * 1024;
 
-/// A proxy that listens.
+/// A listening proxy.
 #[derive(Debug)]
 pub struct Proxy {
     listener: TcpListener,
@@ -96,10 +98,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// Where it cannot, or should not.
+    /// If it cannot listen at the address, or the settings forbid it.
     pub async fn listen(options: Options) -> Result<Self, NetError> {
         let at = options.listen;
         if !at.ip().is_loopback() && !options.open {
@@ -113,7 +115,7 @@ impl Proxy {
         Ok(Self { listener, address, options })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -121,7 +123,7 @@ impl Proxy {
     /// Serves until SIGINT or SIGTERM.
     ///
     /// # Errors
-    /// Where signals cannot be waited for.
+    /// If signals cannot be received.
     pub async fn serve_until_signal(
         self,
         hear: impl Fn(&Served) + Send + Sync + 'static,
@@ -138,7 +140,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Serves until `stop` resolves; requests in progress then have [`Options::grace`].
+    /// Serves until `stop` resolves; requests in progress then have [`Options::grace`] to finish.
     pub async fn serve(self, stop: impl Future<Output = ()>, hear: impl Fn(&Served) + Send + Sync + 'static) {
         let mut settings = self.options.settings.clone();
         settings.repair.held_max = settings.repair.held_max.min(HELD_MAX);
@@ -169,7 +171,7 @@ impl Proxy {
             while tasks.try_join_next().is_some() {}
             match accepted {
                 Ok((tcp, _)) => {
-                    // Dropped, it is closed: so many have not asked for anything.
+                    // Too many connections are idle; this one is dropped, which closes it.
                     let Ok(is_open) = Arc::clone(&open).try_acquire_owned() else { continue };
                     let (forwarder, stopped) = (Arc::clone(&forwarder), stopped.clone());
                     let patience = self.options.patience;
@@ -178,7 +180,7 @@ impl Proxy {
                         drop(is_open);
                     });
                 }
-                // No descriptors: some come free.
+                // No file descriptor is free; wait until one is.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
@@ -205,7 +207,8 @@ async fn serve_one(
         async move {
             let is_connect = request.method() == Method::CONNECT;
             let mut response: Response<_> = forwarder.answer(request, &slot).await?;
-            // A tunnel's answer says nothing of a connection that is HTTP's no more.
+            // The answer that opens a tunnel gets no `Connection` header, because the connection no longer carries
+            // HTTP.
             if last.load(Ordering::Relaxed) && !(is_connect && response.status().is_success()) {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -219,7 +222,7 @@ async fn serve_one(
         .serve_connection(TokioIo::new(guarded), service)
         .with_upgrades();
     tokio::pin!(connection);
-    // An error of a connection is its program's business.
+    // Errors of a connection concern only its client.
     tokio::select! {
         _ = connection.as_mut() => (),
         _ = stopped.changed() => {

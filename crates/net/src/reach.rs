@@ -7,24 +7,24 @@ use crate::error::NetError;
 /// Which addresses may be connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// All: a user names the server.
+    /// All: the user names the server.
     All,
-    /// Those of the public internet, and hosts named here by name or address: a server or a client of the proxy names it.
+    /// Public addresses, and hosts listed in `also`: the URL comes from a server or from a client of the proxy.
     Public {
-        /// Names and addresses, in small letters.
+        /// Names and addresses, in lower case.
         also: Vec<String>,
-        /// The remedy that a refusal names.
+        /// The remedy that the error message names.
         hint: &'static str,
-        /// The proxy's own address: it must not talk to itself.
+        /// The proxy's own address, which it must not connect to.
         own: Option<SocketAddr>,
     },
 }
 
 impl Reach {
-    /// Judges the `address` that `host` has.
+    /// Checks the `address` that `host` resolved to.
     ///
     /// # Errors
-    /// Where it must not be reached.
+    /// If it may not be connected to.
     pub fn permit(&self, host: &str, address: SocketAddr) -> Result<(), NetError> {
         let Self::Public { also, hint, own } = self else { return Ok(()) };
         let ip = address.ip().to_canonical();
@@ -73,12 +73,12 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match segments {
-        // Addresses of IPv4 in disguise: NAT64 (RFC 6052), 6to4 (RFC 3056).
+        // Embedded IPv4 addresses: NAT64 (RFC 6052), 6to4 (RFC 3056).
         [0x64, 0xff9b, 0, 0, 0, 0, ..] => embedded(6),
         [0x2002, ..] => embedded(1),
         // Teredo and other IETF protocols, documentation (RFC 3849, 9637).
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Global unicast is 2000::/3 (RFC 4291); all else is special or not assigned.
+        // Global unicast is 2000::/3 (RFC 4291); all other addresses are special or unassigned.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,5 +1,4 @@
-//! A connection for repairs: requests go out as they are given, up to two at a time, and placeholders may stand anywhere in
-//! the answers.
+//! A repair connection: up to two pipelined requests, with placeholders allowed anywhere in the answers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,18 +15,18 @@ use crate::entity::Entity;
 use crate::error::NetError;
 use crate::flow::Flow;
 
-/// The name of a line.
+/// Identifier of a repair connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId(pub u64);
 
-/// An event of a line.
+/// An event of a repair connection.
 #[derive(Debug)]
 pub enum RepairEvent {
     /// It is connected.
     Open,
-    /// It brought something.
+    /// Bytes were received.
     Received(Received),
-    /// It is of no more use.
+    /// The connection cannot be used any longer.
     Over(Unusable),
 }
 
@@ -36,34 +35,34 @@ pub enum RepairEvent {
 pub struct Received {
     /// Bytes of the file.
     pub pieces: Vec<Piece>,
-    /// Nothing more comes for these.
+    /// These repair requests get no more bytes.
     pub ended: Vec<RequestId>,
-    /// Requests that were answered whole.
+    /// Requests that were answered completely.
     pub answered: usize,
-    /// The last request whose answer named the state of the file.
+    /// The last request whose answer named the version of the file.
     pub proven: Option<u64>,
 }
 
-/// Bytes for a hole.
+/// Bytes that fill a hole, or part of it.
 #[derive(Debug)]
 pub struct Piece {
-    /// The ID that they are for.
+    /// The repair request that they answer.
     pub id: RequestId,
-    /// Of the first, in the file.
+    /// Position of the first byte in the file.
     pub position: u64,
-    /// They.
+    /// The bytes.
     pub bytes: Bytes,
-    /// Their answer said that they are of the right state of the file.
+    /// True if their answer named the version of the file.
     pub is_proven: bool,
 }
 
-/// Bytes read at once.
+/// Most bytes per read.
 const READ_LEN: usize = 64 * 1024;
-/// A server that says nothing about several ranges for so long is asked for one at a time: the paper's buffer for live
-/// video, 8 s, must not pass.
+/// A server that does not answer a request for several ranges within this time is asked for single ranges only. The
+/// paper's buffer for live video, 8 s, must not run empty.
 const LESSON_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Runs a line to its end.
+/// Runs a repair connection until it ends.
 pub async fn run(
     id: ConnectionId,
     entity: Arc<Entity>,
@@ -71,7 +70,7 @@ pub async fn run(
     events: mpsc::Sender<(ConnectionId, RepairEvent)>,
 ) {
     let Err(why) = serve(id, &entity, requests, &events).await else { return };
-    // The session may be over.
+    // Fails if the session has ended, which needs no handling.
     let _ = events.send((id, RepairEvent::Over(why))).await;
 }
 
@@ -99,7 +98,7 @@ async fn serve(
         tokio::select! {
             request = requests.recv() => match request {
                 Some(request) => line.ask(request).await?,
-                // The session is over.
+                // The session has ended.
                 None => return Ok(()),
             },
             ready = line.tcp.readable() => {
@@ -131,7 +130,7 @@ impl RepairConnection<'_> {
     async fn ask(&mut self, request: Request) -> Result<(), NetError> {
         if !self.is_allowed && self.entity.shape().places_heads() {
             self.is_allowed = true;
-            // A shim that does not listen places nothing.
+            // A shim that is gone writes no placeholders.
             self.flow.as_ref().map(|flow| flow.allow(Range { start: 0, end: u64::MAX })).transpose().ok();
         }
         let text = self.entity.request_text(&request.value())?;
@@ -160,12 +159,13 @@ impl RepairConnection<'_> {
         traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut holes = Vec::new();
         if let Some(flow) = &self.flow {
-            // The holes among them are known by now: they are told of before their placeholders reach TCP.
+            // The shim announces holes before their placeholders reach TCP, so the holes in these bytes are known by
+            // now.
             flow.drain()?;
             holes = flow.take_holes(end);
-            // Late bytes are asked for again.
+            // Original bytes that arrive late are not used; the holes are requested again.
             drop(flow.take_late());
-            // So are they.
+            // The shim may forget the holes as well.
             holes.iter().for_each(|hole| flow.repaired(*hole));
         }
         let hit: u64 = holes.iter().map(|hole| hole.bytes()).sum();

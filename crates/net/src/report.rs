@@ -1,4 +1,4 @@
-//! The cost of a file.
+//! What a download cost.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,98 +12,98 @@ use crate::connection::{Connector, Hop};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shim {
-    /// None listens: all was plain HTTP.
+    /// No shim listens: all requests were plain HTTP.
     None,
-    /// It looks after flows like this one, and refused these.
+    /// A shim listens, but refused these flows.
     Refused,
-    /// It looked after them.
+    /// The shim accepted the flows.
     Registered,
 }
 
-/// The source of the SHA-256 that a file was checked against.
+/// The source of the expected SHA-256 of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verified {
-    /// The user.
+    /// The user gave it.
     Argument,
-    /// The server.
+    /// The server sent it.
     Server,
 }
 
-/// The cost of one file. Bytes are those of this attempt.
+/// The cost of one file. Byte counts are those of this attempt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The requested URL.
     pub url: String,
-    /// Where it was found.
+    /// URL of the file after redirects.
     pub found_at: String,
-    /// Where it is now; `None` is standard output.
+    /// Path of the file; `None` is standard output.
     pub file: Option<String>,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Of them, there before.
+    /// Of these, bytes from an earlier attempt.
     pub resumed_bytes: u64,
-    /// The part of an earlier attempt had changed since, and all of the file came again.
+    /// The part file of an earlier attempt had been modified, and the whole file was downloaded again.
     pub was_damaged: bool,
-    /// Of the file.
+    /// SHA-256 of the file.
     pub sha256: String,
-    /// Source of the digest that it was checked against, if any.
+    /// Source of the expected digest, if the file was checked.
     pub verified: Option<Verified>,
-    /// From the first request to the last byte.
+    /// Seconds from the first request to the last byte.
     pub duration_s: f64,
-    /// Bytes of this attempt in that time.
+    /// Bytes of this attempt over that time, in bits per second.
     pub throughput_bps: f64,
     /// Whether the path had a shim.
     pub shim: Shim,
-    /// Why it refused a flow.
+    /// Why the shim refused a flow.
     pub shim_refused: Option<String>,
-    /// It came over TLS: as it was, without repair.
+    /// The file came over TLS, without repair.
     pub is_tls: bool,
-    /// The work of repair; `None` where nothing could be repaired.
+    /// Statistics of repair; `None` if repair was not possible.
     pub repair: Option<RepairReport>,
-    /// Connections made.
+    /// Connections opened.
     pub connections: u64,
-    /// Bytes that the server sent beyond the file's own, relative to those: wasted capacity of the Internet path.
+    /// Bytes that the server sent in addition to the file, relative to the file: wasted capacity of the Internet path.
     pub internet_overhead: Option<f64>,
-    /// Bytes that came over the hop or went out beyond the file's own, in parts of those.
+    /// Bytes sent or received over the hop in addition to the file, relative to the file.
     pub wireless_overhead: Option<f64>,
 }
 
-/// The work of repair.
+/// Statistics of repair.
 #[derive(Clone, Debug, Serialize)]
 pub struct RepairReport {
-    /// Frames that the link is expected to lose, in parts of all; `None` without a shim.
+    /// Expected fraction of frames that the link loses; `None` without a shim.
     pub expected_fer: Option<f64>,
     /// Holes in the body.
     pub holes: u64,
-    /// Bytes of placeholders, those in answers to repairs included.
+    /// Bytes of placeholders, including those in answers to repair requests.
     pub placeholder_bytes: u64,
-    /// Bytes whose original came late.
+    /// Bytes whose original arrived late.
     pub late_bytes: u64,
-    /// Requests for holes.
+    /// Repair requests.
     pub requests: u64,
-    /// Of them, those that left a hole open.
+    /// Of these, requests that left a hole open.
     pub requests_short: u64,
     /// Bytes of answers that filled holes.
     pub repaired_bytes: u64,
-    /// Bytes of answers between holes.
+    /// Bytes of answers between holes, which were not needed.
     pub spare_bytes: u64,
-    /// Most bytes that waited for a hole.
+    /// Most bytes that waited behind a hole at one time.
     pub held_bytes_max: u64,
-    /// Longest time in seconds that a hole delayed data behind it.
+    /// Longest delay of data behind a hole, in seconds.
     pub added_delay_max_s: f64,
-    /// All such times.
+    /// Sum of these delays, in seconds.
     pub added_delay_total_s: f64,
-    /// Times that the shim saw congestion and let TCP see the holes.
+    /// How often the shim detected congestion and stopped hiding losses from TCP.
     pub switched_off: u64,
-    /// Times that the connection broke and another one went on.
+    /// How often the main connection broke and a new one continued.
     pub resumed: u64,
-    /// Repair failed, and the rest came without placeholders.
+    /// Repair failed, and the rest was received without placeholders.
     pub fell_back: bool,
 }
 
 impl RepairReport {
-    /// Of these counts.
+    /// A report of these statistics.
     pub fn of(repaired: &RepairStats, hop: &Hop, placeholder_bytes: u64) -> Self {
         let counters = &repaired.counters;
         Self {
@@ -125,7 +125,7 @@ impl RepairReport {
     }
 }
 
-/// Bytes on the wire of one attempt, in parts of those of the file.
+/// Bytes on the wire of one attempt, relative to the bytes of the file.
 pub(crate) struct Overheads {
     pub internet: Option<f64>,
     pub wireless: Option<f64>,
@@ -133,7 +133,7 @@ pub(crate) struct Overheads {
 }
 
 impl Overheads {
-    /// Of `connector`, which brought `bytes` of a file, `late` of them twice.
+    /// Overheads of `connector`, which delivered `bytes` of a file, `late` of them twice.
     pub fn of(connector: &Connector, bytes: u64, late: u64) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let traffic = &connector.traffic;
@@ -150,7 +150,7 @@ impl Overheads {
 }
 
 impl Report {
-    /// A few lines for people.
+    /// A few lines of text for people.
     pub fn to_text(&self) -> String {
         let name = self.file.as_deref().unwrap_or("standard output");
         let mut text = format!(
@@ -203,7 +203,7 @@ impl Report {
     }
 }
 
-/// Bytes in a time, per second and in bits.
+/// Throughput in bits per second of `bytes` in `span`.
 pub(crate) fn bits_per_second(bytes: u64, span: Duration) -> f64 {
     let seconds = span.as_secs_f64();
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }

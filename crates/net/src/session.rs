@@ -1,8 +1,8 @@
-//! A body that comes over a flow with placeholders, made whole by range requests.
+//! A body that is received over a flow with placeholders and completed by range requests.
 //!
-//! One task owns it all: the connection that brings the body (the main one), the requests for holes, and the bytes held
-//! back. The main connection is opened again where it breaks, for the bytes that are missing. Bytes that cannot be repaired
-//! come over a connection without placeholders; an entity that has changed ends everything.
+//! One task owns all state: the connection that carries the body (the main one), the repair requests, and the bytes
+//! held back. If the main connection breaks, a new one continues with the missing bytes. Bytes that cannot be repaired
+//! are received over a connection without placeholders. If the file changes on the server, the session fails.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,36 +28,36 @@ use crate::store::Store;
 use crate::unproven::UnprovenRanges;
 use crate::watched::Watch;
 
-/// A main answer and how far it was read.
+/// A main answer and how far it has been read.
 struct Reading {
     main: MainAnswer,
-    /// Stream position of its first byte, where its flow is registered.
+    /// Stream position of its first byte, if its flow is registered.
     stream: u64,
-    /// The next byte of the entity.
+    /// Position in the file of the next byte.
     at: u64,
-    /// Bytes that there was no room for.
+    /// Bytes that did not fit in the buffer.
     kept: Bytes,
     late: Vec<(u64, Vec<u8>)>,
-    /// Times that the shim switched off, as far as reported.
+    /// How often the shim has switched off, as last reported.
     switched_off: u64,
-    /// Nothing more comes but late bytes.
+    /// Only late bytes can still arrive.
     is_over: bool,
 }
 
 /// An event that a session waits for.
 enum Event {
     Repair(ConnectionId, RepairEvent),
-    /// There is room for bytes that can be released; or the reader is gone.
+    /// The reader has room for bytes that can be released; false if the reader is gone.
     Room(bool),
     Opened(Result<MainAnswer, NetError>),
     Proven(Result<Proof, NetError>),
     Frame(Result<Option<Bytes>, NetError>),
-    /// The shim said something.
+    /// A message from the shim has arrived.
     Said,
     Time,
 }
 
-/// Makes the bytes `body` of `entity`, of which `first` brings the beginning, and sends them on in order.
+/// Produces the bytes `body` of `entity`, whose beginning `first` carries, and sends them in order.
 pub async fn run(
     entity: Arc<Entity>,
     body: Range,
@@ -77,12 +77,12 @@ pub async fn run(
         result = Session::new(entity, rest, None, false, bytes.clone(), report).run().await;
     }
     if let Err(error) = result {
-        // The reader may be gone too.
+        // Fails if the reader is gone, too, which needs no handling.
         let _ = bytes.send(Err(error)).await;
     }
 }
 
-/// True for errors that would not happen without placeholders.
+/// True for errors that could not occur without placeholders.
 fn is_repairs_fault(error: &NetError) -> bool {
     matches!(
         error,
@@ -99,33 +99,34 @@ fn is_repairs_fault(error: &NetError) -> bool {
     )
 }
 
-/// True for a status of a server that is busy (RFC 9110 section 15.6).
+/// True for a status that a busy server sends and that may pass (RFC 9110 section 15.6).
 fn is_passing(error: &NetError) -> bool {
     matches!(error, NetError::Range(RangeError::Status(429 | 500..=599)))
 }
 
-/// Times that the main connection may break without bringing anything.
+/// How often in a row the main connection may break without delivering anything.
 const RESUMES_MAX: u32 = 5;
-/// Wait before it is opened again; twice as long each further time.
+/// Delay before it is opened again. It doubles each time.
 const RESUME_WAIT: Duration = Duration::from_millis(100);
-/// Originals kept that came before their placeholders were read.
+/// Most late originals that are kept because they arrived before their placeholders were read.
 const LATE_MAX: usize = 1024;
-/// Connections that may end before a server has said how it answers several ranges; then it is asked for one at a time.
+/// Connections that may end before a server has shown how it answers several ranges; after that, single ranges are
+/// requested.
 const ENDED_BEFORE_SHAPE_MAX: u32 = 4;
-/// A request for no more holes than this goes to other idle connections too: the last holes wait for nothing but their
-/// luck.
+/// A request for at most this number of holes is also sent on other idle connections: the last holes wait for nothing
+/// else, so only a lost answer can delay them.
 const FEW: usize = 8;
-/// To this number.
+/// Number of such copies.
 const COPIES: usize = 2;
-/// News of connections for holes that wait to be heard.
+/// Most events of repair connections that may wait.
 const NEWS_WAITING: usize = 16;
-/// Bytes handed on at once.
+/// Most bytes per chunk that is handed on.
 const PIECE: u64 = 64 * 1024;
 
-/// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
-/// more costs little, and every further answer has a head that may be hit.
+/// How long holes are collected before they are requested: the paper's round trip time (Table I). A few more holes in
+/// one request cost little, and every further answer has a head that may be hit.
 const GATHER: Duration = Duration::from_millis(40);
-/// Requests end with their connections, which have a patience of their own.
+/// Requests need no timeout, because their connections have one.
 const NEVER: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(1 << 30);
 
 fn std_time(span: tacit_proto::units::Duration) -> Duration {
@@ -148,16 +149,16 @@ struct Session {
     resumes: u32,
     started: tokio::time::Instant,
     last_bytes: tokio::time::Instant,
-    /// When one came that had not come before.
+    /// When bytes arrived that had not been received before.
     last_progress: tokio::time::Instant,
     bytes: mpsc::Sender<Result<Bytes, NetError>>,
     news: mpsc::Receiver<(ConnectionId, RepairEvent)>,
     pool: ConnectionPool,
-    /// A line may be silent for so long.
+    /// How long a repair connection may be silent.
     patience: Patience,
-    /// Connections that ended.
+    /// Connections that have ended.
     ended_connections: u32,
-    /// Nothing is asked for before.
+    /// No request is sent earlier than this.
     ask_at: tokio::time::Instant,
     doubts: UnprovenRanges,
     prover: Prover,
@@ -182,7 +183,7 @@ impl Session {
         report: Arc<Mutex<RepairStats>>,
     ) -> Self {
         let config = entity.connector.settings.repair;
-        // The room of a body shorter than the ring.
+        // A body shorter than the ring needs no larger one.
         let room = config.held_max.min(body.bytes());
         let mut patience = Patience::new(config.answer_timeout);
         if let Some(main) = &first {
@@ -193,7 +194,7 @@ impl Session {
         let config = Config { held_max: room, answer_timeout: NEVER, parallel_max, ..config };
         let (events, news) = mpsc::channel(NEWS_WAITING);
         let now = tokio::time::Instant::now();
-        // Where no shim looks after the first connection nothing is missing.
+        // If the shim does not serve the first connection, there are no holes.
         let repairs = registered && first.as_ref().is_none_or(|main| main.connection.watch.flow.is_some());
         let pool = ConnectionPool::new(if repairs { lines_max } else { 0 }, body.bytes(), events, now);
         let before = report.lock().unwrap_or_else(PoisonError::into_inner).counters;
@@ -245,12 +246,12 @@ impl Session {
         }
     }
 
-    /// Takes all steps that are due now, without waiting.
+    /// Does everything that is due now, without waiting.
     fn step(&mut self) -> Result<(), NetError> {
         let now = self.now();
         self.repair.handle_timeout(now);
         while self.repair.poll_cancel().is_some() {
-            // The answer is under way on a connection that is kept: it is let pass.
+            // The answer is already arriving on a connection that is kept; its bytes are ignored.
         }
         self.ask_for_holes(now);
         self.ask_for_proof();
@@ -264,7 +265,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the next thing to happen. False once the reader is gone.
+    /// Waits for the next event. Returns false once the reader is gone.
     async fn wait(&mut self) -> Result<bool, NetError> {
         let idle = self.entity.connector.settings.idle_timeout;
         let quiet = self.last_bytes + idle;
@@ -273,7 +274,7 @@ impl Session {
         let watch = self.reading.as_ref().map(|reading| Arc::clone(&reading.main.connection.watch));
         let event = tokio::select! {
             biased;
-            // This side has a sender too: there is always one more.
+            // Never `None`: this task holds a sender, too.
             Some((id, news)) = self.news.recv() => Event::Repair(id, news),
             room = self.bytes.reserve(), if self.repair.can_release() => Event::Room(room.is_ok()),
             opened = next(&mut self.opening) => Event::Opened(opened),
@@ -287,7 +288,7 @@ impl Session {
             Event::Room(false) => return Ok(false),
             Event::Room(true) => {
                 if let Some(range) = self.repair.poll_release(self.now(), PIECE) {
-                    // There is room, and no other task sends.
+                    // Cannot be full: there was room, and no other task sends.
                     return Ok(self.bytes.try_send(Ok(self.store.read(range))).is_ok());
                 }
             }
@@ -312,7 +313,7 @@ impl Session {
             Event::Time => {
                 let now = tokio::time::Instant::now();
                 if !wants_bytes || self.reading.is_none() {
-                    // Not its turn; openings have their own limits.
+                    // The session is not waiting for this answer; opening a connection has its own time limit.
                     self.last_bytes = now;
                 } else if now >= self.last_bytes + idle {
                     self.broke(NetError::Timeout("the rest of the body"))?;
@@ -322,13 +323,13 @@ impl Session {
         Ok(!self.bytes.is_closed())
     }
 
-    /// Takes bytes of the main answer, as far as there is room.
+    /// Stores bytes of the main answer, as far as there is room.
     fn take(&mut self, bytes: Bytes) -> Result<(), NetError> {
         let now = self.now();
         self.last_bytes = tokio::time::Instant::now();
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let reached = self.repair.reached();
-        // A whole answer to a request for a part begins with bytes that are there already.
+        // A whole answer to a request for a part begins with bytes that were received before.
         let skip = reached.saturating_sub(reading.at).min(bytes.len() as u64);
         let fits = bytes.len().min(usize::try_from(skip + self.repair.room()).unwrap_or(usize::MAX));
         let mut bytes = bytes;
@@ -342,7 +343,8 @@ impl Session {
         }
         let start = reading.at + skip;
         if end > reached {
-            // A server that cuts each answer at the same place is asked no more often than one that is silent.
+            // Only new bytes count as progress: a server that cuts each answer at the same place is given up as early
+            // as a silent one.
             (self.resumes, self.last_progress) = (0, self.last_bytes);
         }
         let is_in_doubt = self.registered && !reading.main.is_proven;
@@ -357,7 +359,7 @@ impl Session {
         self.take_late()
     }
 
-    /// Puts originals that came late in their places, once their placeholders were read.
+    /// Stores originals that arrived late, once their placeholders have been read.
     fn take_late(&mut self) -> Result<(), NetError> {
         let now = self.now();
         let Some(reading) = &mut self.reading else { return Ok(()) };
@@ -371,13 +373,13 @@ impl Session {
         }
         reading.late.extend(flow.take_late());
         let reached = self.repair.reached();
-        // Stream positions below this were read.
+        // All bytes below this stream position have been read.
         let stream_reached = reading.stream + reached.saturating_sub(reading.main.has.start);
         let (come, early) = std::mem::take(&mut reading.late)
             .into_iter()
             .partition(|(start, bytes)| start + bytes.len() as u64 <= stream_reached);
         reading.late = early;
-        // Dropped bytes are asked for instead.
+        // Dropped bytes are requested instead.
         reading.late.truncate(LATE_MAX);
         let come: Vec<(u64, Vec<u8>)> = come;
         let come: Vec<_> = come
@@ -393,7 +395,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes those of `bytes` that are missing.
+    /// Stores those of `bytes` that are missing.
     fn put(&mut self, range: Range, bytes: &[u8], is_proven: bool) {
         let first = self.repair.missing_in(range).next();
         if let Some(first) = first.filter(|_| !is_proven) {
@@ -408,20 +410,20 @@ impl Session {
         }
     }
 
-    /// Nothing says of which state of the file bytes from `start` on are.
+    /// Marks bytes from `start` on as unproven: nothing has named their version of the file.
     fn doubt(&mut self, start: u64) {
         self.doubts.add(self.entity.asked.load(Ordering::Relaxed), start);
         self.repair.hold_from(self.now(), self.doubts.first());
     }
 
-    /// The answer to request `number` says that the file was still the same.
+    /// The answer to request `number` confirms that the file has not changed.
     fn settle(&mut self, number: u64) {
         self.doubts.settle(number);
         self.repair.hold_from(self.now(), self.doubts.first());
     }
 
-    /// Has a connection ready while anything is in doubt, and asks when that holds back received bytes: at once if nothing
-    /// else is under way that could tell.
+    /// Keeps a connection ready while bytes are unproven, and sends a HEAD request when they hold back received bytes:
+    /// at once if no other request in progress could settle the question.
     fn ask_for_proof(&mut self) {
         let Some(first) = self.doubts.first() else { return self.prover.rest() };
         let end = self.repair.end();
@@ -431,7 +433,7 @@ impl Session {
         self.prover.step(tokio::time::Instant::now(), &self.entity, is_held, is_rest);
     }
 
-    /// The main answer is over.
+    /// The main answer has ended.
     fn ended(&mut self) -> Result<(), NetError> {
         let Some(reading) = self.reading.take() else { return Ok(()) };
         if reading.at < reading.main.has.end {
@@ -440,13 +442,13 @@ impl Session {
         if self.repair.reached() < self.repair.end() {
             self.reopen(Some(reading.main.connection));
         } else {
-            // Late bytes still fill holes.
+            // Late bytes can still fill holes.
             self.reading = Some(Reading { is_over: true, ..reading });
         }
         Ok(())
     }
 
-    /// The main connection is lost: another one goes on, unless that cannot help.
+    /// The main connection is lost. Opens another one, unless that cannot help.
     fn broke(&mut self, error: NetError) -> Result<(), NetError> {
         self.reading = None;
         self.resumes += 1;
@@ -454,7 +456,7 @@ impl Session {
             error,
             NetError::Broken(_) | NetError::Timeout(_) | NetError::Connect { .. } | NetError::Misplaced
         ) || is_passing(&error);
-        // The first attempt after a silence is made whenever that ends.
+        // The first retry after a silence is allowed regardless of how long the silence was.
         let is_out_of_time =
             self.resumes > 1 && self.last_progress.elapsed() >= self.entity.connector.settings.idle_timeout;
         if !helps || self.resumes > RESUMES_MAX || is_out_of_time {
@@ -464,7 +466,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks for the bytes that were not read yet.
+    /// Requests the bytes that have not been read yet.
     fn reopen(&mut self, connection: Option<Connection>) {
         let Some(rest) = Range::new(self.repair.reached(), self.repair.end()) else { return };
         let (entity, registered) = (Arc::clone(&self.entity), self.registered);
@@ -490,7 +492,7 @@ impl Session {
         let now = tokio::time::Instant::now();
         let pipelined = self.entity.shape().pipelined();
         let repair = self.repair.poll_timeout().map(|at| self.started + Duration::from_nanos(at.as_nanos()));
-        // Holes that are due wait for others to be asked for together, or for a connection: those tell.
+        // Holes that are due are waiting for more holes, or for a connection; those have timers or events of their own.
         let repair = repair.and_then(|at| {
             let has_room = self.pool.has_room(pipelined);
             if at > now { Some(at) } else { has_room.then_some(self.ask_at) }
@@ -499,7 +501,7 @@ impl Session {
         repair.into_iter().chain(quiet).chain(self.pool.opens_at(now)).chain(self.prover.poll_timeout()).min()
     }
 
-    /// Asks for holes, as many at once as the server answers.
+    /// Requests holes, as many in one request as the server answers.
     fn ask_for_holes(&mut self, now: Instant) {
         let at = tokio::time::Instant::now();
         self.pool.open(at, &self.entity);
@@ -565,9 +567,9 @@ impl Session {
                 match why {
                     Unusable::Refuses(ranges) => self.entity.shape().refuses(ranges),
                     Unusable::Net(error) if self.pool.cannot_open() => return Err(error),
-                    // Asked again, it would say the same.
+                    // A repeated request would fail in the same way.
                     Unusable::Net(error @ NetError::Range(_)) if !is_passing(&error) => return Err(error),
-                    // Others may fare better.
+                    // Another connection may succeed.
                     Unusable::Net(_) | Unusable::Over => (),
                 }
             }
@@ -594,7 +596,7 @@ impl Reading {
         Some(stream.checked_sub(self.stream)? + self.main.has.start)
     }
 
-    /// Tells the shim that a hole of this answer, in positions of the entity, is filled.
+    /// Reports to the shim that a hole of this answer is filled. `hole` is in file positions.
     fn repaired(&self, hole: Range) {
         if let (Some(flow), Some(hole)) = (&self.main.connection.watch.flow, hole.common(self.main.has)) {
             let stream = |position| self.stream + (position - self.main.has.start);
@@ -602,7 +604,7 @@ impl Reading {
         }
     }
 
-    /// Holes before `end`, in positions of the entity.
+    /// Holes before `end`, in file positions.
     fn take_holes(&self, end: u64) -> Vec<Range> {
         let Some(flow) = &self.main.connection.watch.flow else { return Vec::new() };
         let stream_end = self.stream + (end - self.main.has.start);
@@ -635,7 +637,7 @@ async fn frame(reading: &mut Option<Reading>) -> Result<Option<Bytes>, NetError>
     }
 }
 
-/// Waits for a message of the shim beside those that reading TCP brings up.
+/// Waits for a message from the shim apart from those that accompany data on TCP.
 async fn said(watch: Option<&Watch>) {
     match watch.and_then(|watch| watch.flow.as_ref()) {
         Some(flow) => flow.readable().await,

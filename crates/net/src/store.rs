@@ -1,21 +1,21 @@
-//! Bytes between TCP and the reader: a ring over positions of the body.
+//! Buffer between TCP and the reader: a ring indexed by positions of the body.
 
 use bytes::Bytes;
 use tacit_proto::fwp::repair::Range;
 
-/// Bytes at positions that lie less than its length apart.
+/// Bytes at positions that span less than its length.
 #[derive(Debug)]
 pub struct Store {
     ring: Vec<u8>,
 }
 
 impl Store {
-    /// Room for `len` bytes. Pages that nothing is written to take no memory.
+    /// Allocates `len` bytes. Pages that are never written use no memory.
     pub fn new(len: usize) -> Self {
         Self { ring: vec![0; len.max(1)] }
     }
 
-    /// Puts `bytes` at `position`.
+    /// Stores `bytes` at `position`.
     pub fn write(&mut self, position: u64, bytes: &[u8]) {
         let at = self.index(position);
         let first = bytes.len().min(self.ring.len() - at);
@@ -25,7 +25,7 @@ impl Store {
 
     /// The bytes of `range`.
     pub fn read(&self, range: Range) -> Bytes {
-        // A range that is held is no longer than the ring.
+        // Ranges that are held are no longer than the ring.
         let len = range.bytes() as usize;
         let at = self.index(range.start);
         let first = len.min(self.ring.len() - at);

@@ -1,4 +1,4 @@
-//! Addresses of files.
+//! URLs of files.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -7,24 +7,24 @@ use hyper::Uri;
 
 use crate::error::NetError;
 
-/// Where a file is: `http://host:port/path?query`, or likewise with `https`.
+/// Location of a file: `http://host:port/path?query`, or the same with `https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// `https`.
+    /// True for `https`.
     pub is_tls: bool,
-    /// The server's name or address, without the brackets of one of IPv6.
+    /// The server's name or address; an IPv6 address is without brackets.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Path and query, as the server gets them.
+    /// Path and query, as sent to the server.
     pub path: String,
 }
 
 impl Target {
-    /// The address in `text`.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// An invalid address, or one without a server.
+    /// If the URL is invalid, or has no server.
     pub fn parse(text: &str) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: text.to_owned(), why };
         let uri: Uri =
@@ -32,10 +32,10 @@ impl Target {
         Self::of(&uri)
     }
 
-    /// The address that `uri` is.
+    /// Converts a parsed URI.
     ///
     /// # Errors
-    /// One without a server.
+    /// If it has no server.
     pub fn of(uri: &Uri) -> Result<Self, NetError> {
         let bad = |why| NetError::Url { url: uri.to_string(), why };
         let is_tls = match uri.scheme_str() {
@@ -68,21 +68,21 @@ impl Target {
             }
         };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        // A query right behind the server's name has no path before it.
+        // A query may follow the server's name directly, without a path.
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         Ok(Self { is_tls, host: host.to_ascii_lowercase(), port, path: in_ascii(&path) })
     }
 
-    /// Host and port as `Host` has them.
+    /// Host and port, as in the `Host` header.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == default_port(self.is_tls) { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Where `location` leads from here (RFC 3986 section 5.2).
+    /// Resolves `location` relative to this URL (RFC 3986 section 5.2).
     ///
     /// # Errors
-    /// As [`Target::parse`].
+    /// As for [`Target::parse`].
     pub fn join(&self, location: &str) -> Result<Self, NetError> {
         let scheme = location.split_once(':').map(|(scheme, _)| scheme);
         if scheme.is_some_and(|scheme| {
@@ -112,7 +112,7 @@ impl Target {
         if self.is_tls { "https" } else { "http" }
     }
 
-    /// Name for a file from here: the last part of its path.
+    /// A name for the downloaded file: the last segment of the path.
     pub fn file_name(&self) -> Option<&str> {
         let path = self.path.split('?').next()?;
         path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'))
@@ -125,18 +125,18 @@ impl fmt::Display for Target {
     }
 }
 
-/// RFC 9110 sections 4.2.1 and 4.2.2.
+/// Default ports (RFC 9110 sections 4.2.1 and 4.2.2).
 fn default_port(is_tls: bool) -> u16 {
     if is_tls { 443 } else { 80 }
 }
 
-/// Bytes beyond ASCII as `%XX`.
+/// Percent-encodes bytes that are not ASCII.
 fn in_ascii(path: &str) -> String {
     let byte = |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     path.bytes().map(byte).collect()
 }
 
-/// RFC 3986 section 5.2.4, for paths that begin with `/`.
+/// Removes dot segments (RFC 3986 section 5.2.4) from a path that begins with `/`.
 fn without_dots(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();

@@ -1,4 +1,4 @@
-//! TLS to servers. Files come without repair: a placeholder within a record would end the connection.
+//! TLS to servers. Files over TLS are not repaired: a placeholder within a record would end the connection.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::error::NetError;
 
-/// With the roots that this machine trusts.
+/// A configuration with the root certificates that this machine trusts.
 fn config() -> Result<Arc<ClientConfig>, String> {
     static CONFIG: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
     CONFIG.get_or_init(make_config).clone()
@@ -32,10 +32,10 @@ fn make_config() -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(config))
 }
 
-/// Speaks TLS with `host` over `tcp`.
+/// Starts TLS with `host` over `tcp`.
 ///
 /// # Errors
-/// Where it is not `host`, by the authorities that this machine trusts, or no TLS comes back.
+/// If the handshake fails, or no certificate authority that this machine trusts vouches for `host`.
 pub async fn connect(host: &str, tcp: TcpStream) -> Result<TlsStream<TcpStream>, NetError> {
     let failed = |why: String| NetError::Tls { host: host.to_owned(), why };
     let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(error.to_string()))?;

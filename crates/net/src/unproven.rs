@@ -1,24 +1,25 @@
-//! Bytes of answers that lost the head which says of which state of a file they are.
+//! Bytes whose answer lost the head that names the version of the file.
 //!
-//! Requests are numbered as they are made. A reader that gets bytes without such a head notes the next number: an answer to
-//! that request or a later one was made after those bytes were, and with the old validator in its head it says that they too
-//! are of the old state. (A file that changes and changes back in between has other bytes under the same strong
-//! validator, which RFC 9110 section 8.8.1 forbids.)
+//! Requests are numbered in the order in which they are sent. When bytes arrive without such a head, the reader records
+//! the next request number. An answer to that request or a later one was generated after those bytes, so if its head
+//! has the old validator, those bytes are of the old version, too. (A file that changes and then changes back would
+//! have had other bytes under the same strong validator, which RFC 9110 section 8.8.1 forbids.)
 
 use std::collections::VecDeque;
 
-/// UnprovenRanges kept apart; beyond that the newest are one.
+/// Most ranges that are kept apart; beyond that the newest are merged.
 const DOUBTS_MAX: usize = 256;
 
-/// Ranges in doubt.
+/// Unproven ranges.
 #[derive(Debug, Default)]
 pub struct UnprovenRanges {
-    /// Numbers of the requests that would settle them, in order, and their first bytes.
+    /// In order: the number of the request that would prove the range, and the range's first byte.
     open: VecDeque<(u64, u64)>,
 }
 
 impl UnprovenRanges {
-    /// Bytes from `start` on are in doubt until the answer to request `number`, or to a later one, names their file.
+    /// Marks the bytes from `start` on as unproven until the answer to request `number`, or to a later one, names their
+    /// file.
     pub fn add(&mut self, number: u64, start: u64) {
         let is_full = self.open.len() >= DOUBTS_MAX;
         match self.open.back_mut() {
@@ -29,14 +30,14 @@ impl UnprovenRanges {
         }
     }
 
-    /// The head of the answer to request `number` names the file that all bytes are to be of.
+    /// The head of the answer to request `number` names the expected version of the file.
     pub fn settle(&mut self, number: u64) {
         while self.open.front().is_some_and(|(settled_by, _)| *settled_by <= number) {
             self.open.pop_front();
         }
     }
 
-    /// The first byte in doubt.
+    /// The first unproven byte.
     pub fn first(&self) -> Option<u64> {
         self.open.iter().map(|(_, start)| *start).min()
     }

@@ -1,5 +1,5 @@
-//! A TCP connection to a server, watched below hyper: where heads end, how many bytes came, and that no placeholder
-//! stands where it cannot be repaired.
+//! A TCP connection to a server, watched below hyper: finds where heads end, counts bytes, and checks that no
+//! placeholder is where it cannot be repaired.
 
 use std::io;
 use std::pin::Pin;
@@ -14,26 +14,26 @@ use crate::error::NetError;
 use crate::flow::Flow;
 use crate::head::{Framing, HeadReader};
 
-/// Bytes on the wire, of all connections of a reader.
+/// Bytes on the wire, over all connections of a reader.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    /// Read from TCP, placeholders included.
+    /// Bytes read from TCP, including placeholders.
     pub received: AtomicU64,
-    /// Written to TCP.
+    /// Bytes written to TCP.
     pub sent: AtomicU64,
-    /// Of [`Traffic::received`], placeholders.
+    /// Of [`Traffic::received`], bytes of placeholders.
     pub placeholders: AtomicU64,
 }
 
-/// The server's next element.
+/// What the server sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing: no request is open.
+    /// Nothing: no request is in progress.
     Idle,
     Head,
     Body {
         start: u64,
-        /// Unknown for bodies that chunks or the connection end.
+        /// Unknown for bodies that end with a chunk or with the connection.
         end: Option<u64>,
         repairable: bool,
     },
@@ -46,7 +46,7 @@ struct State {
     phase: Phase,
     head: HeadReader,
     answers_head: bool,
-    /// The reader can repair the answer, if its length is known and its entity the right one.
+    /// The reader can repair the answer if its length is known and it is of the right file.
     repairs: bool,
     body: Option<Range>,
     head_len: u64,
@@ -56,13 +56,13 @@ struct State {
 #[derive(Debug)]
 pub struct Watch {
     state: Mutex<State>,
-    /// The shim's side of it, where there is one.
+    /// The flow at the shim, if it is registered.
     pub flow: Option<Flow>,
     traffic: Arc<Traffic>,
 }
 
 impl Watch {
-    /// Watches a connection from its first byte on.
+    /// Watches a connection that has not carried any bytes yet.
     pub fn new(flow: Option<Flow>, traffic: Arc<Traffic>) -> Self {
         let state = State {
             read: 0,
@@ -76,8 +76,8 @@ impl Watch {
         Self { state: Mutex::new(state), flow, traffic }
     }
 
-    /// A request goes out now: one for the head alone, or one whose answer will be repaired if it fits. Returns the stream
-    /// position at which its answer begins.
+    /// A request is about to be sent: a HEAD request, or one whose answer will be repaired if possible. Returns the
+    /// stream position at which its answer begins.
     pub fn expect(&self, is_head_request: bool, repairs: bool) -> u64 {
         let mut state = self.state();
         state.phase = Phase::Head;
@@ -88,27 +88,27 @@ impl Watch {
         state.read
     }
 
-    /// Where the body of the answer lies in the stream: known with its head, for bodies of known length.
+    /// Stream positions of the answer's body, once its head is known and if the body has a known length.
     pub fn body(&self) -> Option<Range> {
         self.state().body
     }
 
-    /// Bytes of the last final head.
+    /// Length of the last final head in bytes.
     pub fn head_len(&self) -> u64 {
         self.state().head_len
     }
 
-    /// True when the last answer was read to its end, and nothing behind it.
+    /// True if the last answer was read to its end and no bytes follow it.
     pub fn is_idle(&self) -> bool {
         self.state().phase == Phase::Idle
     }
 
-    /// Judges bytes that were just read.
+    /// Checks bytes that were just read.
     fn saw(&self, bytes: &[u8]) -> Result<(), NetError> {
         self.traffic.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut state = self.state();
         let fresh = Range::new(state.read, state.read + bytes.len() as u64);
-        // The holes among them are known by now: they are told of before their placeholders reach TCP.
+        // The shim announces holes before their placeholders reach TCP, so the holes in these bytes are known by now.
         if let Some(flow) = &self.flow {
             flow.drain()?;
         }
@@ -116,7 +116,7 @@ impl Watch {
         if let (Some(flow), Some(fresh)) = (&self.flow, fresh) {
             let allowed = match state.phase {
                 Phase::Body { start, end: Some(end), repairable: true } => Range::new(start, end),
-                // A body that ended with these bytes.
+                // The body ended with these bytes.
                 Phase::Idle if state.repairs => state.body,
                 _ => None,
             };
@@ -134,7 +134,7 @@ impl Watch {
                     return Err(NetError::Broken("the server sends an answer without a request".to_owned()));
                 }
                 Phase::Head => {
-                    // A head with a hole in it is read no further: hyper must not see it either.
+                    // A head with a hole is not parsed further, and hyper must not get it either.
                     let (taken, whole) = state.head.push(bytes)?;
                     state.read += taken as u64;
                     bytes = &bytes[taken..];
@@ -157,11 +157,11 @@ impl Watch {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Its last holder left it whole: no code between lock and unlock panics half-way through a change.
+        // A poisoned lock can be used: no code that holds it panics in the middle of a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts placeholders among bytes that were read.
+    /// Counts placeholder bytes among the bytes that were read.
     pub fn count_placeholders(&self, bytes: u64) {
         self.traffic.placeholders.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -196,12 +196,12 @@ impl State {
     }
 }
 
-/// A connection to a server, in the clear or not.
+/// A connection to a server, with or without TLS.
 pub trait Stream: AsyncRead + AsyncWrite + std::fmt::Debug + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + std::fmt::Debug + Send + Unpin> Stream for S {}
 
-/// The connection, for hyper.
+/// The connection, as hyper sees it.
 #[derive(Debug)]
 pub struct Watched {
     stream: Box<dyn Stream>,
@@ -226,7 +226,7 @@ impl AsyncRead for Watched {
         if let Poll::Ready(Ok(())) = &result
             && let Err(error) = self.watch.saw(&buf.filled()[before..])
         {
-            // Nothing of it may reach a parser.
+            // No byte of it may reach a parser.
             buf.set_filled(before);
             return Poll::Ready(Err(io::Error::other(error)));
         }

@@ -9,11 +9,11 @@
 //!
 //! A controller that acts without ACKs has a deadline ([`Controller::poll_timeout`]).
 //!
-//! Each controller implements [`CongestionControl`], a user's own ([`external`]) included. [`Controller`] is the enum of
-//! them, and has the rules that hold for all.
+//! Each controller implements [`CongestionControl`], including a user's own ([`external`]). [`Controller`] is the enum
+//! of all controllers, and applies the rules they share.
 //!
-//! Beside the controllers are the parts that every transport needs and none owns: pacing, rate samples, estimates of the
-//! round-trip time, positions in a stream. Nothing in here names a transport (`tests/layers.rs` looks).
+//! This module also has the parts that every transport needs: pacing, rate samples, round-trip time estimates, stream
+//! positions. Nothing in it refers to a transport (`tests/layers.rs` checks this).
 
 #[cfg(test)]
 pub(crate) mod alarm;
@@ -115,7 +115,7 @@ impl Controller {
         }
     }
 
-    /// CUBIC first: every ACK and every segment ask, and a comparison costs less than a jump table.
+    /// CUBIC is tested first: this runs for every ACK and every segment, and a comparison costs less than a jump table.
     #[inline]
     fn window(&self) -> &Window {
         if let Self::Cubic(cubic) = self { cubic.window() } else { self.window_of_any() }
@@ -126,7 +126,7 @@ impl Controller {
         self.inner().window()
     }
 
-    /// Bytes that may be in the network.
+    /// Most bytes that may be in flight.
     #[inline]
     pub fn cwnd(&self) -> u64 {
         self.window().cwnd
@@ -142,14 +142,14 @@ impl Controller {
         self.inner_mut().on_ack(sample);
     }
 
-    /// Fast recovery begins, or an ECN echo is answered as a loss (RFC 3168 section 6.1.2); BBR takes no notice of the latter.
-    /// `flight` is the bytes that were in flight, without limited transmit.
+    /// Fast recovery begins, or an ECN echo is treated as a loss (RFC 3168 section 6.1.2); BBR ignores the latter.
+    /// `flight` is the number of bytes in flight, not counting limited transmit.
     pub fn on_loss(&mut self, flight: u64) {
         self.inner_mut().on_loss(flight);
     }
 
-    /// The retransmission timer expired; `again` when it already had for the same segment, in which
-    /// case ssthresh stays (RFC 5681 section 3.1).
+    /// The retransmission timer expired. `again` is true if it had already expired for the same segment; ssthresh then
+    /// remains unchanged (RFC 5681 section 3.1).
     pub fn on_timeout(&mut self, now: Instant, flight: u64, again: bool) {
         let inner = self.inner_mut();
         if again && !inner.wants_delivery() {
@@ -159,22 +159,22 @@ impl Controller {
         }
     }
 
-    /// The window may not exceed `bytes`: the burst limit at the end of fast recovery, the initial
-    /// window after a lost SYN.
+    /// Limits the window to `bytes`: the burst limit at the end of fast recovery, or the initial window after a lost
+    /// SYN.
     pub fn limit(&mut self, bytes: u64) {
         let window = self.inner_mut().window_mut();
         window.cwnd = window.cwnd.min(bytes.max(window.mss));
     }
 
-    /// Data is about to be sent after at least one RTO without any: "RW = min(IW, cwnd)"
-    /// (RFC 5681 section 4.1). `idle` is how long.
+    /// Data is about to be sent after an idle time of at least one RTO: "RW = min(IW, cwnd)" (RFC 5681 section 4.1).
+    /// `idle` is the length of that time.
     pub fn on_restart(&mut self, initial_window: u64, idle: Duration) {
         self.limit(initial_window);
         self.inner_mut().on_restart(idle);
     }
 
-    /// The latest reduction was needless; `before` is the controller before it. One that has gone on measuring since keeps its
-    /// estimates.
+    /// The latest reduction was unnecessary; `before` is the controller's state before it. A controller that has
+    /// measured since then keeps its estimates and gets only the old window.
     pub fn undo(&mut self, before: Self) {
         if self.wants_delivery() {
             self.inner_mut().on_undo(before.cwnd());
@@ -183,19 +183,19 @@ impl Controller {
         }
     }
 
-    /// True for a controller that decides on its window in recovery and after idling too, and wants
-    /// no rule of Reno's applied to it.
+    /// True for a controller that also sets its window in recovery and after idle times; Reno's rules must not be
+    /// applied to it.
     pub fn sets_window_itself(&self) -> bool {
         self.wants_delivery()
     }
 
-    /// True for a controller driven by delivery samples: it wants [`Self::on_delivery`], is itself only when its segments are
-    /// paced, and holds to a window of its own.
+    /// True for a controller driven by delivery samples: it needs [`Self::on_delivery`], works only with pacing, and
+    /// sets its own window.
     pub fn wants_delivery(&self) -> bool {
         self.inner().wants_delivery()
     }
 
-    /// The pacer of a sender of `bursts` that is to pace as `pacing` says, if it is.
+    /// The pacer for a sender with `bursts`, if `pacing` requires one.
     pub fn pacer(&self, pacing: Pacing, bursts: Bursts) -> Option<Pacer> {
         let paced = match pacing {
             Pacing::Auto => self.wants_delivery(),
@@ -205,42 +205,41 @@ impl Controller {
         paced.then(|| Pacer::of(bursts))
     }
 
-    /// An ACK was taken in, after all the other calls it led to. Only where
-    /// [`Self::wants_delivery`] says so.
+    /// Reports an ACK, after all other calls that the ACK caused. Called only if [`Self::wants_delivery`].
     pub fn on_delivery(&mut self, delivery: &Delivery) {
         self.inner_mut().on_delivery(delivery);
     }
 
-    /// True while the controller sends less than it could to measure something else: delivery rates then say as little about
-    /// the network as when the application holds back.
+    /// True while the controller deliberately sends less to measure something else. Delivery rates then say no more
+    /// about the network than when the application limits the sender.
     pub fn holds_back(&self) -> bool {
         self.inner().holds_back()
     }
 
-    /// Bytes that leave while reports are `late`, for a controller that sends at the rate that a receiver reports.
+    /// Bytes to send while reports are `late`, for a controller that sends at the rate reported by the receiver.
     pub fn amount_reported_late(&self, late: Duration) -> u64 {
         self.inner().amount_reported_late(late)
     }
 
-    /// True until the controller has first found how much the path takes.
+    /// True until the controller has first found the path's bandwidth.
     pub fn in_start_up(&self) -> bool {
         self.inner().in_start_up()
     }
 
-    /// Its current state, in a word or two of its own: for pictures and people, never for decisions.
+    /// Name of its current state, for plots and people; must not be used for decisions.
     pub fn state(&self) -> Option<&'static str> {
         self.inner().state()
     }
 
-    /// When the controller wants [`Self::handle_timeout`] next though no ACK came. Its owner asks after each
-    /// call, and heeds it while data is in flight or waits: to a sender at rest no ACK is due.
+    /// When [`Self::handle_timeout`] is due if no ACK arrives. The owner asks after each call. It obeys the deadline
+    /// only while data is in flight or waiting, because otherwise no ACK is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        // CUBIC first, as for its window: all that it does is answers to ACKs, losses and the sender's own timers.
+        // CUBIC first, as for its window: it acts only on ACKs, losses and the sender's own timers.
         if let Self::Cubic(_) = self { None } else { self.inner().poll_timeout() }
     }
 
-    /// Takes the actions due at `now`; harmless when none is.
+    /// Performs the actions due at `now`. Calling it early has no effect.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|at| now >= at) {
@@ -248,7 +247,7 @@ impl Controller {
         }
     }
 
-    /// Data is about to be sent when none was in flight; `rate` are the books of a sender that has sent before.
+    /// Data is about to be sent while none is in flight; `rate` is the rate sampler, if the sender has sent before.
     pub fn on_transmit_start(&mut self, now: Instant, rate: Option<&RateSampler>) {
         let pause = match rate.map(RateSampler::limited_by_application) {
             None => Pause::Unknown,
@@ -258,9 +257,9 @@ impl Controller {
         self.inner_mut().on_transmit_start(now, pause);
     }
 
-    /// The rate to pace at, `None` while there is none. For a controller that knows only a window: 200 %
-    /// of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
-    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+    /// The pacing rate; `None` while there is none. A controller that has only a window is paced at 200 % of the window
+    /// per smoothed round-trip time while far below ssthresh, then at 120 % (Linux `tcp_pacing_ss_ratio`,
+    /// `tcp_pacing_ca_ratio`).
     pub fn pacing_rate(&self, smoothed_rtt: Option<Duration>, in_flight: u64) -> Option<BitRate> {
         self.inner().pacing_rate(smoothed_rtt, in_flight)
     }

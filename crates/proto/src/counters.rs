@@ -1,4 +1,4 @@
-//! Counters, each named once.
+//! A macro that declares counters.
 
 /// Declares a struct of monotonic counters, with `since` (a difference, field by field) and `plus` (a sum).
 /// Fields under `peaks` are never reset: a difference has the later one, a sum the larger. Fields under `unrecorded` are no
@@ -39,7 +39,8 @@ macro_rules! counters {
         }
 
         $(impl $name {
-            /// The recorded fields, the others at their default: a record that is read equals the one that was written.
+            /// The counters with all unrecorded fields at their default, which equal the counters that are read back
+            /// from a record.
             #[must_use]
             pub fn recorded(&self) -> Self {
                 Self { $($hidden: Default::default(),)* ..*self }

@@ -21,10 +21,10 @@ pub trait Endpoint {
     /// Events that the endpoint reports to its user.
     type Event;
 
-    /// Takes in one packet that arrived at `now`.
+    /// Handles a packet that arrived at `now`.
     fn handle_packet(&mut self, now: Instant, packet: Self::Packet);
 
-    /// Does all that is due at `now`; harmless when nothing is.
+    /// Does everything that is due at `now`; has no effect if nothing is.
     fn handle_timeout(&mut self, now: Instant);
 
     /// The next packet to send at `now`, or `None` until the next `handle_*` or user call.
@@ -37,10 +37,10 @@ pub trait Endpoint {
     fn poll_timeout(&self) -> Option<Instant>;
 }
 
-/// The flow and the two hosts of a connection.
+/// The flow of a connection and its two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// The connection, the same at both ends.
+    /// Identifier of the connection, the same at both ends.
     pub flow: FlowId,
     /// This end.
     pub local: HostId,
@@ -57,8 +57,8 @@ pub enum Event {
     SendDone,
     /// The peer closed its direction; all it sent has arrived.
     PeerClosed,
-    /// The connection ended in order, or because its own user aborted it. Where the end that closed first
-    /// stays a while for late packets, as TCP's does in TIME-WAIT, this comes after.
+    /// The connection ended in order, or its own user aborted it. If the end that closed first waits for late packets,
+    /// as in TCP's TIME-WAIT, this comes after the wait.
     Closed,
     /// The peer reset or refused the connection.
     Reset,

@@ -1,4 +1,4 @@
-//! References from a configuration to the factories of a program's own controllers and ACK policies.
+//! References from a configuration to the factories of a user's own controllers and ACK policies.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ pub trait Named {
     fn name(&self) -> &str;
 }
 
-/// A reference to a factory that lives as long as the process, so that configurations stay `Copy`. Two are equal if they point to
-/// the same factory.
+/// A reference to a factory that lives as long as the process, so that configurations are `Copy`. Two references are
+/// equal if they point to the same factory.
 pub struct FactoryRef<T: ?Sized + 'static>(pub &'static T);
 
 impl<T: ?Sized> Clone for FactoryRef<T> {

@@ -1,10 +1,10 @@
 //! FastACK: an access point that acknowledges TCP data on behalf of its clients (Bhartia et al., "Measurement-based,
 //! Practical Techniques to Improve 802.11ac Performance", IMC 2017).
 //!
-//! An [`Agent`] sees packets before the Wi-Fi queue, their fates by link-layer ACKs, and packets from clients. It forges the
-//! ACKs that a client is about to send, keeps copies until the client's own ACK covers them, and sends a copy again where the
-//! client lacks it. It never acknowledges a byte whose MPDU was not acknowledged, offers more window than the client, or
-//! hides anything else that a client says.
+//! An [`Agent`] sees packets before the Wi-Fi queue, their fates by link-layer ACKs, and packets from clients. It
+//! forges the ACKs that a client is about to send, keeps copies until the client's own ACK covers them, and retransmits
+//! a copy that the client lacks. It never acknowledges a byte whose MPDU was not acknowledged, never offers more window
+//! than the client, and never hides anything else that a client sends.
 //!
 //! Rules: `docs/design/fastack.md`.
 
@@ -20,24 +20,24 @@ pub use counters::Counters;
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration};
 
-/// Limits of an [`Agent`], and how patient it is.
+/// Limits and timeouts of an [`Agent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Directions of connections looked after at once; others are left alone.
+    /// Most directions of connections that are handled; others are left alone.
     pub flows: u32,
-    /// Limit of the cached payload of a flow. The client acknowledges data beyond it.
+    /// Most cached payload per flow. The client itself acknowledges data beyond it.
     pub cache: Bytes,
-    /// In-order segments per forged ACK. The remainder of a link-layer acknowledgment gets one too.
+    /// In-order segments per forged ACK. The rest of a link-layer acknowledgment gets a forged ACK, too.
     pub ack_every: u32,
-    /// Time for the client to acknowledge data that was acknowledged for it; doubles with each repeated copy.
+    /// How long the client may take to acknowledge data that was acknowledged for it; doubles with each further copy.
     pub patience: Duration,
-    /// Copies in a row that a client may leave unanswered before its flow is given up.
+    /// Copies in a row that a client may leave unanswered before its flow is abandoned.
     pub tries: u32,
 }
 
 impl Config {
-    /// An ACK for two segments (RFC 9293 section 3.8.6.3); longer than any delayed ACK of the simulator's or Linux's
-    /// receivers; as many copies as fill a minute.
+    /// An ACK per two segments (RFC 9293 section 3.8.6.3); a time longer than any delayed ACK of the simulator's or
+    /// Linux's receivers; a number of copies that fills a minute.
     pub const USUAL: Self = Self {
         flows: 256,
         cache: Bytes(8 << 20),
@@ -47,12 +47,12 @@ impl Config {
     };
 }
 
-/// Fate of a packet at the access point.
+/// What the access point does with a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Forward it unchanged.
     Pass,
-    /// It goes no further.
+    /// Do not forward it.
     Drop,
     /// Forward this packet instead.
     Replace(Packet),

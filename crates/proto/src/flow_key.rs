@@ -1,4 +1,4 @@
-//! The key that tells flows apart, in queues, filters, drivers and accounts.
+//! The key that identifies flows in queues, filters, drivers and statistics.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -7,32 +7,33 @@ use rustc_hash::FxHasher;
 
 use crate::units::{FlowId, HostId};
 
-/// One direction of one flow: its packets may not overtake each other. Simulated packets and those of a live machine
-/// have keys alike and meet in one queue; live ones have a hash, which two flows share once in 2^64.
+/// One direction of one flow, whose packets must not overtake each other. Packets of a simulation and of a live machine
+/// have the same kind of key and can share a queue. Live packets have a hash, which is the same for two flows with a
+/// probability of 2^-64.
 ///
-/// The default is for packets that cannot be told apart.
+/// The default is for packets whose flow is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey(u64);
 
 impl FlowKey {
-    /// Of no flow: for reports on several together.
+    /// For reports about several flows together.
     pub(crate) const OTHERS: Self = Self(u64::MAX);
 
-    /// The key of the packets that `source` sends in `flow` of a simulated world.
+    /// The key of the packets that `source` sends in `flow` of a simulation.
     #[inline]
     pub const fn simulated(flow: FlowId, source: HostId) -> Self {
-        // The ends of a flow send in one direction each.
+        // Each end of a flow sends in one direction.
         Self((flow.0 as u64) << 32 | source.0 as u64)
     }
 
-    /// The key of the packets from the first of `ends` to the second, by the IP protocol of this number.
+    /// The key of packets from the first of `ends` to the second, with this IP protocol number.
     pub fn live(protocol: u8, ends: [SocketAddr; 2]) -> Self {
         let mut hasher = FxHasher::default();
         (protocol, ends).hash(&mut hasher);
         Self(hasher.finish())
     }
 
-    /// As a number, for traces and for buckets of flows.
+    /// The key as a number, for traces and for hash buckets of flows.
     #[inline]
     pub const fn as_u64(self) -> u64 {
         self.0

@@ -1,7 +1,7 @@
 //! TCP/HACK (USENIX ATC 2014): compressed TCP ACKs inside link-layer ACKs.
 //!
-//! As in the paper (section 3.3.1), the [`Nic`] handles opaque bytes within SIFS, and the [`Driver`] knows TCP and has no
-//! such deadline.
+//! As in the paper (section 3.3.1), the [`Nic`] handles opaque bytes within SIFS, and the [`Driver`] knows TCP and has
+//! no such deadline.
 
 mod airtime;
 mod codec;

@@ -1,8 +1,8 @@
 //! Sans-IO transport protocols: TCP, TACK, datagrams, congestion control, and the protocols that change ACKs on Wi-Fi.
 //!
-//! No type owns a socket, a clock, a thread or a random generator. Time is an argument, packets go in and out as structs,
-//! and the same code runs in a simulator and on a live machine. Every protocol implements [`endpoint::Endpoint`]; most users
-//! want [`transport::Connection`], which wraps them.
+//! No type owns a socket, a clock, a thread or a random generator. Time is an argument, packets are structs, and the
+//! same code runs in a simulator and on a live machine. Every protocol implements [`endpoint::Endpoint`]; most users
+//! need [`transport::Connection`], which wraps them.
 
 pub mod congestion;
 mod counters;

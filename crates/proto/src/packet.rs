@@ -1,6 +1,7 @@
 //! An IP packet as a struct, as hosts exchange them in the simulator.
 //!
-//! The payload is a length: its bytes follow from flow and position. [`wire`](crate::wire) encodes and decodes packets.
+//! The payload is only a length: its bytes can be computed from flow and position. [`wire`](crate::wire) encodes and
+//! decodes packets.
 
 use crate::FlowKey;
 use crate::tack;
@@ -45,16 +46,16 @@ pub enum Ecn {
 /// The IP header fields that vary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpHeader {
-    /// Version, hence header length.
+    /// IP version, which determines the header length.
     pub version: IpVersion,
     /// ECN field.
     pub ecn: Ecn,
-    /// IPv4 identification, one more per packet a connection sends; unused in IPv6.
+    /// IPv4 identification, incremented per packet of a connection; unused in IPv6.
     pub identification: u16,
 }
 
 impl IpHeader {
-    /// The header of the next packet of a connection that counts its packets in `sent`.
+    /// The header of the next packet of a connection that has counted `sent` packets.
     #[inline(always)]
     pub(crate) fn numbered(version: IpVersion, ecn: Ecn, sent: &mut u16) -> Self {
         let identification = match version {
@@ -80,11 +81,11 @@ pub enum Transport {
 /// One IP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The flow it belongs to: on the wire, the port numbers.
+    /// The flow it belongs to; on the wire, the port numbers.
     pub flow: FlowId,
-    /// Sending host: on the wire, the source address.
+    /// Sending host; on the wire, the source address.
     pub source: HostId,
-    /// Receiving host: on the wire, the destination address.
+    /// Receiving host; on the wire, the destination address.
     pub destination: HostId,
     /// IP header fields.
     pub ip: IpHeader,
@@ -93,7 +94,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Length of the whole IP packet: headers and payload.
+    /// Length of the whole IP packet in bytes, with headers and payload.
     #[inline]
     pub fn len(&self) -> Bytes {
         let transport = match &self.transport {
@@ -104,7 +105,7 @@ impl Packet {
         Bytes(u64::from(self.ip.version.header_len() + transport))
     }
 
-    /// Bytes of the payload: of a stream, or of a datagram.
+    /// Payload bytes, of a stream or of a datagram.
     #[inline]
     pub fn payload_len(&self) -> u64 {
         u64::from(match &self.transport {
@@ -125,7 +126,7 @@ impl Packet {
         matches!(&self.transport, Transport::Tcp(segment) if segment.is_pure_ack())
     }
 
-    /// Fields of a pure TCP ACK without other options than timestamps and SACK; `None` of anything else.
+    /// Fields of a pure TCP ACK with no options except timestamps and SACK; `None` for anything else.
     #[inline]
     pub fn ack_info(&self) -> Option<AckInfo> {
         match &self.transport {

@@ -1,5 +1,5 @@
-//! A set of ranges of positions: bytes that arrived out of order or were selectively acknowledged, packet numbers that
-//! were received.
+//! A set of ranges of positions: bytes that arrived out of order or were selectively acknowledged, or received packet
+//! numbers.
 
 use std::collections::VecDeque;
 
@@ -23,21 +23,21 @@ impl Range {
 
 /// Disjoint ranges in ascending order that never touch each other.
 ///
-/// Finding a place is a binary search; adding or removing moves the ranges behind it, of which
-/// there are as many as there are gaps, not as there are segments.
+/// Lookup is a binary search. Adding or removing a range moves the ranges after it, whose number depends on the gaps,
+/// not on the segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: VecDeque<Range>,
 }
 
 impl RangeSet {
-    /// True when the set holds nothing.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// How many separate ranges there are.
+    /// Number of separate ranges.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ranges.len()
@@ -63,13 +63,13 @@ impl RangeSet {
         self.ranges.pop_front()
     }
 
-    /// The range that holds the byte at `position`.
+    /// The range that contains the byte at `position`.
     pub fn containing(&self, position: Position) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= position);
         self.ranges.get(index).copied().filter(|range| range.start <= position)
     }
 
-    /// True when every byte of `wanted` is in the set.
+    /// True if every byte of `wanted` is in the set.
     pub fn covers(&self, wanted: Range) -> bool {
         self.containing(wanted.start).is_some_and(|range| wanted.end <= range.end)
     }
@@ -85,8 +85,8 @@ impl RangeSet {
         (start < end).then_some(Range { start, end })
     }
 
-    /// Adds `range`, joining those that it touches, and returns the range it has become part of.
-    /// Returns `None`, changing nothing, when that would make more than `limit` ranges.
+    /// Adds `range`, merges it with ranges that it touches, and returns the resulting range. Returns `None`, and
+    /// changes nothing, if there would be more than `limit` ranges.
     pub fn insert(&mut self, range: Range, limit: usize) -> Option<Range> {
         debug_assert!(range.start < range.end, "a range is not empty");
         let from = self.ranges.partition_point(|other| other.end < range.start);
@@ -107,7 +107,7 @@ impl RangeSet {
         Some(joined)
     }
 
-    /// Forgets every byte below `position`.
+    /// Removes every byte below `position`.
     pub fn remove_below(&mut self, position: Position) {
         while let Some(front) = self.ranges.front_mut() {
             if front.end > position {
@@ -118,7 +118,7 @@ impl RangeSet {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// The set agrees with the plainest model there is: one flag per byte.
+        /// The set agrees with a simple model: one flag per byte.
         #[test]
         fn the_set_equals_a_row_of_flags(spans in prop::collection::vec((0u64..60, 1u64..12), 1..30), cut in 0u64..72) {
             let mut set = RangeSet::default();

@@ -1,4 +1,4 @@
-//! TACK: a transport whose acknowledgments are few (Li et al., "TACK: Improving Wireless Transport Performance by Taming
+//! TACK: a transport with few acknowledgments (Li et al., "TACK: Improving Wireless Transport Performance by Taming
 //! Acknowledgments", SIGCOMM 2020; its successor in IEEE/ACM Transactions on Networking 29(6), 2021).
 
 mod ack_clock;

@@ -1,9 +1,9 @@
 //! TCP (RFC 9293), complete enough for real networks.
 //!
-//! A [`Connection`] is one end. `sender` and `receiver` are its halves, with the variables of RFC 9293 section 3.3.1; `sack` is
-//! the scoreboard, `reorder` holds early arrivals, `ack_policy` decides when to acknowledge, and
-//! [`congestion`](crate::congestion), shared with other transports, how much may be in flight. The stream is a count of bytes:
-//! nothing is stored, and a payload byte follows from its position (see [`wire`](crate::wire)).
+//! A [`Connection`] is one end. `sender` and `receiver` are its halves, with the variables of RFC 9293 section 3.3.1;
+//! `sack` is the scoreboard, `reorder` holds early arrivals, and `ack_policy` decides when to acknowledge.
+//! [`congestion`](crate::congestion), shared with other transports, limits the bytes in flight. The stream is a count
+//! of bytes: nothing is stored, and payload bytes are computed from their position (see [`wire`](crate::wire)).
 
 mod ack_info;
 pub mod ack_policy;

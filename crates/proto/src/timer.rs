@@ -2,13 +2,13 @@
 
 use crate::units::Instant;
 
-/// Names the timers of one endpoint: the discriminants are `0..N` of [`TimerTable`].
+/// Identifies the timers of one endpoint by indexes `0..N` into a [`TimerTable`].
 pub trait TimerKind: Copy {
-    /// Position of this timer in the table.
+    /// Index of this timer in the table.
     fn index(self) -> usize;
 }
 
-/// The deadline of a timer that is not armed: later than anything.
+/// The deadline of a timer that is not armed.
 const DISARMED: Instant = Instant::from_nanos(u64::MAX);
 
 /// `N` optional deadlines.
@@ -36,13 +36,13 @@ impl<const N: usize> TimerTable<N> {
         self.deadlines[timer.index()] = DISARMED;
     }
 
-    /// The deadline of `timer`, if armed.
+    /// The deadline of `timer`, if it is armed.
     #[inline]
     pub fn get(&self, timer: impl TimerKind) -> Option<Instant> {
         armed(self.deadlines[timer.index()])
     }
 
-    /// Disarms `timer` and returns true when it was due at `now`.
+    /// Disarms `timer` and returns true if it was due at `now`.
     #[inline]
     pub fn take_expired(&mut self, timer: impl TimerKind, now: Instant) -> bool {
         let due = self.get(timer).is_some_and(|at| at <= now);
@@ -52,7 +52,7 @@ impl<const N: usize> TimerTable<N> {
         due
     }
 
-    /// The earliest deadline of all.
+    /// The earliest deadline.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         armed(self.deadlines.iter().copied().fold(DISARMED, Instant::min))

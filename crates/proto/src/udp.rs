@@ -10,7 +10,7 @@ use crate::endpoint::{Endpoint, Ends};
 use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// The packet with `datagram` from one end to the other, which has sent `sent` before.
+/// The packet with `datagram` from one end to the other; `sent` packets were sent before.
 fn packet(ends: Ends, ip: IpVersion, sent: u64, datagram: Datagram) -> Packet {
     Packet {
         flow: ends.flow,
@@ -24,15 +24,15 @@ fn packet(ends: Ends, ip: IpVersion, sent: u64, datagram: Datagram) -> Packet {
 /// When a [`Sender`] sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
-    /// Whenever it is asked.
+    /// Whenever the driver asks.
     Saturating,
     /// One datagram per interval; `next` is when the next is due.
     Constant { interval: Duration, next: Instant },
-    /// Supplied and not sent yet, in bytes of payload.
+    /// Supplied payload bytes that were not sent yet.
     Supplied { bytes: u64 },
 }
 
-/// A source of datagrams: of one size at a pace, or of supplied bytes in datagrams of at most that size.
+/// A source of datagrams: either of one size at a given pace, or of supplied bytes in datagrams of at most that size.
 #[derive(Clone, Debug)]
 pub struct Sender {
     ends: Ends,
@@ -40,32 +40,30 @@ pub struct Sender {
     payload_len: u32,
     pace: Pace,
     sent: u64,
-    /// No more than this many.
+    /// Most datagrams to send.
     limit: u64,
-    /// Datagrams that arrived, as far as reports told.
+    /// Datagrams that arrived, according to reports.
     reported: u64,
 }
 
 impl Sender {
-    /// A source as fast as its driver: [`next_packet`](Self::next_packet) always has another one.
+    /// A source that is as fast as its driver: [`next_packet`](Self::next_packet) always returns another datagram.
     ///
-    /// It does not keep [`Endpoint`]'s drain-before-wait law, for it would never run dry; its
-    /// [`poll_transmit`](Endpoint::poll_transmit) therefore returns `None`, and the driver pulls
-    /// from `next_packet` as long as the first queue has room. `payload_len` is raised to
-    /// [`Datagram::MIN_PAYLOAD`].
+    /// It does not follow [`Endpoint`]'s drain-before-wait law, because draining would never end. Its
+    /// [`poll_transmit`](Endpoint::poll_transmit) therefore returns `None`, and the driver calls `next_packet` while
+    /// the first queue has room. `payload_len` is raised to [`Datagram::MIN_PAYLOAD`].
     pub fn saturating(ends: Ends, ip: IpVersion, payload_len: u32) -> Self {
         Self::new(ends, ip, payload_len, Pace::Saturating)
     }
 
-    /// A source of constant bit rate from `start` on. `rate` counts whole IP packets.
-    /// Panics when `rate` is zero.
+    /// A source of constant bit rate from `start` on. `rate` counts whole IP packets. Panics if `rate` is zero.
     pub fn constant(ends: Ends, ip: IpVersion, payload_len: u32, rate: BitRate, start: Instant) -> Self {
         let payload_len = payload_len.max(Datagram::MIN_PAYLOAD);
         let packet = Bytes(u64::from(ip.header_len() + Datagram::HEADER_LEN + payload_len));
         Self::every(ends, ip, payload_len, rate.time_for(packet), start)
     }
 
-    /// A source of a datagram each `interval` (at least a nanosecond) from `start` on.
+    /// A source of one datagram per `interval` (at least a nanosecond) from `start` on.
     pub fn every(ends: Ends, ip: IpVersion, payload_len: u32, interval: Duration, start: Instant) -> Self {
         let interval = interval.max(Duration::from_nanos(1));
         Self::new(ends, ip, payload_len, Pace::Constant { interval, next: start })
@@ -76,8 +74,9 @@ impl Sender {
         Self::new(ends, ip, payload_len, Pace::Supplied { bytes: 0 })
     }
 
-    /// Sends `bytes` at once. The last datagram has the remainder, but at least [`Datagram::MIN_PAYLOAD`]. Drain the source
-    /// before the next call: unsent bytes join the next ones. Sources with a pace ignore it.
+    /// Makes `bytes` available at once. The last datagram has the remainder, but at least [`Datagram::MIN_PAYLOAD`].
+    /// Drain the source before the next call, because unsent bytes are combined with the next ones. Sources with a pace
+    /// ignore it.
     pub fn supply(&mut self, bytes: u64) {
         if let Pace::Supplied { bytes: waiting } = &mut self.pace {
             *waiting = waiting.saturating_add(bytes);
@@ -112,12 +111,12 @@ impl Sender {
         self.payload_len
     }
 
-    /// Datagrams that arrived, by the latest report; 0 without reports.
+    /// Datagrams that arrived, according to the latest report; 0 without reports.
     pub fn reported(&self) -> u64 {
         self.reported
     }
 
-    /// The next datagram at once, at any pace; `None` only beyond the limit.
+    /// The next datagram at once, at any pace; `None` only at the limit.
     pub fn next_packet(&mut self) -> Option<Packet> {
         self.packet(self.payload_len)
     }
@@ -136,14 +135,14 @@ impl Endpoint for Sender {
     type Packet = Packet;
     type Event = ();
 
-    /// A source listens to reports; counts only grow, so one that was overtaken changes nothing.
+    /// Handles a report. Counts only grow, so a report that was overtaken changes nothing.
     fn handle_packet(&mut self, _now: Instant, packet: Packet) {
         if let Transport::Udp(datagram) = packet.transport {
             self.reported = self.reported.max(datagram.reported().unwrap_or(0));
         }
     }
 
-    /// Due datagrams are sent by [`poll_transmit`](Endpoint::poll_transmit).
+    /// Does nothing: due datagrams are sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
     /// A datagram for every interval that has passed, or of the supplied bytes; `None` from a saturating source.
@@ -170,7 +169,7 @@ impl Endpoint for Sender {
         None
     }
 
-    /// When the next datagram is due; changes only by sending.
+    /// When the next datagram is due; only sending changes it.
     fn poll_timeout(&self) -> Option<Instant> {
         match self.pace {
             Pace::Constant { next, .. } if self.sent < self.limit => Some(next),
@@ -182,20 +181,20 @@ impl Endpoint for Sender {
 /// Counters of a [`Receiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Datagrams that arrived, duplicates included.
+    /// Datagrams received, including duplicates.
     pub datagrams: u64,
     /// Their payload bytes.
     pub bytes: u64,
-    /// Datagrams that had arrived before.
+    /// Datagrams received more than once.
     pub duplicates: u64,
-    /// Datagrams that arrived after one with a higher number, duplicates left out.
+    /// Datagrams received after one with a higher number, without duplicates.
     pub out_of_order: u64,
-    /// Datagrams with a number below the highest that have not arrived, so far.
+    /// Datagrams with a number below the highest one that have not arrived so far.
     pub missing: u64,
-    /// Separate runs of numbers that were skipped when a higher one arrived.
+    /// Runs of consecutive numbers that were skipped when a higher one arrived.
     pub gaps: u64,
-    /// Datagrams that came too late to tell duplicates from originals. They are not in `out_of_order` or `duplicates`, and
-    /// remain in `missing`.
+    /// Datagrams that arrived too late to distinguish duplicates from originals. They are not in `out_of_order` or
+    /// `duplicates`, and remain in `missing`.
     pub too_late: u64,
 }
 
@@ -203,23 +202,23 @@ pub struct Received {
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     counts: Received,
-    /// The highest number seen.
+    /// The highest received number.
     highest: Option<u64>,
-    /// One bit per number, the newest word last; word 0 starts at `window_start`.
+    /// One bit per number, newest word last; word 0 starts at `window_start`.
     window: VecDeque<u64>,
     window_start: u64,
 }
 
-/// How far back arrivals are remembered: 4096 datagrams, under any claims of a peer.
+/// Words of history: 4096 datagrams, regardless of the numbers that a peer sends.
 const WINDOW_WORDS: u64 = 64;
 
 impl Receiver {
-    /// A sink that has seen nothing.
+    /// A sink without any datagrams.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in one datagram.
+    /// Counts one datagram.
     pub fn receive(&mut self, datagram: Datagram) {
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(datagram.payload_len);
@@ -241,7 +240,7 @@ impl Receiver {
         }
     }
 
-    /// Makes `word` the last of the window.
+    /// Slides the window so that `word` is its last.
     fn slide(&mut self, word: u64) {
         if word >= self.window_start + self.window.len() as u64 + WINDOW_WORDS {
             self.window.clear();
@@ -256,7 +255,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the bit of `number`; false when it was set.
+    /// Sets the bit of `number`; returns false if it was already set.
     fn mark(&mut self, number: u64) -> bool {
         let word = &mut self.window[(number / 64 - self.window_start) as usize];
         let bit = 1 << (number % 64);
@@ -271,26 +270,26 @@ impl Receiver {
     }
 }
 
-/// When a [`Reporter`] speaks.
+/// When a [`Reporter`] sends a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportAfter {
-    /// So long after the first datagram that was not reported.
+    /// This time after the first unreported datagram.
     Time(Duration),
-    /// After this many datagrams; 0 is taken as 1.
+    /// After this number of datagrams; 0 counts as 1.
     Datagrams(u32),
 }
 
-/// Reports to a source how many of its datagrams arrived: once per interval that begins with an unreported arrival, or after a
-/// number of datagrams. A report is cumulative, so the next one replaces a lost one.
+/// Reports to a source how many of its datagrams arrived: either once per interval that begins with an unreported
+/// arrival, or after a number of datagrams. Reports are cumulative, so the next one replaces a lost one.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    /// From the sink's side.
+    /// Seen from the sink.
     ends: Ends,
     ip: IpVersion,
     after: ReportAfter,
     due: Option<Instant>,
     arrived: u64,
-    /// Of them, those since the last report.
+    /// Datagrams since the last report.
     unreported: u32,
     sent: u64,
 }
@@ -326,7 +325,7 @@ impl Endpoint for Reporter {
         }
     }
 
-    /// A due report is sent by [`poll_transmit`](Endpoint::poll_transmit).
+    /// Does nothing: a due report is sent by [`poll_transmit`](Endpoint::poll_transmit).
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
@@ -365,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_constant_source_keeps_its_rate() {
-        // 1500-byte packets at 12 Mb/s: one a millisecond.
+        // 1500-byte packets at 12 Mb/s: one per millisecond.
         let mut source =
             Sender::constant(ENDS, IpVersion::V4, 1472, BitRate::from_mbps(12), Instant::ZERO).with_limit(5);
         let mut now = Instant::ZERO;

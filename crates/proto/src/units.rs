@@ -1,4 +1,4 @@
-//! Quantities with their unit in the type. All values that decide anything are integers.
+//! Quantities with their unit in the type. All values that decisions depend on are integers.
 
 mod ids;
 mod rate;

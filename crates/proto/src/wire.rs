@@ -1,10 +1,10 @@
 //! Encoding and decoding of packets.
 //!
-//! A [`Packet`] holds the fields that vary. The rest follows from them: addresses from [`HostId`]s and ports from [`FlowId`] (see
-//! [`address`]), the payload from flow, direction and stream position (see [`payload`]), the layout of TCP options from
-//! [`Segment::header_len`]. A TACK packet is the payload of a datagram, encoded by [`tack::wire`]. So
-//! `decode(encode(p)) == p`, and [`decode`] refuses everything that this crate would not have sent, payload included.
-//! TTL and DSCP, which networks change, are ignored.
+//! A [`Packet`] holds the fields that vary, and the rest can be computed: addresses from [`HostId`]s and ports from
+//! [`FlowId`] (see [`address`]), the payload from flow, direction and stream position (see [`payload`]), the layout of
+//! TCP options from [`Segment::header_len`]. A TACK packet is the payload of a datagram, encoded by [`tack::wire`].
+//! Therefore `decode(encode(p)) == p`, and [`decode`] refuses everything that this crate would not have sent, including
+//! other payload. TTL and DSCP, which networks change, are ignored.
 
 pub mod address;
 pub mod headers;
@@ -21,42 +21,42 @@ use crate::units::{FlowId, HostId, SeqNumber};
 
 use payload::Stream;
 
-/// Hops a packet may take (RFC 1700's recommendation; the default of Linux).
+/// TTL of packets (RFC 1700's recommendation, the default of Linux).
 const TTL: u8 = 64;
 
-/// Why a packet has no form on the wire.
+/// Why a packet cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// Only 2^24 hosts have an IPv4 address in 10/8.
     #[error("{0} has no IPv4 address in 10.0.0.0/8")]
     Host(HostId),
-    /// Flows are told apart by port, and there are only [`address::MAX_FLOWS`].
+    /// Flows are identified by port, and there are only [`address::MAX_FLOWS`].
     #[error("{0} has no port number: flows are numbered below {max}", max = address::MAX_FLOWS)]
     Flow(FlowId),
-    /// Longer than the 16-bit length field can say.
+    /// The length does not fit in the 16-bit length field.
     #[error("{0} bytes do not fit in an IP packet")]
     TooLong(u64),
     /// TCP options need more than 40 bytes.
     #[error("{0} bytes of TCP options, where 40 fit")]
     Options(u32),
-    /// The payload is not as long as the packet says.
+    /// The payload does not have the length that the packet gives.
     #[error("{0} bytes of payload in a packet with {1}")]
     Content(usize, u32),
-    /// No room for the datagram's number.
+    /// There is no room for the datagram's number.
     #[error("{0} bytes of UDP payload cannot hold the datagram's number")]
     ShortDatagram(u32),
-    /// The content of a TACK packet has no form.
+    /// The content of a TACK packet cannot be encoded.
     #[error("TACK: {0}")]
     Tack(tack::wire::EncodeError),
 }
 
-/// Why bytes are no packet of ours.
+/// Why bytes are not a packet of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes end within the named header.
+    /// The bytes end within this header.
     #[error("the bytes end within the {0} header")]
     Truncated(&'static str),
-    /// Not 4 or 6, or a header that contradicts itself.
+    /// The IP version is not 4 or 6, or the header contradicts itself.
     #[error("not a sound IP header")]
     IpHeader,
     /// A length field disagrees with the number of bytes.
@@ -65,51 +65,51 @@ pub enum DecodeError {
     /// A checksum is wrong.
     #[error("wrong {0} checksum")]
     Checksum(&'static str),
-    /// IP options or extension headers, which we never send.
+    /// There are IP options or extension headers, which we never send.
     #[error("IP options or extension headers")]
     IpOptions,
-    /// One piece of a packet.
+    /// It is a fragment.
     #[error("a fragment")]
     Fragment,
-    /// Neither TCP nor UDP.
+    /// It is neither TCP nor UDP.
     #[error("IP protocol {0} is neither TCP nor UDP")]
     Protocol(u8),
-    /// An address outside 10/8 or our part of fd00::/8.
+    /// An address is outside 10/8 or our part of fd00::/8.
     #[error("an address that names no host")]
     Address,
-    /// Ports that name no flow, or its wrong direction.
+    /// The ports belong to no flow, or to the other direction.
     #[error("ports {0} and {1} name no flow in this direction")]
     Ports(u16, u16),
-    /// A TCP header field we never use is in use.
+    /// A TCP header field is used that we never use.
     #[error("an unsound or unused field in the TCP header")]
     TcpHeader,
-    /// A TCP option that is unknown, unsound, repeated, or not where we put it.
+    /// A TCP option is unknown, invalid, repeated, or not in our order.
     #[error("unknown, unsound or differently laid out TCP options")]
     TcpOptions,
-    /// A byte of payload differs from the one for its place in the stream.
+    /// A byte of the payload differs from the one for its stream position.
     #[error("payload byte {0} is not the one for its place in the stream")]
     Payload(u32),
-    /// A datagram to TACK's port is no packet of its.
+    /// A datagram to TACK's port is not a TACK packet.
     #[error("TACK: {0}")]
     Tack(tack::wire::DecodeError),
 }
 
-/// The bytes of `packet`, checksums included.
+/// Encodes `packet`, including checksums.
 pub fn encode(packet: &Packet) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     encode_into(packet, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The first `snap_len` bytes of `packet`, for captures: headers, and as much payload as fits. The
-/// transport checksum is that of the whole packet.
+/// The first `snap_len` bytes of `packet`, for captures: headers, and as much payload as fits. The transport checksum
+/// is that of the whole packet.
 pub fn encode_headers(packet: &Packet, snap_len: usize) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = encode(packet)?;
     bytes.truncate(snap_len);
     Ok(bytes)
 }
 
-/// Appends the bytes of `packet` to `bytes`, which stays as it was on error.
+/// Appends the bytes of `packet` to `bytes`, which is unchanged on error.
 pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     let stream = Stream::of(packet);
     let content = match &packet.transport {
@@ -125,7 +125,7 @@ pub fn encode_into(packet: &Packet, bytes: &mut Vec<u8>) -> Result<(), EncodeErr
 ///
 /// # Errors
 ///
-/// As [`encode`], and where `content` is not as long as the packet says.
+/// As for [`encode`], and if `content` does not have the length that the packet gives.
 pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> Result<(), EncodeError> {
     let payload_len = match &packet.transport {
         Transport::Tcp(segment) => segment.payload_len,
@@ -137,7 +137,7 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
     }
     let ports = address::ports(packet)?;
     let ip = Ip::encode(packet)?;
-    // All that can fail comes before the first byte is written.
+    // Everything that can fail comes before the first byte is written.
     match &packet.transport {
         Transport::Tcp(segment) => {
             let mut header = tcp_header(segment, ports)?;
@@ -156,22 +156,22 @@ pub fn encode_foreign(packet: &Packet, content: &[u8], bytes: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// The packet in `bytes`, which must be exactly one packet, with nothing after it.
+/// Decodes `bytes`, which must be exactly one packet.
 ///
 /// # Errors
 ///
-/// Bytes that [`encode`] would not have made, apart from TTL, DSCP and the form of a checksum of zero.
+/// If [`encode`] would not have produced the bytes, apart from TTL, DSCP and the form of a zero checksum.
 pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let (packet, content) = decode_foreign(bytes)?;
     Stream::of(&packet).verify(&packet.transport, content)?;
     Ok(packet)
 }
 
-/// Decodes the packet in `bytes` and its payload: as [`decode`], with any payload.
+/// Decodes the packet in `bytes` and its payload, like [`decode`] but with any payload.
 ///
 /// # Errors
 ///
-/// As [`decode`], never [`DecodeError::Payload`].
+/// As for [`decode`], but never [`DecodeError::Payload`].
 pub fn decode_foreign(bytes: &[u8]) -> Result<(Packet, &[u8]), DecodeError> {
     let (ip, rest) = Ip::decode(bytes)?;
     let (source, destination) = ip.hosts()?;
@@ -270,7 +270,7 @@ impl Ip {
         if header.header_checksum != header.calc_header_checksum() {
             return Err(DecodeError::Checksum("IP"));
         }
-        // The reserved flag, which the header struct does not hold.
+        // The reserved flag, which the header struct does not contain.
         if bytes[6] & 0x80 != 0 {
             return Err(DecodeError::IpHeader);
         }
@@ -314,7 +314,7 @@ impl Ip {
         }
     }
 
-    /// The checksum `header` should have before `content`, which fits in the IP packet.
+    /// The checksum that `header` should have before `content`, which fits in the IP packet.
     fn tcp_checksum(&self, header: &TcpHeader, content: &[u8]) -> u16 {
         match self {
             Self::V4(ip) => header.calc_checksum_ipv4(ip, content),
@@ -390,7 +390,7 @@ fn decode_tcp<'a>(ip: &Ip, bytes: &'a [u8]) -> Result<Decoded<'a>, DecodeError> 
     Ok((Transport::Tcp(segment), (header.source_port, header.destination_port), content))
 }
 
-/// In one's complement zero has two forms (RFC 1624 section 3), and Linux sends either.
+/// In one's complement, zero has two forms (RFC 1624 section 3), and Linux sends either.
 fn sums_agree(one: u16, other: u16) -> bool {
     one == other || (matches!(one, 0 | 0xffff) && matches!(other, 0 | 0xffff))
 }
@@ -400,7 +400,7 @@ fn write_udp(ip: &Ip, ports: (u16, u16), payload: &[u8], bytes: &mut Vec<u8>) {
     let mut header = UdpHeader {
         source_port: ports.0,
         destination_port: ports.1,
-        // The IP length field has bounded it.
+        // The IP length field limits it.
         length: (Datagram::HEADER_LEN as usize + payload.len()) as u16,
         checksum: 0,
     };

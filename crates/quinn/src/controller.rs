@@ -1,8 +1,9 @@
-//! The window: the bytes that arrive in a round trip and between two ACKs, and a small standing queue at the bottleneck.
+//! The congestion window: the bytes that arrive in a round trip plus an ACK interval, and a small standing queue at the
+//! bottleneck.
 //!
-//! quinn asks a controller for one number. It limits the bytes in flight, and quinn paces at 5/4 of it per smoothed round-trip
-//! time (RFC 9002 section 7.7). TACK has two numbers there, a rate and a limit twice as large, so that the rate decides how much
-//! waits; here the window does.
+//! quinn asks a controller for one number. It limits the bytes in flight to that window, and paces at 5/4 of it per
+//! smoothed round-trip time (RFC 9002 section 7.7). TACK has two numbers, a rate and a limit twice as large, so its
+//! rate determines how much queues; here the window does.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -22,118 +23,123 @@ const INITIAL_BYTES_MAX: u64 = 14_720;
 const WINDOW_PACKETS_MIN: u64 = 4;
 const CONGESTED_PACKETS: u64 = 2;
 
-/// quinn sends while less than the window is in flight with the next packet, and a packet may be half an ACK's worth.
+/// quinn sends another packet while less than the window is in flight, and rounding may cost up to half an ACK's
+/// packets.
 const ROUNDING_PACKETS: u64 = 3;
 
-/// Standing queue at the bottleneck, so that it never runs dry and an access point has something to aggregate: CoDel's target
-/// (RFC 8289 section 4.4), which no queue manager counts as congestion.
+/// Standing queue at the bottleneck, so that it never runs dry and an access point has packets to aggregate. This is
+/// CoDel's target (RFC 8289 section 4.4), which no queue manager treats as congestion.
 const STANDING_QUEUE: Duration = Duration::from_millis(5);
 
-/// Room is kept for ACKs that are up to so far apart: the most that the law has a receiver wait.
+/// Largest gap between ACKs for which the window has room: the longest that the law lets a receiver wait.
 const ACK_GAP_MAX: Duration = Duration::from_millis(100);
 
-/// How long a smallest round trip is believed: then less is sent for one, so that queueing is not taken for the path
-/// (BBR's ProbeRTT, draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
+/// How long a minimum round-trip time is valid. After that, less is sent for one round trip, so that queueing delay is
+/// not mistaken for the path's own delay (BBR's ProbeRTT, draft-cardwell-iccrg-bbr-congestion-control-00 section
+/// 4.1.2.3).
 const MIN_RTT_VALID: Duration = Duration::from_secs(10);
-/// The round trip of one batch of ACKs is known with the next.
+/// The round-trip time of one batch of ACKs is known when the next batch arrives.
 const PROBE_RTT_BATCHES: u32 = 2;
 
-/// Sixteenths that a probe sends more; they double while it finds more.
+/// How many sixteenths a probe adds to the window; they double while probes find more bandwidth.
 const PROBE_SIXTEENTHS: u64 = 1;
 const PROBE_SIXTEENTHS_MAX: u64 = 4;
-/// Rounds without a probe, so that with its two and the one that drains there are eight, as in BBR's cycle of gains.
+/// Rounds between probes. With the two rounds of a probe and one to drain, a cycle has eight, as BBR's gain cycle.
 const CRUISE_ROUNDS: u32 = 5;
 /// Packets sent in the first round of a probe are acknowledged in the second.
 const PROBE_ROUNDS: u32 = 2;
 
-/// Startup ends when three rounds brought no quarter more (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2).
+/// Startup ends after three rounds with less than 25 % growth (draft-cardwell-iccrg-bbr-congestion-control-00 section
+/// 4.3.2.2).
 const STARTUP_ROUNDS_WITHOUT_GROWTH: u32 = 3;
 
-/// Losses that may be those of a full queue: one packet in 50 of a round (BBRLossThresh of draft-ietf-ccwg-bbr section 2.5).
+/// Loss that a full queue may explain: one packet in 50 of a round (BBRLossThresh of draft-ietf-ccwg-bbr section 2.5).
 const LOSS_DIVISOR: u64 = 50;
-/// Losses that noise does not explain, as a short queue has them when a window leaves at once: one in eight.
+/// Loss that noise cannot explain, such as that of a short queue hit by a whole window in a burst: one packet in eight.
 const HEAVY_LOSS_DIVISOR: u64 = 8;
-/// In how many steps the room for ACKs and queue goes while losses are heavy, one a round, and comes back.
+/// Number of steps, one per round, in which the room for ACKs and the standing queue is removed during heavy loss and
+/// restored afterwards.
 const ROOM_STEPS: u64 = 8;
 
 const STARTUP: Phase = Phase::Startup { best_rate: 0, rounds_without_growth: 0 };
 
-/// How fast to look for more.
+/// Phases of the search for bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The window grows by the acknowledged bytes, until the rate no longer does.
+    /// The window grows by the acknowledged bytes until the rate stops growing.
     Startup { best_rate: u64, rounds_without_growth: u32 },
-    /// As much as arrives, and a standing queue.
+    /// The window is what arrives, plus a standing queue.
     Cruise { rounds: u32 },
-    /// More by `sixteenths`, to see whether more arrives than `rate_before`.
+    /// The window is larger by `sixteenths`, to see whether the rate rises above `rate_before`.
     Probe { sixteenths: u64, rate_before: u64, rounds: u32 },
-    /// No standing queue: the excess that a probe or a lossy round left behind drains.
+    /// No standing queue: drains what a probe or a lossy round left in the queue.
     Drain,
-    /// Half of the path's capacity, until packets sent `since` are acknowledged; none before so little is in flight.
+    /// Half of the path's capacity, until packets sent after `since` are acknowledged. `since` is `None` until this few
+    /// bytes are in flight.
     ProbeRtt { since: Option<Instant>, batches: u32, smallest: Option<Duration> },
 }
 
-/// Smallest round-trip time.
+/// Minimum round-trip time.
 #[derive(Clone, Copy, Debug)]
 struct MinRtt {
     value: Duration,
     seen: Instant,
 }
 
-/// Packets that one batch acknowledges.
+/// The packets that one batch of ACKs acknowledges.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     oldest_sent: Instant,
     newest_sent: Instant,
 }
 
-/// Bytes of a round.
+/// Byte counts of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// It ends when a packet sent after this number of bytes was delivered is acknowledged.
+    /// The round ends when a packet is acknowledged that was sent after this number of bytes was delivered.
     ends_at_bytes: u64,
     acked_bytes: u64,
     lost_bytes: u64,
-    /// The application had too little to send, so that its rate says nothing about the path.
+    /// The application had too little to send, so the rate is no measure of the path.
     app_limited: bool,
-    /// A router told of congestion (RFC 3168).
+    /// A router signalled congestion (RFC 3168).
     marked: bool,
 }
 
 impl Round {
-    /// Bytes in flight that will not arrive, where `arriving` does.
+    /// Bytes in flight that will be lost while `arriving` bytes arrive, at the loss rate of this round.
     fn lost_of(&self, arriving: u64) -> u64 {
         let lost = u128::from(arriving) * u128::from(self.lost_bytes);
         let lost = lost.checked_div(self.acked_bytes.into()).unwrap_or(0);
         u64::try_from(lost).unwrap_or(u64::MAX).min(arriving / HEAVY_LOSS_DIVISOR)
     }
 
-    /// More than one in `divisor` is lost. One packet of a short round is a loss, and not a rate of losses.
+    /// True if more than one in `divisor` is lost. A single packet lost in a short round does not count as a loss rate.
     fn has_lost_one_in(&self, divisor: u64, mtu: u64) -> bool {
         let all = self.acked_bytes.saturating_add(self.lost_bytes);
         self.lost_bytes > mtu && self.lost_bytes > all / divisor
     }
 }
 
-/// The state of a path.
+/// State of the controller for one path.
 #[derive(Clone, Debug)]
 pub(crate) struct TackController {
     mtu: u64,
     window: u64,
     phase: Phase,
     delivery: Delivery,
-    /// Bytes per second.
+    /// Delivery rate in bytes per second.
     rate: WindowedMax<u64>,
-    /// From when an ACK could have come to when it did.
+    /// Time from the earliest possible arrival of an ACK to its actual arrival.
     ack_gap: WindowedMax<Duration>,
     min_rtt: Option<MinRtt>,
     last_ack: Option<Instant>,
     batch: Option<Batch>,
     round: Round,
     last_round: Round,
-    /// Of [`ROOM_STEPS`].
+    /// Remaining room, in units of 1/[`ROOM_STEPS`].
     room_steps: u64,
-    /// The round trip that quinn paces by.
+    /// The round-trip time that quinn paces by.
     smoothed_rtt: Option<Duration>,
 }
 
@@ -158,7 +164,7 @@ impl TackController {
         controller
     }
 
-    /// One packet is acknowledged.
+    /// Handles the acknowledgment of one packet.
     pub(crate) fn acked(&mut self, sent: Instant, bytes: u64, app_limited: bool) {
         self.delivery.on_acked(bytes);
         self.round.acked_bytes += bytes;
@@ -172,7 +178,7 @@ impl TackController {
         }
     }
 
-    /// And that was all that came at `now`.
+    /// Ends the batch of acknowledgments that arrived at `now`.
     pub(crate) fn end_acks(&mut self, now: Instant, in_flight: u64) {
         let Some(batch) = self.batch.take() else { return };
         self.measure_gap(now, batch);
@@ -188,7 +194,8 @@ impl TackController {
         self.set_window();
     }
 
-    /// An ACK is late by no more than the time since the one before, and since the oldest packet in it could be acknowledged.
+    /// An ACK's delay is at most the time since the previous ACK, and at most the time since its oldest packet could be
+    /// acknowledged.
     fn measure_gap(&mut self, now: Instant, batch: Batch) {
         let possible = batch.oldest_sent + self.min_rtt.map_or(Duration::ZERO, |min| min.value);
         let from = self.last_ack.map_or(possible, |last| last.max(possible));
@@ -197,14 +204,14 @@ impl TackController {
 
     fn measure_rate(&mut self, sample: Sample) {
         let Some(rate) = sample.rate else { return };
-        // Less than a round trip says how ACKs were spread, not the path.
+        // Over less than a round trip, the rate depends on the spacing of ACKs, not on the path.
         if self.min_rtt.is_some_and(|min| sample.interval < min.value) {
             return;
         }
         self.rate.add(rate);
     }
 
-    /// A round trip without the time for which its ACK was kept back.
+    /// Records a round-trip time without the delay of its ACK.
     pub(crate) fn measure_rtt(&mut self, now: Instant, rtt: Duration) {
         if self.min_rtt.is_none_or(|min| rtt <= min.value) {
             self.min_rtt = Some(MinRtt { value: rtt, seen: now });
@@ -214,7 +221,7 @@ impl TackController {
         }
     }
 
-    /// Sends little for a round when the smallest round trip is old.
+    /// Sends little for a round trip when the minimum round-trip time is too old.
     fn probe_rtt(&mut self, now: Instant, acked_sent: Instant, in_flight: u64) {
         let Some(min_rtt) = self.min_rtt else { return };
         match &mut self.phase {
@@ -244,7 +251,7 @@ impl TackController {
         self.room_steps =
             if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
         if is_lossy {
-            // The rate that arrived before the queue was full no longer does.
+            // Rates measured before the queue was full are no longer reached.
             self.rate.forget_older_rounds();
         }
         self.phase = match self.phase {
@@ -282,7 +289,7 @@ impl TackController {
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
     }
 
-    /// More than half of the added bytes must have arrived.
+    /// A probe succeeds if more than half of the added bytes arrived.
     fn judge_probe(&self, sixteenths: u64, rate_before: u64) -> Phase {
         let found = self.rate.of_this_round();
         if found >= rate_before.saturating_add(rate_before / 32 * sixteenths) {
@@ -307,7 +314,7 @@ impl TackController {
         let rounding = ROUNDING_PACKETS * self.mtu;
         let smallest = WINDOW_PACKETS_MIN * self.mtu;
         self.window = match self.phase {
-            // Twice the arriving bytes are enough to see twice the rate.
+            // Twice the delivery rate is enough to detect a doubled rate.
             Phase::Startup { .. } => self.window.min(with_queue.saturating_mul(2).max(self.initial_window())),
             Phase::Cruise { .. } => with_queue.saturating_add(rounding).max(smallest),
             Phase::Probe { sixteenths, .. } => {
@@ -318,10 +325,10 @@ impl TackController {
         };
     }
 
-    /// Packets are lost, or marked where nothing is.
+    /// Handles lost packets, or ECN marks if `lost_bytes` is 0.
     pub(crate) fn congestion(&mut self, is_persistent: bool, lost_bytes: u64) {
         if is_persistent {
-            // Nothing is known of a path that carried nothing for so long.
+            // After persistent congestion, nothing is known about the path.
             self.window = CONGESTED_PACKETS * self.mtu;
             self.phase = STARTUP;
             self.rate = WindowedMax::new();
@@ -335,9 +342,9 @@ impl TackController {
     }
 }
 
-/// The sample that changed a smoothed round-trip time from `before` to `smoothed`. quinn subtracts the delay that the peer
-/// says its ACK had, but shows only the smoothed value: 7/8 of that before and 1/8 of the sample (RFC 9002 section 5.3). No
-/// sample is below `min`, and the first one is all there is.
+/// The sample that changed the smoothed round-trip time from `before` to `smoothed`. quinn subtracts the ACK delay that
+/// the peer reports, but exposes only the smoothed value: 7/8 of the old value plus 1/8 of the sample (RFC 9002 section
+/// 5.3). No sample is below `min`, and the first sample equals it.
 fn last_sample(before: Duration, smoothed: Duration, min: Duration) -> Option<Duration> {
     (smoothed != before).then(|| (smoothed * 8).saturating_sub(before * 7).max(min))
 }
@@ -387,7 +394,7 @@ impl Controller for TackController {
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = self.window;
-        // Pacing rate that quinn's pacer derives from the window (RFC 9002 section 7.7), in bits.
+        // Pacing rate that quinn derives from the window (RFC 9002 section 7.7), in bits per second.
         metrics.pacing_rate = self
             .smoothed_rtt
             .and_then(|rtt| bytes_per_s(self.window, rtt))

@@ -5,16 +5,16 @@ use crate::model::{Model, PACKET_BYTES, Path, Seen, start};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// 220 Mb/s, as 802.11n at 300 Mb/s carries.
+/// 220 Mb/s, the throughput of 802.11n at a PHY rate of 300 Mb/s.
 const RATE: u64 = 27_500_000;
-/// Round trips of the wire, in ms.
+/// Propagation round-trip times in ms.
 const ROUND_TRIPS: [u32; 3] = [10, 80, 200];
 
 fn path(rtt_ms: u32) -> Path {
     Path {
         rate_bytes_per_s: RATE,
         rtt: MS * rtt_ms,
-        // Linux's queue of a device.
+        // Linux's default device queue.
         queue_bytes: 1_000 * PACKET_BYTES,
         max_ack_delay: MAX_ACK_DELAY,
         lost_per_mille: 0,
@@ -22,17 +22,17 @@ fn path(rtt_ms: u32) -> Path {
     }
 }
 
-/// Bytes that arrive between a packet and its ACK.
+/// Bytes that arrive between the departure of a packet and its ACK.
 fn arriving(path: &Path) -> u64 {
     bytes_in(path.rate_bytes_per_s, path.rtt + path.max_ack_delay)
 }
 
-/// Percent of the path's rate.
+/// Delivery rate in percent of the path's rate.
 fn percent(seen: &Seen, path: &Path) -> u64 {
     seen.bytes_per_s() * 100 / path.rate_bytes_per_s
 }
 
-/// Past startup, and short of the time at which the smallest round trip is looked for.
+/// A model after startup, and before the first search for the minimum round-trip time.
 fn settled(path: Path) -> (Model, Seen) {
     let mut model = Model::new(path);
     model.run(SECOND * 5);
@@ -48,7 +48,7 @@ fn the_rate_of_a_bottleneck_is_found_and_little_waits() {
         assert!(percent(&seen, &path) >= 98, "{rtt_ms} ms: {} %", percent(&seen, &path));
         let measured = model.controller.rate.max();
         assert!((RATE * 99 / 100..RATE * 102 / 100).contains(&measured), "{rtt_ms} ms: {measured} bytes/s");
-        // The standing queue, the bytes that an interval brings at once, and a probe's sixteenth.
+        // The standing queue, the bytes that an ACK interval sends in a burst, and a sixteenth for a probe.
         let most = bytes_in(RATE, (STANDING_QUEUE + path.max_ack_delay) * 17 / 16 + path.rtt / 16);
         let waiting = seen.waiting_percentile(95);
         assert!(waiting <= most, "{rtt_ms} ms: {waiting} bytes wait, of {most}");
@@ -63,7 +63,7 @@ fn losses_at_random_are_no_reason_to_send_less() {
             let (_, seen) = settled(path);
             let name = format!("{rtt_ms} ms and {lost_per_mille} of 1,000");
             assert!(percent(&seen, &path) >= 97, "{name}: {} %", percent(&seen, &path));
-            // Each loss is told at once, so that no room for an interval is needed.
+            // Each loss is reported at once, so no room for an ACK interval is needed.
             let path_holds = bytes_in(RATE, path.rtt);
             assert!(seen.window_min >= path_holds, "{name}: {} bytes", seen.window_min);
         }
@@ -79,7 +79,7 @@ fn room_is_kept_for_the_interval_that_there_is() {
             let name = format!("{rtt_ms} ms and {delay_ms} ms");
             assert!(percent(&seen, &path) >= 97, "{name}: {} %", percent(&seen, &path));
             assert!(seen.window_min >= arriving(&path), "{name}: {} bytes", seen.window_min);
-            // And no more than that: beside the standing queue, one that grows by a probe.
+            // And no more than that, plus a standing queue that a probe enlarges.
             let most = bytes_in(RATE, path.rtt + path.max_ack_delay + STANDING_QUEUE + MS) * 5 / 4;
             assert!(seen.window_max <= most, "{name}: {} bytes, of {most}", seen.window_max);
         }
@@ -103,7 +103,7 @@ fn a_burst_of_losses_leaves_room_for_what_arrives() {
     let seen = model.run(SECOND);
     assert!(seen.lost_bytes > bytes_in(RATE, MS * 20), "{} bytes lost", seen.lost_bytes);
     assert!(seen.window_min >= arriving(&path), "{} bytes", seen.window_min);
-    // The outage, and as much again until losses are told and filled.
+    // The outage, and the same time again until losses are detected and repaired.
     assert!(percent(&seen, &path) >= 90, "{} %", percent(&seen, &path));
 }
 
@@ -118,7 +118,7 @@ fn persistent_congestion_starts_anew() {
     assert!(percent(&model.run(SECOND), &path) >= 97);
 }
 
-/// RFC 3168 section 5: as to a loss, so the queue at the router goes.
+/// RFC 3168 section 5: the response to a mark is that to a loss, so the queue at the router drains.
 #[test]
 fn a_mark_ends_the_standing_queue() {
     let path = path(80);
@@ -133,7 +133,7 @@ fn a_mark_ends_the_standing_queue() {
     assert!(window_max >= arriving(&path), "{window_max}");
 }
 
-/// A burst after an ACK finds no place in a queue of 5 ms: without less room more is lost than arrives.
+/// A burst after an ACK does not fit in a queue of 5 ms: with full room, more would be lost than arrives.
 #[test]
 fn a_short_queue_takes_the_room_away() {
     for rtt_ms in ROUND_TRIPS {
@@ -209,7 +209,7 @@ fn a_slow_path_has_a_window_of_some_packets() {
     assert!(seen.window_max <= 16 * PACKET_BYTES, "{} bytes", seen.window_max);
 }
 
-/// An application that sends little says nothing of the path.
+/// The rate of an application that sends little is no measure of the path.
 #[test]
 fn a_pause_of_the_application_is_not_a_slow_path() {
     let (mut model, seen) = settled(path(10));
@@ -224,7 +224,7 @@ fn a_pause_of_the_application_is_not_a_slow_path() {
     assert!(controller.window() >= seen.window_min, "{}", controller.window());
 }
 
-/// RFC 9002 section 5.3, there and back.
+/// RFC 9002 section 5.3, computed forwards and backwards.
 #[test]
 fn a_sample_is_known_by_what_it_changed() {
     let (mut smoothed, min) = (MS * 50, MS * 40);
@@ -235,7 +235,7 @@ fn a_sample_is_known_by_what_it_changed() {
         assert!(sample.abs_diff(known) < Duration::from_nanos(8), "{known:?} for {sample:?}");
     }
     assert_eq!(last_sample(smoothed, smoothed, min), None);
-    // Before the first there is a guess (RFC 9002 section 6.2.2), which the first replaces.
+    // Before the first sample there is a default value (RFC 9002 section 6.2.2), which the first sample replaces.
     assert_eq!(last_sample(MS * 333, MS * 40, MS * 40), Some(MS * 40));
 }
 
@@ -248,7 +248,7 @@ fn quinn_is_told_the_window_and_its_pace() {
     assert_eq!(controller.metrics().congestion_window, 12_000);
     assert_eq!(controller.metrics().pacing_rate, None, "no round trip is known");
     controller.smoothed_rtt = Some(MS * 10);
-    // 12,000 bytes each 10 ms are 9.6 Mb/s, and 5/4 of it.
+    // 12,000 bytes per 10 ms are 9.6 Mb/s; pacing uses 5/4 of that.
     assert_eq!(controller.metrics().pacing_rate, Some(12_000_000));
 }
 

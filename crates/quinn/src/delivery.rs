@@ -1,16 +1,16 @@
-//! How fast data is delivered, from the times at which it was sent and acknowledged
-//! (draft-cheng-iccrg-delivery-rate-estimation-02). A sender of QUIC learns of arrivals by ACKs only.
+//! Delivery rate, from the times at which data was sent and acknowledged
+//! (draft-cheng-iccrg-delivery-rate-estimation-02). A QUIC sender learns about arrivals only from ACKs.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Packets sent within a millisecond, with no ACK between, share one record.
+/// Packets sent within a millisecond, without an ACK in between, share one record.
 const RECORD_EVERY: Duration = Duration::from_millis(1);
 
-/// Four seconds without an ACK at one record per millisecond. Beyond it packets count with the newest record.
+/// Four seconds without an ACK at one record per millisecond. Further packets count with the newest record.
 const RECORDS_MAX: usize = 4_096;
 
-/// How delivery stood when packets were sent.
+/// State of delivery when packets were sent.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     sent: Instant,
@@ -24,11 +24,11 @@ struct Record {
 /// Delivery rate sample of a batch of ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Bytes delivered in all when the newest packet of the batch was sent.
+    /// Total bytes delivered when the newest packet of the batch was sent.
     pub delivered_before_bytes: u64,
-    /// Bytes per second since; none where no time passed.
+    /// Bytes per second since then; `None` if no time passed.
     pub rate: Option<u64>,
-    /// Time that the rate was measured over.
+    /// Time over which the rate was measured.
     pub interval: Duration,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Sample {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
     delivered_bytes: u64,
-    /// None while nothing is in flight: the next packet starts the clock.
+    /// `None` while nothing is in flight: the next packet starts the clock.
     last: Option<Last>,
     records: VecDeque<Record>,
 }
@@ -74,8 +74,8 @@ impl Delivery {
         self.delivered_bytes = self.delivered_bytes.saturating_add(bytes);
     }
 
-    /// All that one batch of ACKs acknowledges is counted; its newest packet was sent at `sent`. None for a packet of which
-    /// nothing is known, as after an idle time.
+    /// Ends a batch: all packets that it acknowledges have been counted, and the newest one was sent at `sent`. Returns
+    /// `None` for a packet without a record, as after an idle time.
     pub(crate) fn on_end_acks(
         &mut self,
         now: Instant,
@@ -87,7 +87,7 @@ impl Delivery {
         }
         let record = self.records.front().copied().filter(|record| record.sent <= sent);
         let sample = record.map(|record| {
-            // The slower of both: ACKs that arrive together must not look like a fast path (section 3.2).
+            // The longer of both intervals: ACKs that arrive together must not look like a fast path (section 3.2).
             let interval = now
                 .saturating_duration_since(record.delivered_at)
                 .max(sent.saturating_duration_since(record.delivered_sent));
@@ -105,13 +105,13 @@ impl Delivery {
     }
 }
 
-/// None where no time passed.
+/// `None` if no time passed.
 pub(crate) fn bytes_per_s(bytes: u64, interval: Duration) -> Option<u64> {
     let per_s = (u128::from(bytes) * 1_000_000_000).checked_div(interval.as_nanos())?;
     Some(u64::try_from(per_s).unwrap_or(u64::MAX))
 }
 
-/// Bytes that come in `time` at `rate` bytes per second.
+/// Bytes that arrive in `time` at `rate` bytes per second.
 pub(crate) fn bytes_in(rate: u64, time: Duration) -> u64 {
     u64::try_from(u128::from(rate) * time.as_nanos() / 1_000_000_000).unwrap_or(u64::MAX)
 }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_rate_is_of_the_time_between_acks() {
         let (began, mut delivery) = (start(), Delivery::default());
-        // 1,000 bytes each millisecond; ACKs come 10 ms later, each for five packets.
+        // 1,000 bytes per millisecond; ACKs arrive 10 ms later, one for every five packets.
         let mut rates = Vec::new();
         for tick in 0_u32..40 {
             let now = began + MS * tick;
@@ -137,7 +137,7 @@ mod tests {
             }
             delivery.on_sent(now);
         }
-        // The first ones count from the start, when nothing had arrived.
+        // The first samples include the start, when nothing had arrived.
         assert_eq!(rates.last(), Some(&1_000_000));
         assert!(rates.iter().all(|rate| *rate <= 1_000_000), "{rates:?}");
     }
@@ -153,7 +153,7 @@ mod tests {
         delivery.on_sent(began + MS * 50);
         delivery.on_acked(19_000);
         let sample = delivery.on_end_acks(began + MS * 51, began + MS * 19, 1_000).unwrap();
-        // Sent within 19 ms; acknowledged within 51.
+        // Sent within 19 ms, acknowledged within 51 ms.
         assert_eq!(sample.interval, MS * 51);
         assert_eq!(sample.rate, Some(20_000 * 1_000 / 51));
     }

@@ -17,15 +17,15 @@ use crate::controller::TackController;
 
 /// Longest delay of a peer's ACK.
 ///
-/// The law allows 25 ms to a sender that paces by rate. quinn paces by window and round-trip time, so the room in flight for
-/// an interval leaves as a burst after each ACK, and queues at the bottleneck. 10 ms bound that queue, at a hundred ACKs a
-/// second.
+/// The law allows 25 ms for a sender that paces by rate. quinn paces by window and round-trip time, so the room in
+/// flight for an ACK interval is sent as a burst after each ACK, and queues at the bottleneck. 10 ms bound that queue,
+/// at a hundred ACKs per second.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(10);
 
-/// No limit on packets per ACK: in the law, time decides.
+/// No limit on packets per ACK, because the law limits the time between ACKs instead.
 const ACK_ELICITING_THRESHOLD: VarInt = VarInt::from_u32(u32::MAX);
 
-/// A gap that makes the sender declare a loss is acknowledged at once: its packet threshold less one
+/// A gap that makes the sender declare a loss is acknowledged at once: the sender's packet threshold minus one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
@@ -51,7 +51,7 @@ impl ControllerFactory for Tack {
     }
 }
 
-/// The ACK frequency to request: at most one ACK per 10 ms, at any data rate, and one at once for a loss.
+/// The ACK frequency to request: at most one ACK per 10 ms, at any data rate, and an immediate one for a loss.
 ///
 /// quinn sends this request once, at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the peer has
 /// announced the extension (`min_ack_delay`). The controller adapts to a peer without it.
@@ -66,7 +66,7 @@ pub fn ack_frequency() -> AckFrequencyConfig {
 
 /// Sets [`ack_frequency`] and [`Tack`], and nothing else.
 ///
-/// Each end decides for the data that it sends.
+/// Each end must configure the data that it sends.
 pub fn configure(transport: &mut TransportConfig) {
     transport
         .ack_frequency_config(Some(ack_frequency()))

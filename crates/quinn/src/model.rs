@@ -1,5 +1,5 @@
 //! A path with one bottleneck under a virtual clock, a sender that uses its window as quinn's does, and a receiver that
-//! acknowledges as quinn's does when it was asked to wait.
+//! acknowledges as quinn's does after an ACK_FREQUENCY request.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use quinn::congestion::Controller as _;
 use crate::controller::TackController;
 
 const TICK: Duration = Duration::from_micros(50);
-/// A timeout in round trips, about (RFC 9002 section 6.2.1, with its variation).
+/// An approximate probe timeout in round trips (RFC 9002 section 6.2.1, including its variation).
 const PROBE_ROUND_TRIPS: u32 = 2;
 pub(crate) const PACKET_BYTES: u64 = 1_452;
 
-/// Where virtual time begins: only differences count.
+/// Start of virtual time; only differences matter.
 #[expect(clippy::disallowed_methods, reason = "there is no other way to make an Instant")]
 pub(crate) fn start() -> Instant {
     Instant::now()
@@ -23,17 +23,17 @@ pub(crate) fn start() -> Instant {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub rate_bytes_per_s: u64,
-    /// Without queueing.
+    /// Without queueing delay.
     pub rtt: Duration,
     pub queue_bytes: u64,
     pub max_ack_delay: Duration,
-    /// Of a thousand packets, lost at random before the bottleneck.
+    /// Packets per thousand that are lost at random before the bottleneck.
     pub lost_per_mille: u64,
-    /// Of all ACKs.
+    /// ACKs per thousand that are lost.
     pub acks_lost_per_mille: u64,
 }
 
-/// Observations since the last look.
+/// Observations since the last call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub delivered_bytes: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Seen {
     pub lost_bytes: u64,
     pub window_min: u64,
     pub window_max: u64,
-    /// Bytes that waited at the bottleneck, at each tick.
+    /// Bytes queued at the bottleneck, at each tick.
     waiting_bytes: Vec<u64>,
 }
 
@@ -62,7 +62,7 @@ impl Seen {
 struct Packet {
     number: u64,
     sent: Instant,
-    /// Asks to be acknowledged at once (IMMEDIATE_ACK of draft-ietf-quic-ack-frequency).
+    /// Requests an immediate acknowledgment (IMMEDIATE_ACK of draft-ietf-quic-ack-frequency).
     is_probe: bool,
 }
 
@@ -75,20 +75,20 @@ pub(crate) struct Model {
     in_flight: VecDeque<Packet>,
     tokens: u64,
     smoothed_rtt: Duration,
-    /// When something was last sent or acknowledged.
+    /// Time of the last transmission or acknowledgment.
     active: Instant,
     queue: VecDeque<Packet>,
     credit_nanobytes: u128,
-    /// On the wire to the receiver, and received but not acknowledged.
+    /// On the wire to the receiver; received packets move to `unacked`.
     arriving: VecDeque<(Instant, Packet)>,
     unacked: Vec<Packet>,
     ack_due: Option<Instant>,
     expected: u64,
     acks: VecDeque<(Instant, Duration, Vec<Packet>)>,
-    /// When the newest of `unacked` came.
+    /// When the newest of `unacked` arrived.
     arrived: Instant,
     seen: Seen,
-    /// Drops all packets until then.
+    /// All packets are dropped until then.
     pub outage_until: Option<Instant>,
 }
 
@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// Goes on for `time`, and returns the observations.
+    /// Runs for `time`, and returns the observations.
     pub(crate) fn run(&mut self, time: Duration) -> Seen {
         self.seen = Seen { time, window_min: u64::MAX, ..Seen::default() };
         let end = self.now + time;
@@ -137,14 +137,14 @@ impl Model {
         std::mem::take(&mut self.seen)
     }
 
-    /// Knuth's linear congruential generator (MMIX): true for `thousandths` of its draws.
+    /// Knuth's linear congruential generator (MMIX); true for `per_mille` of a thousand draws.
     fn happens(&mut self, per_mille: u64) -> bool {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 33) % 1_000 < per_mille
     }
 
-    /// quinn's pacer: 5/4 of a window per smoothed round-trip time, at once no more than in 2 ms.
+    /// quinn's pacer: 5/4 of a window per smoothed round-trip time, in bursts of at most 2 ms.
     fn send(&mut self) {
         let (window, rtt) = (self.controller.window(), self.smoothed_rtt.max(TICK));
         let in_time = |time: Duration| (u128::from(window) * time.as_nanos() / rtt.as_nanos()) as u64;
@@ -180,7 +180,7 @@ impl Model {
         self.credit_nanobytes += u128::from(self.path.rate_bytes_per_s) * TICK.as_nanos();
         while self.credit_nanobytes >= packet {
             let Some(served) = self.queue.pop_front() else {
-                // An idle link saves nothing up.
+                // Credit does not accumulate while the link is idle.
                 self.credit_nanobytes = packet;
                 return;
             };
@@ -206,7 +206,7 @@ impl Model {
             if !self.happens(self.path.acks_lost_per_mille) {
                 self.acks.push_back((self.now + self.path.rtt / 2, self.now - self.arrived, packets));
             } else {
-                // The next one says it as well.
+                // The next ACK repeats the lost information.
                 self.unacked = packets;
             }
         }
@@ -224,7 +224,7 @@ impl Model {
             for packet in &packets {
                 self.controller.acked(packet.sent, PACKET_BYTES, false);
             }
-            // Those before the newest are acknowledged, or lost three packets later, or wait.
+            // Older packets are acknowledged, lost after three newer ones are acknowledged, or still waiting.
             let newer = self.in_flight.partition_point(|packet| packet.number <= newest.number);
             let newer = self.in_flight.split_off(newer);
             let mut acked = packets.iter().map(|packet| packet.number).peekable();

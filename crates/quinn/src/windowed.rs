@@ -1,10 +1,10 @@
-//! The largest value of the last rounds.
+//! The maximum of the last rounds.
 
-/// Round trips that a value counts for, as BBR's filter of the bottleneck's bandwidth has it
-/// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.1.3).
+/// Round trips for which a value counts, as in BBR's bandwidth filter (draft-cardwell-iccrg-bbr-congestion-control-00
+/// section 4.1.1.3).
 const ROUNDS: usize = 10;
 
-/// Maxima of the last [`ROUNDS`] rounds, each by itself.
+/// Maximum of each of the last [`ROUNDS`] rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowedMax<T> {
     rounds: [T; ROUNDS],
@@ -20,23 +20,23 @@ impl<T: Copy + Default + Ord> WindowedMax<T> {
         self.rounds[self.current] = self.rounds[self.current].max(value);
     }
 
-    /// The largest of all rounds; the smallest value there is before any came.
+    /// The maximum over all rounds; the default value if there is none.
     pub(crate) fn max(&self) -> T {
         self.rounds.iter().copied().max().unwrap_or_default()
     }
 
-    /// The largest of this round.
+    /// The maximum of this round.
     pub(crate) fn of_this_round(&self) -> T {
         self.rounds[self.current]
     }
 
-    /// The oldest round no longer counts.
+    /// Starts a new round and drops the oldest one.
     pub(crate) fn next_round(&mut self) {
         self.current = (self.current + 1) % ROUNDS;
         self.rounds[self.current] = T::default();
     }
 
-    /// Only this round counts, and the one before it.
+    /// Keeps only this round and the previous one.
     pub(crate) fn forget_older_rounds(&mut self) {
         let before = (self.current + ROUNDS - 1) % ROUNDS;
         for (index, value) in self.rounds.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Two endpoints of quinn over loopback, one as it is and one with the ACK law, and a relay between them that lets packets come
-//! as they do over a real path. Time is virtual: it passes when nothing is left to do.
+//! Two quinn endpoints over loopback, one unmodified and one with the ACK law, and a relay between them that delays
+//! packets as a real path does. Time is virtual: it advances when no task can run.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ const NAME: &str = "localhost";
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const TRANSFER_BYTES: usize = 2 << 20;
 
-/// 23 Mb/s, with 300 packets that may wait.
+/// 23 Mb/s, with a queue of 300 packets.
 const TICK: Duration = Duration::from_millis(1);
 const DATAGRAMS_PER_TICK: usize = 2;
 const WAITING_MAX: usize = 300;
@@ -30,7 +30,7 @@ fn transport(has_law: bool) -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-/// Passes datagrams on, between the first that sends to `front` and `server`.
+/// Relays datagrams between `server` and the first address that sends to `front`.
 async fn relay(front: UdpSocket, server: SocketAddr) -> Outcome<()> {
     let back = UdpSocket::bind(ANY).await?;
     back.connect(server).await?;
@@ -63,7 +63,7 @@ fn wait(queue: &mut VecDeque<Vec<u8>>, datagram: &[u8]) {
     }
 }
 
-/// Both ends of a connection; the client has the law, or neither has.
+/// Both ends of a connection. Either the client has the law, or neither end has.
 async fn connected(client_has_law: bool) -> Outcome<(Endpoint, Connection, Endpoint, Connection)> {
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -88,7 +88,7 @@ async fn connected(client_has_law: bool) -> Outcome<(Endpoint, Connection, Endpo
     Ok((server, accepted, client, connected))
 }
 
-/// Carries a transfer from one end to the other, and counts the frames that the sender received.
+/// Transfers data from one end to the other, and counts the frames that the sender received.
 async fn transfer(from: &Connection, to: &Connection) -> Outcome<FrameStats> {
     let data: Vec<u8> = (0..TRANSFER_BYTES).map(|at| (at % 251) as u8).collect();
     let before = from.stats().frame_rx.acks;
@@ -108,7 +108,7 @@ async fn transfer(from: &Connection, to: &Connection) -> Outcome<FrameStats> {
     Ok(frames)
 }
 
-/// Both transfers have the same data; quinn acknowledges every second packet by itself.
+/// Both transfers carry the same data; by default quinn acknowledges every second packet.
 #[tokio::test(start_paused = true)]
 async fn an_unmodified_peer_acknowledges_far_less_often() {
     let (plain, law) = (connected(false).await.unwrap(), connected(true).await.unwrap());
@@ -118,7 +118,7 @@ async fn an_unmodified_peer_acknowledges_far_less_often() {
     assert!(acks_of_law * 3 <= acks_of_plain, "{acks_of_law} ACKs, {acks_of_plain} without the law");
     assert_eq!(law.3.stats().frame_tx.ack_frequency, 1, "quinn asks once");
 
-    // And the other way, where the end without the law sends: its peer acknowledges as ever.
+    // In the other direction the sender does not have the law, so its peer acknowledges as usual.
     let acks_of_law = transfer(&law.1, &law.3).await.unwrap().acks;
     assert!(acks_of_law * 3 > acks_of_plain, "{acks_of_law} ACKs, {acks_of_plain} without the law");
     assert_eq!(law.1.stats().frame_tx.ack_frequency, 0);

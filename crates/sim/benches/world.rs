@@ -1,4 +1,4 @@
-//! Wall time per simulated second of the worlds `tacit bench` measures whole.
+//! Wall time per simulated second of the worlds that `tacit bench` measures as a whole.
 #![allow(missing_docs, reason = "criterion's macros make functions without documentation")]
 
 #[path = "../tests/common/mod.rs"]
@@ -11,7 +11,7 @@ use tacit_proto::tcp;
 use tacit_proto::units::{Duration, Instant};
 use tacit_sim::Setup;
 
-/// One second after two of warm-up, so that windows are open and queues full.
+/// One second after a warm-up of two, so that windows are open and queues full.
 fn three_seconds(setup: Setup) -> Setup {
     Setup { duration: Duration::from_secs(3), measure_from: Instant::ZERO + Duration::from_secs(2), ..setup }
 }

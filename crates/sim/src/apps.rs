@@ -1,7 +1,7 @@
-//! Programs that feed flows, and judge the data that arrives as their users would.
+//! Programs that feed flows, and evaluate the arriving data from their users' point of view.
 //!
-//! A flow without a program feeds itself: bulk data, a file, or datagrams at a rate. A program writes into the
-//! flows it was given, at either end, whenever it starts, one of its timers is due or something arrived.
+//! A flow without a program feeds itself: bulk data, a file, or datagrams at a rate. A program writes into its flows,
+//! at either end, when it starts, when one of its timers is due or when something arrives.
 
 mod chance;
 mod download;
@@ -43,17 +43,17 @@ impl<'a> Sockets<'a> {
         Self { flows, written, asks }
     }
 
-    /// Wants something of the shim below the sink of `flow`.
+    /// Sends a request to the shim below the sink of `flow`.
     fn ask(&mut self, flow: FlowId, ask: Ask) {
         self.asks.push((flow, ask));
     }
 
-    /// Bytes at the sink are taken out by [`Sockets::read`] from here on; before any arrived.
+    /// From now on bytes at the sink wait for [`Sockets::read`]; must be called before any have arrived.
     fn read_by_hand(&mut self, flow: FlowId) {
         self.flows[flow.0 as usize].read_by_hand();
     }
 
-    /// Takes at most `bytes` that arrived at the sink in order.
+    /// Takes at most `bytes` of in-order data at the sink.
     fn read(&mut self, flow: FlowId, bytes: u64) -> u64 {
         let read = self.flows[flow.0 as usize].read(bytes);
         if read > 0 {
@@ -62,7 +62,7 @@ impl<'a> Sockets<'a> {
         read
     }
 
-    /// Opens a connection from `end`; the SYN was waiting for this.
+    /// Opens the connection from `end` and sends the SYN.
     fn open(&mut self, flow: FlowId, end: End) {
         self.written.push((flow, end));
     }
@@ -72,7 +72,7 @@ impl<'a> Sockets<'a> {
         self.written.push((flow, end));
     }
 
-    /// Bytes that arrived at `end` in order.
+    /// Bytes received in order at `end`.
     fn delivered(&self, flow: FlowId, end: End) -> u64 {
         self.flows[flow.0 as usize].delivered_at(end)
     }
@@ -82,17 +82,17 @@ impl<'a> Sockets<'a> {
         self.flows[flow.0 as usize].is_reset(End::Source)
     }
 
-    /// Bytes that the source has written and TCP not sent.
+    /// Bytes that the source has written but TCP has not sent.
     fn unsent(&self, flow: FlowId) -> u64 {
         self.flows[flow.0 as usize].unsent()
     }
 
-    /// Bytes a datagram carries at most; `None` over TCP.
+    /// Most bytes in a datagram; `None` over TCP.
     fn datagram_payload(&self, flow: FlowId) -> Option<u64> {
         self.flows[flow.0 as usize].datagram_payload()
     }
 
-    /// The number of the datagram that just arrived, where none with that number had.
+    /// The number of the datagram that just arrived, if it is not a duplicate.
     fn new_datagram(&self, flow: FlowId) -> Option<u64> {
         self.flows[flow.0 as usize].new_datagram()
     }
@@ -108,7 +108,7 @@ pub(crate) fn build(setup: &Setup) -> (Vec<Flow>, Vec<App>) {
     let mut feeders = vec![Feeder::Own; setup.flows.len()];
     let mut apps = Vec::new();
     for (application, number) in setup.applications.iter().zip(0..) {
-        // The setup was checked: every application has flows, and they exist.
+        // The setup was checked: every application has flows that exist.
         let first = application.flows[0];
         let opener = App::opener(&application.application);
         for flow in &application.flows {
@@ -121,7 +121,7 @@ pub(crate) fn build(setup: &Setup) -> (Vec<Flow>, Vec<App>) {
     (flows.collect(), apps)
 }
 
-/// A program at work.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct App {
     name: String,
@@ -139,8 +139,8 @@ enum Program {
 }
 
 impl App {
-    /// A program that starts at `start`. `first_flow` is the name of its first flow, from which its draws
-    /// derive.
+    /// A program that starts at `start`. The random numbers of the program depend on `first_flow`, the name of its
+    /// first flow.
     pub fn new(setup: &ApplicationSetup, start: Instant, seed: u64, first_flow: &str) -> Self {
         let draws = Stream::new(seed, &format!("application {first_flow}"));
         let flows = &setup.flows;
@@ -167,7 +167,7 @@ impl App {
         }
     }
 
-    /// A timer is due, or the program starts.
+    /// Handles a timer, or the start of the program.
     pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         match &mut self.program {
             Program::Pages(pages) => pages.handle_timeout(now, sockets),
@@ -187,14 +187,14 @@ impl App {
         }
     }
 
-    /// A packet of `flow` is about to be taken in at `end`.
+    /// A packet of `flow` is about to be received at `end`.
     pub fn watch(&mut self, flow: FlowId, end: End, packet: &Packet) {
         if let Some(repair) = self.repair_of(flow) {
             repair.watch(flow, end, packet);
         }
     }
 
-    /// The repair that reads `flow`, or repairs by it.
+    /// The repair that reads `flow` or uses it for repairs.
     fn repair_of(&mut self, flow: FlowId) -> Option<&mut RepairedDownload> {
         match &mut self.program {
             Program::Download(download) => Some(download),
@@ -204,7 +204,7 @@ impl App {
         }
     }
 
-    /// The shim below the sink of `flow` says something.
+    /// A message from the shim below the sink of `flow`.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
         match &mut self.program {
             Program::Download(download) => download.told(now, flow, told, sockets),
@@ -214,7 +214,7 @@ impl App {
         }
     }
 
-    /// The invariant that it broke, if any.
+    /// The violated invariant, if any.
     pub fn broken(&mut self) -> Option<String> {
         match &mut self.program {
             Program::Download(download) => download.broken(),
@@ -224,7 +224,7 @@ impl App {
         }
     }
 
-    /// Runs without its oracle from now on.
+    /// Disables its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         match &mut self.program {
             Program::Download(download) => download.dismiss_oracle(),
@@ -238,9 +238,9 @@ impl App {
         }
     }
 
-    /// Data of the user over `flow`: bytes that arrived since measuring started, bytes handed on since the start,
-    /// and when that was everything.
-    /// `None` for a program whose users get the data as the transport delivers it.
+    /// Data for the user over `flow`: bytes that arrived since measuring started, bytes handed on since the start of
+    /// the run, and when all data was handed on. `None` for a program whose users get the data as the transport
+    /// delivers it.
     pub fn user_got(&self, flow: FlowId) -> Option<(u64, u64, Option<Instant>)> {
         let repair = match &self.program {
             Program::Download(download) => Some(download.as_ref()),
@@ -251,7 +251,7 @@ impl App {
         repair.map(|repair| repair.user_got(flow))
     }
 
-    /// When [`App::handle_timeout`] is wanted next; before its start, then.
+    /// When [`App::handle_timeout`] is due next; before the start, that is the start.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.program {
             Program::Pages(pages) => pages.poll_timeout(),
@@ -261,7 +261,7 @@ impl App {
         }
     }
 
-    /// Its source offers nothing more; harmless when repeated.
+    /// Stops its source; repeated calls have no effect.
     pub fn stop(&mut self, now: Instant) {
         match &mut self.program {
             Program::Pages(pages) => pages.stop(),
@@ -271,7 +271,7 @@ impl App {
         }
     }
 
-    /// Results count from here.
+    /// Starts measuring.
     pub fn start_measuring(&mut self, now: Instant) {
         match &mut self.program {
             Program::Pages(pages) => pages.start_measuring(),

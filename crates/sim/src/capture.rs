@@ -22,14 +22,14 @@ use tacit_link::wifi::phy::Band;
 use tacit_proto::units::{Duration, Instant};
 use tacit_proto::{Packet, wire};
 
-/// Link type of 802.11 frames behind radiotap headers.
+/// Link type of 802.11 frames after radiotap headers.
 const LINK_TYPE_RADIOTAP: u16 = 127;
 
-/// Longest time from the beginning of a frame to the end of all that began before it: frames are told when they end, and
-/// those of stations that do not hear each other overlap. The longest frame is one of 2346 bytes at 1 Mb/s, 19 ms.
+/// Longest time from the start of a frame to the end of all frames that began before it. Frames are reported when they
+/// end, and those of stations that do not hear each other overlap. The longest frame has 2346 bytes at 1 Mb/s, 19 ms.
 const OVERLAP_MAX: Duration = Duration::from_millis(50);
 
-/// A payload that can be written as the IP packet it stands for.
+/// A payload that can be written as an IP packet.
 pub trait FrameBytes {
     /// Appends the bytes of the IP packet, from the IP header on.
     fn write_to(&self, out: &mut Vec<u8>);
@@ -43,24 +43,24 @@ impl FrameBytes for Vec<u8> {
 
 impl FrameBytes for Packet {
     fn write_to(&self, out: &mut Vec<u8>) {
-        // Only packets of more hosts or flows than there are addresses and ports have no bytes; their
-        // frames are written without.
+        // Only packets with more hosts or flows than there are addresses and ports cannot be encoded; their frames are
+        // written without payload.
         let _ = wire::encode_into(self, out);
     }
 }
 
-/// Writes frames as they went on the air, in the order in which they began.
+/// Writes transmitted frames in the order in which they began.
 ///
-/// A frame that its addressee did not get is marked in radiotap as one with a bad FCS, and has one.
+/// A frame that its receiver did not get is marked in radiotap as having a bad FCS, and its FCS is wrong.
 pub struct CaptureWriter<W: Write> {
     out: W,
-    /// Beacons number themselves: an [`AirFrame`] does not.
+    /// Number of the next beacon, because an [`AirFrame`] has none.
     beacons: u16,
     frame: Vec<u8>,
-    /// Blocks of frames before which another one may still have begun, by that time and the order of their ends.
+    /// Blocks of frames that may still have to be written after others, by start time and order of their ends.
     waiting: BTreeMap<(Instant, u64), Vec<u8>>,
     told: u64,
-    /// Buffers of blocks that were written.
+    /// Buffers of written blocks, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -68,7 +68,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Starts a file.
     ///
     /// # Errors
-    /// When `out` fails.
+    /// If `out` fails.
     pub fn new(mut out: W) -> io::Result<Self> {
         let mut block = Vec::new();
         pcapng::section_header(&mut block);
@@ -78,10 +78,10 @@ impl<W: Write> CaptureWriter<W> {
         Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
     }
 
-    /// Takes one frame in `band`, when it has ended, and the power at which it was heard, if that is known.
+    /// Adds a frame in `band` that has ended, with the power at which it was received, if known.
     ///
     /// # Errors
-    /// When the underlying writer fails; the file then ends inside a block.
+    /// If the underlying writer fails; the file then ends inside a block.
     pub fn write<P: FrameBytes>(
         &mut self,
         frame: &AirFrame<P>,
@@ -107,10 +107,10 @@ impl<W: Write> CaptureWriter<W> {
         Ok(())
     }
 
-    /// Flushes, and hands back the writer.
+    /// Flushes, and returns the writer.
     ///
     /// # Errors
-    /// When flushing fails.
+    /// If flushing fails.
     pub fn finish(mut self) -> io::Result<W> {
         for block in self.waiting.values() {
             self.out.write_all(block)?;
@@ -120,7 +120,7 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
-/// Why a capture could not be written, in a sentence's words.
+/// Why a capture could not be written, as part of a sentence.
 pub fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::BrokenPipe => "the program that reads the capture stopped before its end".to_owned(),

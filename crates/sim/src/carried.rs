@@ -1,4 +1,4 @@
-//! Packets that a world carries.
+//! Packets in a world.
 
 use std::fmt::Debug;
 
@@ -9,34 +9,34 @@ use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::units::{FlowId, HostId};
 use tacit_proto::wire;
 
-/// Payload of a world's links: simulated packets, or those and the bytes of a live hop.
+/// Payload of a world's links: simulated packets, or both those and the bytes of a live hop.
 pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
-    /// Table of hosts by address, beside those that an address itself names.
+    /// Table of hosts by address, for hosts whose number is not part of their address.
     type Addresses: Debug + Default;
 
-    /// The packet that `bytes` are, when they reach a host; `None` when they are none that it could pass on.
+    /// The packet in `bytes` when they reach a host; `None` if it cannot be forwarded.
     fn from_bytes(bytes: &[u8], addresses: &Self::Addresses) -> Option<Self>;
 
-    /// Where it goes.
+    /// Its destination.
     fn destination(&self) -> HostId;
 
-    /// The flow of the world that it belongs to, if any.
+    /// Its flow in the world, if any.
     fn flow(&self) -> Option<FlowId>;
 
-    /// Its access category, where it is no flow's.
+    /// Its access category, if it belongs to no flow.
     fn access_category(&self) -> AccessCategory {
         AccessCategory::BestEffort
     }
 
-    /// A word that tells it from other packets in the trace of a run.
+    /// A word that identifies it in the trace of a run.
     fn trace_word(&self) -> u64;
 
-    /// The simulated packet it is; `None` where it is another.
+    /// The simulated packet; `None` for another kind.
     fn simulated(&self) -> Option<&Packet>;
 }
 
 impl Carried for Packet {
-    /// Addresses and ports are numbers of hosts and flows: see [`wire::address`].
+    /// Addresses and ports are derived from hosts and flows: see [`wire::address`].
     type Addresses = ();
 
     fn from_bytes(bytes: &[u8], (): &()) -> Option<Self> {

@@ -1,16 +1,16 @@
-//! A fingerprint of everything that happened.
+//! A fingerprint of all events of a run.
 
-/// Mixes the words of an event trace into 64 bits. Not cryptographic: it tells runs apart, no more.
+/// Hashes the words of an event trace to 64 bits. Not cryptographic; it only distinguishes runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digest(u64);
 
 impl Digest {
     pub fn new() -> Self {
-        // Digits of pi: any odd start will do.
+        // Digits of pi; any odd value would work.
         Self(0x243f_6a88_85a3_08d3)
     }
 
-    /// Mixes one word in. Each step is a bijection of the state, so no word can be undone.
+    /// Adds one word. Each step is a bijection of the state, so no word can cancel another.
     #[inline]
     pub fn mix(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);

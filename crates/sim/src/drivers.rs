@@ -1,8 +1,8 @@
 //! Drivers between the MACs of a channel's stations and their hosts: none, TCP/HACK, a driver that holds ACKs back,
 //! FastACK's agent, FWP's shim.
 //!
-//! All have one shape, [`StationDriver`]. A new one is a variant of it, a file beside these, a variant of
-//! [`ApDriver`] or [`ClientDriver`], and one of [`DriverCounters`]; the compiler names the places.
+//! All have the same interface, [`StationDriver`]. A new driver needs a variant there, a module here, a variant of
+//! [`ApDriver`] or [`ClientDriver`], and a variant of [`DriverCounters`]; the compiler reports the places.
 
 mod ack_hold;
 mod fastack;
@@ -26,37 +26,37 @@ use crate::setup::{ApDriver, BssSetup, ClientDriver};
 /// Driver between a station's MAC and its host.
 #[derive(Debug)]
 enum StationDriver<P> {
-    /// Nothing: packets pass both ways.
+    /// No driver: packets pass unchanged in both directions.
     Stock,
-    /// ACKs ride on link-layer ACKs.
+    /// ACKs are appended to link-layer ACKs.
     Hack(Box<HackDriver<P>>),
-    /// Pure ACKs wait, and later ones take their place.
+    /// Pure ACKs wait, and later ones replace them.
     AckHold(HoldDriver<P>),
-    /// The access point acknowledges in its clients' stead.
+    /// The access point acknowledges data on behalf of its clients.
     FastAck(Box<ApAgent>),
-    /// Placeholders stand for segments that did not arrive.
+    /// Placeholders replace segments that did not arrive.
     Fwp(Box<ClientShim>),
 }
 
 /// A driver's request to the world.
 #[derive(Debug)]
 pub(crate) enum Wish<P> {
-    /// Pass an ACK up that was reconstituted from an acknowledgment of `from`.
+    /// Pass up an ACK that was reconstituted from a link-layer ACK of `from`.
     PassUp { from: FunctionId, packet: P },
-    /// Send a packet that the station's host did not make.
+    /// Send a packet that the station's host did not create.
     Send { packet: P },
-    /// Queue for a client a packet that it was sent before; the driver is [told](Drivers::refused) if there was no room.
+    /// Queue a packet for a client again; the driver is [informed](Drivers::refused) if there was no room.
     Requeue { packet: P },
-    /// Pass up a packet that the station's host did not get from the channel.
+    /// Pass up a packet that did not arrive on the channel.
     Deliver { packet: P },
-    /// Tell the reader of a flow something.
+    /// Send a message to the reader of a flow.
     Tell { flow: FlowId, told: Told },
-    /// The run is broken: this packet should not be.
+    /// An invariant is violated: this packet is wrong.
     Wrong { packet: P, what: &'static str },
 }
 
 impl<P: Carried> StationDriver<P> {
-    /// The host sends `packet` to `to`; gives it back when it goes to the queue as it is.
+    /// The host sends `packet` to `to`. Returns it if it must be queued unchanged.
     fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
         match self {
             Self::Stock => Some(packet),
@@ -70,7 +70,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// `packet` arrived from `from`, and `missing` frames before it did not; gives back the packet that goes on to the host.
+    /// `packet` arrived from `from`, and `missing` frames before it did not. Returns the packet for the host, if any.
     fn incoming(&mut self, now: Instant, from: FunctionId, packet: P, missing: u16) -> Option<P> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
@@ -83,7 +83,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// It may want something after a packet arrived.
+    /// True if it may have a request after a packet arrived.
     fn acts_on_arrivals(&self) -> bool {
         match self {
             Self::Stock | Self::Hack(_) | Self::AckHold(_) => false,
@@ -91,7 +91,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// The MAC has something to tell.
+    /// Handles an interrupt of the MAC.
     fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
         match self {
             Self::Stock | Self::AckHold(_) | Self::Fwp(_) => {}
@@ -100,7 +100,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// Packets for `to` have begun to be sent.
+    /// Packets for `to` are being sent.
     fn drained(&mut self, to: FunctionId) {
         match self {
             Self::Stock | Self::AckHold(_) | Self::FastAck(_) | Self::Fwp(_) => {}
@@ -108,7 +108,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// A packet that it [wanted queued](Wish::Requeue) found no room.
+    /// A packet from [`Wish::Requeue`] found no room.
     fn refused(&mut self, now: Instant, packet: &P) {
         match self {
             Self::Stock | Self::Hack(_) | Self::AckHold(_) | Self::Fwp(_) => {}
@@ -116,7 +116,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// Carries out its wishes on the channel; returns the next one that is left for the world, `None` when all are done.
+    /// Carries out its requests to the channel; returns the next request to the world, `None` if there are no more.
     fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
         match self {
             Self::Stock => None,
@@ -130,7 +130,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// When it wants its timeout.
+    /// Its next deadline.
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Stock => None,
@@ -172,8 +172,8 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// Invariants that hold at any time: above all it acts when its timer is due, so that none lets an ACK wait beyond
-    /// its limit.
+    /// Checks invariants that always hold; most importantly, that it acts when its timer is due, so that no ACK waits
+    /// beyond its limit.
     fn check(&self, now: Instant) -> Result<(), String> {
         if let Some(due) = self.poll_timeout().filter(|due| *due < now) {
             return Err(format!("a driver was to act at {due}, before {now}: {:?}", self.counters()));
@@ -191,18 +191,18 @@ impl<P: Carried> StationDriver<P> {
 #[derive(Debug)]
 pub(crate) struct Drivers<P> {
     functions: Functions,
-    /// The first is the stock one, which those share that have no other; where there is no other, this is empty.
+    /// The first one is the stock driver, shared by all functions without another driver. Empty if all are stock.
     drivers: Vec<StationDriver<P>>,
-    /// Which of them each function of the channel has. TCP/HACK has one for each access category of a station, for a
-    /// function's NIC knows of no other's, and later data is proof within its category only. FastACK has one for
-    /// all: connections are its business, and it sees them whole.
+    /// The driver of each function of the channel. TCP/HACK has one driver per access category of a station, because a
+    /// function's NIC is separate, and later data proves reception only within its category. FastACK has one driver for
+    /// all, because it needs whole connections.
     of_function: Vec<u16>,
-    /// Checks reconstituted ACKs; `None` where none are reconstituted, or once dismissed.
+    /// Checks reconstituted ACKs; `None` if there are none, or once dismissed.
     oracle: Option<Oracle<P>>,
 }
 
 impl<P: Carried> Drivers<P> {
-    /// The drivers that `set` names for the stations of `channel`, which is told their needs.
+    /// The drivers in `set` for the stations of `channel`, which is configured for them.
     pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
         let functions = channel.functions();
         let mut all = Self { functions, drivers: Vec::new(), of_function: Vec::new(), oracle: None };
@@ -256,7 +256,7 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// Gives `functions` this driver.
+    /// Sets the driver of `functions`.
     fn install(&mut self, functions: impl IntoIterator<Item = FunctionId>, driver: StationDriver<P>) {
         for function in functions {
             self.of_function[function.index()] = self.drivers.len() as u16;
@@ -264,7 +264,7 @@ impl<P: Carried> Drivers<P> {
         self.drivers.push(driver);
     }
 
-    /// No oracle checks reconstituted ACKs from now on, nor ACKs made in others' stead.
+    /// Disables the oracles that check reconstituted and forged ACKs from now on.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
         for driver in &mut self.drivers {
@@ -278,8 +278,8 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// The program at `host` that reads `flow`, whose data comes from `source`, wants something of the shim there; without
-    /// one nothing comes of it. Returns the function whose driver may act on that at once.
+    /// The program at `host` that reads `flow`, with data from `source`, sends a request to the shim there; it is
+    /// ignored if there is none. Returns the function whose driver may act on it at once.
     pub fn ask(&mut self, flow: FlowId, [source, host]: [HostId; 2], ask: Ask) -> Option<FunctionId> {
         let (number, shim) = (0_u16..).zip(&mut self.drivers).find_map(|(number, driver)| match driver {
             StationDriver::Fwp(shim) if shim.host == host => Some((number, shim)),
@@ -290,7 +290,7 @@ impl<P: Carried> Drivers<P> {
         self.functions.all().find(|function| acts && self.of_function[function.index()] == number)
     }
 
-    /// True where every packet goes to the channel as it is, and no driver need be told of those that come.
+    /// True if every packet goes to the channel unchanged, and no driver needs to see arriving packets.
     #[inline]
     pub fn all_stock(&self) -> bool {
         self.drivers.is_empty()
@@ -310,7 +310,7 @@ impl<P: Carried> Drivers<P> {
         self.drivers.get_mut(usize::from(*self.of_function.get(function.index())?))
     }
 
-    /// When the driver of `function` wants its timeout.
+    /// The next deadline of the driver of `function`.
     pub fn poll_timeout(&self, function: FunctionId) -> Option<Instant> {
         self.of(function)?.poll_timeout()
     }
@@ -322,7 +322,7 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// `from` sends `packet` to `to`; gives it back when no driver takes it.
+    /// `from` sends `packet` to `to`. Returns it if no driver takes it.
     pub fn outgoing(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: P) -> Option<P> {
         if let Some(oracle) = &mut self.oracle {
             oracle.given(now, from, to, &packet);
@@ -333,7 +333,8 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// `packet` arrived at `function` from `from`, and `missing` frames before it did not; gives back the packet that goes on.
+    /// `packet` arrived at `function` from `from`, and `missing` frames before it did not. Returns the packet for the
+    /// host, if any.
     pub fn incoming(
         &mut self,
         now: Instant,
@@ -348,26 +349,26 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// The driver of `function` may want something after a packet arrived.
+    /// True if the driver of `function` may have a request after a packet arrived.
     pub fn acts_on_arrivals(&self, function: FunctionId) -> bool {
         self.of(function).is_some_and(StationDriver::acts_on_arrivals)
     }
 
-    /// A packet that the driver of `function` [wanted queued](Wish::Requeue) found no room.
+    /// A packet from [`Wish::Requeue`] of the driver of `function` found no room.
     pub fn refused(&mut self, now: Instant, function: FunctionId, packet: &P) {
         if let Some(driver) = self.of_mut(function) {
             driver.refused(now, packet);
         }
     }
 
-    /// Packets of `from` for `to` have begun to be sent.
+    /// Packets from `from` for `to` are being sent.
     pub fn drained(&mut self, from: FunctionId, to: FunctionId) {
         if let Some(driver) = self.of_mut(from) {
             driver.drained(to);
         }
     }
 
-    /// Tells the driver it concerns; returns its function.
+    /// Passes an interrupt to the driver it concerns; returns its function.
     pub fn interrupt(
         &mut self,
         now: Instant,
@@ -384,8 +385,8 @@ impl<P: Carried> Drivers<P> {
         function
     }
 
-    /// Carries out the wishes of the driver of `function` on the channel; returns the next one that is left for the world,
-    /// `None` when all are done.
+    /// Carries out the requests of the driver of `function` to the channel; returns the next request to the world,
+    /// `None` if there are no more.
     pub fn act(&mut self, now: Instant, function: FunctionId, channel: &mut Bss<P>) -> Option<Wish<P>> {
         let wish = self.of_mut(function)?.act(now, channel)?;
         Some(match (wish, &mut self.oracle) {
@@ -397,17 +398,17 @@ impl<P: Carried> Drivers<P> {
         })
     }
 
-    /// Invariants that hold at any time.
+    /// Checks invariants that always hold.
     pub fn check(&self, now: Instant) -> Result<(), String> {
         self.drivers.iter().try_for_each(|driver| driver.check(now))
     }
 
-    /// Measuring starts.
+    /// Starts measuring.
     pub fn start_measuring(&mut self) {
         self.drivers.iter_mut().for_each(StationDriver::start_measuring);
     }
 
-    /// Counters of the drivers of `station` since measuring started, all categories together.
+    /// Counters of the drivers of `station` since measuring started, summed over all categories.
     pub fn counters(&self, station: StationId) -> DriverCounters {
         let mut own: Vec<_> =
             self.functions.of_station(station).filter_map(|id| self.of_function.get(id.index())).collect();
@@ -416,8 +417,8 @@ impl<P: Carried> Drivers<P> {
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
-    /// Counters of a flow at all drivers since the start, its two directions together; `None` where no station speaks
-    /// TCP/HACK.
+    /// Counters of a flow at all drivers since the start of the run, summed over both directions; `None` if no station
+    /// has TCP/HACK.
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> Option<FlowCounters> {
         let drivers = self.drivers.iter().filter_map(|driver| match driver {
             StationDriver::Hack(hack) => Some(hack),

@@ -1,4 +1,4 @@
-//! A flow at work: two transport endpoints, and the traffic that feeds them where no program does.
+//! A running flow: two transport endpoints, and the traffic that feeds them unless a program does.
 
 use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
@@ -12,46 +12,46 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
-/// Bytes a bulk source keeps written that its connection has not sent.
+/// Written bytes that a bulk source keeps ahead of its connection.
 const BULK_AHEAD: u64 = 1 << 20;
 
-/// Which end of a flow.
+/// An end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Where data is sent from.
+    /// The sender of data.
     Source,
-    /// Where it is received.
+    /// The receiver of data.
     Sink,
 }
 
-/// Writer of a flow's data.
+/// What writes a flow's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feeder {
-    /// The flow itself, as its traffic says.
+    /// The flow itself, according to its traffic.
     Own,
     /// A program of the world.
     Program {
-        /// Which.
+        /// Its number.
         number: u32,
         /// The end that opens a connection.
         opener: End,
     },
 }
 
-/// A flow at work.
+/// A running flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub id: FlowId,
     pub setup: FlowSetup,
     pub transport: Protocol,
     pub feeder: Feeder,
-    /// When the sink had everything, for flows of a fixed size.
+    /// When the sink had received everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
-    /// Bytes that had arrived when measuring started.
+    /// Bytes that had arrived before measuring started.
     pub arrived_before: u64,
-    /// Bytes of payload that came to the sink, as often as they came.
+    /// Payload bytes that arrived at the sink, including duplicates.
     pub carried: u64,
-    /// Those that had come when measuring started.
+    /// Those that arrived before measuring started.
     carried_before: u64,
     stopped: bool,
 }
@@ -73,14 +73,14 @@ pub(crate) struct Connected {
     size: Option<u64>,
 }
 
-/// Datagrams one way; the receiver counts, and reports where it is told to.
+/// Datagrams in one direction; the receiver counts them, and reports if configured.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     sender: udp::Sender,
     receiver: udp::Receiver,
     reporter: Option<Box<udp::Reporter>>,
     packet_len: Bytes,
-    /// The number of the datagram that just arrived, where none with that number had.
+    /// The number of the datagram that just arrived, if it is not a duplicate.
     new_datagram: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ impl Flow {
                     Feeder::Own => End::Source,
                     Feeder::Program { opener, .. } => opener,
                 };
-                // Slow clocks are receivers' (see the scenario's key).
+                // Slow clocks are configured for receivers only (see the scenario's key).
                 let of_source = with_usual_clock(config);
                 let mut end = |this, ends| {
                     let config = if this == End::Source { &of_source } else { config };
@@ -104,7 +104,8 @@ impl Flow {
                         true => Connection::connect(config, ends, seed(), setup.start),
                         false => Connection::listen(config, ends, seed()),
                     };
-                    // A server has a socket for all, whichever end begins here. Its host has the lowest number.
+                    // A server has one socket for all connections, whichever end opens them. It is the host with the
+                    // lowest number.
                     connection.set_implied(ends.local > ends.remote);
                     connection
                 };
@@ -153,13 +154,13 @@ impl Flow {
 
     /// The application starts.
     pub fn start(&mut self) {
-        // A source of datagrams knows its start.
+        // A source of datagrams starts by itself.
         if let (Protocol::Connection(connection), Feeder::Own) = (&mut self.transport, self.feeder) {
             connection.feed();
         }
     }
 
-    /// A program writes at `end`. The datagrams this makes must be sent before it writes again.
+    /// A program writes at `end`. The resulting datagrams must be sent before it writes again.
     pub fn write(&mut self, end: End, bytes: u64) {
         match &mut self.transport {
             Protocol::Connection(connection) => {
@@ -217,7 +218,7 @@ impl Flow {
     pub fn handle_timeout(&mut self, now: Instant, end: End) {
         if let Protocol::Connection(connection) = &mut self.transport {
             connection.end(end).handle_timeout(now);
-            // A paced sender may send more between two ACKs than the source keeps ahead.
+            // A paced sender may send more between two ACKs than the source has written ahead.
             if end == End::Source && !self.stopped && self.feeder == Feeder::Own {
                 connection.feed();
             }
@@ -225,7 +226,7 @@ impl Flow {
     }
 
     /// The next packet `end` sends.
-    // Always: a call here moves each packet once more.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant, end: End) -> Option<Packet> {
         match &mut self.transport {
@@ -245,7 +246,7 @@ impl Flow {
         }
     }
 
-    /// Bytes sent by `end` that may lie in its host's queue, where that is limited.
+    /// Limit of the bytes from `end` in its host's queue, if there is one.
     pub fn small_queue(&self, end: End) -> Option<Bytes> {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.small_queue(),
@@ -254,7 +255,7 @@ impl Flow {
         }
     }
 
-    /// When `end` wants [`Flow::handle_timeout`] next.
+    /// When [`Flow::handle_timeout`] is due next for `end`.
     pub fn poll_timeout(&self, end: End) -> Option<Instant> {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.poll_timeout(),
@@ -270,7 +271,7 @@ impl Flow {
         self.feeder == Feeder::Own && matches!(self.setup.traffic, Traffic::Udp { rate: None, .. })
     }
 
-    /// The next packet of a flow that keeps its first queue full; `None` for others, or when stopped.
+    /// The next packet of a flow that keeps its first queue full; `None` for other or stopped flows.
     pub fn next_saturating(&mut self) -> Option<Packet> {
         let saturates = self.saturates();
         match &mut self.transport {
@@ -279,7 +280,7 @@ impl Flow {
         }
     }
 
-    /// Length of the packets [`Flow::next_saturating`] gives.
+    /// Length of the packets from [`Flow::next_saturating`].
     pub fn saturating_packet_len(&self) -> Bytes {
         match &self.transport {
             Protocol::Datagrams(udp) => udp.packet_len,
@@ -287,7 +288,7 @@ impl Flow {
         }
     }
 
-    /// Bytes passed to the receiving application in order.
+    /// Bytes delivered to the receiving application in order.
     pub fn delivered(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => connection.sink.delivered_bytes(),
@@ -295,7 +296,7 @@ impl Flow {
         }
     }
 
-    /// Bytes that came to the sink, each once: those delivered, and those that wait for others before them.
+    /// Bytes that arrived at the sink, each counted once: delivered ones, and those that wait for earlier bytes.
     pub fn arrived(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => self.delivered() + connection.sink.blocked_bytes(),
@@ -303,23 +304,24 @@ impl Flow {
         }
     }
 
-    /// Results count from now on.
+    /// Starts measuring.
     pub fn start_measuring(&mut self) {
         self.arrived_before = self.arrived();
         self.carried_before = self.carried;
     }
 
-    /// Bytes of payload that came to the sink since measuring started, as often as they came.
+    /// Payload bytes that arrived at the sink since measuring started, including duplicates.
     pub fn carried_since(&self) -> u64 {
         self.carried - self.carried_before
     }
 
-    /// Bytes that came to the sink since measuring started, each once. A connection that is reset forgets those that waited.
+    /// Bytes that arrived at the sink since measuring started, each counted once. A connection that is reset forgets
+    /// waiting bytes.
     pub fn arrived_since(&self) -> u64 {
         self.arrived().saturating_sub(self.arrived_before)
     }
 
-    /// The sink's bytes wait for [`Flow::read`] from here on, where the transport lets them.
+    /// From now on the sink's bytes wait for [`Flow::read`], if the transport supports that.
     pub fn read_by_hand(&mut self) {
         if let Protocol::Connection(connection) = &mut self.transport
             && let Connection::Tcp(tcp) = &mut connection.sink
@@ -328,7 +330,7 @@ impl Flow {
         }
     }
 
-    /// Takes at most `bytes` that wait at the sink.
+    /// Reads at most `bytes` that wait at the sink.
     pub fn read(&mut self, bytes: u64) -> u64 {
         match &mut self.transport {
             Protocol::Connection(connection) => match &mut connection.sink {
@@ -339,7 +341,7 @@ impl Flow {
         }
     }
 
-    /// Bytes passed to the application at `end` in order.
+    /// Bytes delivered to the application at `end` in order.
     pub fn delivered_at(&self, end: End) -> u64 {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.delivered_bytes(),
@@ -348,7 +350,7 @@ impl Flow {
         }
     }
 
-    /// Bytes that the source has written and its connection not sent; none of datagrams, which do not wait.
+    /// Bytes that the source has written but the connection has not sent; zero for datagrams, which do not wait.
     pub fn unsent(&self) -> u64 {
         match &self.transport {
             Protocol::Connection(connection) => connection.source.unsent(),
@@ -356,7 +358,7 @@ impl Flow {
         }
     }
 
-    /// Bytes a datagram carries at most; `None` for a connection.
+    /// Most bytes in a datagram; `None` for a connection.
     pub fn datagram_payload(&self) -> Option<u64> {
         match &self.transport {
             Protocol::Connection(_) => None,
@@ -364,7 +366,7 @@ impl Flow {
         }
     }
 
-    /// The number of the datagram that arrived last, where none with that number had.
+    /// The number of the datagram that arrived last, if it is not a duplicate.
     pub fn new_datagram(&self) -> Option<u64> {
         match &self.transport {
             Protocol::Connection(_) => None,
@@ -372,14 +374,14 @@ impl Flow {
         }
     }
 
-    /// Whether `end` of a connection is gone without having been closed.
+    /// Whether `end` of a connection has ended without being closed.
     pub fn is_reset(&self, end: End) -> bool {
         let Protocol::Connection(connection) = &self.transport else { return false };
         let end = if end == End::Source { &connection.source } else { &connection.sink };
         matches!(end, Connection::Tcp(tcp) if !self.stopped && tcp.state() == tcp::State::Closed)
     }
 
-    /// Invariants that hold at any time; the error says which one broke.
+    /// Checks invariants that always hold; the error describes the violation.
     pub fn check(&self) -> Result<(), String> {
         match &self.transport {
             Protocol::Connection(connection) => {
@@ -428,7 +430,7 @@ impl Flow {
         }
     }
 
-    /// How things stand at `at`, when packets on the way wait for `queueing`.
+    /// State at `at`; `queueing` is the queueing delay of the path.
     pub fn sample(&self, at: Instant, queueing: Duration) -> SeriesPoint {
         let (sender, receiver) = self.stats().unwrap_or_default();
         SeriesPoint {
@@ -449,7 +451,7 @@ impl Flow {
     }
 }
 
-/// `config` with the clock for timestamps that ends have unless they are told otherwise.
+/// `config` with the default timestamp clock.
 fn with_usual_clock(config: &transport::Config) -> transport::Config {
     match *config {
         transport::Config::Tcp(tcp) => tcp::Config { timestamp_tick: None, ..tcp }.into(),
@@ -465,7 +467,7 @@ impl Connected {
         }
     }
 
-    /// Writes the application's data, without getting far ahead of the bytes sent.
+    /// Writes the application's data, a limited amount ahead of the sent bytes.
     fn feed(&mut self) {
         let more = match self.size {
             Some(size) => size - self.written[End::Source as usize],

@@ -23,38 +23,38 @@ use tacit_link::wifi::StationId;
 use tacit_proto::Packet;
 use tacit_proto::units::{Duration, Instant};
 
-/// Listens to a run without influencing it.
+/// Observes a run without influencing it.
 pub trait Observer<P = Packet> {
     /// Called for each MPDU on the channel of basic service set `bss`, in order of transmission.
     fn on_air(&mut self, bss: usize, frame: &AirFrame<P>);
 
-    /// How often it wants to look at flows and stations; `None` for never. Asked once, before the run.
+    /// Interval at which it samples flows and stations; `None` for never. Called once, before the run.
     ///
-    /// A look is no event of the run: the digest is that of a run without.
+    /// Sampling is no event of the run: the digest is the same without it.
     fn looks_every(&self) -> Option<Duration> {
         None
     }
 
-    /// Called at each look for each flow.
+    /// Called at each sample for each flow.
     fn on_flow(&mut self, _point: &record::SeriesPoint) {}
 
-    /// Called at each look for each station of basic service set `bss`, which has accepted `packets` and not yet
-    /// delivered them or given them up.
+    /// Called at each sample for each station of basic service set `bss`. `packets` were accepted by the station, and
+    /// neither delivered nor given up.
     fn on_station(&mut self, _at: Instant, _bss: usize, _station: StationId, _packets: usize) {}
 }
 
-/// Why a run could not be made or did not end.
+/// Why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The setup contradicts itself.
+    /// The setup is inconsistent.
     #[error("{0}")]
     Setup(String),
-    /// An invariant broke: a defect of this program.
+    /// An invariant was violated, which is a defect of this program.
     #[error("at {at}, seed {seed}: {what}")]
     Invariant {
-        /// When.
+        /// Time of the violation.
         at: Instant,
-        /// Which, and how.
+        /// Which invariant, and how.
         what: String,
         /// Seed of the run.
         seed: u64,
@@ -69,7 +69,7 @@ pub fn run(setup: &Setup) -> Result<RunOutcome, RunError> {
     World::<Packet>::new(setup, None)?.run()
 }
 
-/// Runs `setup` to its end while `observer` listens; the outcome is the same as without.
+/// Runs `setup` to its end, and reports to `observer`; the outcome is the same as without it.
 ///
 /// # Errors
 /// See [`RunError`].

@@ -34,8 +34,8 @@ impl RunOutcome {
         self.flows.iter().map(|flow| flow.goodput_bps(self.measured)).sum()
     }
 
-    /// Payload of all flows over the time in which at least one of them was under way, start-up included, in bits per
-    /// second; 0 where none ever started.
+    /// Payload rate of all flows over the time in which at least one of them was in progress, including start-up, in
+    /// bits per second; 0 if none ever started.
     pub fn transfer_goodput_bps(&self) -> f64 {
         let mut times: Vec<_> =
             self.flows.iter().map(|flow| (flow.started_at, flow.started_at + flow.lasted)).collect();
@@ -53,24 +53,24 @@ impl RunOutcome {
 /// Outcome of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
-    /// Which.
+    /// The flow.
     pub flow: FlowId,
-    /// Where data was sent from.
+    /// The sender of data.
     pub source: HostId,
-    /// Where it was received.
+    /// The receiver of data.
     pub sink: HostId,
-    /// Payload bytes that came to the receiver in the measured window, each once: of those that wait for others before
-    /// them too, but not of those that waited when the window began.
+    /// Payload bytes that arrived at the receiver in the measured window, each counted once. Includes bytes that wait
+    /// for earlier ones, but not those that were already waiting when the window began.
     pub delivered: Bytes,
-    /// Payload bytes passed to the receiving application in order, over the whole run.
+    /// Payload bytes delivered to the receiving application in order, over the whole run.
     pub delivered_total: Bytes,
-    /// When the sink had everything, for flows of a fixed size.
+    /// When the sink had received everything, for flows of a fixed size.
     pub completed_at: Option<Instant>,
     /// When its source starts.
     pub started_at: Instant,
-    /// Whether it has an end: a number of bytes and no more.
+    /// True for a flow of a fixed number of bytes.
     pub is_sized: bool,
-    /// From its start until the sink had everything, or to the end of the run.
+    /// From its start until the sink had received everything, or to the end of the run.
     pub lasted: Duration,
     /// Statistics of the source's end of the connection over the whole run; `None` for datagrams.
     pub sender: Option<Stats>,
@@ -78,18 +78,18 @@ pub struct FlowOutcome {
     pub receiver: Option<Stats>,
     /// Reports of the sink to the source over the whole run, for datagrams with reports.
     pub reports: Option<Reports>,
-    /// Fate of its ACKs at TCP/HACK drivers over the whole run; `None` where there are none.
+    /// Counters of its ACKs at TCP/HACK drivers over the whole run; `None` without such drivers.
     pub hack: Option<hack::FlowCounters>,
 }
 
-/// Outcome of a program, as its user would see it.
+/// Outcome of a program, from its user's point of view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationOutcome {
     /// Its name.
     pub name: String,
     /// The flows it fed.
     pub flows: Vec<FlowId>,
-    /// The first so many of those bring data to users; the others repair it.
+    /// Number of flows that carry data to users; they come first, and the others repair them.
     pub data_flows: usize,
     /// Its results.
     pub result: ApplicationResult,
@@ -100,7 +100,7 @@ pub struct ApplicationOutcome {
 pub enum ApplicationResult {
     /// Pages were loaded.
     Pages(PageLoads),
-    /// Data was sent on and off.
+    /// Data was sent in on and off periods.
     OnOff(OnOffTimes),
     /// A video was played.
     Stream(VideoPlayed),
@@ -111,10 +111,10 @@ pub enum ApplicationResult {
 /// Pages finished in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
-    /// From the question for the document to the last byte of the last object, ascending. The first page
-    /// of a run includes the opening of its connections.
+    /// Times from the request for the document to the last byte of the last object, ascending. The first page of a run
+    /// includes the opening of its connections.
     pub load_times: Vec<Duration>,
-    /// Since when the page under way at the end of the run is.
+    /// When the page that is unfinished at the end of the run was requested.
     pub waiting_since: Option<Instant>,
 }
 
@@ -142,31 +142,31 @@ impl PageLoads {
 /// When an on-off source was on in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnOffTimes {
-    /// Times it began to send.
+    /// Number of sending periods.
     pub periods: u64,
-    /// For how long it was on.
+    /// Total duration of sending.
     pub on_time: Duration,
 }
 
 /// Playback of a video in the measured window, as its viewer saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VideoPlayed {
-    /// Frames played, damaged ones included.
+    /// Frames played, including damaged ones.
     pub frames_played: u64,
     /// Frames played without some of their bytes.
     pub frames_damaged: u64,
-    /// Times the player ran dry.
+    /// How often the player ran dry.
     pub rebuffers: u64,
-    /// For how long it waited then.
+    /// Total waiting time after it ran dry.
     pub rebuffering: Duration,
-    /// From the first frame to the last, waits included.
+    /// From the first frame to the last, including waits.
     pub watched: Duration,
-    /// From the start of the source to the first frame played; `None` where none was.
+    /// From the start of the source to the first played frame; `None` if no frame was played.
     pub start_up: Option<Duration>,
 }
 
 impl VideoPlayed {
-    /// Share of the time watched that was spent waiting; `None` where nothing was watched.
+    /// Fraction of the viewing time that was spent waiting; `None` if nothing was viewed.
     pub fn rebuffering_ratio(&self) -> Option<f64> {
         (self.watched != Duration::ZERO).then(|| self.rebuffering.as_secs_f64() / self.watched.as_secs_f64())
     }
@@ -177,17 +177,17 @@ impl VideoPlayed {
 pub struct Downloaded {
     /// Bytes of the body handed to the user, in order.
     pub released: Bytes,
-    /// Since the start of the run.
+    /// The same since the start of the run.
     pub released_total: Bytes,
-    /// Holes in the body, and in answers that were to repair it.
+    /// Holes in the body, and in answers that should repair it.
     pub holes: u64,
     /// Bytes in them.
     pub hole_bytes: Bytes,
-    /// Of those, bytes whose original came after all.
+    /// Of these, bytes whose original arrived late.
     pub late_bytes: Bytes,
     /// Requests for bytes in holes.
     pub repair_requests: u64,
-    /// Of them, those whose answer left something open.
+    /// Of these, requests whose answer left a hole open.
     pub repeated_repairs: u64,
     /// Bytes of those requests.
     pub request_bytes: Bytes,
@@ -195,23 +195,23 @@ pub struct Downloaded {
     pub head_bytes: Bytes,
     /// Bytes of bodies of answers.
     pub answer_bytes: Bytes,
-    /// From the moment that a hole was known to the release of its last byte, in microseconds.
+    /// Time from the detection of a hole to the release of its last byte, in microseconds.
     pub repair_delay_us: Percentiles,
     /// Most bytes that waited behind holes; whole run.
     pub held_peak: Bytes,
-    /// When everything was released; `None` for a body without an end.
+    /// When everything was released; `None` for an endless body.
     pub completed_at: Option<Instant>,
-    /// Why it was given up; whole run.
+    /// Why it failed; whole run.
     pub failure: Option<String>,
 }
 
 impl Downloaded {
-    /// Bytes that repair adds to the way from the server, over bytes handed on.
+    /// Bytes that repair adds on the path from the server, relative to the bytes handed on.
     pub fn internet_overhead(&self) -> Option<f64> {
         self.over_released(self.request_bytes + self.head_bytes + self.answer_bytes)
     }
 
-    /// The same for the wireless hop, without bytes that any repair sends again: heads and requests.
+    /// The same for the wireless hop, without bytes that any repair would send again: heads and requests.
     pub fn wireless_overhead(&self) -> Option<f64> {
         self.over_released(self.request_bytes + self.head_bytes)
     }
@@ -221,12 +221,12 @@ impl Downloaded {
     }
 }
 
-/// Reports of a sink of datagrams to their source.
+/// Counts of reports from a sink of datagrams to their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reports {
     /// Reports sent.
     pub sent: u64,
-    /// Datagrams that arrived, as far as the source knows.
+    /// Datagrams that arrived, as known to the source.
     pub reported_datagrams: u64,
     /// Datagrams that arrived.
     pub arrived_datagrams: u64,
@@ -238,13 +238,12 @@ impl FlowOutcome {
         self.delivered.0 as f64 * 8.0 / measured.as_secs_f64()
     }
 
-    /// From its start until the sink had everything; `None` for a flow without an end, or that did not come to it.
+    /// Time from its start until the sink had received everything; `None` for an endless or incomplete flow.
     pub fn completion_time(&self) -> Option<Duration> {
         self.completed_at.map(|at| at.saturating_since(self.started_at))
     }
 
-    /// Payload bits per second from its start to its last byte, start-up included; 0 for a flow that never
-    /// started.
+    /// Payload bits per second from its start to its last byte, including start-up; 0 for a flow that never started.
     pub fn transfer_goodput_bps(&self) -> f64 {
         match self.lasted {
             Duration::ZERO => 0.0,
@@ -256,11 +255,11 @@ impl FlowOutcome {
 /// Results of a channel.
 #[derive(Clone, Debug)]
 pub struct BssOutcome {
-    /// Where the time went; adds up to the measured window exactly.
+    /// Use of time; the sum is exactly the measured window.
     pub airtime: Airtime,
-    /// Channel accesses that succeeded or failed, collisions counted once.
+    /// Channel accesses, successful or failed; a collision counts once.
     pub accesses: u64,
-    /// Accesses in which two or more stations sent at once.
+    /// Accesses in which two or more stations sent at the same time.
     pub collisions: u64,
     /// One per station, the access point first.
     pub stations: Vec<StationOutcome>,
@@ -269,43 +268,43 @@ pub struct BssOutcome {
 /// Results of a station.
 #[derive(Clone, Debug)]
 pub struct StationOutcome {
-    /// Which host.
+    /// Its host.
     pub host: HostId,
     /// Counters of its MAC.
     pub counters: tacit_link::wifi::StationCounters,
     /// Counters of its driver.
     pub driver: DriverCounters,
-    /// Its part of the channel's time.
+    /// Its share of the channel's time.
     pub airtime: StationAirtime,
-    /// Time from queueing to first transmission of the packets it sent, in microseconds.
+    /// Time from queueing to first transmission of its packets, in microseconds.
     pub queueing_delay_us: Percentiles,
-    /// Each of those times, ascending, and how many packets waited so long.
+    /// The distinct delays, ascending, and the number of packets with each.
     pub queueing_delays_us: Vec<(u64, u64)>,
-    /// Sum of those times; over the measured window it is the mean number of packets queued (Little's law).
+    /// Sum of those times; divided by the measured window it is the mean number of queued packets (Little's law).
     pub queueing_time: Duration,
-    /// How the access point served it; nothing for the access point.
+    /// How the access point served it; empty for the access point.
     pub down: Turns,
-    /// How it served the access point; nothing for the access point.
+    /// How it served the access point; empty for the access point.
     pub up: Turns,
-    /// Most packets that waited at once in one of its queues.
+    /// Most packets in one of its queues at the same time.
     pub queue_peak_packets: u64,
     /// Packets that its queues marked with ECN instead of dropping them; whole run.
     pub queue_marks: u64,
-    /// PPDUs of data it sent, by the number of their MPDUs: entry 0 counts those of one.
+    /// Data PPDUs it sent, by number of MPDUs: entry 0 counts PPDUs of one MPDU.
     pub ppdu_sizes: Vec<u64>,
 }
 
 /// The driver between a station's MAC and its host, with its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DriverCounters {
-    /// Nothing.
+    /// No driver.
     #[default]
     Stock,
     /// TCP/HACK.
     Hack(hack::Counters),
-    /// A driver that holds pure ACKs until later ones take their place.
+    /// A driver that holds pure ACKs until later ones replace them.
     AckHold {
-        /// How often one did.
+        /// Number of replaced ACKs.
         dropped: u64,
     },
     /// FastACK's agent.
@@ -315,7 +314,7 @@ pub enum DriverCounters {
 }
 
 impl DriverCounters {
-    /// Counters of TCP/HACK; `None` for a station that does not speak it.
+    /// Counters of TCP/HACK; `None` for a station without it.
     pub fn hack(&self) -> Option<hack::Counters> {
         if let Self::Hack(counters) = self { Some(*counters) } else { None }
     }
@@ -330,12 +329,12 @@ impl DriverCounters {
         if let Self::Fwp(counters) = self { Some(*counters) } else { None }
     }
 
-    /// Pure ACKs that were held until later ones took their place.
+    /// Pure ACKs that were held and then replaced by later ones.
     pub fn held_and_dropped_acks(&self) -> u64 {
         if let Self::AckHold { dropped } = self { *dropped } else { 0 }
     }
 
-    /// Both together, of two drivers of a station, which are of one kind.
+    /// Sum of the counters of two drivers of a station, which are of the same kind.
     #[must_use]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         match (self, other) {
@@ -351,7 +350,7 @@ impl DriverCounters {
 /// Percentiles of a distribution; zero when it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Median.
     pub p50: u64,
@@ -378,30 +377,30 @@ impl From<&Histogram<u64>> for Percentiles {
 /// Results of one direction of a wired or cellular link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipeOutcome {
-    /// Where it begins.
+    /// The host at its start.
     pub from: HostId,
-    /// Where it ends.
+    /// The host at its end.
     pub to: HostId,
-    /// Counts of packets by their fate.
+    /// Counts of packets by outcome.
     pub counters: PipeCounters,
     /// Time from queueing to the start of transmission, in microseconds.
     pub queueing_delay_us: Percentiles,
     /// Propagation delay.
     pub delay: Duration,
-    /// Bytes that it could have carried in the measured window.
+    /// Bytes that it could have transferred in the measured window.
     pub capacity: Bytes,
 }
 
 /// One sample of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPoint {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
-    /// Which flow.
+    /// The flow.
     pub flow: FlowId,
     /// Payload bytes delivered since the start of the run.
     pub delivered_total: Bytes,
-    /// The sender's congestion window; zero where it has none.
+    /// The sender's congestion window; zero if it has none.
     pub congestion_window: Bytes,
     /// The sender's smoothed round-trip time; zero for datagrams or before the first sample.
     pub smoothed_rtt: Duration,
@@ -409,19 +408,19 @@ pub struct SeriesPoint {
     pub acknowledged_total: Bytes,
     /// Packets that the sender sent, of any kind; zero for datagrams.
     pub packets_sent: u64,
-    /// Packets that the sender sent again, those of the handshake included; zero for datagrams.
+    /// Packets retransmitted by the sender, including the handshake's; zero for datagrams.
     pub packets_retransmitted: u64,
-    /// The sender's retransmission timeout, backed off as it is, or at a closed window that of its probes; zero where it
-    /// has none.
+    /// The sender's retransmission timeout including back-off, or that of its probes if the window is closed; zero if
+    /// it has none.
     pub retransmission_timeout: Duration,
-    /// Payload bytes that the receiver holds back because others before them are missing; `None` where the transport
-    /// does not count them.
+    /// Payload bytes that the receiver holds back because earlier ones are missing; `None` if the transport does not
+    /// count them.
     pub blocked: Option<Bytes>,
-    /// For how long packets have waited that are first in the queues of wired and cellular links on the way from source
-    /// to sink, from any sender.
+    /// Sum of the waiting times of the packets at the head of the queues of wired and cellular links on the path from
+    /// source to sink, of any sender.
     pub queueing: Duration,
-    /// Rate at which the sender may send; `None` where it does not pace.
+    /// The sender's pacing rate; `None` if it does not pace.
     pub pacing_rate: Option<BitRate>,
-    /// State of the sender's congestion control; `None` where it does not say.
+    /// State of the sender's congestion control; `None` if it does not report one.
     pub congestion_state: Option<&'static str>,
 }

@@ -5,39 +5,39 @@ use std::collections::BinaryHeap;
 
 use tacit_proto::units::Instant;
 
-/// Events that a new one passes at most on its way to its place in the list; where that is further, it goes to the heap.
+/// Most events that a new one passes on its way to its place in the list; if it is further, the event goes to the heap.
 const PASSED: usize = 16;
 
 /// Orders events by time, then by the order in which they were scheduled.
 ///
-/// Events belong to components, numbered from 0. A component has one valid event at most: asking for
-/// an earlier one supersedes the later, which is skipped when its turn comes; asking for a later one
-/// changes nothing, as an early wake-up is harmless. A timer that moves forward with every packet
-/// thus costs nothing until it fires. One that was superseded and is asked for again at its old time has its old turn.
+/// Events belong to components, numbered from 0. A component has at most one valid event. Scheduling an earlier one
+/// supersedes the later one, which is skipped when its turn comes; scheduling a later one changes nothing, because an
+/// early wake-up is harmless. A timer that moves forward with every packet therefore costs nothing until it fires. A
+/// superseded event that is scheduled again at its old time has its old turn.
 ///
-/// Most events are soon, so they stand in a list, the next one last: a new event passes the few before it, which costs
-/// less than a heap does at every event. Where many are sooner, as with the timers of a thousand connections, a heap
-/// takes it.
+/// Most events are soon, so they are in a sorted list with the next one last: a new event passes the few before it,
+/// which costs less than a heap. If many events are sooner, as with the timers of a thousand connections, a heap is
+/// used.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
-    /// Latest first; of one instant the one asked for last.
+    /// Latest first; among equal times, the one scheduled last is first.
     soon: Vec<Event>,
     late: BinaryHeap<Reverse<Event>>,
-    /// Events asked for so far.
+    /// Number of events scheduled so far.
     asked: u64,
-    /// The valid event of each component.
+    /// Time of the valid event of each component.
     due: Vec<Option<Instant>>,
 }
 
-/// In the order of their turns.
+/// Sorted by turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     at: Instant,
-    /// How many were asked for before, then the component: together they are as long as the time.
+    /// Number of events scheduled before, then the component, in one integer of the same size as the time.
     turn: u64,
 }
 
-/// Bits of a component's number in [`Event::turn`]; those that are left count a million million events.
+/// Bits for the component in [`Event::turn`]; the others can count a million million events.
 const COMPONENT_BITS: u32 = 24;
 
 impl Event {
@@ -53,8 +53,8 @@ impl Scheduler {
         Self { due: vec![None; components], ..Self::default() }
     }
 
-    /// Wakes `component` at `at`, or earlier if that was asked for before.
-    // Always: mostly it was.
+    /// Wakes `component` at `at`, or earlier if that was scheduled before.
+    // Always inlined: usually nothing changes.
     #[inline(always)]
     pub fn wake(&mut self, component: u32, at: Option<Instant>) {
         let Some(at) = at else { return };
@@ -83,14 +83,14 @@ impl Scheduler {
         }
     }
 
-    /// True where `component`, woken at `at` now, would be the next to wake, and nothing else is asked of it: waking it
-    /// and taking that event would come to nothing but itself.
+    /// True if `component`, scheduled at `at` now, would be the next to wake, without any other event of its own.
+    /// Scheduling and then removing that event would have no other effect.
     #[inline]
     pub fn would_be_next(&self, component: u32, at: Instant) -> bool {
         self.due[component as usize].is_none() && self.first().is_none_or(|first| at < first.at)
     }
 
-    /// When the next component wakes.
+    /// Time of the next event.
     pub fn peek(&mut self) -> Option<Instant> {
         while let Some(first) = self.first() {
             if self.due[first.component() as usize] == Some(first.at) {
@@ -101,13 +101,13 @@ impl Scheduler {
         None
     }
 
-    /// The next component to wake not after `now`, and when.
+    /// The next component to wake up to `now`, and its time.
     #[inline]
     pub fn next_by(&mut self, now: Instant) -> Option<(Instant, u32)> {
         if self.peek()? > now { None } else { self.next() }
     }
 
-    /// The next component to wake, and when.
+    /// The next component to wake, and its time.
     #[inline]
     pub fn next(&mut self) -> Option<(Instant, u32)> {
         while let Some(event) = self.pop() {
@@ -121,7 +121,7 @@ impl Scheduler {
         None
     }
 
-    /// The event whose turn is next, valid or not.
+    /// The next event, valid or not.
     #[inline]
     fn first(&self) -> Option<Event> {
         let soon = self.soon.last();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// The turns are those of one list of all events ever asked for.
+        /// The order is the same as that of one sorted list of all scheduled events.
         #[test]
         fn turns_are_by_time_then_by_asking(
             steps in proptest::collection::vec((0_u32..100, 0_u64..400, 0_u8..8), 0..600),

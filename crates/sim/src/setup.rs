@@ -1,4 +1,4 @@
-//! A run before it starts: hosts, links, flows and the programs that feed them, with every number decided.
+//! Complete description of a run: hosts, links, flows and the programs that feed them.
 
 pub use crate::apps::setup::{
     Application, ApplicationSetup, Download, Law, MAX_CONNECTIONS, MAX_OBJECTS, Objects, OnOff, Repairers,
@@ -23,37 +23,37 @@ use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use crate::RunError;
 use crate::drivers::fwp::expected_ppm;
 
-/// Everything a run depends on. Equal setups give equal runs.
+/// Everything that determines a run. Equal setups give equal runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Names of the hosts; [`HostId`] is the position. Random streams derive from the names, so a
-    /// host added at the end moves no other host's draws.
+    /// Names of the hosts; [`HostId`] is the index. Random streams depend on the names, so a host added at the end does
+    /// not change other hosts' random numbers.
     pub hosts: Vec<String>,
     /// Wired links.
     pub wired: Vec<WiredSetup>,
     /// Basic service sets.
     pub bss: Vec<BssSetup>,
-    /// Flows; `FlowId` is the position.
+    /// Flows; `FlowId` is the index.
     pub flows: Vec<FlowSetup>,
-    /// Programs that feed some of the flows; the others feed themselves, as their [`Traffic`] says.
+    /// Programs that feed some of the flows; other flows feed themselves according to their [`Traffic`].
     pub applications: Vec<ApplicationSetup>,
     /// Length of the run.
     pub duration: Duration,
-    /// Results count events from here to the end.
+    /// Results count events from this time to the end.
     pub measure_from: Instant,
     /// Seed of every random stream.
     pub seed: u64,
     /// Encode and decode every packet on its way; the digest must not change.
     pub wire: bool,
-    /// Sample the series this often; `None` for no series.
+    /// Sampling interval of the series; `None` for no series.
     pub sample_interval: Option<Duration>,
 }
 
 impl Setup {
-    /// Refuses a setup that contradicts itself.
+    /// Refuses an inconsistent setup.
     ///
     /// # Errors
-    /// [`RunError::Setup`], where it does.
+    /// [`RunError::Setup`] with the reason.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         let refuse = |what: String| Err(RunError::Setup(what));
         if self.measure_from.saturating_since(Instant::ZERO) >= self.duration {
@@ -76,7 +76,8 @@ impl Setup {
         self.applications.iter().try_for_each(|application| application.check(&self.flows, &mut taken))
     }
 
-    /// Keeps the flows for which `keep` holds, numbered anew, and the applications that keep all of theirs.
+    /// Keeps the flows for which `keep` returns true, with new numbers, and the applications that keep all of their
+    /// flows.
     pub fn retain_flows(&mut self, keep: impl Fn(&FlowSetup) -> bool) {
         let mut kept = 0;
         let numbers: Vec<Option<FlowId>> = self
@@ -113,7 +114,7 @@ impl BssSetup {
         std::iter::once(self.access_point.host).chain(self.clients.iter().map(|client| client.host))
     }
 
-    /// The host of `station`, which must be one of its own.
+    /// The host of `station`, which must belong to it.
     pub(crate) fn host(&self, station: StationId) -> HostId {
         match station.index().checked_sub(1) {
             None => self.access_point.host,
@@ -121,20 +122,20 @@ impl BssSetup {
         }
     }
 
-    /// Gives all stations these drivers.
+    /// Sets the drivers of all stations.
     pub fn set_drivers(&mut self, access_point: ApDriver, clients: ClientDriver) {
         self.access_point.driver = access_point;
         self.clients.iter_mut().for_each(|client| client.driver = clients);
     }
 
-    /// True where nothing stands between any station's MAC and its host.
+    /// True if no station has a driver between MAC and host.
     pub fn is_stock(&self) -> bool {
         self.access_point.driver == ApDriver::Stock
             && self.clients.iter().all(|client| client.driver == ClientDriver::Stock)
     }
 
-    /// FWP's shim at the client `host`, and how many of a million full packets its link is expected to lose; `None` where
-    /// there is none.
+    /// FWP's shim at the client `host`, and the expected losses of its link per million full packets; `None` if there
+    /// is no shim.
     pub fn fwp_shim(&self, host: HostId) -> Option<(fwp::Config, u32)> {
         let index = self.clients.iter().position(|client| client.host == host)?;
         match self.clients[index].driver {
@@ -146,7 +147,7 @@ impl BssSetup {
         }
     }
 
-    /// How `station` speaks TCP/HACK; `None` where it does not.
+    /// TCP/HACK's configuration at `station`; `None` if it does not have TCP/HACK.
     pub fn hack_config(&self, station: StationId) -> Option<hack::Config> {
         if station == StationId::AP {
             return if let ApDriver::Hack(config) = self.access_point.driver { Some(config) } else { None };
@@ -157,12 +158,12 @@ impl BssSetup {
         }
     }
 
-    /// True where a station speaks TCP/HACK.
+    /// True if a station has TCP/HACK.
     fn has_hack(&self) -> bool {
         (0..=self.clients.len() as u16).any(|station| self.hack_config(StationId(station)).is_some())
     }
 
-    /// Refuses the one numbered `index` where it contradicts itself.
+    /// Refuses the set with number `index` if it is inconsistent.
     fn check(&self, index: usize) -> Result<(), RunError> {
         let refuse = |what: String| Err(RunError::Setup(what));
         let categories = &self.config.categories;
@@ -247,8 +248,8 @@ impl BssSetup {
         Ok(())
     }
 
-    /// Refuses direct links of the one numbered `index` that go one way, twice, to no client or to a client that does not
-    /// hear them.
+    /// Refuses direct links of the set with number `index` that exist in one direction only, exist twice, or lead to no
+    /// client or to a client out of reach.
     fn check_direct_links(
         &self,
         index: usize,
@@ -293,16 +294,16 @@ pub struct BssSetup {
     pub access_point: StationSetup<ApDriver>,
     /// The clients, one per entry of `config.stations`.
     pub clients: Vec<StationSetup<ClientDriver>>,
-    /// The radio.
+    /// The radio channel.
     pub config: BssConfig,
 }
 
 /// A station: a host, and the driver between it and the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationSetup<D> {
-    /// Which host.
+    /// Its host.
     pub host: HostId,
-    /// The driver between.
+    /// The driver between its MAC and its host.
     pub driver: D,
 }
 
@@ -313,39 +314,40 @@ impl<D: Default> From<HostId> for StationSetup<D> {
     }
 }
 
-/// Driver between an access point's MAC and its host. One at most: ACKs that ride cannot have been given before.
+/// Driver between an access point's MAC and its host. Only one: ACKs cannot be appended to link-layer ACKs and forged
+/// earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApDriver {
-    /// Nothing.
+    /// No driver.
     #[default]
     Stock,
-    /// TCP/HACK, with the clients that speak it too.
+    /// TCP/HACK, with the clients that have it, too.
     Hack(hack::Config),
-    /// FastACK: it acknowledges TCP data in its clients' stead.
+    /// FastACK: acknowledges TCP data on behalf of its clients.
     FastAck(fastack::Config),
 }
 
-/// Driver between a client's MAC and its host. One at most: ACKs ride, or are held.
+/// Driver between a client's MAC and its host. Only one: ACKs are either appended or held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientDriver {
-    /// Nothing.
+    /// No driver.
     #[default]
     Stock,
-    /// TCP/HACK, where the access point speaks it too.
+    /// TCP/HACK, if the access point has it, too.
     Hack(hack::Config),
-    /// It holds pure ACKs back until later ones take their place.
+    /// Holds pure ACKs back until later ones replace them.
     AckHold(AckHoldConfig),
-    /// FWP's shim: placeholders stand for segments that did not arrive, where a program of the client reads the flow and
-    /// repairs it.
+    /// FWP's shim: placeholders replace segments that did not arrive, for flows that a program of the client reads and
+    /// repairs.
     Fwp(fwp::Config),
 }
 
 /// One flow: data from `source` to `sink`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSetup {
-    /// Where data is sent from.
+    /// The sender of data.
     pub source: HostId,
-    /// Where it is received.
+    /// The receiver of data.
     pub sink: HostId,
     /// When the source starts.
     pub start: Instant,
@@ -353,8 +355,7 @@ pub struct FlowSetup {
     pub stop: Option<Instant>,
     /// Its traffic.
     pub traffic: Traffic,
-    /// The access category of its packets on Wi-Fi, both ways; that of all packets where the channel has one
-    /// only.
+    /// The access category of its packets on Wi-Fi, in both directions. Ignored if the channel has only one.
     pub access_category: AccessCategory,
 }
 
@@ -365,7 +366,7 @@ pub enum Traffic {
     Connection {
         /// Its transport, and the configuration of both ends.
         config: transport::Config,
-        /// Bytes to send before closing; `None` is bulk: as much as the connection takes.
+        /// Bytes to send before closing; `None` is bulk: as much as the connection accepts.
         size: Option<Bytes>,
     },
     /// UDP datagrams.
@@ -376,7 +377,7 @@ pub enum Traffic {
         payload: Bytes,
         /// Payload bits per second, evenly spaced; `None` keeps the first queue full.
         rate: Option<BitRate>,
-        /// When the sink reports arrivals to the source; `None` reports nothing.
+        /// When the sink reports arrivals to the source; `None` for no reports.
         report_after: Option<ReportAfter>,
     },
 }

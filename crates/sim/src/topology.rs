@@ -1,4 +1,4 @@
-//! Where a packet goes next: shortest paths, worked out once.
+//! Routing: shortest paths, computed once.
 
 use std::collections::VecDeque;
 
@@ -8,45 +8,45 @@ use tacit_proto::units::HostId;
 use crate::RunError;
 use crate::setup::Setup;
 
-/// Where a host sends a packet.
+/// The output of a host for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Port {
-    /// Into a pipe.
+    /// A pipe.
     Pipe(u32),
-    /// Onto a channel.
+    /// A channel.
     Wifi {
-        /// Which.
+        /// Its number.
         bss: u16,
-        /// As which function.
+        /// The sending function.
         from: FunctionId,
-        /// To which.
+        /// The receiving function.
         to: FunctionId,
     },
 }
 
-/// Next hops of every pair of hosts. Most hosts have one way out, which is all there is to say of them: so it grows with
-/// the hosts, not with their pairs.
+/// Next hops between all pairs of hosts. Most hosts have a single port, which needs one entry, so the size grows with
+/// the number of hosts, not of pairs.
 #[derive(Debug)]
 pub(crate) struct Topology {
     ways: Vec<Ways>,
-    /// Hosts between which there is a way have the same number.
+    /// Connected hosts have the same number.
     islands: Vec<u32>,
 }
 
-/// Where a host sends packets.
+/// Ports of a host.
 #[derive(Clone, Debug)]
 enum Ways {
-    /// To every host it reaches by the one port it has; `None` for a host without any.
+    /// One port to every reachable host; `None` for a host without a port.
     One(Option<Port>),
-    /// By destination.
+    /// Port by destination.
     Each(Vec<Option<Port>>),
 }
 
 impl Topology {
-    /// Fewest hops; among equals, links in the order of the setup.
+    /// Fewest hops; among equal paths, links in the order of the setup.
     ///
     /// # Errors
-    /// When a link names a host that does not exist, or there are too many channels to number.
+    /// If a link refers to a host that does not exist, or there are too many channels to number.
     pub fn new(setup: &Setup) -> Result<Self, RunError> {
         let hosts = setup.hosts.len();
         let mut neighbours: Vec<Vec<(HostId, Port)>> = vec![Vec::new(); hosts];
@@ -73,7 +73,7 @@ impl Topology {
                 connect(access_point, client, Port::Wifi { bss: number, from: ap, to: sta })?;
                 connect(client, access_point, Port::Wifi { bss: number, from: sta, to: ap })?;
             }
-            // Behind those: between two ways of two hops the one through the access point stays.
+            // Added last: of two paths of two hops, the one through the access point is preferred.
             for link in &bss.config.direct_links {
                 let [from, to] = [link.from, link.to].map(StationId::first_function);
                 connect(bss.host(link.from), bss.host(link.to), Port::Wifi { bss: number, from, to })?;
@@ -82,7 +82,7 @@ impl Topology {
         Ok(Self::between(&neighbours))
     }
 
-    /// Next hops where `neighbours` are those of each host, each of which has it as a neighbour in turn.
+    /// Next hops for the `neighbours` of each host; the relation must be symmetric.
     fn between(neighbours: &[Vec<(HostId, Port)>]) -> Self {
         let ways = (0..neighbours.len()).map(|host| match neighbours[host].as_slice() {
             [] => Ways::One(None),
@@ -92,7 +92,7 @@ impl Topology {
         Self { ways: ways.collect(), islands: islands(neighbours) }
     }
 
-    /// Port by which `at` sends packets for `destination`; `None` when there is no way.
+    /// Port by which `at` sends packets to `destination`; `None` if there is no path.
     #[inline]
     pub fn next_hop(&self, at: HostId, destination: HostId) -> Option<Port> {
         let to = destination.0 as usize;
@@ -106,7 +106,7 @@ impl Topology {
     }
 }
 
-/// Breadth-first from `source`: the first port on the way to every other host.
+/// Breadth-first search from `source`: the first port on the path to every other host.
 fn first_hops(source: usize, neighbours: &[Vec<(HostId, Port)>]) -> Vec<Option<Port>> {
     let mut first = vec![None; neighbours.len()];
     let mut frontier = VecDeque::from([source]);
@@ -122,7 +122,7 @@ fn first_hops(source: usize, neighbours: &[Vec<(HostId, Port)>]) -> Vec<Option<P
     first
 }
 
-/// The island of each host, by the number of the first host on it. Links go both ways.
+/// The island of each host: the number of the first host on it. Links work in both directions.
 fn islands(neighbours: &[Vec<(HostId, Port)>]) -> Vec<u32> {
     let mut islands = vec![u32::MAX; neighbours.len()];
     for (host, number) in (0..neighbours.len()).zip(0..) {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However hosts are linked, one with one way out needs no table of its own.
+        /// Whatever the topology, a host with one port needs no table of its own.
         #[test]
         fn one_way_out_says_what_a_table_would(
             hosts in 1_usize..12,

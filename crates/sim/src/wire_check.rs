@@ -1,4 +1,4 @@
-//! Sends packets through bytes and back: structs and codec must agree.
+//! Encodes and decodes packets to check that structs and codec agree.
 
 use tacit_proto::packet::Packet;
 use tacit_proto::wire;
@@ -10,10 +10,10 @@ pub(crate) struct WireCheck {
 }
 
 impl WireCheck {
-    /// `packet` after a trip through bytes.
+    /// `packet` after encoding and decoding.
     ///
     /// # Errors
-    /// When it does not come back.
+    /// If it is not the same.
     pub fn pass(&mut self, packet: &Packet) -> Result<Packet, String> {
         self.buffer.clear();
         wire::encode_into(packet, &mut self.buffer).map_err(|error| format!("{packet:?}: {error}"))?;

@@ -1,4 +1,4 @@
-//! The hot path allocates nothing per packet.
+//! The hot path does not allocate per packet.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -17,8 +17,8 @@ use tacit_sim::setup::ApDriver;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Ten seconds are about 150,000 packets. Only a queue's capacity grows, once in a while, and the histogram of
-/// queueing delays.
+/// Ten seconds are about 150,000 packets. Only the capacity of queues and the histogram of queueing delays grow
+/// occasionally.
 fn assert_no_more_in_a_longer_run(change: impl Fn(&mut Setup)) {
     let allocations = |seconds: u64| {
         let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
@@ -35,7 +35,7 @@ fn assert_no_more_in_a_longer_run(change: impl Fn(&mut Setup)) {
     assert!(growth < 200, "{growth} allocations in ten seconds");
 }
 
-// One test: both would count the other's.
+// One test: two would count each other's allocations.
 #[test]
 fn a_longer_run_allocates_no_more() {
     assert_no_more_in_a_longer_run(|_| {});

@@ -1,4 +1,4 @@
-//! Equal setups give equal runs; flows that a change does not touch stay the same.
+//! Equal setups give equal runs; flows that are not affected by a change give equal results.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod common;
@@ -29,8 +29,8 @@ fn a_run_repeats_to_the_bit_in_debug_and_release() {
     let setup = lossy_wlan(3);
     let digest = run(&setup).unwrap().digest;
     assert_eq!(run(&setup).unwrap().digest, digest);
-    // Known answer, the same in debug and release. It changes whenever behaviour does; a change that
-    // was not meant to change behaviour and moves it is wrong.
+    // The digest is the same in debug and release. It changes whenever behaviour does; if a change that should not
+    // affect behaviour changes it, that change is wrong.
     assert_eq!(format!("{digest:016x}"), include_str!("known_digest.txt").trim());
     let other = Setup { seed: 2, ..setup };
     assert_ne!(run(&other).unwrap().digest, digest);
@@ -50,7 +50,7 @@ fn packets_sent_through_bytes_make_the_same_run() {
 #[test]
 fn tack_sent_through_bytes_makes_the_same_run() {
     let usual = tack::Config::default();
-    // Windows that close, and feedback of another kind.
+    // Windows that close, and another kind of feedback.
     let other = tack::Config {
         ip: IpVersion::V6,
         ecn: true,
@@ -83,7 +83,7 @@ fn watching_changes_nothing() {
     assert!(count.0 > 10_000, "{}", count.0);
 }
 
-/// A look falls between events: at each the queues hold something, and no event of the run moves for it.
+/// Samples are taken between events: the queues are not empty at any of them, and sampling changes no event of the run.
 #[test]
 fn looking_changes_nothing() {
     #[derive(Default)]

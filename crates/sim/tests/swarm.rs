@@ -1,7 +1,7 @@
-//! Hundreds of random worlds, by seed: no invariant breaks and no flow is left waiting.
+//! Hundreds of random worlds, by seed: no invariant is violated and no flow waits forever.
 //!
-//! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve
-//! packets, airtime adds up); a failure prints the world and the command that replays it.
+//! Every run checks its own invariants (bytes delivered never exceed bytes written, queues conserve packets, airtime
+//! adds up). A failure prints the world and the command that replays it.
 
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
@@ -67,7 +67,7 @@ fn tcp_config(draw: &mut Stream) -> tcp::Config {
     }
 }
 
-/// Every way to repair losses; growing buffers only where the draw above leaves them alone.
+/// Every way of repairing losses; growing buffers only if the earlier choice has left the buffers at their default.
 fn recovery_config(draw: &mut Stream) -> tcp::Config {
     tcp::Config {
         loss_detection: pick(draw, &[tcp::LossDetection::DupAck, tcp::LossDetection::RackTlp]),
@@ -137,7 +137,7 @@ fn random_setup(seed: u64) -> Setup {
         station.uplink_queue = packets(pick(draw, &[10, 126, 1000])).into();
     }
     if draw.up_to(1) == 0 {
-        // The access point speaks it, and most of the clients.
+        // The access point has it, and most of the clients.
         setup.bss[0].access_point.driver = ApDriver::Hack(hack_config(draw));
         for client in &mut setup.bss[0].clients {
             if draw.up_to(3) > 0 {
@@ -183,7 +183,7 @@ fn random_setup(seed: u64) -> Setup {
     setup
 }
 
-/// Worlds of 802.11ax with PPDUs of several users and nothing that forbids them: two clients in three have HE.
+/// Worlds of 802.11ax with multi-user PPDUs and no setting that forbids them: two clients in three have HE.
 fn setup_with_rounds(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     let draw = &mut Stream::new(seed, "swarm rounds");
@@ -207,8 +207,8 @@ fn setup_with_rounds(seed: u64) -> Setup {
     setup
 }
 
-/// A third of the worlds whose stations aggregate have an access point of 802.11ax or be, with windows of every length; some of
-/// their clients stay as they were. Draws of its own.
+/// A third of the worlds with aggregation have an access point of 802.11ax or be, with all window sizes; some of their
+/// clients are unchanged. Uses its own random stream.
 fn add_high_efficiency(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm high efficiency");
     let config = &mut setup.bss[0].config;
@@ -241,8 +241,8 @@ fn add_high_efficiency(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// PPDUs of several users in two thirds of the worlds of 802.11ax whose stations all hear each other, with triggers of every kind. Draws of
-/// its own: older seeds keep the rest of their worlds.
+/// Multi-user PPDUs in two thirds of the worlds of 802.11ax whose stations all hear each other, with triggers of every
+/// kind. Uses its own random stream, so that older seeds keep the rest of their worlds.
 fn add_ofdma(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm ofdma");
     let config = &mut setup.bss[0].config;
@@ -278,7 +278,8 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
     }
 }
 
-/// Turns by airtime, AQL limits of the access point's MAC, TCP small queues: each in some worlds. Draws of its own.
+/// Turns by airtime, AQL limits of the access point's MAC, TCP small queues: each in some worlds. Uses its own random
+/// stream.
 fn add_queues(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm queues");
     let config = &mut setup.bss[0].config;
@@ -296,7 +297,7 @@ fn add_queues(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// In a quarter of the worlds one flow goes from client to client. Draws of its own.
+/// In a quarter of the worlds one flow goes from client to client. Uses its own random stream.
 fn add_relayed(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm relayed");
     let clients = setup.bss[0].clients.len() as u32;
@@ -309,8 +310,8 @@ fn add_relayed(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// In half of the worlds where data goes from client to client, some clients that hear each other have direct links. Draws of
-/// its own.
+/// In half of the worlds with data between clients, some clients that hear each other have direct links. Uses its own
+/// random stream.
 fn add_direct_links(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm direct links");
     let Setup { bss, flows, .. } = setup;
@@ -328,7 +329,8 @@ fn add_direct_links(setup: &mut Setup, seed: u64) {
                 continue;
             }
             for [from, to] in [pair, [pair[1], pair[0]]] {
-                // Data of the sender goes one way under its uplink's policy, data of the receiver the other under its own.
+                // The sender's data follows its uplink's policy in one direction, the receiver's data the policy of its
+                // own uplink in the other.
                 let of = |station: StationId| &set.config.stations[station.index() - 1];
                 let link_acks = BothWays { down: of(to).link_acks.up, up: of(from).link_acks.up };
                 let link = StationConfig { link_acks, ..of(from).clone() };
@@ -338,8 +340,8 @@ fn add_direct_links(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// In half of the worlds without TCP/HACK the access point acknowledges in its clients' stead, with room for all or
-/// hardly any. Draws of its own.
+/// In half of the worlds without TCP/HACK the access point acknowledges on behalf of its clients, with a large or very
+/// small cache. Uses its own random stream.
 fn add_ap_acks(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm access point's acks");
     let set = &mut setup.bss[0];
@@ -353,7 +355,7 @@ fn add_ap_acks(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Half of the worlds speak another standard; RTS, CTS-to-self and A-MSDU in any of them. Draws of its own.
+/// Half of the worlds use another standard; RTS, CTS-to-self and A-MSDU in any of them. Uses its own random stream.
 fn add_phys(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm phys");
     let config = &mut setup.bss[0].config;
@@ -380,8 +382,8 @@ fn add_phys(setup: &mut Setup, seed: u64) {
     config.short_retry_limit = pick(draw, &[7, 7, 3]);
 }
 
-/// Some stations walk away in the middle of things; most of those come back. Draws of its own, like those
-/// below: older seeds keep the rest of their worlds.
+/// Some stations leave in the middle of the run; most of those return. Uses its own random stream, like the functions
+/// below, so that older seeds keep the rest of their worlds.
 fn add_leaves(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm leaves");
     let at = |ms: u32| Instant::ZERO + Duration::from_millis(u64::from(ms));
@@ -394,8 +396,7 @@ fn add_leaves(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// More flows per station, and some that begin in the middle of the run, be it with their station's first
-/// packet.
+/// More flows per station, and some that start during the run, possibly with their station's first packet.
 fn add_joins(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm joins");
     for index in 0..setup.flows.len() {
@@ -419,8 +420,7 @@ fn add_joins(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Access categories, queue disciplines, losses in bursts and hidden stations in some worlds. Draws of its
-/// own.
+/// Access categories, queue disciplines, burst losses and hidden stations in some worlds. Uses its own random stream.
 fn add_breadth(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm breadth");
     let config = &mut setup.bss[0].config;
@@ -469,7 +469,7 @@ fn add_breadth(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Bursts, and reverse direction grants in a third of the worlds that know them. Draws of its own.
+/// Bursts, and reverse direction grants in a third of the worlds that support them. Uses its own random stream.
 fn add_grants(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm grants");
     let config = &mut setup.bss[0].config;
@@ -482,7 +482,7 @@ fn add_grants(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// No link-layer ACKs in a third of the worlds in which nothing builds on them. Draws of its own.
+/// No link-layer ACKs in a third of the worlds in which nothing depends on them. Uses its own random stream.
 fn add_no_ack(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm no ack");
     let set = &mut setup.bss[0];
@@ -495,8 +495,8 @@ fn add_no_ack(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Stations that differ in link-layer ACKs, windows of every size, and a queue for each spatial stream, where
-/// nothing stands against it. Draws of its own.
+/// Stations with different link-layer ACKs, windows of every size, and a queue per spatial stream, where nothing
+/// prevents it. Uses its own random stream.
 fn add_fwp_macs(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm macs of FWP");
     let set = &mut setup.bss[0];
@@ -524,7 +524,7 @@ fn add_fwp_macs(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Checks the use of grants, where there are any.
+/// Checks the use of grants, if there are any.
 fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     let counters = |index: usize| &outcome.bss[0].stations[index].counters;
     let stations = setup.bss[0].clients.len() + 1;
@@ -541,13 +541,13 @@ fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
         return;
     }
     let ppdus = sum(|all| all.data_ppdus);
-    // A PPDU on the air when measuring starts or ends counts for one and not for the other.
+    // A PPDU that is on the air when measuring starts or ends counts on one side and not on the other.
     assert!(
         used <= grants + 1 && ends <= grants + used + 1 && grants <= ppdus + 1,
         "seed {seed}: {used} of {grants}"
     );
     let given = setup.bss[0].config.stations.iter().all(|station| {
-        // Grants are for stations that acknowledge, and are acknowledged.
+        // Grants are given to stations that acknowledge, and are acknowledged.
         let acknowledges = station.link_acks == BothWays::default();
         acknowledges && station.away.is_none() && station.snr.is_none() && station.uplink_loss == Loss::None
     });
@@ -555,7 +555,7 @@ fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     assert!(grants > 0 || idle || !given, "seed {seed}: no station granted in {ppdus} PPDUs");
 }
 
-/// True when nothing was lost but in collisions, and nothing dropped.
+/// True if packets were lost only in collisions, and none was dropped.
 fn is_lossless(setup: &Setup, outcome: &RunOutcome) -> bool {
     let quiet = |loss: &Loss| *loss == Loss::None;
     let stations = setup.bss[0].config.stations.iter().all(|station| {
@@ -574,11 +574,11 @@ fn timeouts(outcome: &RunOutcome) -> u64 {
     outcome.flows.iter().filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
-/// Timeouts of flows whose receivers' stations held any ACK at all; the others had every ACK sent as a packet at once,
-/// and owe a timeout to queues alone (741).
+/// Timeouts of flows whose receivers' stations held any ACK. The other stations sent every ACK at once as a packet, so
+/// their timeouts are due to queues only (741).
 fn timeouts_where_acks_were_held(outcome: &RunOutcome) -> u64 {
     let held_by = |host: HostId| {
-        // The server's packets go out at the access point.
+        // The server's packets are sent by the access point.
         let station = outcome.bss[0].stations.iter().find(|station| station.host == host.max(AP));
         let counters = station.and_then(|station| station.driver.hack());
         counters.is_some_and(|acks| acks.compressed_acks + acks.flushed_acks + acks.refused_acks > 0)
@@ -587,7 +587,7 @@ fn timeouts_where_acks_were_held(outcome: &RunOutcome) -> u64 {
     flows.filter_map(|flow| flow.sender?.timeouts).sum()
 }
 
-/// Lets some drivers of TCP/HACK choose by airtime which ACKs ride. Draws of its own: older seeds keep their worlds.
+/// Lets some TCP/HACK drivers use the airtime rule. Uses its own random stream, so that older seeds keep their worlds.
 fn add_rules(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm rules");
     let set = &mut setup.bss[0];
@@ -612,7 +612,8 @@ fn add_rules(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Gives some stations an SNR, from useless to perfect. Draws of its own: older seeds keep their worlds.
+/// Gives some stations an SNR, from useless to perfect. Uses its own random stream, so that older seeds keep their
+/// worlds.
 fn add_noise(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm noise");
     for station in &mut setup.bss[0].config.stations {
@@ -622,7 +623,7 @@ fn add_noise(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// True when noise takes more than the losses that flows are promised to stand.
+/// True if noise causes more losses than flows are guaranteed to survive.
 fn too_noisy(setup: &Setup) -> bool {
     setup.bss[0].config.stations.iter().any(|station| {
         let arrives = |snr| mpdu_success(&station.mode, snr, 1600) * preamble_success(&station.mode, snr);
@@ -630,8 +631,8 @@ fn too_noisy(setup: &Setup) -> bool {
     })
 }
 
-/// The longest a flow may go without delivering anything where few of its segments are lost: two timeouts backed off to
-/// the worst that these losses do to short flows.
+/// Longest time without progress of a flow that loses few segments: two timeouts with the largest back-off that such
+/// losses cause in short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
 fn check(seed: u64, setup: &Setup) {
@@ -648,7 +649,7 @@ fn check(seed: u64, setup: &Setup) {
         check_patience(seed, flow, &outcome, result.flow);
         let gone =
             |host: HostId| host.0 >= 2 && setup.bss[0].config.stations[host.0 as usize - 2].away.is_some();
-        // EDCA promises nothing to a category while more urgent ones have something to send (seed 10324).
+        // EDCA guarantees nothing to a category while more urgent ones have data (seed 10324).
         let more_urgent = |other: &FlowSetup| other.access_category > flow.access_category;
         let gives_way = setup.flows.iter().any(more_urgent);
         if loses_many(result, setup, &outcome) || gives_way || gone(flow.source) || gone(flow.sink) {
@@ -666,19 +667,20 @@ fn check(seed: u64, setup: &Setup) {
     }
 }
 
-/// For how long packets waited in the queue of a wired or cellular link, as samples from `from` to `to` saw it: ACKs
-/// behind the datagrams of others do not arrive sooner (seed 1001904).
+/// Longest queueing delay at a wired or cellular link in samples from `from` to `to`: ACKs behind other datagrams do
+/// not arrive sooner (seed 1001904).
 fn longest_wait(outcome: &RunOutcome, from: Instant, to: Instant) -> Duration {
     let meanwhile = outcome.series.iter().filter(|point| (from..=to).contains(&point.at));
     meanwhile.map(|point| point.queueing).max().unwrap_or_default()
 }
 
-/// True where more than one segment in twenty of a flow never reached the other end: several copies of one in a row may
-/// be among them, and each timeout is twice as long as the one before.
+/// True if more than one segment in twenty of a flow never reached the other end. These may include several
+/// transmissions of one segment in a row, each with twice the previous timeout.
 fn loses_many(flow: &FlowOutcome, setup: &Setup, outcome: &RunOutcome) -> bool {
     let (Some(sender), Some(receiver)) = (flow.sender, flow.receiver) else { return false };
     let few = |sent: u64, received: u64| sent - received.min(sent) <= sent / 20;
-    // FastACK's own ACKs hide those that the station's full queue refuses, but only the receiver's move the window (seed 1003494).
+    // FastACK's own ACKs hide segments that the station's full queue refuses, but only the receiver's ACKs move the
+    // window (seed 1003494).
     let refuses_many = |station: &StationOutcome| station.counters.queue_drops > receiver.packets_sent / 20;
     let forges = matches!(setup.bss[0].access_point.driver, ApDriver::FastAck(_));
     let sink = outcome.bss[0].stations.iter().find(|station| station.host == flow.sink);
@@ -687,11 +689,11 @@ fn loses_many(flow: &FlowOutcome, setup: &Setup, outcome: &RunOutcome) -> bool {
         || forges && sink.is_some_and(refuses_many)
 }
 
-/// On any network a sender that hears nothing new sends something again each timeout, backed off as it
-/// is by then (RFC 6298 section 5.5). New data may go as a probe before (RFC 8985 section 7.3), so two may pass. A probe of a
-/// closed window (RFC 9293 section 3.8.6.1) doubles the timeout, and is known by that (seeds 1003388, 1051743); and
-/// the handshake has a timeout of its own before, of a second (RFC 6298 section 2.1). TACK may
-/// probe with new data each time, as QUIC does (RFC 9002 section 6.2.4).
+/// On any network a sender without new ACKs retransmits after each timeout, including its current back-off (RFC 6298
+/// section 5.5). A probe with new data may come first (RFC 8985 section 7.3), so two timeouts may pass. A probe of a
+/// closed window (RFC 9293 section 3.8.6.1) doubles the timeout, and is counted (seeds 1003388, 1051743). The handshake
+/// comes first and has its own timeout of a second (RFC 6298 section 2.1). TACK may probe with new data each time, as
+/// QUIC does (RFC 9002 section 6.2.4).
 fn check_patience(seed: u64, setup: &FlowSetup, outcome: &RunOutcome, flow: FlowId) {
     let is_tack = matches!(setup.traffic, Traffic::Connection { config: transport::Config::Tack(_), .. });
     let mut last = (setup.start, (Bytes(0), (0, Duration::ZERO)));
@@ -723,7 +725,7 @@ fn setup_with_programs(seed: u64) -> Setup {
     setup
 }
 
-/// Returns how many programs there were.
+/// Returns the number of programs.
 fn check_programs(seed: u64, setup: &Setup) -> usize {
     let outcome = run(setup).unwrap_or_else(|error| panic!("programs, seed {seed}: {error}"));
     let patient = too_noisy(setup)
@@ -733,7 +735,7 @@ fn check_programs(seed: u64, setup: &Setup) -> usize {
     outcome.applications.len()
 }
 
-/// The world of `seed` without any loss, under TCP/HACK.
+/// The world of `seed` without any loss, with TCP/HACK.
 fn lossless_setup(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -756,7 +758,7 @@ fn lossless_setup(seed: u64) -> Setup {
     for flow in &mut setup.flows {
         match &mut flow.traffic {
             Traffic::Udp { rate, .. } => *rate = Some(BitRate::from_mbps(1)),
-            // Windows that no queue keeps for longer than packets live.
+            // Windows small enough that packets do not expire in queues.
             Traffic::Connection { config: transport::Config::Tcp(config), .. } => {
                 config.receive_buffer = config.receive_buffer.min(Bytes(65_535));
             }
@@ -766,15 +768,15 @@ fn lossless_setup(seed: u64) -> Setup {
     setup
 }
 
-/// A world of [`lossless_setup`], under TCP/HACK; false when it lost something after all.
+/// Checks a world of [`lossless_setup`]; returns false if packets were lost after all.
 fn check_lossless(seed: u64, setup: &Setup) -> bool {
     let outcome = run(setup).unwrap_or_else(|error| panic!("lossless seed {seed}: {error}"));
     if !is_lossless(setup, &outcome) {
-        // Collisions beyond the retry limit, or packets too old behind slow stations.
+        // Collisions beyond the retry limit, or packets that expired behind slow stations.
         return false;
     }
     if timeouts_where_acks_were_held(&outcome) > 0 {
-        // A queue that grows faster than a timer learns does that; ACKs that were held must not.
+        // A queue that grows faster than the timer adapts causes timeouts; held ACKs must not.
         let mut stock = setup.clone();
         be_stock(&mut stock);
         let without = timeouts(&run(&stock).unwrap());
@@ -798,7 +800,7 @@ fn three_hundred_random_worlds() {
     Swarm::new(&three_hundred_random_worlds, random_setup).check(seeds(300), check);
 }
 
-/// The world of `seed` with TACK in TCP's place, but for one connection in three.
+/// The world of `seed` with TACK instead of TCP, except for one connection in three.
 fn setup_over_tack(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     tack::carry_over(&mut setup, seed);
@@ -817,7 +819,7 @@ fn tack_in_random_worlds() {
     assert!(worlds < 200 || carried > 200, "{carried} connections");
 }
 
-/// A flow of TACK whose first rate spanned an outage paced at that rate, and stood still.
+/// A TACK flow whose first rate sample included an outage paced at that rate, and stalled.
 #[test]
 fn a_world_in_which_tack_begins_with_an_outage() {
     Swarm::new(&tack_in_random_worlds, setup_over_tack).check([3228].into_iter(), check);
@@ -850,14 +852,14 @@ fn programs_in_random_worlds() {
     assert!(worlds < 10 || programs > worlds, "{programs} programs in {worlds} worlds");
 }
 
-/// The world of `seed` with FWP: shims in most clients, and downloads that repair.
+/// The world of `seed` with FWP: shims in most clients, and downloads with repair.
 fn setup_with_fwp(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     swarm_fwp::add_fwp(&mut setup, seed);
     setup
 }
 
-/// No placeholder is handed on in any case; every eighth world is run again, without the oracle.
+/// No placeholder is ever handed on; every eighth world is run again without the oracle.
 #[test]
 fn fwp_in_random_worlds() {
     let seeds = seeds(150);
@@ -872,7 +874,7 @@ fn fwp_in_random_worlds() {
         }
     });
     println!("{tally:?}");
-    // Worlds without holes, ends or failures would show nothing of them.
+    // Worlds without holes, completions or failures would not test these.
     assert!(worlds < 100 || tally.downloads > worlds && tally.holes > 20 * tally.downloads, "{tally:?}");
     assert!(worlds < 100 || tally.whole.min(tally.failed) > worlds / 16, "{tally:?}");
 }
@@ -894,12 +896,12 @@ fn rounds_in_random_worlds() {
         }
     });
     println!("parts from access points and to them: {parts:?}");
-    // Worlds without rounds would show nothing of them.
+    // Worlds without multi-user rounds would not test them.
     assert!(worlds < 100 || parts.iter().all(|count| *count > 20 * worlds), "{parts:?}");
 }
 
-/// Clients whose packets are not acknowledged took random-access units. They sent packets that collided there again, and lost
-/// count of them.
+/// Clients whose packets are not acknowledged used random-access units. They retransmitted packets that collided there,
+/// and their counters became wrong.
 #[test]
 fn worlds_in_which_unacknowledged_clients_are_offered_units() {
     Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(
@@ -910,18 +912,18 @@ fn worlds_in_which_unacknowledged_clients_are_offered_units() {
     );
 }
 
-/// Worlds in which flows wait for long, and rightly so: behind five others on a wire of 2 Mb/s whose short queue drops
-/// one packet in seven (1742); under a queue that CoDel has marking all data, which BBR ignores, and dropping all
-/// retransmissions, which may not be marked (1923, 857); beside more datagrams than an 802.11g client's turns carry
-/// (543); where RTS are given up early (1267); in the background of video and voice (10324).
+/// Worlds in which flows wait for a long time, correctly: behind five others on a wire of 2 Mb/s whose short queue
+/// drops one packet in seven (1742); with a CoDel queue that marks all data, which BBR ignores, and drops all
+/// retransmissions, which may not be marked (1923, 857); together with more datagrams than an 802.11g client's turns
+/// can carry (543); with a low RTS retry limit (1267); in the background category below video and voice (10324).
 #[test]
 fn worlds_in_which_flows_wait() {
     let worlds = [543, 857, 1267, 1742, 1923, 10324];
     Swarm::new(&three_hundred_random_worlds, random_setup).check(worlds.into_iter(), check);
 }
 
-/// Worlds that once failed under TCP/HACK: a station came back from away and its driver counted ACKs as arrived that
-/// the access point still held behind a gap; a native ACK shared its check with the peer's incarnation.
+/// Worlds that once failed with TCP/HACK: a station returned and its driver counted ACKs as arrived that the access
+/// point still held behind a gap; a native ACK had the same check value as the peer's incarnation.
 #[test]
 fn worlds_that_once_failed_to_decode() {
     Swarm::new(&programs_in_random_worlds, setup_with_programs).check(

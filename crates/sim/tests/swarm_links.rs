@@ -1,5 +1,5 @@
-//! Random chains of links under random flows: however links treat packets, none is made or lost unseen,
-//! files arrive whole, and equal worlds are equal.
+//! Random chains of links with random flows: links may impair packets in any way, but none appears or disappears
+//! without being counted, files arrive completely, and equal worlds give equal results.
 //!
 //! A failure prints the world and the command that replays it.
 #![allow(clippy::unwrap_used, reason = "in tests")]
@@ -133,7 +133,7 @@ fn random_traffic(draw: &mut Stream) -> Traffic {
     }
 }
 
-/// One to four links in a row, perhaps with a basic service set behind them.
+/// One to four links in a row, possibly with a basic service set at the end.
 fn random_setup(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm of links");
     let mut setup = wlan(Standard::N, 150, 1 + draw.up_to(2), &bulk(tcp::Config::default()));
@@ -141,7 +141,7 @@ fn random_setup(seed: u64) -> Setup {
     let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
     let hold = pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL)]);
-    // A stream of its own: older seeds keep the rest of their worlds.
+    // A separate random stream, so that older seeds keep the rest of their worlds.
     let own = &mut Stream::new(seed, "swarm links access point's acks");
     let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
     set.set_drivers(acks, hold);
@@ -223,7 +223,7 @@ fn files_arrive_whole_over_two_hundred_random_chains() {
     assert!(worlds < 200 || enough, "drops, losses, copies, filtered ACKs: {counted:?}");
 }
 
-/// The chain of `seed` with TACK in TCP's place, but for one connection in three.
+/// The chain of `seed` with TACK instead of TCP, except for one connection in three.
 fn setup_over_tack(seed: u64) -> Setup {
     let mut setup = random_setup(seed);
     tack::carry_over(&mut setup, seed);

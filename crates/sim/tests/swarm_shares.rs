@@ -1,5 +1,5 @@
-//! Worlds, by seed, in which the access point always has packets for every client: clients at one rate share the goodput
-//! evenly, under any TXOP limit and any size of aggregates and bursts.
+//! Worlds, by seed, in which the access point always has packets for every client: clients at the same rate share the
+//! goodput evenly, with any TXOP limit and any size of aggregates and bursts.
 #![allow(clippy::unwrap_used, reason = "constants within range")]
 
 mod common;
@@ -17,11 +17,11 @@ fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()
 }
 
-/// Datagrams as fast as they go to 2 to 20 clients.
+/// Saturating datagrams to 2 to 20 clients.
 fn world(seed: u64) -> Setup {
     let draw = &mut Stream::new(seed, "swarm shares");
     let standard = pick(draw, &[Standard::A, Standard::N, Standard::N, Standard::N, Standard::Ac]);
-    // Of those of 802.11ac two thirds are of later ones. Draws of its own.
+    // Two thirds of the worlds of 802.11ac use a later standard. Uses its own random stream.
     let standard = match (standard, Stream::new(seed, "swarm shares standards").up_to(2)) {
         (Standard::Ac, 1) => Standard::Ax,
         (Standard::Ac, 2) => Standard::Be,
@@ -31,7 +31,7 @@ fn world(seed: u64) -> Setup {
     let traffic = saturating(pick(draw, &[300, 1_000, 1_500]));
     let mut setup = wlan(standard, usual_mbps(standard), clients, &traffic);
     setup.seed = seed;
-    // All have begun by then.
+    // All flows have started by then.
     setup.measure_from = Instant::ZERO + Duration::from_millis(1_500);
     setup.duration = Duration::from_millis(4_500);
     let config = &mut setup.bss[0].config;
@@ -57,7 +57,8 @@ fn world(seed: u64) -> Setup {
     setup
 }
 
-/// Jain's index of fairness is at least 0.99 (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984), in whole numbers.
+/// True if Jain's index of fairness is at least 0.99 (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984), computed with
+/// integers.
 fn is_fair(shares: &[u64]) -> bool {
     let sum: u128 = shares.iter().map(|share| u128::from(*share)).sum();
     let squares: u128 = shares.iter().map(|share| u128::from(*share).pow(2)).sum();

@@ -1,8 +1,9 @@
-//! Two endpoints over loopback in one process: the throughput of connections that share a socket, and how long requests and
-//! calls of another one take beside them.
+//! Two endpoints over loopback in one process: measures the throughput of connections that share a socket, and
+//! meanwhile the duration of requests and calls on another connection.
 //!
-//! `cargo bench -p tacit-tack --bench sockets` prints a line per case, of the best of several rounds, which is the least disturbed
-//! one; with `-- 8/2` only that of 8 connections and 2 threads. Compare two versions by running their programs in turn.
+//! `cargo bench -p tacit-tack --bench sockets` prints a line per case, with the best of several rounds, which is the
+//! least disturbed one. With `-- 8/2` it runs only the case of 8 connections and 2 threads. To compare two versions,
+//! run their programs alternately.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -16,16 +17,16 @@ use tacit_tack::{Config, Connection, Endpoint, Identity};
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 
-/// Bytes of all connections together in a round.
+/// Bytes of all connections together per round.
 const BYTES: usize = 128 << 20;
 const PIECE: usize = 64 << 10;
 const ROUNDS: usize = 5;
-/// Requests that are made one after another beside transfers.
+/// Sequential requests during the transfers.
 const REQUESTS: usize = 200;
-/// Calls of another connection beside transfers.
+/// Calls on another connection during the transfers.
 const CALLS: usize = 2_000;
 
-/// Connections of one client, and threads of the runtime that both ends share.
+/// Connections of one client, and runtime threads shared by both ends.
 const CASES: [(usize, usize); 5] = [(1, 1), (1, 2), (8, 1), (8, 2), (32, 2)];
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -62,7 +63,7 @@ async fn send(connection: &Connection, bytes: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The median of requests of 1 kB.
+/// The median duration of requests of 1 kB.
 async fn request(connection: &Connection) -> Result<Duration, Failure> {
     let mut took = Vec::with_capacity(REQUESTS);
     for _ in 0..REQUESTS {
@@ -73,7 +74,7 @@ async fn request(connection: &Connection) -> Result<Duration, Failure> {
     Ok(percentile(took, 50))
 }
 
-/// The 90th percentile of calls that send and read nothing: they only take locks.
+/// The 90th percentile of the duration of calls that send and read nothing; they only take locks.
 fn call(connection: &Connection) -> Duration {
     let took = (0..CALLS).map(|_| {
         thread::sleep(Duration::from_micros(50));
@@ -89,7 +90,7 @@ fn percentile(mut took: Vec<Duration>, percent: usize) -> Duration {
     took[took.len() * percent / 100]
 }
 
-/// Processor time of this process so far.
+/// CPU time of this process so far.
 fn processor_time() -> Result<Duration, Failure> {
     Ok(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?.into())
 }
@@ -104,7 +105,7 @@ struct Round {
 }
 
 impl Round {
-    /// The less disturbed of each.
+    /// The smaller value of each measurement.
     fn best(self, other: Self) -> Self {
         Self {
             transfer: self.transfer.min(other.transfer),
@@ -139,7 +140,7 @@ async fn round(connections: usize) -> Result<Round, Failure> {
         transfer.await??;
     }
     let (transfer, processor) = (began.elapsed(), processor_time()? - processor);
-    // Longer than the requests take.
+    // These transfers last longer than the requests.
     let beside: Vec<_> = all.into_iter().map(|connection| sends(connection, usize::MAX)).collect();
     let other = client.connect(at, key).await?;
     let request = request(&other).await?;

@@ -6,8 +6,8 @@
 //! cargo run -p tacit-tack --example file -- receive 127.0.0.1:4433 SERVER_KEY client.key copy.mp4
 //! ```
 //!
-//! The client keeps its identity in a file, and the server authorizes this one key. [`Config`] has windows for a path of
-//! 100 ms at 2 Gb/s.
+//! The client keeps its identity in a file, and the server authorizes only this key. The windows of [`Config`] suit a
+//! path of 100 ms at 2 Gb/s.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 
 const USAGE: &str = "usage: file key KEY_FILE | file send ADDRESS CLIENT_KEY FILE | file receive ADDRESS SERVER_KEY KEY_FILE FILE";
 
-/// Bytes that are read or written at once.
+/// Bytes per read or write.
 const PIECE: usize = 256 << 10;
 
 #[tokio::main(flavor = "current_thread")]
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The identity in a file, which is made if it is not there.
+/// Loads the identity from a file, which is created if it does not exist.
 fn identity(path: &Path) -> Result<Identity, IdentityError> {
     if path.exists() {
         return Identity::load(path);
@@ -67,7 +67,7 @@ async fn send(address: SocketAddr, client: PublicKey, path: &Path) -> Result<(),
     let (mut send, _recv) = connection.accept_bi().await?;
     let mut piece = vec![0; PIECE];
     loop {
-        // Disks block. A thread for that keeps packets going.
+        // Disk reads block, so they run on another thread and do not delay packets.
         let read = spawn_blocking(move || file.read(&mut piece).map(|len| (file, piece, len)));
         let len;
         (file, piece, len) = read.await??;
@@ -98,7 +98,7 @@ async fn receive(
     let mut file = std::fs::File::create_new(path)?;
     let (endpoint, connection) = Endpoint::connect_to(address, server, &identity, &config()).await?;
     let (mut send, mut recv) = connection.open_bi().await?;
-    // Its end opens the stream for the peer: there is nothing to say.
+    // The peer learns of the stream by its first bytes or its end; this side has nothing to send, so it ends.
     send.finish()?;
     let (mut piece, mut total) = (vec![0; PIECE], 0);
     while let Some(len) = recv.read(&mut piece).await? {
@@ -107,7 +107,7 @@ async fn receive(
         (file, piece) = written.await??;
     }
     println!("received {total} bytes");
-    // The server closes once it knows that everything arrived.
+    // The server closes once it knows that all data has arrived.
     connection.closed().await;
     endpoint.wait_idle().await;
     Ok(())

@@ -1,4 +1,4 @@
-//! TCP connections through a TACK connection: one stream for each.
+//! TCP connections through a TACK connection, one stream for each.
 //!
 //! ```sh
 //! cargo run -p tacit-tack --example proxy -- exit 127.0.0.1:4433 127.0.0.1:80     # prints KEY
@@ -6,7 +6,7 @@
 //! curl http://127.0.0.1:8080/
 //! ```
 //!
-//! Programs connect to the entry, and the exit connects to its TARGET for each of them once they have sent something.
+//! Programs connect to the entry. For each of them the exit connects to its TARGET once the program has sent data.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 const USAGE: &str = "usage: proxy exit ADDRESS TARGET | proxy entry ADDRESS EXIT KEY";
 
-/// TCP connections at once: the others wait for a stream.
+/// Most concurrent TCP connections; further ones wait for a stream.
 const CONNECTIONS: u16 = 100;
 
 #[tokio::main(flavor = "current_thread")]
@@ -41,7 +41,7 @@ async fn exit(address: SocketAddr, target: SocketAddr) -> Result<(), Box<dyn Err
         tokio::spawn(async move {
             while let Ok((send, recv)) = connection.accept_bi().await {
                 tokio::spawn(async move {
-                    // Without the target the stream is reset, and the program sees its connection closed.
+                    // If the target cannot be reached, the stream is reset and the program's connection closes.
                     if let Ok(tcp) = TcpStream::connect(target).await {
                         relay(tcp, send, recv).await;
                     }
@@ -71,7 +71,7 @@ async fn entry(address: SocketAddr, server: &str, key: PublicKey) -> Result<(), 
     }
 }
 
-/// Copies both ways until both have ended. An error on one side resets the other.
+/// Copies in both directions until both have ended. An error in one direction resets the other.
 async fn relay(mut tcp: TcpStream, mut send: SendStream, mut recv: RecvStream) {
     let (mut read, mut write) = tcp.split();
     let up = async {

@@ -1,4 +1,5 @@
-//! Admission of clients at a server. A client that has not authenticated costs memory, and its source address may be spoofed.
+//! Admission of clients at a server. A client that has not authenticated costs memory, and its source address may be
+//! spoofed.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,32 +13,32 @@ use crate::handshake::Initiation;
 use crate::identity::PublicKey;
 use crate::token::{Token, TokenIssuer};
 
-/// Half-open connections from which on a client has to show first that it is where it says it is. Ours.
+/// Number of half-open connections from which on a client must first prove its source address (Retry). Ours.
 pub(crate) const RETRY_FROM: usize = 32;
 
-/// Half-open connections at most; further initiations go unanswered. Ours.
+/// Most half-open connections; further initiations are answered with [`Busy::Handshakes`]. Ours.
 pub(crate) const MAX_HALF_OPEN: usize = 1024;
 
-/// Identifies one attempt of a client: its address, its connection ID, and its ephemeral key, for any host may send a datagram
-/// from that address with that ID.
+/// Identifies one attempt of a client: its address, its connection ID and its ephemeral key. The key is needed because
+/// any host may send a datagram with that address and ID.
 pub(crate) type Attempt = (SocketAddr, u32, [u8; 32]);
 
-/// Decides by its public key whether a client may connect to a server.
+/// Decides by the public key whether a client may connect to a server.
 pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
 
 /// Outcome of a client's first datagram.
 pub(crate) enum Verdict {
-    /// A handshake begins, if the datagram is one.
+    /// A handshake begins, if the datagram is valid.
     Begins(Attempt),
-    /// It came before, and this half-open connection was made.
+    /// A repeated datagram, for which this half-open connection already exists.
     Again(u32),
-    /// The client is to say it again with this token.
+    /// The client must repeat its datagram with this token.
     Retry(Token),
     /// There is no room.
     Busy(Busy),
 }
 
-/// The door of a server; that of a client is shut.
+/// Admission state of an endpoint; a client admits no connections.
 pub(crate) struct Admission {
     clients: Option<Clients>,
     tokens: TokenIssuer,
@@ -45,27 +46,27 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Of a server that takes the clients that `clients` says; of a client where that is `None`.
+    /// For a server that admits the clients that `clients` accepts, or for a client (`None`).
     ///
     /// # Panics
-    /// Where the system has no random numbers to give.
+    /// If the system has no random numbers.
     pub fn new(clients: Option<Clients>) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut_slice()).expect("the system has random numbers");
         Self { clients, tokens: TokenIssuer::new(&secret), half_open: HashMap::new() }
     }
 
-    /// True for the door of a server.
+    /// True for a server.
     pub fn is_server(&self) -> bool {
         self.clients.is_some()
     }
 
-    /// True where the client that has proved to have this key may connect.
+    /// True if a client that has proved to have this key may connect.
     pub fn allows(&self, peer: &PublicKey) -> bool {
         self.clients.as_ref().is_some_and(|may| may(peer))
     }
 
-    /// Decides on the `initiation` that came from `from`; `has_room` says that one more connection may be open.
+    /// Decides on the `initiation` received from `from`. `has_room` is true if another connection may be opened.
     pub fn verdict(
         &self,
         now: Instant,
@@ -90,17 +91,17 @@ impl Admission {
         }
     }
 
-    /// The connection `id` is half open.
+    /// Records the half-open connection `id`.
     pub fn begin(&mut self, attempt: Attempt, id: u32) {
         self.half_open.insert(attempt, id);
     }
 
-    /// It no longer is.
+    /// Records that the connection of `attempt` is no longer half open.
     pub fn end(&mut self, attempt: &Attempt) {
         self.half_open.remove(attempt);
     }
 
-    /// Half-open connections.
+    /// Number of half-open connections.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
     }

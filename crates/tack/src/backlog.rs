@@ -1,4 +1,4 @@
-//! Arrivals of a session that its user has locked, until the driver gets the lock.
+//! Events for a session that its user has locked, kept until the driver gets the lock.
 
 use std::net::SocketAddr;
 
@@ -7,28 +7,29 @@ use tacit_proto::units::Instant;
 
 use crate::socket::SOCKET_BUFFER;
 
-/// Bytes of one session's arrivals at most: as many as the socket holds, which drops datagrams beyond them, too.
+/// Most bytes of waiting events per session: the size of the socket buffer, which drops datagrams beyond it as well.
 const MAX_BYTES: usize = SOCKET_BUFFER;
 
-/// Capacity in bytes that is kept for the next time. Ours: a batch of datagrams.
+/// Capacity in bytes that is kept for reuse. Ours: a batch of datagrams.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// One arrival.
+/// A received event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// A datagram of `len` bytes.
     Datagram { from: SocketAddr, ecn: Ecn, len: usize },
-    /// An ICMP error for a datagram sent to `to`: its port is closed where `refused`, or there is no way to its host.
+    /// An ICMP error for a datagram sent to `to`: its port is closed if `refused`, otherwise there is no route to its
+    /// host.
     Unreachable { to: SocketAddr, refused: bool },
 }
 
-/// Arrivals in order, and whether a deadline passed.
+/// Received events in order, and whether a deadline has passed.
 #[derive(Default)]
 pub(crate) struct Backlog {
     arrivals: Vec<(Instant, Arrival)>,
-    /// The datagrams, one behind the other.
+    /// The bytes of the datagrams, concatenated.
     bytes: Vec<u8>,
-    /// The session's deadline passed.
+    /// The session's deadline has passed.
     pub is_due: bool,
 }
 
@@ -37,7 +38,8 @@ impl Backlog {
         !self.is_due && self.arrivals.is_empty()
     }
 
-    /// Adds the `arrival` of time `at`, with the `bytes` of a datagram. False if there is no room, and it is dropped.
+    /// Adds the `arrival` of time `at`, with the `bytes` of a datagram. Returns false if there is no room, and drops
+    /// it.
     pub fn push(&mut self, at: Instant, arrival: Arrival, bytes: &[u8]) -> bool {
         let held = self.bytes.len() + self.arrivals.len() * size_of::<(Instant, Arrival)>();
         let has_room = held + bytes.len() <= MAX_BYTES;
@@ -48,7 +50,7 @@ impl Backlog {
         has_room
     }
 
-    /// Takes all arrivals out, each with its time and the bytes of its datagram.
+    /// Removes all events, and calls `each` with their times and the bytes of their datagrams.
     pub fn drain(&mut self, mut each: impl FnMut(Instant, Arrival, &mut [u8])) {
         let mut rest = self.bytes.as_mut_slice();
         for (at, arrival) in self.arrivals.drain(..) {

@@ -1,79 +1,80 @@
-//! The bytes of a stream: those that were written and the peer may lack, and those that arrived and wait for their reader.
+//! Buffers of a stream: written bytes that the peer may not have, and received bytes that wait for their reader.
 
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// One stream, both ways.
+/// The buffers of both directions of a stream.
 #[derive(Default)]
 pub(crate) struct StreamBuffers {
     pub sending: SendBuffer,
     pub receiving: RecvBuffer,
-    /// Bytes of its buffers, as they were counted last.
+    /// Bytes of its buffers when they were last counted.
     pub counted: u64,
 }
 
-/// Bytes of a stream to send, until they are released.
+/// Bytes of a stream to send, kept until they are acknowledged.
 #[derive(Default)]
 pub(crate) struct SendBuffer {
-    /// The place of the first byte that is held.
+    /// Offset in the stream of the first buffered byte.
     base: u64,
     bytes: VecDeque<u8>,
-    /// Bytes that are held though the peer may have them, for it lacks some before.
+    /// Buffered bytes that the peer may have received, but that are not acknowledged because an earlier byte is
+    /// missing.
     pub behind_gap: u64,
-    /// The user has ended it, or given it up.
+    /// The user has ended or reset the stream.
     pub over: bool,
-    /// The peer wants no more of it, for this reason.
+    /// The code with which the peer asked to stop the stream.
     pub stopped: Option<u32>,
-    /// It was given up here, for want of memory.
+    /// The stream was reset here for lack of memory.
     pub no_memory: bool,
-    /// The peer has all of it, or knows that it was given up.
+    /// The peer has received all of it, or knows that it was reset.
     pub finished: bool,
-    /// The user has let go of it.
+    /// The user has dropped its handle.
     pub dropped: bool,
     pub waker: Option<Waker>,
 }
 
-/// Received bytes of a stream, until its reader takes them.
+/// Received bytes of a stream, kept until its reader takes them.
 #[derive(Default)]
 pub(crate) struct RecvBuffer {
-    /// The place of the first byte that its reader has not taken.
+    /// Offset in the stream of the first byte that its reader has not taken.
     taken: u64,
     bytes: VecDeque<u8>,
-    /// Bytes that are in order and were not taken.
+    /// Bytes that are in order and have not been taken.
     ready: usize,
     pub ended: bool,
-    /// The peer gave it up, for this reason.
+    /// The code with which the peer reset the stream.
     pub reset: Option<u32>,
-    /// It was given up here, for want of memory.
+    /// The stream was stopped here for lack of memory.
     pub no_memory: bool,
     pub dropped: bool,
     pub waker: Option<Waker>,
 }
 
 impl StreamBuffers {
-    /// True when the stream has finished and no handle holds it.
+    /// True if the stream has finished and no handle refers to it.
     pub fn is_over(&self) -> bool {
         self.is_dropped() && self.sending.finished
     }
 
-    /// True when no handle holds it.
+    /// True if no handle refers to it.
     pub fn is_dropped(&self) -> bool {
         self.sending.dropped && self.receiving.dropped
     }
 
-    /// Bytes of its buffers.
+    /// Capacity of its buffers in bytes.
     pub fn buffer_capacity(&self) -> u64 {
         (self.sending.bytes.capacity() + self.receiving.bytes.capacity()) as u64
     }
 
-    /// Wakes the tasks that wait for it.
+    /// Wakes the tasks that wait for this stream.
     pub fn wake(&mut self) {
         wake(&mut self.sending.waker);
         wake(&mut self.receiving.waker);
     }
 }
 
-/// Wakes the task that waits.
+/// Wakes the waiting task, if there is one.
 pub(crate) fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
@@ -81,25 +82,25 @@ pub(crate) fn wake(waker: &mut Option<Waker>) {
 }
 
 impl SendBuffer {
-    /// Bytes that are held: written, and not known to have arrived.
+    /// Buffered bytes: written, but not acknowledged.
     pub fn held(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The place behind the last byte that was written.
+    /// Stream offset after the last written byte.
     pub fn written(&self) -> u64 {
         self.base + self.held()
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     pub fn write(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
-    /// Copies `len` bytes from the place `start` to the end of `into`.
+    /// Appends `len` bytes, starting at the stream offset `start`, to `into`.
     ///
     /// # Panics
-    /// Where they were not written, or let go.
+    /// If these bytes were not written yet, or already released.
     pub fn copy(&self, start: u64, len: usize, into: &mut Vec<u8>) {
         let from = (start - self.base) as usize;
         let (front, back) = self.bytes.as_slices();
@@ -110,7 +111,7 @@ impl SendBuffer {
         into.extend_from_slice(&back[skipped..skipped + len - first]);
     }
 
-    /// The peer has the bytes below `place`.
+    /// Releases the bytes below the stream offset `place`, which the peer has.
     pub fn release(&mut self, place: u64) {
         let gone = place.saturating_sub(self.base).min(self.held());
         self.bytes.drain(..gone as usize);
@@ -118,7 +119,7 @@ impl SendBuffer {
         free_if_empty(&mut self.bytes);
     }
 
-    /// Nothing of it is sent any more.
+    /// Discards all bytes: nothing more is sent.
     pub fn clear(&mut self) {
         self.base += self.held();
         self.bytes = VecDeque::new();
@@ -126,7 +127,7 @@ impl SendBuffer {
 }
 
 impl RecvBuffer {
-    /// Puts bytes at `start` into their place. The core has bounded where that may be.
+    /// Stores received bytes at the stream offset `start`. The core has checked that they are within the window.
     pub fn place(&mut self, start: u64, bytes: &[u8]) {
         let from = (start - self.taken) as usize;
         let end = from + bytes.len();
@@ -147,7 +148,7 @@ impl RecvBuffer {
         back[from..from + rest.len()].copy_from_slice(rest);
     }
 
-    /// Bytes below the place `delivered` are in order.
+    /// Records that all bytes below the stream offset `delivered` have arrived.
     pub fn on_delivered(&mut self, delivered: u64) {
         self.ready = delivered.saturating_sub(self.taken) as usize;
         if self.ready > 0 {
@@ -155,23 +156,23 @@ impl RecvBuffer {
         }
     }
 
-    /// Bytes in order, in one piece; none where none wait.
+    /// The first contiguous chunk of bytes in order; empty if there are none.
     pub fn peek(&self) -> &[u8] {
         let front = self.bytes.as_slices().0;
         &front[..front.len().min(self.ready)]
     }
 
-    /// Bytes that are held: those in order, and those behind a gap with the gap.
+    /// Buffered bytes: those in order, and those after a gap including the gap.
     pub fn held(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Bytes in order that its reader has not taken.
+    /// Bytes in order that the reader has not taken.
     pub fn waiting(&self) -> u64 {
         self.ready as u64
     }
 
-    /// The reader has taken `len` of the bytes that [`peek`](Self::peek) gave.
+    /// Removes the first `len` bytes that [`peek`](Self::peek) returned.
     pub fn take(&mut self, len: usize) {
         self.bytes.drain(..len);
         self.ready -= len;
@@ -179,14 +180,14 @@ impl RecvBuffer {
         free_if_empty(&mut self.bytes);
     }
 
-    /// Discards the bytes: no reader is left.
+    /// Discards the bytes, because there is no reader any more.
     pub fn clear(&mut self) {
         self.bytes = VecDeque::new();
         self.ready = 0;
     }
 }
 
-/// Bytes of room that an empty stream keeps. Ours.
+/// Most capacity in bytes that an empty buffer keeps. Ours.
 const KEPT: usize = 64 << 10;
 
 fn free_if_empty(bytes: &mut VecDeque<u8>) {
@@ -201,7 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Pieces in any order, with readers in between, are the stream.
+        /// Pieces in any order, with reads in between, give the stream.
         #[test]
         fn data_in_any_order_is_read_in_order(
             order in Just((0..50usize).collect::<Vec<_>>()).prop_shuffle(),
@@ -231,7 +232,7 @@ mod tests {
             prop_assert_eq!(read, (0..350).map(byte).collect::<Vec<_>>());
         }
 
-        /// Written bytes are copied from any place until they are released.
+        /// Written bytes can be copied from any offset until they are released.
         #[test]
         fn the_send_buffer_holds_the_written_bytes(steps in prop::collection::vec((1..30usize, 0..30u64), 1..60)) {
             let (mut sending, mut written, mut released) = (SendBuffer::default(), Vec::new(), 0);

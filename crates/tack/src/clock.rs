@@ -1,4 +1,4 @@
-//! Time: a clock that starts at nothing, and a timer that comes to within some tens of microseconds, as pacing wants it.
+//! A clock that starts at zero, and a timer that is accurate to some tens of microseconds, as pacing requires.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use tacit_proto::units::{Duration, Instant};
 use tokio::net::unix::pipe;
 
-/// The time since an endpoint began.
+/// Measures the time since an endpoint was created.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     start: Wall,
@@ -23,7 +23,7 @@ impl Clock {
         Self { start }
     }
 
-    /// The time of day, for logs.
+    /// The wall-clock time, for logs.
     #[cfg(feature = "qlog")]
     pub fn wall() -> std::time::SystemTime {
         #[expect(clippy::disallowed_methods, reason = "the edge, where time is read")]
@@ -35,10 +35,11 @@ impl Clock {
     }
 }
 
-/// A timer of the system. The runtime's own come to the millisecond, in which a fast sender has a hundred packets to send.
+/// A system timer. The runtime's own timers have millisecond resolution, and a fast sender sends a hundred packets per
+/// millisecond.
 pub(crate) struct Timer {
     timer: TimerFd,
-    /// The timer as the runtime watches it: of a timer, as of a pipe, one reads bytes once there are some.
+    /// The timer as the runtime watches it: like a pipe, a timer becomes readable.
     watched: pipe::Receiver,
     set_for: Option<Instant>,
 }
@@ -51,21 +52,21 @@ impl Timer {
         Ok(Self { timer, watched: pipe::Receiver::from_file_unchecked(watched)?, set_for: None })
     }
 
-    /// Has it go off at `at`, or earlier: a time that it is set for stays where it comes first, for to set a timer costs
-    /// more than to be woken once for nothing.
+    /// Sets the timer to `at`, unless it is already set to an earlier time. An unnecessary wake-up costs less than
+    /// setting the timer again.
     pub fn set(&mut self, now: Instant, at: Option<Instant>) -> io::Result<()> {
         let Some(at) = at else { return Ok(()) };
         if self.set_for.is_some_and(|set_for| set_for <= at) {
             return Ok(());
         }
         self.set_for = Some(at);
-        // A time of nothing would unset it.
+        // A wait of zero would disarm the timer.
         let wait = at.saturating_since(now).max(Duration::from_nanos(1));
         let wait = TimeSpec::from_duration(std::time::Duration::from_nanos(wait.as_nanos()));
         Ok(self.timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty())?)
     }
 
-    /// Waits until it goes off. Nothing is lost where this is given up.
+    /// Waits until the timer expires. Cancel safe.
     pub async fn expired(&mut self) -> io::Result<()> {
         loop {
             self.watched.readable().await?;

@@ -7,19 +7,19 @@ use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::units::{Bytes, Duration};
 
-/// Least size of an IP packet that every path takes: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
+/// Smallest IP packet size that every path supports: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
 const MIN_MTU: u16 = 1228;
 
 /// ACKs per round-trip time that a peer accepts (docs/references/tack-wire.md).
 const ACKS_PER_RTT: std::ops::RangeInclusive<u8> = 2..=64;
 
-/// Longest time that is told from no limit: 100 years.
+/// Longest configurable time; longer ones mean no limit: 100 years.
 const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Shortest timeout and probe interval: shorter ones keep a processor busy and detect nothing.
 const MIN_TIME: Duration = Duration::from_millis(1);
 
-/// Windows: below the first no full-sized packet fits, beyond the second (1 TiB) nothing limits.
+/// Limits of windows: below the first no full-sized packet fits, and above the second (1 TiB) a window limits nothing.
 const WINDOWS: std::ops::RangeInclusive<u64> = 4096..=1 << 40;
 
 /// The algorithm that decides how fast an endpoint sends.
@@ -62,7 +62,8 @@ impl CongestionControl {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) transport: tack::Config,
-    /// [`keep_alive_interval`](Self::keep_alive_interval) decided, not the idle timeout.
+    /// The keep-alive interval was set by [`keep_alive_interval`](Self::keep_alive_interval), not derived from the idle
+    /// timeout.
     pub(crate) has_keep_alive: bool,
     pub(crate) max_connections: usize,
     pub(crate) max_memory: Bytes,
@@ -82,12 +83,12 @@ impl Config {
         self
     }
 
-    /// Limits the stream buffers of all connections together, in bytes: received data that its reader has not taken, and
-    /// written data that is not acknowledged.
+    /// Limits the stream buffers of all connections together, in bytes: received data that its reader has not taken,
+    /// and written data that is not acknowledged.
     ///
-    /// Half of it is for windows beyond [`min_stream_window`](Self::min_stream_window). When three quarters are used, writers
-    /// wait. When all is used, the largest stream of the peer that uses most is reset
-    /// ([`NoMemory`](crate::StreamError::OutOfMemory)).
+    /// Half of it is for windows beyond [`min_stream_window`](Self::min_stream_window). When three quarters are used,
+    /// writers wait. When all of it is used, the largest stream of the peer that uses most is reset
+    /// ([`OutOfMemory`](crate::StreamError::OutOfMemory)).
     ///
     /// Default: 512 MiB, which is eight connections at [`max_receive_window`](Self::max_receive_window).
     pub fn max_memory(&mut self, bytes: u64) -> &mut Self {
@@ -95,9 +96,9 @@ impl Config {
         self
     }
 
-    /// Sets the number of sockets that share a server's address (`SO_REUSEPORT`), each with a task of its own, so that a
-    /// multi-threaded runtime uses several threads. A connection stays on its socket, also after the client's address changes.
-    /// The limit of connections is divided among the sockets.
+    /// Sets the number of sockets that share a server's address (`SO_REUSEPORT`), each with its own task, so that a
+    /// multi-threaded runtime uses several threads. A connection stays on its socket even if the client's address
+    /// changes. The limit of connections is divided among the sockets.
     ///
     /// Default: 1. Clients have one socket.
     pub fn shards(&mut self, count: NonZeroU16) -> &mut Self {
@@ -142,7 +143,7 @@ impl Config {
 
 /// Streams and flow control. Windows below 4,096 bytes count as 4,096.
 impl Config {
-    /// Limits the streams that the peer may have open, at least 1. Opening more waits
+    /// Limits the streams that the peer may have open, at least 1. The peer's attempts to open more wait
     /// ([`open_bi`](crate::Connection::open_bi)).
     ///
     /// Default: 256.
@@ -151,8 +152,9 @@ impl Config {
         self
     }
 
-    /// Sets the bytes of a connection that the peer may send at first before readers take them. The window grows with the
-    /// path's bandwidth-delay product, up to [`max_receive_window`](Self::max_receive_window).
+    /// Sets the initial receive window of a connection in bytes: how much the peer may send before readers take data.
+    /// The window grows with the path's bandwidth-delay product, up to
+    /// [`max_receive_window`](Self::max_receive_window).
     ///
     /// Default: 256 KiB.
     pub fn receive_window(&mut self, bytes: u64) -> &mut Self {
@@ -168,8 +170,9 @@ impl Config {
         self
     }
 
-    /// Reserves a window for each stream, in bytes, independent of other streams. A reader that stalls blocks no other stream:
-    /// it takes no more than the rest of the connection's window. Values above the first window count as that.
+    /// Reserves a window for each stream, in bytes, independent of other streams. A stalled reader therefore blocks no
+    /// other stream: it holds at most its own window plus the rest of the connection's window. Values above
+    /// [`receive_window`](Self::receive_window) count as that.
     ///
     /// Default: 256 KiB.
     pub fn min_stream_window(&mut self, bytes: u64) -> &mut Self {
@@ -185,7 +188,7 @@ impl Config {
         self
     }
 
-    /// Limits the bytes in flight of a connection, even where the peer's windows allow more.
+    /// Limits the bytes in flight of a connection, even if the peer's windows allow more.
     ///
     /// Default: 64 MiB.
     pub fn send_window(&mut self, bytes: u64) -> &mut Self {
@@ -196,7 +199,7 @@ impl Config {
 
 /// The path, congestion control and ACKs.
 impl Config {
-    /// Sets the size of the IP packets with which a connection begins, in bytes, at least 1,228.
+    /// Sets the initial size of a connection's IP packets, in bytes, at least 1,228.
     ///
     /// Default: 1,228. Every path of QUIC takes a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
     pub fn initial_mtu(&mut self, bytes: u16) -> &mut Self {
@@ -214,7 +217,7 @@ impl Config {
 
     /// Marks data as ECN-capable and reduces the rate at marks of congestion (RFC 3168).
     ///
-    /// Default: true. Where a path removes or rejects the marks, the connection works without.
+    /// Default: true. If a path removes or rejects the marks, the connection works without ECN.
     pub fn ecn(&mut self, enabled: bool) -> &mut Self {
         self.transport.ecn = enabled;
         self
@@ -239,8 +242,8 @@ impl Config {
         self
     }
 
-    /// Sets the packets per ACK, at least 1, where the data rate is so low that ACKs per round-trip time would be more: L of the
-    /// TACK paper.
+    /// Sets the packets per ACK, at least 1, at data rates so low that this gives fewer ACKs than
+    /// [`acks_per_rtt`](Self::acks_per_rtt): L of the TACK paper.
     ///
     /// Default: 16, about as many as Ethernet cards and Wi-Fi drivers deliver at once.
     pub fn packets_per_ack(&mut self, count: u8) -> &mut Self {
@@ -249,21 +252,21 @@ impl Config {
         self
     }
 
-    /// Sets the least time between two ACKs, at most 255 ms, in whole milliseconds. Only
-    /// [`TackBbr`](CongestionControl::TackBbr) uses it: others need ACKs in each round trip. Losses are reported at once all
-    /// the same.
+    /// Sets the minimum time between two ACKs, at most 255 ms, in whole milliseconds. Only
+    /// [`TackBbr`](CongestionControl::TackBbr) uses it, because other algorithms need ACKs in each round trip. Losses
+    /// are still reported at once.
     ///
     /// Default: 25 ms, QUIC's default `max_ack_delay` (RFC 9000 section 18.2).
     pub fn min_ack_interval(&mut self, time: time::Duration) -> &mut Self {
         let (beta, every, _) = self.ack_rule();
-        // As the hello carries it.
+        // Rounded as in the opening packet.
         let millis = u8::try_from(time.as_millis()).unwrap_or(u8::MAX);
         let min_interval = Duration::from_millis(millis.into());
         self.transport.ack_clock = AckClock::Tack { beta, every, min_interval };
         self
     }
 
-    /// β, L and the least interval.
+    /// β, L and the minimum interval.
     fn ack_rule(&self) -> (u8, u8, Duration) {
         let AckClock::Tack { beta, every, min_interval } = self.transport.ack_clock else {
             unreachable!("this configuration sets no other rule")
@@ -272,12 +275,12 @@ impl Config {
     }
 }
 
-/// The interval of probes for an idle timeout.
+/// The keep-alive interval for an idle timeout.
 fn probes(idle_timeout: Duration) -> Duration {
     (idle_timeout / 3).max(MIN_TIME)
 }
 
-/// As the core counts time.
+/// Converts to the core's unit of time.
 fn duration(time: time::Duration) -> Duration {
     u64::try_from(time.as_nanos()).map_or(MAX_TIME, Duration::from_nanos).min(MAX_TIME)
 }
@@ -296,7 +299,7 @@ impl Default for Config {
             ecn: true,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(probes(Duration::from_secs(30))),
-            // Half of all datagrams may be lost: a first one is repeated a dozen times in 10 s. Ours.
+            // With 50 % loss, the first datagram must be repeated: a dozen times in 10 s. Ours.
             hello_timeout: Duration::from_millis(250),
             max_hello_timeout: Duration::from_secs(1),
             probe_silence: true,

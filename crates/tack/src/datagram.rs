@@ -1,4 +1,4 @@
-//! A datagram of a socket, as far as its first bytes tell: its kind, and its connection.
+//! Parses the first bytes of a UDP datagram: its kind and its connection.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use tacit_proto::packet::Ecn;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::tack::wire::Prefix;
 
-/// First bytes of datagrams that are not packets of the core: types 15 and flags.
+/// First bytes of datagrams that are not packets of the core: type 15 and flags.
 pub(crate) mod kind {
     pub const INITIATION: u8 = 0xf1;
     pub const RESPONSE: u8 = 0xf2;
@@ -14,30 +14,30 @@ pub(crate) mod kind {
     pub const RETRY: u8 = 0xf4;
     pub const RESET: u8 = 0xf5;
     pub const BUSY: u8 = 0xf6;
-    /// High half of the first byte of all of them; no packet of the core has it.
+    /// The upper four bits of all these bytes; no packet of the core has them.
     pub const MASK: u8 = 0xf0;
 }
 
-/// A datagram that arrived.
+/// A received datagram.
 pub(crate) struct Datagram<'a> {
     pub from: SocketAddr,
     pub ecn: Ecn,
     pub bytes: &'a mut [u8],
 }
 
-/// The datagram of `kind` for `connection`, with `body`.
+/// Builds the datagram of `kind` for `connection` with `body`.
 pub(crate) fn datagram(kind: u8, connection: ConnectionId, body: &[u8]) -> Vec<u8> {
     [&[kind], connection.0.to_be_bytes().as_slice(), body].concat()
 }
 
-/// Kind, the receiver's connection ID, and the rest, of a datagram other than an initiation.
+/// Kind, the receiver's connection ID, and the rest of a datagram that is not an initiation.
 pub(crate) fn addressed(datagram: &[u8]) -> Option<(u8, ConnectionId, &[u8])> {
     let mut rest = datagram;
     let [kind] = take(&mut rest)?;
     Some((kind, ConnectionId(u32::from_be_bytes(take(&mut rest)?)), rest))
 }
 
-/// The number of the connection for which `datagram` says that it is sealed: `implied` where it says none.
+/// The connection number in a sealed `datagram`; `implied` if the datagram has none.
 pub(crate) fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
     if is_handshake(datagram) {
         return None;
@@ -47,12 +47,12 @@ pub(crate) fn sealed_for(datagram: &[u8], implied: Option<u32>) -> Option<u32> {
     Some(implied.filter(|_| leaves_out).unwrap_or(prefix.connection.0))
 }
 
-/// True for a datagram of the handshake, and for a reset.
+/// True for a handshake datagram or a reset.
 pub(crate) fn is_handshake(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & kind::MASK == kind::MASK)
 }
 
-/// The next bytes of `rest`.
+/// Splits the next bytes off `rest`.
 pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk()?;
     *rest = after;

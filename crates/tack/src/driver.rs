@@ -1,4 +1,4 @@
-//! The task that owns a socket: datagrams in, datagrams out, in batches where the system takes batches.
+//! The task that owns a socket: receives and sends datagrams, in batches if the system supports them.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -17,16 +17,16 @@ use crate::icmp;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
-/// Bytes of a datagram at most.
+/// Most bytes of a datagram.
 const MAX_DATAGRAM: usize = 65_535;
 
-/// Bytes in one send at most, which an IP packet bounds.
+/// Most bytes per send call; an IP packet limits it.
 const MAX_BATCH: usize = 65_000;
 
-/// Batches that are received, and sent, before the other is looked at. Ours.
+/// Batches that are received before sending is attempted, and the other way round. Ours.
 const TURNS: usize = 16;
 
-/// Is there while a clone of the endpoint is.
+/// Exists as long as a clone of the endpoint does.
 pub(crate) struct Alive(pub Arc<[Arc<Shared>]>);
 
 impl Drop for Alive {
@@ -35,13 +35,14 @@ impl Drop for Alive {
     }
 }
 
-/// All that the drivers of an endpoint share. Its sockets stay until the last driver ends: they are told apart by their order.
+/// State shared by all drivers of an endpoint. The sockets stay open until the last driver ends, because the kernel
+/// selects them by their order.
 pub(crate) struct Group {
     pub shards: Arc<[Arc<Shared>]>,
     pub sockets: Vec<Socket>,
 }
 
-/// Datagrams of one length to one address, of which the last may be shorter.
+/// Datagrams of one length to one address; only the last may be shorter.
 #[derive(Default)]
 struct Batch {
     to: Option<(SocketAddr, Ecn)>,
@@ -55,14 +56,15 @@ struct Driver {
     group: Arc<Group>,
     shared: Arc<Shared>,
     batch: Batch,
-    /// A datagram that did not fit the batch.
+    /// A datagram that did not fit in the batch.
     next: Option<(SocketAddr, Ecn, Vec<u8>)>,
-    /// The batch was tried again: the first call reported an ICMP error of earlier datagrams instead of sending it.
+    /// The batch was sent a second time, because the first call reported an ICMP error of earlier datagrams instead of
+    /// sending.
     tried_again: bool,
     buffers: Vec<Vec<u8>>,
 }
 
-/// Drives until all that use the endpoint are gone.
+/// Drives the socket until the endpoint and all its connections are gone.
 pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
     let buffers = (0..BATCH_SIZE).map(|_| vec![0; MAX_DATAGRAM]).collect();
     let shared = group.shards[index].clone();
@@ -125,7 +127,7 @@ impl Driver {
         }
     }
 
-    /// Takes in the datagrams that have arrived; true where there may be more.
+    /// Handles received datagrams; returns true if there may be more.
     fn receive(&mut self) -> io::Result<bool> {
         self.read_icmp_errors();
         for _ in 0..TURNS {
@@ -139,7 +141,7 @@ impl Driver {
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // An ICMP error for a datagram that we sent; any host can provoke one.
+                // An ICMP error for a datagram sent earlier; any host can provoke one.
                 Err(error) if is_of_the_network(&error) => continue,
                 Err(error) => return Err(error),
             };
@@ -161,7 +163,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// Takes in ICMP errors for datagrams that were sent.
+    /// Handles ICMP errors for datagrams sent earlier.
     fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
@@ -175,7 +177,8 @@ impl Driver {
         }
     }
 
-    /// Gives others the datagrams that are theirs, while this one's hub is free: no two are held at once.
+    /// Passes datagrams to the shards that own them. This shard's hub is unlocked, because no two hubs may be locked at
+    /// once.
     fn hand_on(&mut self, now: Instant, metas: &[RecvMeta]) {
         for Datagram { from, ecn, bytes } in datagrams(metas, &mut self.buffers) {
             let Some(index) = self.shared.shard.other_shard(bytes) else { continue };
@@ -185,7 +188,7 @@ impl Driver {
         }
     }
 
-    /// Sends pending datagrams; returns whether more are pending, and whether the socket takes none now.
+    /// Sends pending datagrams; returns whether more are pending, and whether the socket is blocked.
     fn send(&mut self) -> io::Result<(bool, bool)> {
         for _ in 0..TURNS {
             if self.batch.count == 0 {
@@ -208,17 +211,18 @@ impl Driver {
             match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Of datagrams before these, it may be.
+                // The error may concern datagrams sent before this batch.
                 Err(error)
                     if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
-                // A datagram that is not sent counts as lost: too long for the path, or no path for now.
+                // A datagram that cannot be sent counts as lost: it is too long for the path, or there is currently no
+                // route.
                 Ok(()) | Err(_) => self.batch.clear(),
             }
         }
         Ok((true, false))
     }
 
-    /// Makes a batch of the datagrams that may leave now.
+    /// Fills a batch with datagrams that may be sent now.
     fn fill(&mut self) {
         self.batch.clear();
         self.tried_again = false;
@@ -245,7 +249,7 @@ impl Driver {
     }
 }
 
-/// The datagrams in `buffers` that were received.
+/// The received datagrams in `buffers`.
 fn datagrams<'a>(metas: &'a [RecvMeta], buffers: &'a mut [Vec<u8>]) -> impl Iterator<Item = Datagram<'a>> {
     metas.iter().zip(buffers).flat_map(|(meta, buffer)| {
         let datagrams = buffer[..meta.len].chunks_mut(meta.stride.max(1));
@@ -268,7 +272,7 @@ impl Batch {
         (self.to, self.segment, self.count) = (None, 0, 0);
     }
 
-    /// True where a datagram of `len` bytes may be the next.
+    /// True if a datagram of `len` bytes may be added.
     fn fits(&self, to: SocketAddr, ecn: Ecn, len: usize) -> bool {
         self.count == 0 || (self.to == Some((to, ecn)) && len <= self.segment)
     }
@@ -286,8 +290,9 @@ impl Batch {
     }
 }
 
-/// True for ICMP errors of sent datagrams, which the system reports at the next call on the socket (RFC 1122 section 4.1.3.3;
-/// Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for an interrupt by a signal. None of them ends a socket.
+/// True for ICMP errors of sent datagrams, which the system reports at the next call on the socket (RFC 1122 section
+/// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for an interrupted call. The socket remains usable
+/// after these errors.
 fn is_of_the_network(error: &io::Error) -> bool {
     let said = error.raw_os_error().map(Errno::from_raw);
     matches!(
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn icmp_errors_end_no_socket() {
-        // A datagram that was too long for the path, above all: ICMP says so of probes of the path's length.
+        // Most often a datagram that was too long for the path: ICMP reports this for MTU probes.
         for errno in [Errno::EMSGSIZE, Errno::ECONNREFUSED, Errno::EHOSTUNREACH, Errno::EPROTO, Errno::EACCES]
         {
             assert!(is_of_the_network(&errno.into()), "{errno}");

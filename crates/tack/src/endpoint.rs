@@ -33,11 +33,11 @@ use crate::stream::{RecvStream, SendStream};
 
 /// A UDP address that opens and accepts connections.
 ///
-/// Clones share the endpoint. Its sockets are closed when all clones, connections and streams are dropped. All methods that
-/// make an endpoint need a tokio runtime with I/O and time.
+/// Clones share the endpoint. Its sockets are closed when all clones, connections and streams are dropped. All methods
+/// that create an endpoint need a tokio runtime with I/O and time.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// One at least.
+    /// At least one.
     shards: Arc<[Arc<Shared>]>,
     /// Dropped with the last clone, which the driver notices.
     _alive: Arc<driver::Alive>,
@@ -51,8 +51,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that opens connections, bound to `local`. For any port, and the address that routing chooses, that is
-    /// `0.0.0.0:0` for servers with IPv4 addresses, and `[::]:0` for those with IPv6 addresses.
+    /// Creates an endpoint that opens connections, bound to `local`. To let the system choose port and address, use
+    /// `0.0.0.0:0` for servers with IPv4 addresses and `[::]:0` for servers with IPv6 addresses.
     ///
     /// # Errors
     /// If the address is in use, or the system refuses a socket.
@@ -64,8 +64,8 @@ impl Endpoint {
         Self::bind(local, identity, config, None)
     }
 
-    /// An endpoint bound to `local` that also accepts connections. `authorize` decides about each client, by the public key that
-    /// the client has proved to have. It must not block.
+    /// Creates an endpoint bound to `local` that also accepts connections. `authorize` decides about each client, by
+    /// the public key that the client has proved to have. It must not block.
     ///
     /// # Errors
     /// If the address is in use, or the system refuses a socket.
@@ -112,7 +112,7 @@ impl Endpoint {
         Ok(Self { shards, _alive: alive, local })
     }
 
-    /// The shard that opens connections, and holds the state that all shards share.
+    /// The shard that opens connections and holds state shared by all shards.
     fn first(&self) -> &Arc<Shared> {
         &self.shards[0]
     }
@@ -223,7 +223,7 @@ impl Endpoint {
 
     /// Closes all connections, as [`Connection::close`] does, and accepts and opens no more.
     ///
-    /// [`wait_idle`](Self::wait_idle) waits until the peers have been told.
+    /// [`wait_idle`](Self::wait_idle) waits until the peers have been notified.
     pub fn close(&self, code: u32, reason: &str) {
         for shared in self.shards.iter() {
             shared.hub().close(code, reason);
@@ -234,7 +234,7 @@ impl Endpoint {
         first.connection_ended.notify_waiters();
     }
 
-    /// Waits until no connection is open, and their final packets to the peers were sent.
+    /// Waits until no connection is open, and the final packets to all peers were sent.
     pub async fn wait_idle(&self) {
         loop {
             let mut notified = pin!(self.first().connection_ended.notified());
@@ -250,13 +250,13 @@ impl Endpoint {
         }
     }
 
-    /// Counters since the endpoint was made. Cheaper than [`metrics`](Self::metrics).
+    /// Counters since the endpoint was created. Cheaper than [`metrics`](Self::metrics).
     pub fn counters(&self) -> Counters {
         let counters = self.shards.iter().map(|shared| shared.hub().counters);
         counters.fold(Counters::default(), |sum, counters| sum.plus(&counters))
     }
 
-    /// Counters and current readings, of the endpoint and the sums of its connections.
+    /// Counters and current readings: of the endpoint, and summed over its connections.
     pub fn metrics(&self) -> Metrics {
         let of = |shared: &Arc<Shared>| Metrics { socket_buffers: shared.buffers, ..shared.hub().metrics() };
         let mut metrics = of(self.first());
@@ -264,13 +264,13 @@ impl Endpoint {
         metrics
     }
 
-    /// Number of connections, handshakes and closed ones with handles included.
+    /// Number of connections, including handshakes and closed connections that still have handles.
     pub fn open_connections(&self) -> usize {
         self.shards.iter().map(|shared| shared.hub().len()).sum()
     }
 }
 
-/// Of several failures the first that is no timeout.
+/// The first failure that is not a timeout, if there is one.
 fn most_telling(failures: Vec<ConnectionError>) -> ConnectionError {
     if failures.is_empty() {
         return ConnectionError::NoAddress("the name has none".to_owned());
@@ -305,7 +305,7 @@ impl Connection {
         Ok(Self { handle: Arc::new(Handle::new(shared.clone(), slot)), peer })
     }
 
-    /// Waits until `ready` gives something, and asks it again whenever the bell rings.
+    /// Waits until `ready` returns a value. It is called again after each notification.
     async fn wait<T>(
         &self,
         notifier: impl Fn(&Notifiers) -> &Notify,
@@ -325,8 +325,8 @@ impl Connection {
         (SendStream::new(self.handle.clone(), id), RecvStream::new(self.handle.clone(), id))
     }
 
-    /// Opens a bidirectional stream. Waits while the peer's limit of streams is reached. The peer accepts it once the first bytes
-    /// or the end have arrived.
+    /// Opens a bidirectional stream. Waits while the peer's limit of streams is reached. The peer accepts the stream
+    /// once its first bytes or its end have arrived.
     ///
     /// # Errors
     /// If the connection has ended.
@@ -338,15 +338,15 @@ impl Connection {
     /// Accepts the next stream that the peer opened.
     ///
     /// Cancel safe: a stream that was not returned is returned by the next call.
-    ///
     /// # Errors
+    /// If the connection has ended and all streams opened before that were accepted.
     /// If the connection has ended and all streams from before were accepted.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|notifiers| &notifiers.accept, Session::next_opened).await?;
         Ok(self.streams(id))
     }
 
-    /// Sends an unreliable datagram, and does not wait. If too many are queued, the oldest is dropped.
+    /// Queues an unreliable datagram without waiting. If too many are queued, the oldest is dropped.
     ///
     /// # Errors
     /// If it does not fit a packet ([`max_datagram_size`](Self::max_datagram_size)), or the connection has ended.
@@ -354,7 +354,8 @@ impl Connection {
         self.handle.with(|session| session.send_datagram(data))
     }
 
-    /// Size of the largest datagram that fits a packet now, in bytes. It grows when path MTU discovery succeeds.
+    /// Size in bytes of the largest datagram that currently fits in a packet. It grows when path MTU discovery
+    /// succeeds.
     pub fn max_datagram_size(&self) -> usize {
         self.handle.with(|session| session.max_datagram())
     }
@@ -362,7 +363,7 @@ impl Connection {
     /// Receives the next datagram. If datagrams arrive faster than they are read, the oldest of 256 is dropped.
     ///
     /// # Errors
-    /// If the connection has ended and all datagrams from before were read.
+    /// If the connection has ended and all datagrams received before that were read.
     pub async fn read_datagram(&self) -> Result<Bytes, ConnectionError> {
         self.wait(|notifiers| &notifiers.datagram, Session::next_datagram).await
     }

@@ -8,7 +8,7 @@ use crate::identity::PublicKey;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// No packet from the peer for too long. A server does not answer invalid handshakes either.
+    /// No packet from the peer within the idle timeout. A server does not answer invalid handshakes either.
     #[error("the peer does not answer")]
     TimedOut,
     /// The peer's application closed the connection.
@@ -19,7 +19,7 @@ pub enum ConnectionError {
         /// Reason, may be empty.
         reason: String,
     },
-    /// The network reports that no program listens on the port, and no server answered.
+    /// The network reports that no program listens on the port, and no server has answered.
     #[error("no server at this address: the network reports it unreachable")]
     Unreachable,
     /// The server has no room for another connection.
@@ -33,7 +33,8 @@ pub enum ConnectionError {
     /// The server was restarted and has lost the connection.
     #[error("the server was restarted and has lost the connection")]
     ServerRestarted,
-    /// The connection ended without an application's reason: a protocol violation, or a peer that was not ready.
+    /// The connection ended without a reason from the application: after a protocol violation, or because the peer was
+    /// not ready.
     #[error("the connection was reset")]
     Reset,
     /// This end closed the connection or its endpoint.
@@ -77,19 +78,19 @@ impl Busy {
 
 /// Why a stream ended early.
 ///
-/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) return it inside an [`io::Error`], whose
-/// [`get_ref`](io::Error::get_ref) has it.
+/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) return it inside an [`io::Error`];
+/// [`get_ref`](io::Error::get_ref) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The peer aborted its direction, with this code.
     #[error("the peer reset the stream ({})", reason(*.0))]
     Reset(u32),
-    /// The peer reads no more, with this code.
+    /// The peer stopped reading, with this code.
     #[error("the peer stopped the stream ({})", reason(*.0))]
     Stopped(u32),
-    /// This end reset the stream: all connections of the endpoint use as much as [`max_memory`](crate::Config::max_memory) allows,
-    /// and this was the largest stream of the peer that uses most.
+    /// This end reset the stream because all connections of the endpoint together used up
+    /// [`max_memory`](crate::Config::max_memory), and this was the largest stream of the peer that uses most.
     #[error("the stream was reset for lack of memory: its peer used more than any other")]
     OutOfMemory,
     /// This end has finished or reset the stream.
@@ -169,7 +170,7 @@ impl From<ReadToEndError> for io::Error {
     }
 }
 
-/// Why a datagram was not accepted.
+/// Why a datagram could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendDatagramError {

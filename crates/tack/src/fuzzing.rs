@@ -1,4 +1,4 @@
-//! Entry points of fuzz targets: datagrams of an unauthenticated sender, and packets of a peer that has keys.
+//! Entry points of fuzz targets: datagrams of an unauthenticated sender, and packets of a peer that has the keys.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::memory::Memory;
 use crate::session::Expect;
 use crate::shard::Shard;
 
-/// A client that has said hello and a server, which have exchanged nothing yet.
+/// A client that has sent its first datagram, and a server that has not received it.
 struct Pair {
     now: Instant,
     client: Hub,
@@ -31,7 +31,7 @@ fn address(host: u8) -> SocketAddr {
     ([192, 0, 2, host], 1000).into()
 }
 
-/// The datagrams in `bytes`: each behind its length, of two bytes.
+/// The datagrams in `bytes`, each preceded by its length in two bytes.
 fn datagrams(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
         let (len, rest) = bytes.split_first_chunk()?;
@@ -57,7 +57,7 @@ impl Pair {
         Self { now: Instant::ZERO, client, server, client_id }
     }
 
-    /// Carries datagrams until neither has more to say.
+    /// Delivers datagrams until neither end sends more.
     fn settle(&mut self) {
         for _ in 0..100 {
             let (mut up, mut down) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ impl Pair {
 /// A sender without keys sends `bytes`, as datagrams, to a server and to a client that waits for its answer.
 ///
 /// # Panics
-/// Where a server sends more than three times the bytes it received, or a client takes them for an answer.
+/// If a server sends more than three times the bytes it received, or a client accepts them as an answer.
 pub fn anybody(bytes: &[u8]) {
     let mut pair = Pair::new();
     let mut first = Vec::new();
@@ -112,10 +112,10 @@ thread_local! {
     static CONNECTED: RefCell<Option<Pair>> = const { RefCell::new(None) };
 }
 
-/// A peer with keys sends `bytes`, as packets with a tag of zeros in place of a sealed one, to a client.
+/// A peer with keys sends `bytes` to a client, as packets with a tag of zeros in place of encryption.
 ///
 /// # Panics
-/// Where the two do not connect.
+/// If the two do not connect.
 pub fn peer(bytes: &[u8]) {
     CONNECTED.with_borrow_mut(|connected| {
         let mut pair = connected.take().filter(Pair::is_up).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! References of connections and streams to their session.
+//! References from connections and streams to their session.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) struct Handle {
     pub slot: Arc<Slot>,
 }
 
-/// Marks the session for the driver after a user's call, when it is dropped.
+/// On drop, marks the session for the driver after a user's call.
 struct Mark<'a>(&'a Handle);
 
 impl Drop for Mark<'_> {
@@ -26,10 +26,10 @@ impl Handle {
         Self { shared, slot }
     }
 
-    /// Does something to the session, which may leave it with something to send. The driver may have passed the session by
-    /// meanwhile, so it is woken in any case.
+    /// Runs `act` on the session, which may then have something to send. The driver may have skipped the session
+    /// meanwhile, so it is always woken.
     pub fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> T {
-        // Outlives the lock, also where `act` panics.
+        // Dropped after the lock, even if `act` panics.
         let _mark = Mark(self);
         let mut session = self.slot.lock();
         act(&mut session)

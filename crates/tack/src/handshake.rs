@@ -1,8 +1,9 @@
 //! The handshake: Noise XX (revision 34, section 7.5) in three datagrams, each of one packet.
 //!
-//! The core's opening packets travel inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) in the clear in the
-//! first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third authenticates the client to a server
-//! that has authenticated itself. `docs/references/tack-wire.md` lays the datagrams out.
+//! The core's opening packets travel inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) unencrypted
+//! in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third message
+//! authenticates the client; the server has authenticated itself in the second. `docs/references/tack-wire.md`
+//! specifies the datagrams.
 
 use snow::{Builder, HandshakeState};
 use tacit_proto::tack::packet::{ConnectionId, Packet, Stamp};
@@ -16,26 +17,26 @@ use crate::seal::{EPOCH, Opener, Sealer};
 use crate::suite::Suite;
 use crate::token::{self, Token};
 
-/// Version of the handshake and of the packets after it. The first had no token for resets, the second no short data.
+/// Version of the handshake and of the packets after it. Version 1 had no reset token, version 2 no short data.
 const VERSION: u8 = 3;
 
-/// The byte of a [`kind::BUSY`] that says that the server speaks another version.
+/// Body of a [`kind::BUSY`] datagram from a server that speaks another version.
 pub(crate) const OTHER_VERSION: u8 = 3;
 
-/// Bytes of an initiation: the least that a path carries (RFC 9000 section 14.1), and more than a third of a server's answers
-/// before it has validated the client's address.
+/// Bytes of an initiation: the least that every path carries (RFC 9000 section 14.1). It is also more than a third of
+/// what a server sends before it has validated the client's address.
 pub(crate) const INITIATION_LEN: usize = 1200;
 
-/// Bytes of an ephemeral key, with which a Noise XX message begins.
+/// Bytes of the ephemeral key at the start of a Noise XX message.
 const EPHEMERAL: usize = 32;
 
-/// Retries that one attempt follows at most: the server's own, and those that others forge. Ours.
+/// Most Retry datagrams that one attempt follows: the server's, and forged ones. Ours.
 const MAX_RETRIES: u8 = 8;
 
-/// Bytes of a handshake's Noise message at most: keys, tags and an opening packet. Ours.
+/// Most bytes of a Noise message: keys, tags and an opening packet. Ours.
 const MAX_NOISE: usize = 512;
 
-/// The prologue, which both ends hash before anything else, so that neither can be talked into another version or suite.
+/// The prologue, which both ends hash first, so that an attacker cannot make them use another version or suite.
 fn prologue(suite: Suite, client: ConnectionId) -> [u8; 16] {
     let mut prologue = *b"tacit-tack\0\0\0\0\0\0";
     prologue[10] = VERSION;
@@ -54,7 +55,7 @@ pub(crate) struct Initiation<'a> {
 }
 
 impl<'a> Initiation<'a> {
-    /// `None` where the datagram is something else, or too short.
+    /// Parses an initiation; `None` if the datagram is something else or too short.
     pub fn of(datagram: &'a [u8]) -> Option<Self> {
         if datagram.len() < INITIATION_LEN {
             return None;
@@ -73,14 +74,14 @@ impl<'a> Initiation<'a> {
         Some(Self { client, suite, token, noise })
     }
 
-    /// The client's number, where the datagram is that of a client of another version.
+    /// The client's connection ID, if the datagram is an initiation of another version.
     pub fn of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
         let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= INITIATION_LEN)?;
         let is_other = kind == kind::INITIATION && rest.first() != Some(&VERSION);
         (is_other && client.0 != 0).then_some(client)
     }
 
-    /// Ephemeral key, which distinguishes one attempt of a client from another.
+    /// The ephemeral key, which distinguishes the attempts of a client.
     pub fn ephemeral(&self) -> [u8; EPHEMERAL] {
         let mut key = [0; EPHEMERAL];
         key.copy_from_slice(&self.noise[..EPHEMERAL]);
@@ -88,7 +89,7 @@ impl<'a> Initiation<'a> {
     }
 }
 
-/// Keys and identities that both ends have when the handshake is over.
+/// Keys and identities that result from the handshake.
 pub(crate) struct Keys {
     pub sealer: Sealer,
     pub opener: Opener,
@@ -112,7 +113,7 @@ impl Keys {
     }
 }
 
-/// An opening packet of the core, in bytes.
+/// Encodes an opening packet of the core.
 fn in_bytes(packet: &Packet) -> Vec<u8> {
     let mut bytes = Vec::new();
     wire::encode(packet, &[], &mut bytes).expect("an opening packet of the core has a form");
@@ -142,7 +143,7 @@ fn begin<'a>(suite: Suite, prologue: &'a [u8], identity: &'a Identity) -> Builde
 /// The client's side, until the server has answered.
 pub(crate) struct Initiator {
     noise: HandshakeState,
-    /// Inputs to make the state anew when another host than the server answered.
+    /// Inputs from which the state is rebuilt after another host than the server has answered.
     identity: Identity,
     ephemeral: Zeroizing<[u8; EPHEMERAL]>,
     open: Vec<u8>,
@@ -151,12 +152,12 @@ pub(crate) struct Initiator {
     client: ConnectionId,
     message: Vec<u8>,
     token: Option<Token>,
-    /// It was sent more than once, so that it is unknown which of them was answered.
+    /// The datagram was sent more than once, so it is unknown which copy was answered.
     repeated: bool,
 }
 
 impl Initiator {
-    /// Begins with the core's `open`.
+    /// Starts a handshake with the core's `open`.
     pub fn new(identity: &Identity, client: ConnectionId, open: &Packet) -> Self {
         let suite = Suite::fastest();
         let mut ephemeral = Zeroizing::new([0; EPHEMERAL]);
@@ -178,7 +179,7 @@ impl Initiator {
         }
     }
 
-    /// The state after the first message, and that message: the same whenever it is made of the same.
+    /// The state after the first message, and that message. Equal inputs give the same result.
     fn first(
         suite: Suite,
         client: ConnectionId,
@@ -187,19 +188,20 @@ impl Initiator {
         open: &[u8],
     ) -> (HandshakeState, Vec<u8>) {
         let prologue = prologue(suite, client);
-        // By this name because an ephemeral key must not be used for two messages. It is not: the message is one.
+        // The name warns that an ephemeral key must not be used for two messages. Here it is used for one message,
+        // which may be sent again.
         let builder = begin(suite, &prologue, identity).fixed_ephemeral_key_for_testing_only(ephemeral);
         let mut noise = builder.build_initiator().expect("XX needs no key of the server");
         let message = write(&mut noise, open);
         (noise, message)
     }
 
-    /// The answer was not the server's: the next one is read as if it had not come.
+    /// Discards an answer that was not the server's: restores the state from before it.
     pub fn disregard(&mut self) {
         (self.noise, _) = Self::first(self.suite, self.client, &self.identity, &self.ephemeral, &self.open);
     }
 
-    /// The datagram once more, for no answer came.
+    /// The datagram for a retransmission, because no answer arrived.
     pub fn repeat(&mut self) -> Vec<u8> {
         self.repeated = true;
         self.datagram()
@@ -216,7 +218,8 @@ impl Initiator {
         datagram
     }
 
-    /// A Retry: the server asks to try again with the token in `body`. A few may ask, for any host could, and one of them is the server.
+    /// Handles a Retry: the server asks to try again with the token in `body`. Any host can forge a Retry, so several
+    /// are followed; one of them is the server's.
     pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
         let token = Some(Token(body.try_into().ok()?));
         if self.retries >= MAX_RETRIES || token == self.token {
@@ -227,24 +230,24 @@ impl Initiator {
         Some(self.repeat())
     }
 
-    /// Reads the server's response: its key, its opening packet, and the reset token of the connection. `None` where the datagram is
-    /// not the server's.
+    /// Reads the server's response: its key, its opening packet, and the reset token of the connection. `None` if the
+    /// datagram is not the server's.
     pub fn on_response(&mut self, body: &[u8]) -> Option<(PublicKey, Packet, ResetToken)> {
-        // Of a message that fails the state keeps nothing but an ephemeral key, which the next one replaces.
+        // A failed message changes only the remote ephemeral key in the state, which the next message replaces.
         let payload = read(&mut self.noise, body)?;
         let (reset, packet) = payload.split_first_chunk()?;
         let (mut packet, _) = wire::decode(packet).ok()?;
         let Body::Answer(hello) = &mut packet.body else { return None };
         if self.repeated {
-            // All that were sent say when the first left, so they measure no round trip (RFC 6298 section 3). The core
-            // takes no sample from an echo of the future.
+            // All copies carry the time of the first transmission, so an answer gives no round-trip time (RFC 6298
+            // section 3). The core takes no sample from an echo that lies in the future.
             hello.echo = Stamp(hello.echo.0.wrapping_add(1 << 30));
         }
         let peer = PublicKey::from_slice(self.noise.get_remote_static()?)?;
         (packet.connection == self.client).then_some((peer, packet, ResetToken(*reset)))
     }
 
-    /// The last message, behind its datagram's head, and the keys.
+    /// The last message, without its datagram's header, and the keys.
     pub fn finish(mut self) -> Option<(Vec<u8>, Keys)> {
         let message = write(&mut self.noise, &[]);
         Some((message, Keys::of(self.noise, self.suite)?))
@@ -258,7 +261,7 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
-    /// Takes in the first message, and gives the core's packet in it.
+    /// Reads the first message, and returns the core's packet in it.
     pub fn new(identity: &Identity, initiation: &Initiation<'_>) -> Option<(Self, Packet)> {
         let suite = initiation.suite;
         let prologue = prologue(suite, initiation.client);
@@ -270,17 +273,18 @@ impl Responder {
         opens.then_some((Self { noise, suite }, packet))
     }
 
-    /// The second message, which carries the core's `answer`, and the `reset` that says some day that the connection is forgotten.
+    /// The second message, with the core's `answer` and the `reset` token, which can later prove that the server has
+    /// forgotten the connection.
     pub fn respond(&mut self, answer: &Packet, reset: &ResetToken) -> Vec<u8> {
         write(&mut self.noise, &[&reset.0[..], &in_bytes(answer)].concat())
     }
 
-    /// Takes in the third message. On success the keys have the client's key; where it fails, false, and nothing has changed.
+    /// Reads the third message. On success the client's key is known; otherwise returns false and changes nothing.
     pub fn on_finish(&mut self, body: &[u8]) -> bool {
         read(&mut self.noise, body).is_some() && self.noise.is_handshake_finished()
     }
 
-    /// The keys of a handshake that is [finished](Self::on_finish).
+    /// The keys after the handshake is [finished](Self::on_finish).
     pub fn keys(self) -> Option<Keys> {
         Keys::of(self.noise, self.suite)
     }

@@ -1,4 +1,5 @@
-//! Happy Eyeballs (RFC 8305): connects to the first of several addresses that answers, without a long wait for one that does not.
+//! Happy Eyeballs (RFC 8305): connects to the first of several addresses that answers, without waiting long for one
+//! that does not.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -9,14 +10,15 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// How long an attempt has for itself before the next one begins beside it (RFC 8305 section 5: Connection Attempt Delay).
+/// Delay before the next attempt starts in parallel (RFC 8305 section 5: Connection Attempt Delay).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Most addresses of one name that are tried. Ours: a name's owner may list any number.
+/// Most addresses of one name that are tried. Ours: the owner of a name may list any number.
 const ADDRESSES_MAX: usize = 8;
 
-/// The order in which addresses are tried: families take turns, the first address's first (RFC 8305 section 4, with a First
-/// Address Family Count of 1), and none comes twice. A resolver's preference within a family stays.
+/// The order in which addresses are tried: families alternate, starting with that of the first address (RFC 8305
+/// section 4, with a First Address Family Count of 1), without duplicates. The resolver's order within a family is
+/// kept.
 fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut families: [VecDeque<SocketAddr>; 2] = Default::default();
     let mut first = None;
@@ -37,7 +39,7 @@ fn in_turns(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> 
     ordered
 }
 
-/// The address from which a socket on any port reaches `remote`: the unspecified one of its family.
+/// The local address for a socket on any port that reaches `remote`: the unspecified address of its family.
 pub fn local_for(remote: SocketAddr) -> SocketAddr {
     match remote {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -80,7 +82,7 @@ pub async fn race<T, E, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// Waits for one of `running`, and says which.
+/// Waits for the first of `running` to complete, and returns its index and its result.
 async fn first_done<F: Future>(running: &mut [Pin<Box<F>>]) -> (usize, F::Output) {
     poll_fn(|context| {
         for (place, future) in running.iter_mut().enumerate() {
@@ -117,8 +119,8 @@ mod tests {
         assert_eq!(in_turns(many), [v6(0), v4(1), v6(1), v6(2), v6(3), v6(4), v6(5), v6(6)]);
     }
 
-    /// Attempts with their times in ms, and the outcome. The lowest digit of an address's last byte sets its behaviour: 1 answers
-    /// 100 ms later, 2 never does, 3 fails at once.
+    /// Attempts with their times in ms, and the outcome. The last digit of an address sets its behaviour: 1 answers
+    /// after 100 ms, 2 never answers, 3 fails at once.
     async fn raced(addresses: &[SocketAddr]) -> (Vec<(SocketAddr, u128)>, Result<SocketAddr, usize>) {
         let began = Instant::now();
         let tried = RefCell::new(Vec::new());

@@ -1,4 +1,5 @@
-//! All connections of a socket, without the socket: demultiplexing of datagrams, admission of clients, and turns to send.
+//! All connections of a socket, without the socket: demultiplexing of datagrams, admission of clients, and scheduling
+//! of sends.
 
 mod entry;
 
@@ -29,14 +30,14 @@ use crate::shard::Shard;
 use crate::slot::{Marks, Slot};
 use entry::Entry;
 
-/// Whether the connection that sent a datagram keeps its turn.
+/// What the driver does after a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// It may send more.
+    /// The connection may send more.
     Goes,
-    /// No more is sent now; it goes on when it may be.
+    /// Sending stops now; the same connection continues later.
     Pauses,
-    /// No more is sent now; then the next one goes on.
+    /// Sending stops now; the next connection continues later.
     Ends,
 }
 
@@ -48,39 +49,40 @@ pub(crate) struct Hub {
     shard: Shard,
     memory: Arc<Memory>,
     entries: FxHashMap<u32, Entry>,
-    /// The connection that is meant where none is named: one that a client opened when no other was open so.
+    /// The connection of short datagrams without a number: one that a client opened while it had no other such
+    /// connection.
     implied: Option<u32>,
-    /// A client's connections, by the server that may reset them and its number of them.
+    /// A client's connections, by the server that may reset them and the server's number for them.
     reset_sources: HashMap<(SocketAddr, u32), u32>,
     send_queue: VecDeque<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
-    /// Those whose users are done, with a backlog.
+    /// Connections with a backlog whose users have released their sessions.
     behind: Vec<u32>,
     accepted: VecDeque<u32>,
-    /// Datagrams of the hub itself.
+    /// Datagrams that the hub itself sends.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     pub counters: Counters,
     pub distributions: Distributions,
-    /// Sums of the connections that were removed.
+    /// Totals of the removed connections.
     ended_totals: Totals,
-    /// A connection ended since the driver asked last.
+    /// A connection has ended since the driver's last check.
     connection_ended: bool,
-    /// The socket is gone, and why.
+    /// The reason, if the socket has failed.
     pub failed: Option<ConnectionError>,
     /// The user closed the endpoint.
     is_closed: bool,
 }
 
-/// Four bytes from the system.
+/// Four random bytes from the system.
 ///
 /// # Panics
-/// Where the system has no random numbers to give.
+/// If the system has no random numbers.
 fn random() -> u32 {
     getrandom::u32().expect("the system has random numbers")
 }
 
 impl Hub {
-    /// The hub of one socket at `port`, which takes the clients that `clients` says; none where that is `None`.
+    /// The hub of a socket at `port`, which admits the clients that `clients` accepts, or no clients if that is `None`.
     pub fn new(
         config: Config,
         identity: Identity,
@@ -113,11 +115,12 @@ impl Hub {
         }
     }
 
-    /// A number for a new connection, and the seed of its randomness.
+    /// A number for a new connection, and a seed for its random numbers.
     fn numbers(&self, implied: bool) -> [u32; 2] {
         loop {
             let random_number = random() & !ConnectionId::IMPLIED;
-            // The shard rounds down before it adds its index, so it leaves the highest bit alone but for the last few numbers.
+            // Rounding down to this shard before adding its index changes the highest bit only for the last few
+            // numbers.
             let own = self.shard.number(random_number).unwrap_or(0);
             let own = if implied { own | ConnectionId::IMPLIED } else { own };
             let is_sound = own & !ConnectionId::IMPLIED != 0 && ConnectionId(own).is_implied() == implied;
@@ -127,9 +130,9 @@ impl Hub {
         }
     }
 
-    /// Begins a connection to `remote`, with one handle.
+    /// Opens a connection to `remote`, with one handle.
     pub fn connect(&mut self, now: Instant, remote: SocketAddr, expect: Expect) -> u32 {
-        // Datagrams without a number find no other shard.
+        // Datagrams without a number cannot be steered to a shard.
         let implied = self.implied.is_none() && self.shard.of == 1;
         let numbers = self.numbers(implied);
         if implied {
@@ -148,30 +151,30 @@ impl Hub {
         self.touch(id);
     }
 
-    /// The next connection that a client opened, with one handle.
+    /// The next connection from a client, with one handle.
     pub fn accept(&mut self) -> Option<u32> {
         self.accepted.pop_front()
     }
 
-    /// The connection `id`, for a user.
+    /// The slot of connection `id`.
     pub fn slot(&self, id: u32) -> Option<Arc<Slot>> {
         self.entries.get(&id).map(|entry| entry.slot.clone())
     }
 
-    /// The session `id`, for something that may leave it with something to send.
+    /// The session `id`, for an operation after which it may have something to send.
     #[cfg(any(test, fuzzing))]
     pub fn session(&mut self, id: u32) -> Option<&mut Session> {
         self.touch(id);
         self.entries.get_mut(&id).map(|entry| entry.slot.alone())
     }
 
-    /// The session `id`, to read.
+    /// The session `id`, for reading.
     #[cfg(any(test, fuzzing))]
     pub fn get(&self, id: u32) -> Option<MutexGuard<'_, Session>> {
         self.entries.get(&id).map(|entry| entry.slot.lock())
     }
 
-    /// Takes in the sessions that users marked: their connections may have something to send.
+    /// Queues the sessions that users have marked, because they may have something to send.
     pub fn take_marks(&mut self, marks: &Marks) {
         for id in marks.numbers().drain(..) {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
@@ -185,12 +188,12 @@ impl Hub {
         }
     }
 
-    /// Connections there are, half-open ones too.
+    /// Number of connections, including half-open ones.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True when no connection is open, and none has anything left to send.
+    /// True if no connection is open, and none has anything left to send.
     pub fn is_idle(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "whether all have ended does not depend on the order")]
         let mut entries = self.entries.values();
@@ -202,7 +205,7 @@ impl Hub {
         self.failed.clone().or(self.is_closed.then_some(ConnectionError::LocallyClosed))
     }
 
-    /// Closes all connections, and takes no more.
+    /// Closes all connections, and accepts no more.
     pub fn close(&mut self, code: u32, reason: &str) {
         self.is_closed = true;
         for id in self.ids() {
@@ -212,7 +215,7 @@ impl Hub {
             }
             self.touch(id);
         }
-        // No task will accept these, so none drops their handles.
+        // No task will accept these connections, so no task drops their handles.
         for id in std::mem::take(&mut self.accepted) {
             if let Some(entry) = self.entries.get(&id) {
                 entry.slot.lock().handles = 0;
@@ -220,7 +223,7 @@ impl Hub {
         }
     }
 
-    /// The numbers of all connections, in order.
+    /// The numbers of all connections, sorted.
     fn ids(&self) -> Vec<u32> {
         #[expect(clippy::disallowed_methods, reason = "sorted below")]
         let mut ids: Vec<u32> = self.entries.keys().copied().collect();
@@ -237,12 +240,12 @@ impl Hub {
         }
     }
 
-    /// A datagram arrived.
+    /// Handles a received datagram.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) {
         self.handle_all(now, [Datagram { from, ecn, bytes }]);
     }
 
-    /// Datagrams arrived. Those in a row for one connection take its lock once.
+    /// Handles received datagrams. Consecutive datagrams for one connection take its lock once.
     pub fn handle_all<'a>(&mut self, now: Instant, datagrams: impl IntoIterator<Item = Datagram<'a>>) {
         let mut datagrams = datagrams.into_iter().peekable();
         while let Some(mut datagram) = datagrams.next() {
@@ -279,7 +282,7 @@ impl Hub {
         self.counters.bytes_received += datagram.bytes.len() as u64;
     }
 
-    /// The connection that `datagram` is for; none where it is for the hub, or for no connection.
+    /// The connection that `datagram` is for; `None` if it is for the hub itself or for no connection.
     fn addressee(&self, datagram: &Datagram<'_>) -> Option<(u32, Arc<Slot>)> {
         let id = if is_handshake(datagram.bytes) {
             match addressed(datagram.bytes)? {
@@ -293,8 +296,8 @@ impl Hub {
         Some((id, self.slot(id)?))
     }
 
-    /// The session of `id`, which is in `slot`, after all that waited for it was taken in; `None` while its user has it, whose mark
-    /// will bring the driver back.
+    /// Locks the session of `id`, which is in `slot`, and first delivers its backlog. `None` while a user has it
+    /// locked; that user's mark will bring the driver back.
     fn enter<'s>(&mut self, now: Instant, id: u32, slot: &'s Slot) -> Option<MutexGuard<'s, Session>> {
         let mut session = slot.try_lock()?;
         let entry = self.entries.get_mut(&id)?;
@@ -317,7 +320,7 @@ impl Hub {
         Some(session)
     }
 
-    /// The session of `id` takes in a datagram that arrived for it.
+    /// Delivers a received datagram to the session of `id`.
     fn deliver(&mut self, at: Instant, id: u32, session: &mut Session, datagram: Datagram<'_>) {
         let Datagram { from, ecn, bytes } = datagram;
         if is_handshake(bytes) {
@@ -341,11 +344,12 @@ impl Hub {
         }
     }
 
-    /// … one of the handshake other than an initiation, or a reset: a server says that it has forgotten the connection.
+    /// Delivers a handshake datagram other than an initiation, or a reset, with which a server reports that it has
+    /// forgotten the connection.
     fn on_handshake(&mut self, at: Instant, id: u32, session: &mut Session, from: SocketAddr, bytes: &[u8]) {
         let Some((kind, _, body)) = addressed(bytes) else { return };
         if kind == kind::RESET {
-            // Not from the server, which alone has the token.
+            // Not from the server: only the server knows the token.
             self.counters.datagrams_strange += u64::from(!session.on_reset(at, body));
             return;
         }
@@ -362,20 +366,20 @@ impl Hub {
         }
     }
 
-    /// Hands a client that has connected to the task that accepts.
+    /// Queues a connected client for the task that accepts connections.
     fn announce(&mut self, id: u32, session: &mut Session) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !entry.announced
             && session.is_connected()
         {
             entry.announced = true;
-            // The handle of the task that accepts it, perhaps later.
+            // The handle of the task that will accept it.
             session.handles = 1;
             self.accepted.push_back(id);
         }
     }
 
-    /// The user of `id` has its session locked: the arrival waits, with the `bytes` of a datagram.
+    /// A user has locked the session of `id`: stores the event, with the `bytes` of a datagram, in its backlog.
     fn put_off(&mut self, now: Instant, id: u32, arrival: Arrival, bytes: &[u8]) {
         if let Some(entry) = self.entries.get_mut(&id)
             && !entry.backlog.push(now, arrival, bytes)
@@ -384,7 +388,7 @@ impl Hub {
         }
     }
 
-    /// A datagram arrived that is for no connection of those there are.
+    /// Handles a datagram that belongs to no connection.
     fn handle_own(&mut self, now: Instant, datagram: Datagram<'_>) {
         let Datagram { from, bytes, .. } = datagram;
         if bytes.first() == Some(&kind::INITIATION) {
@@ -396,8 +400,8 @@ impl Hub {
         self.counters.datagrams_strange += 1;
     }
 
-    /// An ICMP error reports that the datagram that begins with `bytes`, and went to `to`, found no listener where `refused`, or no
-    /// route. Any host that has seen the bytes can forge it.
+    /// Handles an ICMP error: a datagram to `to`, which begins with `bytes`, found no listener (`refused`) or no route.
+    /// Any host that has seen the bytes can forge it.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, bytes: &[u8], refused: bool) {
         let Some((kind, number, _)) = addressed(bytes) else { return };
         let id = match kind {
@@ -415,7 +419,7 @@ impl Hub {
         }
     }
 
-    /// A packet came for a connection that is not there: a client's, perhaps, of the time before this server was started.
+    /// Handles a packet for an unknown connection, possibly one from before this server was restarted.
     fn on_forgotten(&mut self, now: Instant, from: SocketAddr, number: ConnectionId, len: usize) {
         if !self.admission.is_server() || number.0 == 0 || !self.shard.has(number.0) {
             return;
@@ -443,7 +447,7 @@ impl Hub {
         let attempt = match self.admission.verdict(now, from, &initiation, has_room) {
             Verdict::Begins(attempt) => attempt,
             Verdict::Again(id) => {
-                // It has no user yet, so no user has it locked.
+                // A half-open connection has no user that could have locked it.
                 if let Some(mut session) = self.entries.get(&id).and_then(|entry| entry.slot.try_lock()) {
                     session.on_initiation(&initiation);
                 }
@@ -476,7 +480,7 @@ impl Hub {
         self.insert(numbers[0], Entry::new(numbers[0], session, Some(attempt)));
     }
 
-    /// A client is authenticated.
+    /// Handles a client that has authenticated itself.
     fn on_proved(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Some(half_open) = entry.half_open.take() {
@@ -491,8 +495,9 @@ impl Hub {
         }
     }
 
-    /// Appends datagrams to send, one after another. `sent` gets each: the buffer, where in it the datagram begins, where to and how
-    /// marked it leaves. Connections take turns, each as long as it has something and `sent` lets it.
+    /// Appends datagrams to send, one after another. `sent` is called for each with the buffer, the start of the
+    /// datagram, its destination and its ECN mark. Connections take turns; each sends until it has nothing left or
+    /// `sent` ends its turn.
     pub fn transmit(
         &mut self,
         now: Instant,
@@ -523,7 +528,7 @@ impl Hub {
                     if let Some(entry) = self.entries.get_mut(&id) {
                         entry.queued = false;
                     }
-                    // One that its user has locked comes back with the user's mark.
+                    // A locked session is queued again by its user's mark.
                     if let Some(session) = session {
                         self.settle(id, session);
                     }
@@ -537,7 +542,7 @@ impl Hub {
         }
     }
 
-    /// One connection sends its pending datagrams, as long as `sent` lets it.
+    /// Lets one connection send its pending datagrams until `sent` ends its turn.
     fn turn(
         &mut self,
         now: Instant,
@@ -561,7 +566,7 @@ impl Hub {
         self.counters.bytes_sent += bytes as u64;
     }
 
-    /// Appends the next datagram to send, and says where to and how marked.
+    /// Appends the next datagram to send, and returns its destination and ECN mark.
     #[cfg(any(test, fuzzing))]
     pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
         let mut next = None;
@@ -572,7 +577,7 @@ impl Hub {
         next
     }
 
-    /// `id` has sent all it has: when it is to be asked again, or whether it is gone.
+    /// Updates the state of `id` after it has sent all it has: its memory, its deadline, and whether it is gone.
     fn settle(&mut self, id: u32, session: &mut Session) {
         self.share_memory(id, session);
         let Some(entry) = self.entries.get_mut(&id) else { return };
@@ -606,7 +611,7 @@ impl Hub {
         }
     }
 
-    /// `id` may hold more of the memory than before, or less.
+    /// Updates the memory that `id` uses.
     fn share_memory(&mut self, id: u32, session: &mut Session) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let now = session.share();
@@ -615,8 +620,8 @@ impl Hub {
         session.set_memory(self.memory.borrowable(now.borrowed), self.memory.is_tight());
     }
 
-    /// Gives up the fullest stream of the peer that holds most of those here; false where all hold little. It locks a session, so
-    /// its caller has none locked.
+    /// Resets the largest stream of the peer that uses most memory on this socket. Returns false if every peer uses
+    /// little. Locks a session, so the caller must have none locked.
     fn give_up_fullest(&mut self) -> bool {
         let mut of_peers: BTreeMap<Option<PublicKey>, u64> = BTreeMap::new();
         #[expect(clippy::disallowed_methods, reason = "sums do not depend on the order")]
@@ -628,7 +633,7 @@ impl Hub {
         let Some((id, _)) = fullest.max_by_key(|(id, entry)| (entry.share.held, **id)) else { return false };
         let id = *id;
         let Some(entry) = self.entries.get_mut(&id) else { return false };
-        // Its user's mark brings the driver back, which then looks at the memory again.
+        // If it is locked, its user's mark brings the driver back, which then checks the memory again.
         let Some(mut session) = entry.slot.try_lock() else { return false };
         if !session.give_up_fullest() {
             return false;
@@ -641,7 +646,7 @@ impl Hub {
         true
     }
 
-    /// A session is gone: its counts stay.
+    /// Adds the counts of a session that is removed to the totals.
     fn count(&mut self, session: &Session) {
         session.add_to(&mut self.ended_totals);
         let counters = &mut self.counters;
@@ -660,7 +665,7 @@ impl Hub {
         }
     }
 
-    /// Counts and readings of now, but for those of the socket.
+    /// Current counters and readings, except those of the socket.
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics {
             counters: self.counters,
@@ -717,17 +722,17 @@ impl Hub {
         0
     }
 
-    /// True when a connection may have something to send.
+    /// True if a connection may have something to send.
     pub fn has_work(&self) -> bool {
         !self.send_queue.is_empty() || !self.outbox.is_empty()
     }
 
-    /// True when a connection waits to be accepted.
+    /// True if a connection waits to be accepted.
     pub fn has_accepted(&self) -> bool {
         !self.accepted.is_empty()
     }
 
-    /// True when a connection ended since this was asked last.
+    /// True if a connection has ended since the last call.
     pub fn take_connection_ended(&mut self) -> bool {
         std::mem::take(&mut self.connection_ended)
     }
@@ -736,7 +741,7 @@ impl Hub {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Timers, and the backlogs of sessions whose users are done.
+    /// Handles expired timers, and the backlogs of sessions that their users have released.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(id) = self.behind.pop() {
             self.catch_up(now, id);
@@ -752,14 +757,14 @@ impl Hub {
         }
     }
 
-    /// The session of `id` takes in its backlog, unless its user has it locked.
+    /// Delivers the backlog of `id`, unless its user has it locked.
     fn catch_up(&mut self, now: Instant, id: u32) {
         if let Some(slot) = self.slot(id) {
             drop(self.enter(now, id, &slot));
         }
     }
 
-    /// The socket failed: all that wait are told.
+    /// Fails all sessions because the socket has failed.
     pub fn fail(&mut self, why: &str) {
         let why = ConnectionError::Endpoint(why.to_owned());
         self.failed = Some(why.clone());

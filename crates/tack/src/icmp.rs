@@ -1,8 +1,8 @@
-//! ICMP errors for datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): no program listens
-//! at a port, or there is no route to a host.
+//! ICMP errors for datagrams that were sent (ICMP and ICMPv6: RFC 1122 section 4.1.3.3, RFC 4443 section 3.1): no
+//! program listens at a port, or there is no route to a host.
 //!
-//! Linux keeps them in a queue of the socket's own (`IP_RECVERR`), with the datagram's address and its beginning, by which the
-//! connection is found. They are hints: any host that has seen a datagram can forge one.
+//! Linux keeps them in a separate queue of the socket (`IP_RECVERR`), with the datagram's address and its first bytes,
+//! which identify the connection. They are only hints, because any host that has seen a datagram can forge one.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use nix::libc::{self, sock_extended_err};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use tokio::net::UdpSocket;
 
-/// Bytes of a datagram that are looked at: its kind and the number of its connection.
+/// Bytes of a datagram that are needed: its kind and its connection number.
 const BEGINS: usize = 5;
 
-/// Bytes of control messages beside the one that is looked for: addresses, marks and lengths, a few dozen.
+/// Bytes for control messages other than the error: addresses, marks and lengths, a few dozen bytes.
 const OTHERS: usize = 512;
 
 /// A datagram that was not delivered.
@@ -25,30 +25,30 @@ const OTHERS: usize = 512;
 pub(crate) struct IcmpError {
     pub to: SocketAddr,
     pub begins: [u8; BEGINS],
-    /// The host says that no program listens; otherwise a router says that the host is not reached.
+    /// The host reports that no program listens; otherwise a router reports that the host cannot be reached.
     pub by_host: bool,
 }
 
-/// Has the system queue ICMP errors for this socket's datagrams.
+/// Makes the system queue ICMP errors for this socket's datagrams.
 ///
 /// # Errors
-/// Where it does not.
+/// If the system does not support it.
 pub(crate) fn ask_for(socket: &UdpSocket) -> io::Result<()> {
     if socket.local_addr()?.is_ipv6() {
         setsockopt(socket, sockopt::Ipv6RecvErr, &true)?;
     }
-    // IPv4's datagrams of a socket for both families too.
+    // Also for the IPv4 datagrams of a dual-stack socket.
     Ok(setsockopt(socket, sockopt::Ipv4RecvErr, &true)?)
 }
 
-/// The next queued error; `None` for one that does not concern the other end.
+/// Returns the next queued error; `None` if it does not concern the other end.
 ///
 /// # Errors
-/// `WouldBlock` where there is no more.
+/// `WouldBlock` if the queue is empty.
 pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     let mut begins = [0; BEGINS];
     let mut slices = [IoSliceMut::new(&mut begins)];
-    // The error, with the address of its sender; before it the system puts the ancillary data that the socket asked for.
+    // The error with its sender's address; the system puts the ancillary data that the socket asked for in front of it.
     let mut space = cmsg_space!(sock_extended_err, libc::sockaddr_in6, [u8; OTHERS]);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     let message = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut space), flags)?;
@@ -63,7 +63,7 @@ pub(crate) fn next(socket: &UdpSocket) -> io::Result<Option<IcmpError>> {
     Ok(to.zip(said).filter(|_| len == BEGINS).map(|(to, by_host)| IcmpError { to, begins, by_host }))
 }
 
-/// Whether the host itself refuses; `None` for errors of the local system, and for packets that are too long.
+/// Whether the host itself reports the error; `None` for errors of the local system, and for packets that are too long.
 fn by_host(error: &sock_extended_err) -> Option<bool> {
     if !matches!(error.ee_origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6) {
         return None;
@@ -90,7 +90,7 @@ mod tests {
     async fn a_port_where_nobody_listens_is_told_with_the_datagram() {
         let gone = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        // An endpoint's socket wants to know more of each datagram.
+        // An endpoint's socket asks for further ancillary data.
         crate::socket::offloads(&socket).unwrap();
         ask_for(&socket).unwrap();
         assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);

@@ -146,10 +146,10 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Prefix of an identity's file.
+/// Prefix in the file of an identity.
 const PREFIX: &str = "tacit-private-key-1 ";
 
-/// Bytes of such a file at most; more is something else.
+/// Most bytes of such a file; longer files are something else.
 const MOST: u64 = 4096;
 
 fn read_private(path: &Path) -> Result<String, IdentityError> {

@@ -1,18 +1,19 @@
-//! Memory that the connections of an endpoint share, over all of its sockets.
+//! Memory limit of an endpoint, shared by the connections of all its sockets.
 //!
-//! Memory of streams is bounded in three steps, each of which is felt by fewer: windows beyond those that all streams have are lent
-//! from a half of it; writers wait where three quarters are full; where all of it is, the fullest stream of the client that holds
-//! most is given up, and both of its ends hear why.
+//! The memory of streams is limited in three stages, and each stage affects fewer of them. First, stream windows beyond
+//! the reserved minimum are borrowed from one half of the memory. Second, writers wait while more than three quarters
+//! are in use. Third, when all of it is in use, the largest stream of the peer that uses most is reset, and both of its
+//! ends get the reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::config::Config;
 
-/// Bytes that a stream takes from its writer where memory is tight, and more once the peer has these. Ours.
+/// Bytes that each stream may buffer from its writer while memory is tight. Ours.
 pub(crate) const TIGHT: u64 = 16 << 10;
 
-/// Memory limit of an endpoint, and its use.
+/// Memory limit of an endpoint, and the memory in use.
 #[derive(Debug)]
 pub(crate) struct Memory {
     max: u64,
@@ -20,12 +21,12 @@ pub(crate) struct Memory {
     held: AtomicU64,
 }
 
-/// Share of one connection.
+/// Memory of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
     /// Bytes that its peer may send beyond the reserved window of each stream.
     pub borrowed: u64,
-    /// Bytes of buffers.
+    /// Capacity of its buffers in bytes.
     pub held: u64,
 }
 
@@ -36,33 +37,33 @@ impl Memory {
         Arc::new(Self { max, borrowed: AtomicU64::new(0), held: AtomicU64::new(0) })
     }
 
-    /// Bytes of buffers of all connections.
+    /// Capacity of the buffers of all connections, in bytes.
     pub fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
 
-    /// A connection that held `before` holds `now`.
+    /// Updates the totals when a connection's memory changes from `before` to `now`.
     pub fn change(&self, before: Share, now: Share) {
         let change = |sum: &AtomicU64, before: u64, now: u64| {
-            // Wraps where it shrinks: the sum of all changes does not.
+            // A decrease wraps around, but the sum over all changes does not.
             sum.fetch_add(now.wrapping_sub(before), Relaxed);
         };
         change(&self.borrowed, before.borrowed, now.borrowed);
         change(&self.held, before.held, now.held);
     }
 
-    /// Bytes that a connection may borrow, of which it has borrowed `own`: half of the bytes that others leave.
+    /// Bytes that a connection with `own` borrowed bytes may have borrowed: half of what the others leave.
     pub fn borrowable(&self, own: u64) -> u64 {
         let others = self.borrowed.load(Relaxed).saturating_sub(own);
         (self.max / 2).saturating_sub(others) / 2
     }
 
-    /// Writers are to wait until peers have the written bytes.
+    /// True if writers have to wait for acknowledgments.
     pub fn is_tight(&self) -> bool {
         self.held() > self.max / 4 * 3
     }
 
-    /// Something has to be given up.
+    /// True if a stream has to be reset.
     pub fn is_exceeded(&self) -> bool {
         self.held() > self.max
     }
@@ -88,7 +89,7 @@ mod tests {
                 assert!(memory.borrowed.load(Relaxed) <= 1 << 19);
             }
         }
-        // Those that came late have as much as the first, once these have read the bytes that were granted.
+        // Late connections get as much as early ones, once the early ones have read the granted bytes.
         let (least, most) = shares.iter().fold((u64::MAX, 0), |(least, most), share| {
             (least.min(share.borrowed), most.max(share.borrowed))
         });

@@ -15,15 +15,15 @@ tacit_proto::counters! {
         datagrams_sent: u64,
         /// Bytes of UDP payload in them.
         bytes_sent: u64,
-        /// Datagrams without a connection, or malformed.
+        /// Datagrams that belong to no connection, or are malformed.
         datagrams_strange: u64,
-        /// Datagrams with a wrong tag.
+        /// Datagrams with a wrong authentication tag.
         datagrams_forged: u64,
-        /// Replayed datagrams, and those too old to tell.
+        /// Replayed datagrams, including those too old to check.
         datagrams_repeated: u64,
         /// Datagrams from another address than the server's.
         datagrams_misplaced: u64,
-        /// Datagrams that arrived on another shard and were handed over.
+        /// Datagrams that arrived on another shard and were passed on.
         datagrams_handed_on: u64,
         /// Resets sent for unknown connections.
         resets_sent: u64,
@@ -139,13 +139,13 @@ impl Histogram {
     }
 }
 
-/// Microseconds. Ours: from the turn of a local network to that of a satellite, by about 2.5.
+/// In microseconds. Ours: from round-trip times of a local network to those of a satellite, in steps of about 2.5.
 const RTT_BOUNDS_US: [u64; 13] = [
     500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
     5_000_000,
 ];
 
-/// Bits per second. Ours: decades, and 3 between them.
+/// In bits per second. Ours: powers of ten, and three times those.
 const RATE_BOUNDS_BPS: [u64; 12] = [
     100_000,
     300_000,
@@ -161,15 +161,15 @@ const RATE_BOUNDS_BPS: [u64; 12] = [
     30_000_000_000,
 ];
 
-/// Readings that a connection gives once a second while it hears acknowledgments.
+/// Readings that a connection gives once per second while it receives acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub rtt: Option<Duration>,
-    /// Bytes that the peer acknowledged since the last sample, over that time.
+    /// Rate of the bytes that the peer has acknowledged since the last sample.
     pub rate: Option<BitRate>,
 }
 
-/// Distributions over the seconds of connections.
+/// Distributions of the samples of all connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Distributions {
     pub rtt_us: Histogram,
@@ -211,14 +211,15 @@ pub struct Metrics {
     pub bytes_in_flight: u64,
     /// Received bytes that wait for readers or for earlier data. A reading.
     pub bytes_unread: u64,
-    /// Limit of [`bytes_unread`](Self::bytes_unread) for the open connections: the receive window of each, and the least window of
-    /// each of its streams.
+    /// Limit of [`bytes_unread`](Self::bytes_unread) for the open connections: the receive window of each, plus the
+    /// reserved window of each of its streams.
     pub bytes_unread_max: u64,
     /// Capacity of the buffers of all streams, in bytes. A reading.
     pub bytes_held: u64,
     /// Limit of [`bytes_held`](Self::bytes_held): [`max_memory`](crate::Config::max_memory).
     pub bytes_held_max: u64,
-    /// Smoothed round-trip time in microseconds: a value for each second in which a connection heard acknowledgments.
+    /// Smoothed round-trip time in microseconds: one value for each second in which a connection received
+    /// acknowledgments.
     pub rtt_us: Histogram,
     /// Rate of acknowledged bytes in bits per second, over each of those seconds.
     pub rate_bps: Histogram,

@@ -1,7 +1,7 @@
-//! Observation of a connection: lines for logs, counts, and its qlog.
+//! Observation of a connection: log lines, counters, and its qlog.
 //!
-//! Lines are events of `tracing`, each with a target of its own below `tacit_tack`. Per-packet events are at the level `trace`, and
-//! cost a look at one flag where no subscriber listens.
+//! Log lines are `tracing` events with targets below `tacit_tack`. Per-packet events have the level `trace`; without a
+//! subscriber they cost a check of one flag.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,10 +28,10 @@ pub(crate) mod target {
     pub const PACKET: &str = "tacit_tack::packet";
 }
 
-/// How often a connection tells its round-trip time and its rate. Ours.
+/// How often a connection reports its round-trip time and its rate. Ours.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
-/// The number of a connection as its packets are seen to have it, and as qlog writes it.
+/// The number of a connection, formatted as in its packets and in qlog.
 struct Id(u32);
 
 impl fmt::Display for Id {
@@ -43,30 +43,30 @@ impl fmt::Display for Id {
 /// Watches one connection.
 pub(crate) struct Observer {
     id: u32,
-    /// The latest time that the session was told.
+    /// The latest time that was passed to the session.
     pub now: Instant,
     is_client: bool,
     began: Instant,
     tacks_sent: u64,
     iacks_sent: u64,
     pub streams_opened: u64,
-    /// Losses, timeouts and loss episodes that were told of.
+    /// Losses, timeouts and loss episodes that were already reported.
     lost: u64,
     timeouts: u64,
     episodes: u64,
-    /// Which key sealed the newest packet that was sent, and that was received.
+    /// The key epochs of the newest packets sent and received.
     sent_epoch: u64,
     received_epoch: u64,
     pub paths_changed: u64,
     pub keys_updated: u64,
-    /// When the last sample was made, with how many bytes acknowledged.
+    /// Time of the last sample, and the bytes acknowledged by then.
     sampled: Option<(Instant, u64)>,
     sample: Option<Sample>,
     #[cfg(feature = "qlog")]
     pub qlog: Option<Trace>,
 }
 
-/// Name of a packet in logs.
+/// Name of a packet type in logs.
 pub(crate) fn name_of(body: &Body) -> &'static str {
     match body {
         Body::Open(_) => "open",
@@ -108,7 +108,7 @@ impl Observer {
         }
     }
 
-    /// Has the core report the events that are recorded.
+    /// Makes the core report the events that are recorded.
     pub fn watch(&self, core: &mut tack::Connection) {
         #[cfg(feature = "qlog")]
         if self.qlog.is_some() {
@@ -118,7 +118,7 @@ impl Observer {
         let _ = core;
     }
 
-    /// The peer is known, or is the server that was looked for.
+    /// Starts the qlog file: the peer is known, or is the server that the client connects to.
     pub fn begin(&mut self, now: Instant, remote: SocketAddr, peer: ConnectionId) {
         #[cfg(feature = "qlog")]
         if let Some(qlog) = &mut self.qlog {
@@ -128,7 +128,7 @@ impl Observer {
         let _ = (now, remote, peer);
     }
 
-    /// A packet of the core leaves.
+    /// Records that a packet of the core is sent.
     #[inline]
     pub fn on_sent(&mut self, now: Instant, sent: &Transmit) {
         match sent.packet.body {
@@ -155,8 +155,8 @@ impl Observer {
         }
     }
 
-    /// A packet of the peer came, with the whole `number`; `start` is the place in its stream of the first byte it carries,
-    /// where that is known.
+    /// Records a packet of the peer with its full packet `number`. `start` is the stream offset of the first byte it
+    /// carries, if known.
     #[inline]
     pub fn on_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
         let epoch = number >> EPOCH;
@@ -192,7 +192,7 @@ impl Observer {
         let _ = now;
     }
 
-    /// The connection stands.
+    /// Records that the connection is established.
     pub fn on_connected(&mut self, remote: SocketAddr, peer: Option<&PublicKey>) {
         let role = if self.is_client { "client" } else { "server" };
         let peer = peer.map(tracing::field::display);
@@ -203,7 +203,7 @@ impl Observer {
         }
     }
 
-    /// The connection is over, or was none. The peer's reason is escaped.
+    /// Records that the connection has ended or was never established. The peer's reason is escaped.
     pub fn on_end(&mut self, why: &ConnectionError, core: &tack::Connection, was_connected: bool) {
         let lasted_s = self.now.saturating_since(self.began).as_secs_f64();
         let reason = why.to_string();
@@ -228,7 +228,8 @@ impl Observer {
         }
     }
 
-    /// A datagram of `bytes` for this connection was not taken. `number` is the packet number that it claims.
+    /// Records that a datagram of `bytes` for this connection was rejected. `number` is the packet number that it
+    /// claims.
     #[inline]
     pub fn on_not_taken(&mut self, now: Instant, number: u64, bytes: usize, why: Sealed) {
         trace!(target: target::PACKET, connection = %Id(self.id), number, bytes, ?why, "not taken");
@@ -240,7 +241,7 @@ impl Observer {
         let _ = now;
     }
 
-    /// The client is elsewhere now.
+    /// Records that the client has moved to another address.
     pub fn on_path_changed(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
         self.paths_changed += 1;
         info!(target: target::PATH, connection = %Id(self.id), %from, %to, "the client has moved");
@@ -252,12 +253,12 @@ impl Observer {
         let _ = now;
     }
 
-    /// The server wants the client to show where it is.
+    /// Records that the server wants the client to prove its address.
     pub fn on_retry(&self) {
         debug!(target: target::HANDSHAKE, connection = %Id(self.id), "the server asks where this client is");
     }
 
-    /// Time passed: something may be held lost for it.
+    /// Records losses that the core has declared because time has passed.
     #[inline]
     pub fn on_time(&mut self, now: Instant, core: &mut tack::Connection) {
         if core.timeouts() > self.timeouts {
@@ -265,7 +266,7 @@ impl Observer {
         }
     }
 
-    /// Acknowledgments came, or time passed without any.
+    /// Records changes after acknowledgments or a timeout.
     pub fn on_feedback(&mut self, now: Instant, core: &mut tack::Connection) {
         let stats = core.stats();
         let (timeouts, episodes) = (stats.timeouts.unwrap_or(0), stats.fast_recoveries.unwrap_or(0));
@@ -301,7 +302,7 @@ impl Observer {
         self.sample.take()
     }
 
-    /// Adds its counts.
+    /// Adds this connection's counts.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.tacks_sent += self.tacks_sent;
         totals.iacks_sent += self.iacks_sent;

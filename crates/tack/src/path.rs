@@ -1,10 +1,10 @@
-//! Where the peer is: a client that moves keeps its connection (RFC 9000 section 9).
+//! The peer's address: a client that moves keeps its connection (RFC 9000 section 9).
 
 use std::net::SocketAddr;
 
 use tacit_proto::units::{Duration, Instant};
 
-/// How long an answer is waited for before the next packet from there is asked again. Ours.
+/// How long to wait for a path response before the next packet from that address triggers another challenge. Ours.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
 
 /// State of path validation.
@@ -13,19 +13,19 @@ pub(crate) struct Path {
     candidate: Option<Candidate>,
 }
 
-/// Where the client may be now.
+/// An address from which the client may be sending.
 struct Candidate {
     address: SocketAddr,
     token: [u8; 8],
     asked_at: Instant,
-    /// Bytes that came from there, and that were sent there: three times as many at most (RFC 9000 section 9.3.1).
+    /// Bytes received from it, and sent to it: at most three times as many (RFC 9000 section 9.3.1).
     received: u64,
     sent: u64,
 }
 
 impl Path {
-    /// A packet of `len` bytes came from another address. Returns the token of the path challenge to send there, `token` where that
-    /// address is new, with the room for it.
+    /// Handles a packet of `len` bytes from an unvalidated address. Returns the token of the path challenge to send
+    /// there (`token` if the address is new), and the number of bytes that may be sent.
     pub fn on_packet(
         &mut self,
         now: Instant,
@@ -53,7 +53,7 @@ impl Path {
         Some((candidate.token, room as u32))
     }
 
-    /// True where `token`, heard from `from`, is that of the path challenge sent there.
+    /// True if `token`, received from `from`, is that of the path challenge sent there.
     pub fn is_proved(&mut self, from: SocketAddr, token: [u8; 8]) -> bool {
         let proved = |candidate: &mut Candidate| candidate.address == from && candidate.token == token;
         self.candidate.take_if(proved).is_some()

@@ -1,10 +1,10 @@
-//! Event traces of each connection, in qlog's format.
+//! Event traces of connections in qlog format.
 //!
-//! A file is a JSON text sequence (RFC 7464) as draft-ietf-quic-qlog-main-schema-02 has it, which calls itself version 0.3, with
-//! events of draft-ietf-quic-qlog-quic-events-02: the version that qvis reads. Drafts since have other names for the same
-//! events. Events that QUIC does not have get a name that begins with `tacit:`.
+//! A file is a JSON text sequence (RFC 7464) by draft-ietf-quic-qlog-main-schema-02, which calls itself version 0.3,
+//! with the events of draft-ietf-quic-qlog-quic-events-02: the version that qvis reads. Later drafts have other names
+//! for the same events. Events that QUIC does not have get names that begin with `tacit:`.
 //!
-//! Records are made on the thread of the endpoint, which hands them on and never waits; one more thread writes them.
+//! The endpoint's thread creates records and passes them on without waiting; a separate thread writes them.
 
 mod format;
 mod writer;
@@ -25,25 +25,27 @@ use crate::seal::Sealed;
 use format::{Event, Header, Readings};
 use writer::{Order, Writer};
 
-/// Records of a connection that wait until its peer is authenticated: the datagrams of a handshake, some of them twice. Ours.
+/// Most records of a connection that are kept until its peer is authenticated: the handshake's datagrams, some of them
+/// repeated. Ours.
 const EARLY_MAX: usize = 16;
 
-/// Datagrams not taken that a file tells of at most: a host that sees a connection's number can send any number of them. Ours.
+/// Most rejected datagrams that one file records: a host that knows a connection's number can send any number of them.
+/// Ours.
 const NOT_TAKEN_MAX: u32 = 1000;
 
-/// A directory for qlog files, for [`Config::qlog`](crate::Config::qlog). Clones share its writing thread, which ends with the
-/// last of them.
+/// A directory for qlog files, for [`Config::qlog`](crate::Config::qlog). Clones share its writing thread, which ends
+/// when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Qlog {
     writer: Arc<Writer>,
-    /// The time at which the endpoint's clock began, and its address.
+    /// The wall-clock time at which the endpoint's clock started, and the endpoint's address.
     began: SystemTime,
     local: Option<SocketAddr>,
 }
 
 impl Qlog {
-    /// Writes files into the existing `directory`. Their names contain time, connection and role; existing files stay as they
-    /// are.
+    /// Writes files into the existing `directory`. Their names contain time, connection and role; existing files are
+    /// not overwritten.
     ///
     /// # Errors
     /// If it is no directory, or the system refuses a thread.
@@ -52,12 +54,13 @@ impl Qlog {
         Ok(Self { writer, began: SystemTime::UNIX_EPOCH, local: None })
     }
 
-    /// For an endpoint at `local`, whose clock begins now.
+    /// A copy for an endpoint at `local` whose clock starts now.
     pub(crate) fn began(&self, now: SystemTime, local: SocketAddr) -> Self {
         Self { began: now, local: Some(local), ..self.clone() }
     }
 
-    /// Number of records that were dropped, because they came faster than the disk takes them or could not be written.
+    /// Number of records that were dropped, because they came faster than the disk accepts them or could not be
+    /// written.
     pub fn dropped(&self) -> u64 {
         self.writer.dropped()
     }
@@ -67,7 +70,7 @@ impl Qlog {
         self.writer.flush();
     }
 
-    /// The same, for as long as that takes.
+    /// The same without a time limit.
     #[cfg(test)]
     pub(crate) fn flush_without_limit(&self) {
         self.writer.flush_without_limit();
@@ -97,24 +100,24 @@ pub(crate) struct Trace {
     qlog: Qlog,
     id: u32,
     is_client: bool,
-    /// Records from before the file was begun.
+    /// Records from before the file was started.
     early: Option<Vec<(Instant, Event)>>,
     file: u64,
     last: Readings,
     dropped: u64,
-    /// Datagrams that were not taken and may still be told of.
+    /// Number of rejected datagrams that may still be recorded.
     not_taken: u32,
-    /// Bytes that the path took last.
+    /// Last recorded MTU in bytes.
     mtu: Option<u32>,
-    /// The highest numbers so far, which those in acknowledgments are near.
+    /// The highest packet numbers so far; truncated numbers in acknowledgments are expanded near them.
     sent: u64,
     received: u64,
-    /// Below that all was acknowledged, by the peer and by us.
+    /// Packet numbers below these are acknowledged, by the peer and by this end.
     acked_below: [u64; 2],
 }
 
 impl Trace {
-    /// Begins the file: the peer is known, or is to be a server.
+    /// Starts the file: the peer is known, or is the server that the client connects to.
     pub fn begin(&mut self, now: Instant, remote: SocketAddr, peer: Option<ConnectionId>) {
         let Some(early) = self.early.take() else { return };
         let header = Header {
@@ -159,7 +162,7 @@ impl Trace {
         self.record(now, Event::Packet { is_sent: false, number, start, packet, acked });
     }
 
-    /// Numbers that `packet` acknowledges anew at its low end, and the number that those in it are near.
+    /// The numbers that the low end of `packet` acknowledges for the first time, and a number near those in it.
     fn acked(&mut self, packet: &tack::Packet, near: u64, whose: usize) -> Option<format::Acked> {
         let cumulative = format::whole(near, format::cumulative(packet)?);
         let below = self.acked_below[whose];
@@ -167,7 +170,7 @@ impl Trace {
         Some(format::Acked { near, from: below.min(cumulative), below: cumulative })
     }
 
-    /// A datagram of `bytes`, which claims the packet `number`, was not taken.
+    /// Records that a datagram of `bytes`, with the packet number `number`, was rejected.
     pub fn not_taken(&mut self, now: Instant, number: u64, bytes: u64, why: Sealed) {
         if let Some(left) = self.not_taken.checked_sub(1) {
             self.not_taken = left;
@@ -175,7 +178,7 @@ impl Trace {
         }
     }
 
-    /// The path takes packets of `bytes` of UDP payload.
+    /// Records that the path supports packets with `bytes` of UDP payload.
     pub fn path_takes(&mut self, now: Instant, bytes: u32) {
         if self.mtu != Some(bytes) {
             let before = self.mtu.replace(bytes);
@@ -195,7 +198,7 @@ impl Trace {
         self.record(now, Event::Path { from, to });
     }
 
-    /// Acknowledgments came, or time passed: records lost packets, and readings that changed.
+    /// After acknowledgments or a timeout, records lost packets and readings that have changed.
     pub fn feedback(&mut self, now: Instant, stats: &Stats, losses: Vec<u64>) {
         for number in losses {
             self.record(now, Event::Lost { number });
@@ -207,7 +210,7 @@ impl Trace {
         }
     }
 
-    /// The connection ended: the file is whole. Of one that never stood nothing is written.
+    /// Ends the file. For a connection that was never established, no file is written.
     pub fn ended(&mut self, now: Instant, why: &ConnectionError) {
         if self.early.is_some() {
             return;

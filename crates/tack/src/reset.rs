@@ -1,10 +1,10 @@
-//! Words of a server that knows nothing of a connection, to the client that still does (RFC 9000 section 10.3): a server that was
-//! started again has forgotten all of them.
+//! Stateless resets (RFC 9000 section 10.3): a restarted server has forgotten its connections, and tells so the clients
+//! that still use them.
 //!
-//! In the handshake the client got a token, which the server derives from inputs that it has after a restart too: its private key,
-//! its port, the number of the connection, and the client's address. Without the key none can be made. A server that asks another
-//! server with this key about a number that was seen on the way gets a token for another port or for its own address
-//! (RFC 9000 section 21.11).
+//! In the handshake the client gets a token. The server derives it from inputs that survive a restart: its private key,
+//! its port, the connection number, and the client's address. Without the private key no token can be computed. If an
+//! attacker on the path asks another server with the same key about a connection number it has seen, it gets a token
+//! for another port or for its own address (RFC 9000 section 21.11).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -20,50 +20,51 @@ use crate::identity::Identity;
 /// Bytes of a token (RFC 9000 section 10.3).
 pub(crate) const LEN: usize = 16;
 
-/// Bytes of a token that a client gets where it has moved: those of the question whether it is there.
+/// Bytes of the token part that a client gets after it has moved: the size of a path challenge's token.
 pub(crate) const MOVED_LEN: usize = 8;
 
-/// Time for one answer, and for as many as may go at once. Ours: 10,000 clients of a server that was started again ask within
-/// the 10 s between two of their probes, and hear it within these; answers take less than 0.2 Mb/s.
+/// Average time per answer, and the time for which answers may be sent in one burst. Ours: 10,000 clients of a
+/// restarted server send probes within the 10 s of their probe interval and get their answers in that time; answers
+/// take less than 0.2 Mb/s.
 const EVERY: Duration = Duration::from_millis(1);
 const AT_ONCE: Duration = Duration::from_millis(100);
 
-/// Token that shows a client that its server has forgotten the connection.
+/// Token that proves to a client that its server has forgotten the connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResetToken(pub [u8; LEN]);
 
 impl ResetToken {
-    /// True where `said` is this token. How long it takes to say so tells nothing.
+    /// True if `said` is this token. Constant time.
     pub fn is(&self, said: &[u8]) -> bool {
         verify_slices_are_equal(&self.0, said).is_ok()
     }
 
-    /// The part of it that a client gets that has moved.
+    /// The first half, which a client gets after it has moved.
     pub fn moved(&self) -> [u8; MOVED_LEN] {
         let mut first = [0; MOVED_LEN];
         first.copy_from_slice(&self.0[..MOVED_LEN]);
         first
     }
 
-    /// True where `said` is a token that begins so.
+    /// True if `said` is a token that begins with `moved`.
     pub fn begins(moved: &[u8; MOVED_LEN], said: &[u8]) -> bool {
         said.len() == LEN && verify_slices_are_equal(moved, &said[..MOVED_LEN]).is_ok()
     }
 }
 
-/// Makes the tokens of a server.
+/// Derives the tokens of a server.
 pub(crate) struct ResetKey {
     key: hmac::Key,
     port: u16,
 }
 
 impl ResetKey {
-    /// The token of a connection that the server has as `number`, for a client at `address`.
+    /// The token of the server's connection `number`, for a client at `address`.
     pub fn token(&self, number: ConnectionId, address: IpAddr) -> ResetToken {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(&self.port.to_be_bytes());
         context.update(&number.0.to_be_bytes());
-        // A socket for both families has IPv4's addresses in IPv6's.
+        // A dual-stack socket has IPv4 addresses mapped to IPv6.
         match address.to_canonical() {
             IpAddr::V4(address) => context.update(&address.octets()),
             IpAddr::V6(address) => context.update(&address.octets()),
@@ -74,15 +75,15 @@ impl ResetKey {
     }
 }
 
-/// Says how often a server may tell one.
+/// Limits the rate of a server's resets.
 pub(crate) struct Resets {
     pub key: Arc<ResetKey>,
-    /// When the answers that were given are paid for.
+    /// When the answers sent so far are within the rate.
     paid_at: Instant,
 }
 
 impl Resets {
-    /// Those of the server that has this identity at this `port`.
+    /// For a server with this identity at this `port`.
     pub fn new(identity: &Identity, port: u16) -> Self {
         let private = hmac::Key::new(hmac::HMAC_SHA256, identity.private());
         let key = hmac::sign(&private, b"tacit-tack stateless reset");
@@ -95,8 +96,9 @@ impl Resets {
         self.key.token(number, address)
     }
 
-    /// The reset for `from`, which sent a packet of `len` bytes for the connection `number` that is not there; none where too many were
-    /// sent of late, or the reset would be no shorter: two servers would answer each other for ever.
+    /// The reset for `from`, which sent a packet of `len` bytes for the unknown connection `number`. `None` if too many
+    /// resets were sent recently, or if the reset would not be shorter than the packet, because two servers could then
+    /// answer each other forever.
     pub fn answer(
         &mut self,
         now: Instant,

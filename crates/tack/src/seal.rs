@@ -1,7 +1,8 @@
-//! The keys of a connection: sealing, opening, and replay protection.
+//! The keys of a connection: encryption, decryption, and replay protection.
 //!
-//! Each direction has a key for every [`EPOCH`] of packet numbers, made from the last by Noise's REKEY (Noise section 4.2). The
-//! number says which key, so that nothing need be agreed on. Keys live in AWS-LC, which overwrites them when they are freed.
+//! Each direction has a key for every [`EPOCH`] of packet numbers, derived from the previous one by Noise's REKEY
+//! (Noise section 4.2). The packet number selects the key, so key updates need no negotiation. Keys are in AWS-LC,
+//! which overwrites them when they are freed.
 
 use aws_lc_rs::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use tacit_proto::tack::{Forged, Protector, Tag};
@@ -9,27 +10,28 @@ use zeroize::Zeroizing;
 
 use crate::suite::Suite;
 
-/// Packet numbers that one key seals, as a power of 2: half of AES-GCM's confidentiality limit in RFC 9001 section 6.6.
+/// Packet numbers per key, as a power of 2: half of AES-GCM's confidentiality limit in RFC 9001 section 6.6.
 pub(crate) const EPOCH: u32 = 22;
 
-/// Forged packets after which a key is not used on: the least that RFC 9001 section 6.6 has, that of ChaCha20-Poly1305.
+/// Forged packets after which a key is no longer used: the smallest limit in RFC 9001 section 6.6, that of
+/// ChaCha20-Poly1305.
 const MAX_FORGED: u64 = 1 << 36;
 
 /// Bytes of a key.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// Outcome of opening a datagram that says it is sealed.
+/// Outcome of decrypting a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
-    /// The peer sealed it.
+    /// It is authentic.
     Taken,
-    /// It has no form, or nothing can be sealed yet.
+    /// It is malformed, or there are no keys yet.
     Strange,
-    /// It does not come from where the server is.
+    /// It does not come from the server's address.
     Misplaced,
-    /// It came before, or is too old to tell.
+    /// It was received before, or is too old to check.
     Repeated,
-    /// The peer did not seal it.
+    /// Its authentication failed.
     Forged,
 }
 
@@ -47,10 +49,10 @@ impl Key {
         Self { suite, epoch, key: LessSafeKey::new(key) }
     }
 
-    /// The key of the next epoch: REKEY encrypts 32 zeros under the highest number, which no packet has.
+    /// The key of the next epoch: REKEY encrypts 32 zeros with the highest nonce, which no packet uses.
     fn next(&self) -> Self {
         let mut secret = Zeroizing::new([0; 32]);
-        // Of REKEY's ciphertext, the tag is no part of the key.
+        // The tag of REKEY's ciphertext is not part of the key.
         let _ = self
             .key
             .seal_in_place_separate_tag(self.nonce(u64::MAX), Aad::empty(), secret.as_mut_slice())
@@ -61,7 +63,7 @@ impl Key {
     fn nonce(&self, number: u64) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
         nonce[4..].copy_from_slice(&match self.suite {
-            // Noise sections 12.3 and 12.4.
+            // Nonce formats of Noise sections 12.3 and 12.4.
             Suite::ChaChaPoly => number.to_le_bytes(),
             Suite::Aes256Gcm => number.to_be_bytes(),
         });
@@ -84,7 +86,7 @@ impl Protector for Key {
     }
 }
 
-/// Seals packets that leave.
+/// Encrypts outgoing packets.
 pub(crate) struct Sealer {
     key: Key,
     bits: u32,
@@ -95,7 +97,7 @@ impl Sealer {
         Self { key: Key::new(suite, 0, secret), bits }
     }
 
-    /// The key that seals the packet `number`. Numbers only grow.
+    /// The key for packet `number`. Numbers must not decrease.
     pub fn of(&mut self, number: u64) -> &impl Protector {
         while self.key.epoch < number >> self.bits {
             self.key = self.key.next();
@@ -104,9 +106,9 @@ impl Sealer {
     }
 }
 
-/// Opens packets that arrive, once each.
+/// Decrypts incoming packets, each of them once.
 pub(crate) struct Opener {
-    /// The newest key that opened a packet, the one before it, and the one to come.
+    /// The key before the current one; the newest key that has opened a packet; and the next one.
     previous: Option<Key>,
     current: Key,
     next: Key,
@@ -122,7 +124,7 @@ impl Opener {
         Self { previous: None, current, next, bits, window: Window::default(), forged: 0 }
     }
 
-    /// The key that opens the packet `number`; none where it was opened before, or is of an epoch that is too far.
+    /// The key for packet `number`; `None` if the packet was opened before, or its epoch is too far away.
     pub fn of(&self, number: u64) -> Option<&impl Protector> {
         if self.forged >= MAX_FORGED || !self.window.is_new(number) {
             return None;
@@ -131,7 +133,7 @@ impl Opener {
         keys.into_iter().flatten().find(|key| key.epoch == number >> self.bits)
     }
 
-    /// The packet `number` was opened. True where no higher one was.
+    /// Records that packet `number` was opened. Returns true if it is the highest number so far.
     pub fn on_opened(&mut self, number: u64) -> bool {
         if number >> self.bits > self.current.epoch {
             let after = self.next.next();
@@ -141,18 +143,19 @@ impl Opener {
         self.window.insert(number)
     }
 
-    /// A packet failed authentication.
+    /// Records a packet that failed authentication.
     pub fn on_forged(&mut self) {
         self.forged += 1;
     }
 }
 
-/// Numbers below the highest of which is known whether they were opened. Ours: 90 ms of packets at 1 Gb/s.
+/// Number of packet numbers below the highest one for which duplicates can be detected. Ours: 90 ms of packets at 1
+/// Gb/s.
 const WINDOW: u64 = 8192;
 
-/// Which packets were opened (RFC 4303 section 3.4.3).
+/// Replay window: which packets were opened (RFC 4303 section 3.4.3).
 struct Window {
-    /// The highest that was opened, and one more.
+    /// The highest opened number plus one.
     end: u64,
     seen: Box<[u64; (WINDOW / 64) as usize]>,
 }
@@ -177,7 +180,7 @@ impl Window {
     fn insert(&mut self, number: u64) -> bool {
         let newest = number >= self.end;
         if newest {
-            // Places of the numbers between are those of numbers that are now too old.
+            // The bits of skipped numbers still belong to numbers that are now too old.
             let first = self.end.max((number + 1).saturating_sub(WINDOW));
             for skipped in first..=number {
                 let (word, bit) = Self::place(skipped);
@@ -218,7 +221,7 @@ mod tests {
     fn keys_change_with_numbers_and_late_packets_still_open() {
         for suite in [Suite::Aes256Gcm, Suite::ChaChaPoly] {
             let mut opener = Opener::new(suite, &secret(), 4);
-            // Sealers go forward only, so another one seals late packets.
+            // A sealer only moves forward, so late packets need another one.
             let mut sealer = Sealer::new(suite, &secret(), 4);
             for number in (0..200).filter(|number| number % 16 != 15) {
                 assert!(exchange(&mut sealer, &mut opener, number), "{number}");
@@ -257,7 +260,8 @@ mod tests {
     }
 
     proptest! {
-        /// The window against a set: nothing opens twice, and a number that is not too old opens.
+        /// Compares the window with a set: no number is accepted twice, and every number that is not too old is
+        /// accepted once.
         #[test]
         fn a_number_is_new_once(steps in prop::collection::vec((any::<bool>(), 0..3 * WINDOW), 1..200)) {
             let mut window = Window::default();

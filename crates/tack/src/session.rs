@@ -29,35 +29,37 @@ use crate::path::Path;
 use crate::reset::{MOVED_LEN, ResetKey, ResetToken};
 use crate::stats::ConnectionStats;
 
-/// How long a client has to authenticate, once the server has answered. Ours.
+/// Time limit for a client to authenticate itself after the server's answer. Ours.
 pub(crate) const HALF_OPEN: Duration = Duration::from_secs(10);
 
-/// How long the client waits before it repeats its third message, while it hears nothing: ours, near a long round trip.
+/// How long the client waits before it repeats its third message if it receives nothing. Ours: about a long round-trip
+/// time.
 const FINISH_AGAIN: Duration = Duration::from_millis(100);
 
-/// Time for the server to disprove an unverified end: ours, two repeats of a first datagram, or a few probes.
+/// How long the server has to disprove an unverified end. Ours: two repetitions of a first datagram, or a few probes.
 const UNVERIFIED_DELAY: Duration = Duration::from_millis(600);
 
-/// Bytes that a stream takes from its writer at least, beyond five quarters of the congestion window: bytes that wait longer
-/// are read from slower memory. Ours.
+/// Bytes that a stream may buffer from its writer in addition to 5/4 of the congestion window. Not more, because data
+/// that waits longer falls out of the CPU's cache. Ours.
 const SEND_AHEAD: u64 = 256 << 10;
-/// Bytes that a stream takes from its writer beyond the peer's window: a peer whose reader stalls costs so much per stream, and
-/// one that goes on is sent so much until its writer is awake. Ours.
+/// Bytes that a stream may buffer from its writer beyond the peer's window. This is the cost per stream of a stalled
+/// reader; when the reader continues, these bytes can be sent before the writer has woken up. Ours.
 pub(crate) const BEYOND_LIMIT: u64 = 64 << 10;
 
-/// Bytes that the peer has behind a gap do not count, up to this number of congestion windows: a packet that is lost
-/// again and again keeps as much from being let go, of a thousand one in three of which is lost. Ours.
+/// Bytes that the peer has received beyond a gap do not count as buffered, up to this number of congestion windows: a
+/// packet that is lost repeatedly holds back the release of that much. If one in three packets is lost, this happens to
+/// one in a thousand. Ours.
 const BEHIND_GAP_WINDOWS: u64 = 12;
 
 /// The server that a client expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expect {
     Key(PublicKey),
-    /// It only learns the server's key, and leaves before it has authenticated itself.
+    /// The client only learns the server's key, and leaves before it authenticates itself.
     Learn,
 }
 
-/// How far the handshake is.
+/// State of the handshake.
 enum Stage {
     Initiating(Box<Initiator>),
     Responding {
@@ -73,31 +75,31 @@ enum Stage {
 
 struct Established {
     keys: Keys,
-    /// The client's last datagram of the handshake and when it was sent, until something shows that it arrived.
+    /// The client's last handshake datagram and the time it was sent, until an answer shows that it has arrived.
     finish: Option<(Vec<u8>, Option<Instant>)>,
-    /// Token of a server that has forgotten this connection, and its part for an address to which this client has moved since; a
-    /// server itself hears no such thing.
+    /// For a client: the token of a server that has forgotten this connection, and the token's first half for the
+    /// address to which the client has moved.
     reset: Option<ResetToken>,
     moved: Option<[u8; MOVED_LEN]>,
 }
 
-/// A reason to end that nothing proves: an ICMP error, or a datagram that any host on the path may have sent. It takes effect unless
-/// the server answers before.
+/// An unverified reason to end: an ICMP error, or a datagram that any host on the path may have sent. It takes effect
+/// unless the server answers first.
 struct UnverifiedEnd {
     why: ConnectionError,
     /// When it takes effect.
     at: Instant,
 }
 
-/// A client that begins a handshake.
+/// A client that starts a handshake.
 pub(crate) struct IncomingClient<'a> {
     pub remote: SocketAddr,
     pub initiation: &'a Initiation<'a>,
-    /// The key that makes the reset tokens of its connections.
+    /// The key for the reset tokens of its connections.
     pub resets: &'a Arc<ResetKey>,
 }
 
-/// Wakes the tasks that wait for a change of the connection.
+/// Notifies tasks that wait for a change of the connection.
 #[derive(Default)]
 pub(crate) struct Notifiers {
     /// The connection was established, or ended.
@@ -106,7 +108,7 @@ pub(crate) struct Notifiers {
     pub accept: Notify,
     /// Another stream may be opened.
     pub open: Notify,
-    /// A datagram came.
+    /// A datagram has arrived.
     pub datagram: Notify,
 }
 
@@ -125,7 +127,7 @@ pub(crate) struct Session {
     expect: Option<Expect>,
     peer: Option<PublicKey>,
     path: Path,
-    /// A server's: its number of the connection, and the key of its reset tokens.
+    /// For a server: its number of the connection, and the key of its reset tokens.
     reset_key: Option<(ConnectionId, Arc<ResetKey>)>,
     unverified: Option<UnverifiedEnd>,
     streams: BTreeMap<StreamId, StreamBuffers>,
@@ -133,19 +135,19 @@ pub(crate) struct Session {
     datagrams_out: VecDeque<(u64, Bytes)>,
     datagrams_in: VecDeque<Bytes>,
     send_limit: u64,
-    /// Bytes that its peer may have it hold where other connections leave as much.
+    /// Most bytes that its peer may make it buffer beyond the reserved windows, if other connections leave that much.
     borrowable_max: u64,
-    /// Bytes of the buffers of all pipes.
+    /// Capacity of all stream buffers, in bytes.
     buffer_capacity: u64,
-    /// Memory is: writers wait.
+    /// Memory is tight, so writers wait.
     is_tight: bool,
-    /// Datagrams beside those of the core.
+    /// Datagrams that do not come from the core.
     outbox: VecDeque<(SocketAddr, Vec<u8>)>,
     connected: bool,
     end: Option<ConnectionError>,
     pub notifiers: Arc<Notifiers>,
     pub observer: Observer,
-    /// Handles that the user holds; the hub counts them.
+    /// Handles of the user, counted by the hub.
     pub handles: usize,
 }
 
@@ -173,7 +175,7 @@ impl Session {
         session
     }
 
-    /// A server's session, for a client that began a handshake; `None` where its message has no opening packet.
+    /// A server's session for a client that starts a handshake; `None` if its message contains no opening packet.
     pub fn accept(
         now: Instant,
         mut observer: Observer,
@@ -227,12 +229,12 @@ impl Session {
         }
     }
 
-    /// True while the client is not authenticated.
+    /// True until the client is authenticated.
     pub fn is_half_open(&self) -> bool {
         matches!(self.stage, Stage::Responding { .. })
     }
 
-    /// The key of the peer, once it has proved that it has it.
+    /// The peer's key, once the peer has proved to have it.
     pub fn peer(&self) -> Option<PublicKey> {
         self.peer
     }
@@ -245,7 +247,7 @@ impl Session {
         self.connected
     }
 
-    /// True when it has ended, no handle holds it, and nothing is left to send.
+    /// True if it has ended, has no handles, and has nothing left to send.
     pub fn is_gone(&self) -> bool {
         self.end.is_some() && self.handles == 0 && self.outbox.is_empty()
     }
@@ -254,23 +256,23 @@ impl Session {
         self.core.stats()
     }
 
-    /// Statistics for its user.
+    /// Statistics for the user.
     pub fn connection_stats(&self) -> ConnectionStats {
         ConnectionStats::new(&self.core.stats(), self.core.packets_lost())
     }
 
-    /// Its share of the endpoint's memory.
+    /// Its use of the endpoint's memory.
     pub fn share(&self) -> Share {
         Share { borrowed: self.core.borrowed().0, held: self.buffer_capacity }
     }
 
-    /// How much its peer may have it hold from now on, and whether its writers are to wait.
+    /// Sets how much the peer may make it buffer, and whether writers have to wait.
     pub fn set_memory(&mut self, borrowable: u64, is_tight: bool) {
         self.core.set_borrowable(tacit_proto::units::Bytes(borrowable.min(self.borrowable_max)));
         self.is_tight = is_tight;
     }
 
-    /// The buffers of `stream` may have grown or shrunk.
+    /// Updates the capacity of the buffers of `stream`, which may have changed.
     fn count(&mut self, stream: StreamId) {
         if let Some(buffers) = self.streams.get_mut(&stream) {
             let now = buffers.buffer_capacity();
@@ -279,12 +281,12 @@ impl Session {
         }
     }
 
-    /// Bytes that wait for readers, or for others before them.
+    /// Received bytes that wait for readers or for missing bytes before them.
     pub fn unread(&self) -> u64 {
         self.streams.values().map(|buffers| buffers.receiving.held()).sum()
     }
 
-    /// Streams that are open.
+    /// Number of open streams.
     pub fn streams(&self) -> u64 {
         self.streams.len() as u64
     }
@@ -295,26 +297,26 @@ impl Session {
         self.observer.take_sample()
     }
 
-    /// Adds its counts.
+    /// Adds this session's counts.
     pub fn add_to(&self, totals: &mut Totals) {
         totals.add(&self.core.stats());
         totals.packets_lost += self.core.packets_lost();
         self.observer.add_to(totals);
     }
 
-    /// Starts to write records, those so far included: the client may connect.
+    /// Starts writing records, including earlier ones: the client is admitted.
     pub fn begin_records(&mut self) {
         self.observer.begin(self.observer.now, self.remote, self.core.peer_id());
     }
 
-    /// Why it ended.
+    /// The reason why it has ended.
     pub fn end(&self) -> Option<&ConnectionError> {
         self.end.as_ref()
     }
 
-    // Departures.
+    // Sending.
 
-    /// Appends the next datagram to send, and says where to and how marked.
+    /// Appends the next datagram to send, and returns its destination and ECN mark.
     pub fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<(SocketAddr, Ecn)> {
         loop {
             if let Some((to, bytes)) = self.outbox.pop_front() {
@@ -349,7 +351,7 @@ impl Session {
         }
     }
 
-    /// Sends a packet of the core to an address of its own.
+    /// Sends a packet of the core to another address than the peer's.
     fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
         let mut bytes = Vec::new();
         if self.seal(now, sent, &mut bytes) {
@@ -357,7 +359,7 @@ impl Session {
         }
     }
 
-    /// A client sends its third message before all else, until it is heard.
+    /// A client sends its third message before anything else, until it is confirmed.
     fn say_finish(&mut self, now: Instant) {
         let Stage::Established(established) = &mut self.stage else { return };
         let Some((finish, sent)) = &mut established.finish else { return };
@@ -367,11 +369,11 @@ impl Session {
         }
     }
 
-    /// Appends a packet, sealed, with the bytes that it carries.
+    /// Appends an encrypted packet with the bytes that it carries.
     fn seal(&mut self, now: Instant, sent: &Transmit, into: &mut Vec<u8>) -> bool {
         self.observer.on_sent(now, sent);
         let Stage::Established(established) = &mut self.stage else { return false };
-        // Numbers are left out 2,048 packets apart on average.
+        // On average every 2,048 packets, a packet number is skipped.
         if sent.number.is_multiple_of(64)
             && let Ok(fresh) = getrandom::u32()
         {
@@ -424,7 +426,7 @@ impl Session {
         }
         if let Some(unverified) = self.unverified.take_if(|unverified| unverified.at <= now) {
             self.finish(unverified.why);
-            // No peer is there to hear more of it.
+            // The peer does not exist, so nothing more is sent.
             self.core.abort();
             self.pump();
             self.stage = Stage::Closed;
@@ -435,7 +437,7 @@ impl Session {
         self.pump();
     }
 
-    /// The connection ends for `why` unless the server disproves it: any host may have sent this.
+    /// Ends the connection with `why` unless the server disproves it, because any host may have sent this.
     fn on_unverified(&mut self, now: Instant, why: ConnectionError) {
         if self.end.is_none() && self.unverified.is_none() {
             let round_trips = self.core.rtt_min().unwrap_or_default().saturating_mul(2);
@@ -513,7 +515,7 @@ impl Session {
                 buffers.sending.release(acked);
                 let cwnd = self.core.stats().cwnd.unwrap_or(0);
                 self.send_limit = cwnd + cwnd / 4 + SEND_AHEAD;
-                // Of a stream that is over both are zero.
+                // Both are zero for a stream that has ended.
                 let behind_gap = self.core.reached_of(stream).saturating_sub(acked);
                 buffers.sending.behind_gap = behind_gap.min(BEHIND_GAP_WINDOWS * cwnd);
                 wake(&mut buffers.sending.waker);
@@ -546,18 +548,18 @@ impl Session {
     }
 }
 
-/// The core needs source and destination only where it makes IP packets, which sockets do here.
+/// The core needs source and destination only for building IP packets, which the socket does here.
 const ENDS: Ends = Ends { flow: FlowId(0), local: HostId(0), remote: HostId(1) };
 
-/// The configuration for a path to `remote`, whose headers have other lengths for IPv6.
+/// The configuration for a path to `remote`; IPv6 has longer headers.
 fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
     use tacit_proto::packet::IpVersion;
     let v6 = matches!(remote, SocketAddr::V6(address) if address.ip().to_ipv4_mapped().is_none());
     tack::Config { ip: if v6 { IpVersion::V6 } else { IpVersion::V4 }, ..*config }
 }
 
-/// Answers that a server gives one initiation while it waits for the client ([`HALF_OPEN`]): after 250 ms, 500 ms, and then each
-/// second. One has 152 bytes; it may grow.
+/// Answers that a server sends to one initiation while it waits for the client ([`HALF_OPEN`]): after 250 ms, after 500
+/// ms, and then every second. One answer has 152 bytes, and may grow.
 const ANSWERS: usize = 12;
 const _: () = assert!(
     3 * INITIATION_LEN > ANSWERS * 256,

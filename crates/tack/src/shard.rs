@@ -1,8 +1,9 @@
-//! Several sockets with one address: which of them a datagram is for.
+//! Several sockets with one address (shards), and which of them a datagram is for.
 //!
-//! Each has connections with numbers of its own, so that every datagram but a client's first says where it belongs, from any
-//! address. The kernel reads it there (a classic BPF program, Linux 4.5). A datagram that it brings to another socket all the same,
-//! such as in a batch in which a client put datagrams of several connections, is handed on.
+//! Each shard has its own connection numbers, so every datagram except a client's first one identifies its shard, from
+//! any address. The kernel steers datagrams by this number (a classic BPF program, Linux 4.5). A datagram that still
+//! reaches another socket is passed on: for example, a client may have put datagrams of several connections in one
+//! batch.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,57 +13,57 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::datagram::{addressed, kind};
 
-/// The place of a socket among those that share its address.
+/// Index of a socket among those that share its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shard {
     pub index: u16,
-    /// How many there are.
+    /// Number of shards.
     pub of: u16,
 }
 
 impl Shard {
-    /// The socket that has its address for itself.
+    /// The only shard of an address.
     #[cfg(any(test, fuzzing))]
     pub const ONLY: Self = Self { index: 0, of: 1 };
 
-    /// A number for a connection of this shard, near the `random` one; none where there is none so near.
+    /// A number for a connection of this shard near `random`; `None` if there is none below the maximum.
     pub fn number(self, random: u32) -> Option<u32> {
         let of = u32::from(self.of);
         (random - random % of).checked_add(self.index.into())
     }
 
-    /// True where connections with this `number` are those of this shard.
+    /// True if the connection with this `number` belongs to this shard.
     pub fn has(self, number: u32) -> bool {
         number % u32::from(self.of) == u32::from(self.index)
     }
 
-    /// The shard that `datagram` is for, where it is another one.
+    /// The shard that `datagram` is for, if it is another one.
     pub fn other_shard(self, datagram: &[u8]) -> Option<usize> {
         if self.of == 1 {
             return None;
         }
-        // A client's first datagram has the client's number: any shard takes it.
+        // A client's first datagram contains the client's number: any shard handles it.
         let (kind, number, _) = addressed(datagram)?;
         let is_other = kind != kind::INITIATION && !self.has(number.0);
         is_other.then(|| (number.0 % u32::from(self.of)) as usize)
     }
 }
 
-/// Has the kernel bring each datagram to the socket that it is for: of those that share the address of `socket`, counted in the
-/// order in which they were bound, the one with the index that is the connection's number modulo `of`. A client's first datagram
-/// goes where its address says.
+/// Makes the kernel deliver each datagram to its shard: among the sockets that share the address of `socket`, in the
+/// order of binding, the one with the index `number % of`. For a client's first datagram the kernel hashes the
+/// addresses.
 ///
 /// # Errors
-/// Where the system takes no such program.
+/// If the system does not accept such a program.
 pub(crate) fn steer(socket: &impl AsFd, of: u16) -> io::Result<()> {
-    /// Where the number of the connection stands: behind the first byte, in network byte order.
+    /// Offset of the connection number: after the first byte, in network byte order.
     const NUMBER_AT: u32 = 1;
-    /// No socket has this index, so the system goes by the addresses.
+    /// No socket has this index, so the kernel falls back to hashing the addresses.
     const BY_ADDRESS: u32 = u32::MAX;
     let step = |code: u32, k: u32| sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let mut program = [
         step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0),
-        // An initiation skips three steps.
+        // An initiation skips three instructions.
         sock_filter { jt: 3, ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, kind::INITIATION.into()) },
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_AT),
         step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, of.into()),
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!((of(0x30, 8), shard.other_shard(b"abc")), (Some(0), None));
     }
 
-    /// The kernel's reading of the program: each of four sockets gets the datagrams that are numbered for it.
+    /// The kernel runs the program as intended: each of four sockets gets the datagrams with its numbers.
     #[test]
     fn the_kernel_brings_datagrams_to_their_shard() {
         let bound = |address: std::net::SocketAddr| {
@@ -117,7 +118,7 @@ mod tests {
         shards.extend((1..4).map(|_| bound(address)));
         steer(&shards[0], 4).unwrap();
         for number in 100..140 {
-            // Each from another address.
+            // Each datagram is sent from another address.
             let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let datagram = datagram::datagram(0x30, ConnectionId(number), b"bytes");
             client.send_to(&datagram, address).unwrap();

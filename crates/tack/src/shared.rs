@@ -1,4 +1,4 @@
-//! State common to a socket's driver, its endpoint and the handles of its connections: the hub, and the wakers.
+//! State shared by a socket's driver, its endpoint and the handles of its connections: the hub, and the wakers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,19 +16,19 @@ pub(crate) struct Shared {
     marks: Marks,
     pub shard: Shard,
     pub clock: Clock,
-    /// The driver has something to do.
+    /// Notifies the driver that there is work.
     pub work: Notify,
-    /// A client connected, or the endpoint closed. All shards have this one.
+    /// A client has connected, or the endpoint was closed. Shared by all shards.
     pub accept: Arc<Notify>,
-    /// A connection went, or the driver ended. All shards have this one.
+    /// A connection has ended, or the driver has. Shared by all shards.
     pub connection_ended: Arc<Notify>,
     pub max_gso: usize,
-    /// Bytes that the system holds, out and in.
+    /// Sizes of the system's buffers for sending and receiving, in bytes.
     pub buffers: [usize; 2],
 }
 
 impl Shared {
-    /// Joins `hub` with the rest of its `socket`'s state.
+    /// Combines `hub` with the rest of its `socket`'s state.
     pub fn new(
         hub: Hub,
         shard: Shard,
@@ -50,15 +50,15 @@ impl Shared {
         }
     }
 
-    /// The hub, whose lock no task holds while waiting. It knows of all that users did before.
+    /// Locks the hub, which then has processed all marks of users. No task holds this lock across an await.
     pub fn hub(&self) -> MutexGuard<'_, Hub> {
-        // A panic of another thread leaves every session as whole as each of its calls leaves it.
+        // A poisoned lock can be used: every call leaves a session in a consistent state.
         let mut hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
         hub.take_marks(&self.marks);
         hub
     }
 
-    /// Tells the driver of a user's call on the session in `slot`.
+    /// Notifies the driver of a user's call on the session in `slot`.
     pub fn mark(&self, slot: &Slot) {
         if self.marks.mark(slot) {
             self.work.notify_one();

@@ -1,18 +1,19 @@
-//! One connection as its users and the hub of its socket share it.
+//! A connection as its users and the hub of its socket share it.
 //!
-//! Two rules keep the driver from missing a user's call. First, a session is locked by a user, which then marks its slot and wakes the
-//! driver, or by the holder of the hub. So a holder of the hub that finds a session locked may leave it: its user's mark is still to
-//! come. Second, the hub clears a mark before it looks at the session: a call that it does not see makes another mark.
+//! Two rules ensure that the driver misses no user's call. First, a session is locked either by a user, which
+//! afterwards marks its slot and wakes the driver, or by the holder of the hub. If the holder of the hub finds a
+//! session locked, it may skip it, because the user's mark will follow. Second, the hub clears a mark before it
+//! examines the session, so a call that it does not see sets a new mark.
 //!
-//! Locks are taken in this order: the hub, then one session or the list of marks. A user holds one at a time.
+//! Locks are acquired in this order: the hub, then one session or the list of marks. A user holds one lock at a time.
 
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::session::{Notifiers, Session};
 
-/// Looks at a locked session before the driver goes on without it: a few microseconds, in which most calls end. As many as the
-/// standard library's mutex takes before its thread sleeps.
+/// Attempts to lock a session before the driver skips it: a few microseconds, in which most calls end. The standard
+/// library's mutex spins as often before it blocks.
 const TRIES: u32 = 100;
 
 /// A session with its lock.
@@ -20,7 +21,7 @@ pub(crate) struct Slot {
     pub id: u32,
     pub notifiers: Arc<Notifiers>,
     session: Mutex<Session>,
-    /// Its number is in [`Marks`], or about to be.
+    /// Its number is in [`Marks`], or is about to be added.
     is_marked: AtomicBool,
 }
 
@@ -30,13 +31,13 @@ impl Slot {
         Arc::new(Self { id, notifiers, session: Mutex::new(session), is_marked: AtomicBool::new(false) })
     }
 
-    /// The session, once others have let go of it. Only for a user, which marks the slot afterwards, and for the holder of the hub.
+    /// Locks the session. Only for a user, which marks the slot afterwards, and for the holder of the hub.
     pub fn lock(&self) -> MutexGuard<'_, Session> {
-        // A panic of another thread leaves a session as whole as each of its calls leaves it.
+        // A poisoned lock can be used: every call leaves a session in a consistent state.
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session, for the holder of the hub; `None` while a user has it, which marks the slot afterwards.
+    /// Tries to lock the session for the holder of the hub; `None` if a user has it, which marks the slot afterwards.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, Session>> {
         for _ in 0..TRIES {
             match self.session.try_lock() {
@@ -48,13 +49,13 @@ impl Slot {
         None
     }
 
-    /// The hub took the mark in, and looks at the session after this.
+    /// The hub has read the mark and examines the session after this.
     pub fn clear_mark(&self) {
-        // Acquires the writes of users that found the mark already made.
+        // Acquires the writes of users that found the mark already set.
         self.is_marked.swap(false, AcqRel);
     }
 
-    /// The session of a slot that has no user.
+    /// The session of a slot without users.
     #[cfg(any(test, fuzzing))]
     pub fn alone(self: &mut Arc<Self>) -> &mut Session {
         let slot = Arc::get_mut(self).expect("the slot has no user");
@@ -62,14 +63,15 @@ impl Slot {
     }
 }
 
-/// Numbers of the slots that users marked since the hub took marks in.
+/// Numbers of the slots that users have marked since the hub last read the marks.
 #[derive(Default)]
 pub(crate) struct Marks(Mutex<Vec<u32>>);
 
 impl Marks {
-    /// Marks `slot`, whose session the caller has let go of. True if it had no mark: the driver has to be woken.
+    /// Marks `slot`, whose session the caller has released. Returns true if it had no mark, in which case the driver
+    /// has to be woken.
     pub fn mark(&self, slot: &Slot) -> bool {
-        // Releases to `clear_mark` all that the user did.
+        // Releases the user's writes to `clear_mark`.
         let is_first = !slot.is_marked.swap(true, AcqRel);
         if is_first {
             self.numbers().push(slot.id);
@@ -77,7 +79,7 @@ impl Marks {
         is_first
     }
 
-    /// The numbers, whose lock is held for a moment, and with it no other but the hub's.
+    /// Locks the list of numbers, for a short time and together with no other lock except the hub's.
     pub fn numbers(&self) -> MutexGuard<'_, Vec<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,21 +12,21 @@ use tokio::net::UdpSocket;
 use crate::icmp;
 use crate::shard;
 
-/// Socket buffer that the system is asked for each way: a round trip of 20 ms at 1.6 Gb/s. Ours; it may give less.
+/// Socket buffer requested for each direction: 20 ms at 1.6 Gb/s. Ours; the system may grant less.
 pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
 
-/// A UDP socket of an endpoint, which takes and gives batches.
+/// A UDP socket of an endpoint that sends and receives batches.
 pub(crate) struct Socket {
     pub socket: UdpSocket,
     pub state: UdpSocketState,
 }
 
 impl Socket {
-    /// The sockets of an endpoint at `address`, of which a datagram finds its own.
+    /// Binds the sockets of an endpoint at `address`; the kernel delivers each datagram to its shard.
     pub fn bind_all(address: SocketAddr, shards: u16, is_client: bool) -> io::Result<Vec<Self>> {
         let first = Self::bind(address, shards > 1)?;
         if is_client {
-            // A server has no connection to give up for it.
+            // Only clients: a server would not end a connection because of an ICMP error.
             icmp::ask_for(&first.socket)?;
         }
         let address = first.local_addr()?;
@@ -52,7 +52,7 @@ impl Socket {
         socket.bind(&address.into())?;
         let socket = UdpSocket::from_std(socket.into())?;
         let state = offloads(&socket)?;
-        // A request above the system's limit is no error: it gives its limit.
+        // A request above the system's limit does not fail; the limit is used.
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
         Ok(Self { socket, state })
@@ -62,7 +62,7 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// Bytes that the system holds, out and in; 0 where it does not say.
+    /// Sizes of the system's buffers for sending and receiving, in bytes; 0 if unknown.
     pub fn buffers(&self) -> [usize; 2] {
         let socket = UdpSockRef::from(&self.socket);
         [
@@ -76,13 +76,13 @@ impl Socket {
     }
 }
 
-/// Has the system send and receive in batches, with marks of ECN.
+/// Makes the system send and receive in batches, with ECN marks.
 pub(crate) fn offloads<'a, S: AsFd>(socket: &'a S) -> io::Result<UdpSocketState>
 where
     UdpSockRef<'a>: From<&'a S>,
 {
     let state = UdpSocketState::new(socket.into())?;
-    // quinn-udp 0.6.3 asks for times of arrival, which leave no room for the mark of a batch (MSG_CTRUNC).
+    // quinn-udp 0.6.3 requests receive timestamps, which leave no room for the ECN mark of a batch (MSG_CTRUNC).
     #[cfg(any(target_os = "linux", target_os = "android"))]
     setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
     Ok(state)

@@ -1,4 +1,4 @@
-//! The two directions of a stream, as tokio reads and writes.
+//! The two directions of a stream, as tokio readers and writers.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,8 +16,8 @@ use crate::session::Session;
 
 /// The sending half of a stream.
 ///
-/// [`finish`](Self::finish) ends it in order. Dropped earlier, it is reset with code 0, so that the peer does not take a part
-/// for the whole. It implements [`AsyncWrite`], too.
+/// [`finish`](Self::finish) ends it. If it is dropped before that, it is reset with code 0, so that the peer does not
+/// take partial data for complete data. It also implements [`AsyncWrite`].
 pub struct SendStream {
     handle: Arc<Handle>,
     id: StreamId,
@@ -25,7 +25,7 @@ pub struct SendStream {
 
 /// The receiving half of a stream.
 ///
-/// Dropped before the end, it stops the sender with code 0. It implements [`AsyncRead`], too.
+/// If it is dropped before the end, it stops the sender with code 0. It also implements [`AsyncRead`].
 pub struct RecvStream {
     handle: Arc<Handle>,
     id: StreamId,
@@ -54,12 +54,12 @@ impl SendStream {
         Self { handle, id }
     }
 
-    /// The number of the stream in its connection.
+    /// Identifier of the stream within its connection.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// Writes some of `data`, and returns how many bytes. Waits while the stream's buffer is full.
+    /// Writes some of `data`, and returns the number of bytes written. Waits while the stream's buffer is full.
     ///
     /// Cancel safe: nothing was written if it did not return.
     ///
@@ -81,7 +81,7 @@ impl SendStream {
         Ok(())
     }
 
-    /// Ends the stream after everything written, and does not wait for its arrival: [`finished`](Self::finished) does.
+    /// Ends the stream after all written data. Does not wait for its arrival; [`finished`](Self::finished) does.
     ///
     /// # Errors
     /// If the peer stopped the stream, or the connection has ended.
@@ -97,7 +97,7 @@ impl SendStream {
     /// Waits until the peer has received everything, including the end.
     ///
     /// # Errors
-    /// If the peer stops the stream, or the connection ends before.
+    /// If the peer stops the stream, or the connection ends, before that.
     pub async fn finished(&mut self) -> Result<(), StreamError> {
         poll_fn(|context| self.poll_finished(context)).await
     }
@@ -168,17 +168,18 @@ impl RecvStream {
         Self { handle, id }
     }
 
-    /// The number of the stream in its connection.
+    /// Identifier of the stream within its connection.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// Reads into `buffer`, and returns how many bytes; `None` at the end of the stream. Waits until data has arrived.
+    /// Reads into `buffer`, and returns the number of bytes read; `None` at the end of the stream. Waits until data has
+    /// arrived.
     ///
     /// Cancel safe: nothing was read if it did not return.
     ///
     /// # Errors
-    /// If the peer reset the stream, or the connection has ended before.
+    /// If the peer reset the stream, or the connection ended before the stream did.
     pub async fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, StreamError> {
         if buffer.is_empty() {
             return Ok(Some(0));
@@ -229,7 +230,7 @@ impl RecvStream {
             let alive = session.alive();
             let receiving = &mut session.buffers(self.id)?.receiving;
             let mut len = 0;
-            // Twice, because the data may lie in two pieces.
+            // Twice, because the ring buffer may hold the data in two chunks.
             for _ in 0..2 {
                 let bytes = receiving.peek();
                 let some = bytes.len().min(into.remaining());

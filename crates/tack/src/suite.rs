@@ -1,9 +1,9 @@
-//! The ciphers that connections are sealed with, and their names in Noise.
+//! The cipher suites of connections, and their names in Noise.
 
 use aws_lc_rs::aead::{AES_256_GCM, Algorithm, CHACHA20_POLY1305};
 use snow::params::NoiseParams;
 
-/// The ciphers there are.
+/// The supported cipher suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
     Aes256Gcm,
@@ -11,7 +11,7 @@ pub(crate) enum Suite {
 }
 
 impl Suite {
-    /// The faster on this processor: AES where it has instructions for that.
+    /// The faster one on this processor: AES if there are instructions for it.
     pub fn fastest() -> Self {
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         let has_aes = std::arch::is_x86_feature_detected!("aes");
@@ -22,7 +22,7 @@ impl Suite {
         if has_aes { Self::Aes256Gcm } else { Self::ChaChaPoly }
     }
 
-    /// As the handshake says it.
+    /// Its code in the handshake.
     pub fn code(self) -> u8 {
         match self {
             Self::Aes256Gcm => 1,
@@ -30,7 +30,7 @@ impl Suite {
         }
     }
 
-    /// That with this code.
+    /// The suite with this code.
     pub fn of(code: u8) -> Option<Self> {
         [Self::Aes256Gcm, Self::ChaChaPoly].into_iter().find(|suite| suite.code() == code)
     }

@@ -1,5 +1,5 @@
-//! Tokens by which a server that has much to do learns that a client is where it says it is, before it remembers anything of it
-//! (RFC 9000 section 8.1.2).
+//! Address validation tokens (RFC 9000 section 8.1.2): a busy server verifies with them that a client receives packets
+//! at its source address, before it stores any state for that client.
 
 use std::net::SocketAddr;
 
@@ -7,16 +7,16 @@ use aws_lc_rs::hmac;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::units::{Duration, Instant};
 
-/// Bytes of a token: when it was made, and its code.
+/// Bytes of a token: its time of issue and its authentication code.
 pub(crate) const LEN: usize = 24;
 
-/// How long a token is good for. A client comes back within a round trip.
+/// How long a token is valid. A client returns it within a round trip.
 const LIFETIME: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(pub [u8; LEN]);
 
-/// Makes tokens and knows its own. The key lives as long as the server.
+/// Issues and verifies tokens. The key lives as long as the server.
 pub(crate) struct TokenIssuer {
     key: hmac::Key,
 }
@@ -41,7 +41,7 @@ impl TokenIssuer {
         half
     }
 
-    /// A token for `client`, which wants `connection`.
+    /// Issues a token for `client` and its `connection`.
     pub fn make(&self, now: Instant, client: SocketAddr, connection: ConnectionId) -> Token {
         let made = now.as_nanos().to_be_bytes();
         let mut token = [0; LEN];
@@ -50,7 +50,7 @@ impl TokenIssuer {
         Token(token)
     }
 
-    /// True where the token was made for this client, and lately.
+    /// True if the token was issued for this client and connection within the last 10 s ([`LIFETIME`]).
     pub fn is_valid(
         &self,
         now: Instant,

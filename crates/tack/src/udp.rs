@@ -27,14 +27,15 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Bytes that an endpoint requests for each buffer of its socket. Linux adds its own overhead, and reports twice as many.
+    /// Bytes that an endpoint requests for each buffer of its socket. Linux adds its own overhead and reports twice the
+    /// size.
     pub const REQUESTED_BUFFER: usize = SOCKET_BUFFER;
 }
 
-/// Bytes of each datagram that is tried.
+/// Bytes of each test datagram.
 const SEGMENT: usize = 1200;
 
-/// Datagrams in the batch that is tried.
+/// Datagrams in the test batch.
 const BATCH: usize = 4;
 
 /// Tests the UDP features of this machine over loopback, in a few milliseconds.
@@ -51,10 +52,10 @@ pub fn probe() -> io::Result<Capabilities> {
 fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     let (from, to) = (UdpSocket::bind((host, 0))?, UdpSocket::bind((host, 0))?);
     let (sender, receiver) = (offloads(&from)?, offloads(&to)?);
-    // A request above the system's limit is no error: it gives its limit.
+    // A request above the system's limit does not fail; the limit is used.
     let _ = sender.set_send_buffer_size((&from).into(), SOCKET_BUFFER);
     let _ = receiver.set_recv_buffer_size((&to).into(), SOCKET_BUFFER);
-    // The socket waits no longer than it must: datagrams sent on loopback are there.
+    // Datagrams over loopback arrive at once, so the read needs only a short timeout.
     to.set_nonblocking(false)?;
     to.set_read_timeout(Some(Duration::from_secs(1)))?;
     let contents = vec![0; BATCH * SEGMENT];
@@ -79,18 +80,18 @@ fn probe_at(host: IpAddr) -> io::Result<Capabilities> {
     })
 }
 
-/// Received datagrams of a probe.
+/// What a test received.
 #[derive(Clone, Copy)]
 struct Arrived {
-    /// Datagrams in one piece, at most.
+    /// Most datagrams received in one batch.
     most_at_once: usize,
-    /// The last had the mark that was sent.
+    /// The last datagram had the ECN mark with which it was sent.
     is_marked: bool,
 }
 
-/// Reads until `bytes` have come.
+/// Reads until `bytes` have arrived.
 fn received(state: &UdpSocketState, socket: &UdpSocket, bytes: usize) -> io::Result<Arrived> {
-    // One message at a time: a socket that blocks would wait until its timeout for more of them.
+    // One message per call: a blocking socket would wait for further messages until its timeout.
     let mut buffer = vec![0; 65_535];
     let mut arrived = Arrived { most_at_once: 0, is_marked: false };
     let mut left = bytes;

@@ -1,5 +1,5 @@
-//! Whole files get their names once they are on disk. Waiting for the disk takes milliseconds per file, so many files wait at
-//! once, and while others come in.
+//! Gives complete files their final names once they are synced to disk. A sync takes milliseconds per file, so many
+//! files are synced together while further files arrive.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,53 +16,54 @@ use super::tree::{self, Relative, Removed, Tree};
 use super::wire::Timestamp;
 use super::writers::Claim;
 
-/// Files that are brought to disk at once at most, each of which is open, while as many come in. Ours.
+/// Most files, all of them open, that are synced together while the same number arrives. Ours.
 const FILES_MAX: usize = 1024;
-/// Files that a process may have open, of which none are for this. Ours.
+/// File descriptors reserved for other purposes. Ours.
 const OTHER_FILES: u64 = 256;
-/// Bytes that they have together, from which on no more are waited for. Ours.
+/// Bytes in a batch from which it is synced without waiting for more files. Ours.
 const BYTES_MAX: u64 = 32 << 20;
-/// Files up to which each is brought to disk by itself, and nothing of others on the way. Ours.
+/// Up to this number of files, each is synced individually, without flushing unrelated data. Ours.
 const SINGLE_MAX: usize = 4;
-/// Bytes of a file that are received before the disk is told to take them. Ours: bytes that remain when the file ends are waited for.
+/// Bytes of a file after which the system is asked to start writing them to disk. Ours: what is unwritten when the file
+/// ends delays the end.
 const WRITEBACK_BYTES: u64 = 32 << 20;
 
-/// A file whose bytes are all there.
+/// A file that was received completely.
 pub(super) struct CompleteFile {
-    /// Its place in the manifest.
+    /// Its index in the manifest.
     pub index: usize,
-    /// The bytes that were there before this copy.
+    /// Its bytes that an earlier copy had transferred.
     pub offset_bytes: u64,
     pub file: File,
-    /// The name that it has, and the one it is to get.
+    /// Its current name, followed by its final name.
     pub partial: Relative,
     pub path: Relative,
     pub mode: u32,
-    /// `None`: none is known, and it is now.
+    /// Modification time; `None` if unknown, in which case the time of the copy is kept.
     pub mtime: Option<Timestamp>,
     pub size_bytes: u64,
 }
 
-/// Which paths a file may replace when it gets its name.
+/// Which existing paths a file may replace when it gets its final name.
 #[derive(Clone, Debug)]
 pub(super) enum Replace {
     /// Nothing.
     Nothing,
-    /// Anything but a directory with entries.
+    /// Anything except a directory that is not empty.
     Files,
-    /// A directory, too, with all entries that these patterns do not match.
+    /// Directories, too, including all entries that do not match these patterns.
     Directories(Vec<Exclude>),
 }
 
-/// Outcome for a file.
+/// Outcome of a file.
 pub(super) struct Committed {
-    /// Its place in the manifest.
+    /// Its index in the manifest.
     pub index: usize,
-    /// The bytes of it that were there before this copy.
+    /// Its bytes that an earlier copy had transferred.
     pub offset_bytes: u64,
-    /// Or why it has no name.
+    /// On failure, why the file has no final name.
     pub outcome: Result<(), String>,
-    /// Paths removed for it.
+    /// Paths that were deleted to make room for it.
     pub removed: Vec<Removed>,
 }
 
@@ -72,23 +73,23 @@ impl Committed {
     }
 }
 
-/// Files on their way to disk.
+/// Files that are being synced to disk.
 pub(super) struct Committer<'a> {
     tree: Arc<Tree>,
     replace: Replace,
     files_max: usize,
     waiting: Vec<CompleteFile>,
     waiting_bytes: u64,
-    /// Of a server: those of the files that wait. They go after the files.
+    /// Claims of the waiting files, on a server. They are released after the files are closed.
     claims: Vec<Claim<'a>>,
     running: Option<(JoinHandle<Vec<Committed>>, Vec<Claim<'a>>)>,
-    /// Those that were begun and did not end, by their places.
+    /// Manifest indexes of the files in the running batch.
     begun: Vec<usize>,
     committed: Vec<Committed>,
 }
 
 impl<'a> Committer<'a> {
-    /// Below `tree`, as one of `copies` at once.
+    /// A committer for files below `tree`, in one of `copies` concurrent copies.
     pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
             replace,
@@ -103,7 +104,7 @@ impl<'a> Committer<'a> {
         })
     }
 
-    /// Takes a file, which may wait for others. Waits itself where the disk is slower than the stream.
+    /// Adds a file, which may have to wait for others. Blocks while the disk is slower than the stream.
     pub async fn take(&mut self, complete: CompleteFile, claim: Option<Claim<'a>>) {
         self.waiting_bytes += complete.size_bytes;
         self.waiting.push(complete);
@@ -113,12 +114,12 @@ impl<'a> Committer<'a> {
         }
     }
 
-    /// A file failed before it was whole.
+    /// Records that a file failed before it was complete.
     pub fn failed(&mut self, index: usize, reason: String) {
         self.committed.push(Committed::failed(index, reason));
     }
 
-    /// Brings all to disk; returns each file's outcome, in no order.
+    /// Syncs all files and returns their outcomes, in no particular order.
     pub async fn finish(&mut self) -> Vec<Committed> {
         self.start().await;
         self.join().await;
@@ -151,21 +152,23 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Files that one of several copies may bring to disk at once: all copies together stay below the limit of open files.
+/// Most files that one of `copies` concurrent copies may sync together, so that all copies stay below the limit of open
+/// files.
 fn files_max(copies: usize) -> usize {
     let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
     usize::try_from(each).unwrap_or(FILES_MAX).clamp(1, FILES_MAX)
 }
 
-/// Lets this process have as many files open as its user may.
+/// Raises this process's limit of open files to the hard limit.
 pub fn open_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Where that is not allowed, fewer files are brought to disk at once.
+    // If that fails, fewer files are synced together.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Gives the files of `batch` their permissions, times and names, the last when all the rest is on disk. They are locked until then.
+/// Gives the files of `batch` their permissions and times and, once everything is synced, their names. They stay locked
+/// until then.
 fn land(tree: &Tree, replace: &Replace, batch: Vec<CompleteFile>) -> Vec<Committed> {
     let mut committed = Vec::with_capacity(batch.len());
     let mut ready = Vec::with_capacity(batch.len());
@@ -190,7 +193,7 @@ fn land(tree: &Tree, replace: &Replace, batch: Vec<CompleteFile>) -> Vec<Committ
     committed
 }
 
-/// Gives a file its name. A directory that has it goes now, not before there is something in its place.
+/// Renames a file to its final name. A directory of that name is deleted only now, when its replacement is complete.
 fn name(
     tree: &Tree,
     replace: &Replace,
@@ -216,12 +219,12 @@ fn name(
     }
 }
 
-/// Brings files to disk: few one by one, many with all else that their file systems have to write, which is one wait for all.
+/// Syncs files: a few individually, many with one sync per file system, which also writes unrelated data.
 fn sync(files: &[CompleteFile]) -> Vec<io::Result<()>> {
     if files.len() <= SINGLE_MAX {
         return files.iter().map(|complete| complete.file.sync_all()).collect();
     }
-    // A directory may be another file system's.
+    // A directory may be on another file system.
     let mut done: Vec<(u64, Result<(), Errno>)> = Vec::new();
     let mut sync = |complete: &CompleteFile| {
         let device = rustix::fs::fstat(&complete.file)?.st_dev;
@@ -236,7 +239,7 @@ fn sync(files: &[CompleteFile]) -> Vec<io::Result<()>> {
     files.iter().map(&mut sync).collect()
 }
 
-/// Has the disk take the received bytes of a file while the rest of it comes.
+/// Starts writing received bytes of a file to disk while the rest is being received.
 #[derive(Default)]
 pub(super) struct Writeback {
     bytes: u64,
@@ -245,10 +248,10 @@ pub(super) struct Writeback {
 }
 
 impl Writeback {
-    /// Notes bytes that were written to `file`.
+    /// Records that bytes were written to `file`.
     ///
     /// # Errors
-    /// Where the disk did not take earlier bytes.
+    /// If writing earlier bytes to disk failed.
     pub async fn on_written(&mut self, file: &File, bytes: usize) -> io::Result<()> {
         self.bytes += bytes as u64;
         if self.bytes < WRITEBACK_BYTES || self.running.as_ref().is_some_and(|running| !running.is_finished())
@@ -260,14 +263,14 @@ impl Writeback {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        // Without another handle it is waited for at the end.
+        // If the handle cannot be cloned, the sync at the end waits for these bytes.
         if let Ok(file) = file.try_clone() {
             self.running = Some(spawn_blocking(move || file.sync_data()));
         }
         Ok(())
     }
 
-    /// Waits for the write-back under way. A failure is told here or never: the system tells it once.
+    /// Waits for the write-back in progress. The system reports a write error only once, so it must be reported here.
     pub async fn finish(mut self) -> Result<(), String> {
         self.join().await;
         self.failure.map_or(Ok(()), |failure| Err(failure.to_string()))

@@ -1,4 +1,4 @@
-//! Removes paths that the source lacks, and gives directories their permissions and times.
+//! Deletes paths that the source does not have, and sets permissions and times of directories.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,8 @@ use super::tree::{PARTIAL_SUFFIX, Removed, join_os};
 use super::wire::{self, Kind};
 
 impl Receiver<'_> {
-    /// Removes paths that the source lacks, and gives directories their permissions and times, the inner ones first.
+    /// Deletes paths that the source does not have, then sets permissions and times of directories, inner directories
+    /// first.
     pub fn finish(&mut self) {
         if self.terms.options.delete && self.terms.replaces() {
             self.delete();
@@ -37,7 +38,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Looks only into directories that the source has and could list. Other directories are not part of the copy.
+    /// Examines only directories that the source has and could list. Other directories are not part of the copy.
     fn delete(&mut self) {
         if self.has_refused {
             let reason = "nothing was deleted: the sender lists paths that are refused";
@@ -56,7 +57,7 @@ impl Receiver<'_> {
             {
                 let names = match self.tree.names(directory) {
                     Ok(names) => names,
-                    // One that a dry run did not make has nothing to delete.
+                    // A directory that only a real run would have created has nothing to delete.
                     Err(error) if self.terms.options.dry_run || error.kind() == ErrorKind::NotFound => {
                         continue;
                     }
@@ -67,7 +68,7 @@ impl Receiver<'_> {
                 };
                 let paths = names.iter().map(|name| join_os(OsStr::new(directory), name));
                 doomed.extend(paths.filter(|path| {
-                    // The partial file of a failed one is for the next copy.
+                    // Partial files of failed transfers are kept for the next copy.
                     let is_left = path.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes());
                     !is_left && !path.to_str().is_some_and(|path| listed.contains(path))
                 }));
@@ -81,7 +82,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Removes `start` and all below it that neither the user nor the sender leaves out, and tells it.
+    /// Deletes and reports `start` and everything below it, except what the user excluded or the sender omitted.
     pub fn remove_all(&mut self, start: OsString) {
         let (options, omitted) = (&self.terms.options, &self.omitted);
         let is_kept = |path: &OsStr, is_directory| {
@@ -93,7 +94,7 @@ impl Receiver<'_> {
         self.on_removed(removed);
     }
 
-    /// Reports removed paths.
+    /// Reports deleted paths.
     pub fn on_removed(&mut self, removed: Vec<Removed>) {
         for (path, done) in removed {
             match done {

@@ -1,4 +1,4 @@
-//! A stream with a gate that its bytes pass.
+//! A stream with a gate that controls its throughput.
 
 use std::io;
 use std::pin::Pin;
@@ -6,16 +6,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 
-/// A gate that bytes of a stream pass, each way if it has two.
+/// Decides how many bytes of a stream may pass; for a bidirectional stream, in both directions.
 pub trait Gate {
-    /// Bytes that may pass now, one at least.
+    /// Number of bytes that may pass now, at least one.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 
-    /// Bytes that passed.
+    /// Reports that `count` bytes have passed.
     fn on_passed(&mut self, count: usize);
 }
 
-/// A stream whose bytes pass a gate.
+/// A stream behind a gate.
 #[derive(Debug)]
 pub struct Gated<S, G> {
     stream: S,

@@ -1,4 +1,4 @@
-//! Copies in which nothing comes or goes.
+//! Detects copies in which no bytes move.
 
 use std::future::Future;
 use std::io;
@@ -13,11 +13,11 @@ use tokio::time::sleep;
 use super::CopyError;
 use super::gate::{Gate, Gated};
 
-/// A copy in which nothing comes or goes for so long is ended. Ours: an end may have to hash a file before it says a word, of
-/// some 500 GB in that time.
+/// A copy is ended after this time without a byte in either direction. Ours: an end may have to hash a file before it
+/// sends a message, and can hash some 500 GB in this time.
 pub const IDLE: Duration = Duration::from_secs(600);
 
-/// Bytes that passed streams.
+/// Counts the bytes of streams.
 #[derive(Clone, Debug, Default)]
 pub struct ByteCounter(Arc<AtomicU64>);
 
@@ -25,15 +25,15 @@ pub struct ByteCounter(Arc<AtomicU64>);
 pub type CountedStream<S> = Gated<S, ByteCounter>;
 
 impl ByteCounter {
-    /// Counts those of `stream` too.
+    /// Also counts the bytes of `stream`.
     pub fn counted<S>(&self, stream: S) -> CountedStream<S> {
         Gated::through(stream, self.clone())
     }
 
-    /// Does `copy`, unless no bytes pass for `idle`.
+    /// Runs `copy` until it completes or no bytes pass for `idle`.
     ///
     /// # Errors
-    /// Those of `copy`, and where nothing passed.
+    /// The errors of `copy`, or `TimedOut` if no bytes passed.
     pub async fn watch<T>(
         &self,
         idle: Duration,
@@ -41,7 +41,7 @@ impl ByteCounter {
     ) -> Result<T, CopyError> {
         let watch = async {
             let mut before = u64::MAX;
-            // A copy that worked on its files for long comes to its own turn between the two looks.
+            // Checks twice: a copy that blocked this thread for a long time gets to run between the two checks.
             let mut looks = 0;
             while looks < 2 {
                 let now = self.0.load(Relaxed);

@@ -1,4 +1,4 @@
-//! Streams that carry no more than a rate.
+//! Streams with a rate limit.
 
 use std::num::NonZeroU64;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::gate::{Gate, Gated};
 
-/// Time that bytes carried at once stand for. Ours: short enough not to be felt, long enough that timers cost nothing.
+/// Longest burst, as time at the limited rate. Ours: too short to be noticed, but long enough that timers cost nothing.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// A gate that lets a rate of bytes through; without a rate, all.
+/// A gate that limits the rate of bytes; without a rate it lets all bytes pass.
 #[derive(Debug)]
 pub struct Limit {
     rate: Option<NonZeroU64>,
@@ -20,11 +20,11 @@ pub struct Limit {
     next: Option<Pin<Box<Sleep>>>,
 }
 
-/// A stream of at most a rate of bytes per second, each way if it has two.
+/// A stream limited to a rate in bytes per second; for a bidirectional stream, in both directions.
 pub type Limited<S> = Gated<S, Limit>;
 
 impl<S> Limited<S> {
-    /// `stream` at `rate`; without one it is as it was.
+    /// Limits `stream` to `rate`. Without a rate, `stream` is not limited.
     pub fn new(stream: S, rate: Option<NonZeroU64>) -> Self {
         Self::through(stream, Limit { rate, next: None })
     }
@@ -43,7 +43,7 @@ impl Gate for Limit {
     fn on_passed(&mut self, count: usize) {
         let Some(rate) = self.rate else { return };
         let now = Instant::now();
-        // Time that nothing used is not made up for.
+        // Unused time is not made up for beyond one burst.
         let from = self.next.as_ref().map_or(now, |next| next.deadline().max(now - AT_ONCE));
         let ns = count as u128 * 1_000_000_000 / u128::from(rate.get());
         let next = from + Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
@@ -76,7 +76,7 @@ mod tests {
                 read.unwrap();
                 assert!(bytes.iter().all(|byte| *byte == 7));
                 let span = begun.elapsed();
-                // The last bytes stand for time that is not waited for.
+                // The last burst passes without a wait.
                 assert!(span > Duration::from_millis(450), "{span:?}");
             }
         });

@@ -1,19 +1,20 @@
-//! Memory of lists of paths, over all copies of a server: a client says how many paths there are.
+//! Bounds the memory for lists of paths over all copies of a server, because the number of paths is under the client's
+//! control.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::CopyError;
 
-/// Bytes of all lists at once: two of the longest that a copy may have. Ours.
+/// Most bytes of all lists together: two lists of the maximum length. Ours.
 const ALL_BYTES_MAX: u64 = 2 << 30;
-/// Bytes that a path takes beside its name, which is held twice. Measured by tests/memory.rs, and rounded up.
+/// Bytes per path in addition to its name, which is stored twice. Measured by tests/memory.rs, rounded up.
 const PATH_BYTES: u64 = 512;
 
-/// Memory of all lists, in bytes.
+/// Memory used by all lists, in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Lists(AtomicU64);
 
-/// Memory of the lists of one copy, until this is dropped.
+/// Memory used by the lists of one copy; released on drop.
 #[derive(Debug)]
 pub(super) struct ListBudget<'a> {
     lists: &'a Lists,
@@ -21,14 +22,14 @@ pub(super) struct ListBudget<'a> {
 }
 
 impl Lists {
-    /// Room for the lists of a copy.
+    /// A budget for the lists of one copy.
     pub fn list_budget(&self) -> ListBudget<'_> {
         ListBudget { lists: self, bytes: 0 }
     }
 }
 
 impl ListBudget<'_> {
-    /// Takes a path with this length of text in bytes.
+    /// Adds a path whose text has this length in bytes.
     pub fn add(&mut self, text_bytes: usize) -> Result<(), CopyError> {
         let bytes = PATH_BYTES + 2 * text_bytes as u64;
         self.bytes += bytes;

@@ -1,10 +1,10 @@
-//! Paths that a receiver takes of a sender's list.
+//! Checks which paths of a sender's list a receiver accepts.
 
 use super::pattern::{is_pattern, matches};
 use super::tree::{PARTIAL_SUFFIX, Relative};
 use super::wire::{Entry, Kind, Timestamp};
 
-/// A path of the sender's list.
+/// A path in the sender's list.
 pub(super) struct Item {
     pub path: Relative,
     pub kind: Kind,
@@ -13,25 +13,25 @@ pub(super) struct Item {
     pub state: State,
 }
 
-/// Progress of a path.
+/// State of a path at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It was there.
+    /// It existed before.
     Found,
-    /// This copy made it.
+    /// This copy created it.
     Made,
     /// It failed.
     Failed,
 }
 
-/// Which names may stand at the top of a list: a server that is asked for one thing must not send another.
+/// Which names may be at the top of a list: a server that is asked for one path must not send another.
 #[derive(Clone, Debug)]
 pub(super) enum TopNames {
-    /// All.
+    /// Any name.
     Any,
-    /// This one, which is the destination itself.
+    /// Only this name, which is the destination itself.
     One(String),
-    /// Those that one of these is or means.
+    /// Names that equal or match one of these.
     Of(Vec<String>),
 }
 
@@ -58,11 +58,11 @@ impl TopNames {
     }
 }
 
-/// Why a path of the list is not taken.
+/// Why a path of the list is not accepted.
 pub(super) enum NotAdmitted {
-    /// No honest sender lists it.
+    /// No honest sender lists such a path.
     Refused(String),
-    /// Copies do not carry it.
+    /// Paths of this type are not copied.
     Skipped(String),
 }
 

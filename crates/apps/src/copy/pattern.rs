@@ -1,15 +1,15 @@
-//! Patterns of names as shells and rsync know them: `*` is any bytes of a name, `?` one character, `[…]` one of a set.
+//! Name patterns as in shells and rsync: `*` is any number of characters, `?` is one character, `[…]` is one of a set.
 
 use serde::{Deserialize, Serialize};
 
 use super::wire::PATH_BYTES_MAX;
 
-/// True where `pattern` matches `name`, which has no slash. Takes time in proportion to the product of their lengths,
-/// for every pattern.
+/// True if `pattern` matches `name`, which contains no slash. The time is at most proportional to the product of their
+/// lengths.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut from) = (0, 0);
-    // Where the last star stands, and up to where it reaches: it is enough to try that one again.
+    // Position of the last star, and the end of the text it has matched: only the last star needs to be retried.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         let next = match pattern.get(at) {
@@ -24,7 +24,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
             Some(&c) => Some((c == name[from], 1)),
             None => None,
         };
-        // A bracket without an end is itself.
+        // An unclosed bracket stands for itself.
         let (is_same, length) = next.unwrap_or((pattern.get(at) == Some(&name[from]), 1));
         match (is_same && at < pattern.len(), star) {
             (true, _) => (at, from) = (at + length, from + 1),
@@ -38,16 +38,16 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|&c| c == '*')
 }
 
-/// True where `pattern` may mean several names.
+/// True if `pattern` contains wildcards.
 pub fn is_pattern(pattern: &str) -> bool {
     pattern.contains(['*', '?', '['])
 }
 
-/// Whether `c` is in the set that `pattern` begins with, and how long the set is; `None` where it has no end.
+/// Whether `c` is in the set at the start of `pattern`, and the length of the set; `None` if the set is not closed.
 fn one_of(pattern: &[char], c: char) -> Option<(bool, usize)> {
     let is_negated = matches!(pattern.get(1), Some('!' | '^'));
     let first = 1 + usize::from(is_negated);
-    // A bracket that comes first is in the set.
+    // A closing bracket in the first position is an element of the set.
     let end = first + 1 + pattern.get(first + 1..)?.iter().position(|&c| c == ']')?;
     let set = &pattern[first..end];
     let mut is_in = false;
@@ -67,8 +67,9 @@ fn one_of(pattern: &[char], c: char) -> Option<(bool, usize)> {
     Some((is_in != is_negated, end + 1))
 }
 
-/// A pattern of paths that are neither sent nor removed. `NAME` is that name anywhere; `A/B` is that path as it arrives; with a slash
-/// at its end it is a directory; `**` in a path is any number of names.
+/// A pattern for paths that are neither sent nor deleted. `NAME` matches that name anywhere, `A/B` matches that path as
+/// it arrives at the destination. A trailing slash restricts the pattern to directories. `**` in a path is any number
+/// of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Exclude(String);
@@ -89,7 +90,7 @@ impl TryFrom<String> for Exclude {
     }
 }
 
-/// `**` in one pattern: each may be tried at every name. Ours.
+/// Most `**` in one pattern, because each one multiplies the time for matching. Ours.
 const DEEP_MAX: usize = 2;
 
 impl From<Exclude> for String {
@@ -107,7 +108,7 @@ impl std::str::FromStr for Exclude {
 }
 
 impl Exclude {
-    /// True for the file or directory at `path`, not for paths below it.
+    /// True for the file or directory at `path`, but not for paths below it.
     pub fn matches(&self, path: &str, is_directory: bool) -> bool {
         if self.0.ends_with('/') && !is_directory {
             return false;
@@ -132,7 +133,7 @@ fn matches_path(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// True where one of `excludes` matches `path`.
+/// True if one of `excludes` matches `path`.
 pub fn excludes(excludes: &[Exclude], path: &str, is_directory: bool) -> bool {
     excludes.iter().any(|exclude| exclude.matches(path, is_directory))
 }

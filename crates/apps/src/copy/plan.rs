@@ -1,4 +1,4 @@
-//! The steps of a receiver for each listed path, before contents come.
+//! Decides what a receiver does with each listed path, before contents are sent.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,7 +19,7 @@ enum Step {
 }
 
 impl Receiver<'_> {
-    /// Makes directories, and says which files it wants.
+    /// Creates directories, and requests the wanted files.
     pub async fn plan<W: AsyncWrite + Unpin>(
         &mut self,
         progress: &Progress,
@@ -32,7 +32,7 @@ impl Receiver<'_> {
                 continue;
             }
             let step = self.plan_entry(index);
-            // The item is there, as it was.
+            // Still there: it was checked above, and planning removes no item.
             let Some(item) = &mut self.items[index] else { continue };
             let path = item.path.as_str().to_owned();
             match step {
@@ -49,7 +49,7 @@ impl Receiver<'_> {
                 }
                 Ok(Step::Unchanged) => self.outcome.summary.unchanged += 1,
                 Err(reason) => {
-                    // It is done with: nothing else of it is tried.
+                    // The path has failed; nothing else is tried for it.
                     item.state = State::Failed;
                     let is_file = matches!(item.kind, Kind::File { .. } | Kind::Stream);
                     let reason = wire::bounded(reason);
@@ -68,11 +68,11 @@ impl Receiver<'_> {
     }
 
     fn plan_entry(&mut self, index: usize) -> Result<Step, String> {
-        // The item is there: only admitted entries are planned.
+        // Always there: only admitted entries are planned.
         let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
         let (path, kind) = (item.path.clone(), item.kind.clone());
         let there = match self.tree.find(&path) {
-            // The dry run did not make its directory.
+            // In a dry run the parent directory may not exist.
             Err(_) if self.terms.options.dry_run => None,
             found => found.map_err(|error| error.to_string())?,
         };
@@ -97,7 +97,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Whether a drop box takes an entry.
+    /// Whether a drop box accepts an entry.
     fn may_drop(&self, kind: &Kind, there: Option<&Stat>) -> Result<(), String> {
         let is_directory = there.is_some_and(|there| tree::file_type(there) == FileType::Directory);
         match kind {
@@ -112,9 +112,9 @@ impl Receiver<'_> {
         let dry_run = self.terms.options.dry_run;
         match there {
             Some(there) if tree::file_type(there) == FileType::Directory => {
-                // An earlier copy may have made it read-only. `finish` sets its permissions again.
+                // An earlier copy may have set the directory read-only. `finish` restores its permissions.
                 if !dry_run && self.terms.replaces() {
-                    // On failure the writes below fail, and are reported.
+                    // If this fails, the writes below fail and are reported.
                     let _ = self.tree.unlock_directory(path.as_str(), there);
                 }
                 return Ok(Step::Unchanged);
@@ -170,7 +170,7 @@ impl Receiver<'_> {
         Ok(Step::Want { offset_bytes, blake3 })
     }
 
-    /// Whether the file `there` has the contents that are listed, as far as that is asked for.
+    /// Whether the existing file `there` has the listed contents: by checksum if requested, otherwise by size and time.
     fn is_same(
         &self,
         index: usize,
@@ -187,15 +187,15 @@ impl Receiver<'_> {
         }
         let listed = self.items[index].as_ref().map(|item| item.mtime);
         let own = Some(tree::mtime_of(there));
-        // A file system that cannot keep a time made another one of it, and would do so again.
+        // The file system may have rounded the time, and would round it again.
         Ok(own == listed || own == listed.and_then(|mtime| self.tree.kept_time(path, mtime)))
     }
 
-    /// Gives a file that is there the permissions and time that are listed.
+    /// Gives an existing file the listed permissions and time.
     fn finish_same(&self, index: usize, path: &Relative, there: &Stat) -> Result<Step, String> {
         let Some(item) = &self.items[index] else { return Ok(Step::Unchanged) };
         let has_mode = there.st_mode & 0o7777 == item.mode & 0o777;
-        // Contents may be the same where times differ: `is_same` looked.
+        // With checksums, files count as the same although their times differ.
         let own = tree::mtime_of(there);
         let has_time = own == item.mtime || Some(own) == self.tree.kept_time(path, item.mtime);
         if has_mode && has_time {
@@ -207,7 +207,7 @@ impl Receiver<'_> {
         Ok(Step::Done)
     }
 
-    /// Whether a file or link may replace the path `there`.
+    /// Whether a file or link may replace the existing path `there`.
     fn may_replace(&self, path: &Relative, there: &Stat) -> Result<(), String> {
         if tree::file_type(there) != FileType::Directory || self.terms.options.delete {
             return Ok(());
@@ -218,7 +218,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Removes the path `there`, if it may be replaced.
+    /// Deletes the existing path `there`, if it may be replaced.
     fn make_way(&mut self, path: &Relative, there: &Stat) -> Result<(), String> {
         self.may_replace(path, there)?;
         if tree::file_type(there) == FileType::Directory {
@@ -234,7 +234,7 @@ impl Receiver<'_> {
         Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
     }
 
-    /// Length and hash of the partial file of `path` that an earlier copy left.
+    /// Length and hash of the partial file that an earlier copy of `path` left.
     fn left(&self, path: &Relative, size_bytes: u64) -> Result<(u64, String), String> {
         let partial = self.partial(path)?;
         let left = self.tree.find(&partial).map_err(|error| error.to_string())?;

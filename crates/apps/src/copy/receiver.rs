@@ -1,4 +1,4 @@
-//! The end that gets the files. It trusts nothing that the sender says.
+//! The end that receives the files. It does not trust the sender.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,19 +15,19 @@ use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES
 use super::writers::{Claim, Writers};
 use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
 
-/// On which terms a copy is received.
+/// Parameters of a receiving copy.
 pub(super) struct Terms<'a> {
     pub options: &'a Options,
     pub rights: Rights,
     pub tops: TopNames,
-    /// Of a server: its other writers, and the owner of this copy.
+    /// On a server: the other writers, and the owner of this copy.
     pub writers: Option<(&'a Writers, &'a str)>,
-    /// Of all copies here.
+    /// Memory of the lists of all copies.
     pub lists: &'a Lists,
 }
 
 impl Terms<'_> {
-    /// True where existing paths may be changed.
+    /// True if existing paths may be changed.
     pub fn replaces(&self) -> bool {
         self.rights != Rights::Drop
     }
@@ -41,13 +41,13 @@ impl Terms<'_> {
     }
 }
 
-/// A file that the receiver wants, and from which byte.
+/// A file that the receiver wants, and its first missing byte.
 pub(super) struct Want {
     pub index: usize,
     pub offset_bytes: u64,
 }
 
-/// Offset, size and time of a file as the sender opened it.
+/// Offset, size and modification time of a file when the sender opened it.
 #[derive(Clone, Copy)]
 struct Opened {
     offset_bytes: u64,
@@ -55,15 +55,15 @@ struct Opened {
     mtime: Option<Timestamp>,
 }
 
-/// A copy as its receiver sees it.
+/// State of a copy at its receiver.
 pub(super) struct Receiver<'a> {
     pub tree: &'a Tree,
     pub terms: Terms<'a>,
-    /// By place; a path that was not admitted is `None`.
+    /// By manifest index; `None` for a path that was not admitted.
     pub items: Vec<Option<Item>>,
-    /// Paths that the sender has and does not send.
+    /// Paths that the sender has but does not send.
     pub omitted: BTreeSet<String>,
-    /// Of those, directories that it could not list, too.
+    /// Of these, directories that the sender could not list.
     pub unlisted: BTreeSet<String>,
     /// The sender listed a path that no honest sender lists.
     pub has_refused: bool,
@@ -73,10 +73,11 @@ pub(super) struct Receiver<'a> {
     list_budget: ListBudget<'a>,
 }
 
-/// Receives into `tree` the files that a sender lists, and reports the outcome to it.
+/// Receives the files that a sender lists into `tree`, and reports the outcome to the sender.
 ///
 /// # Errors
-/// Where the stream or the protocol breaks, or a limit. Files that cannot be written are in the outcome.
+/// If the stream breaks, the sender violates the protocol, or a limit is exceeded. Files that cannot be written are in
+/// the outcome.
 pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     tree: &'a Tree,
     terms: Terms<'a>,
@@ -100,7 +101,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     receiver.manifest(reader).await?;
     let wants = receiver.plan(progress, writer).await?;
     let received = receiver.files(&wants, progress, reader, writer).await;
-    // Complete files get their names, even if the rest fails.
+    // Complete files get their names even if the rest of the copy fails.
     let committed = receiver.committer.finish().await;
     received?;
     receiver.on_committed(committed);
@@ -120,8 +121,9 @@ impl Receiver<'_> {
         self.outcome.paths.push(Report { path: wire::bounded(path.to_owned()), action, reason });
     }
 
-    /// Where the bytes of `path` stand until they are whole. Of the name's hash, as a name has no room for an ending; where no user
-    /// may learn of another's partial files, of the user's key, too.
+    /// Name for the bytes of `path` until the file is complete. It contains a hash, because the file's own name may
+    /// leave no room for a suffix. In a drop box the hash also covers the user's key, so that users cannot detect each
+    /// other's partial files.
     pub fn partial(&self, path: &Relative) -> Result<Relative, String> {
         let (directory, name) = path.split();
         let mut hasher = blake3::Hasher::new();
@@ -135,7 +137,7 @@ impl Receiver<'_> {
 
     /// Reads the sender's manifest.
     async fn manifest<R: AsyncRead + Unpin>(&mut self, reader: &mut R) -> Result<(), CopyError> {
-        // Of a million paths their hashes take less than they do.
+        // For a million paths, hashes need less memory than the paths.
         let mut seen = BTreeSet::new();
         let (mut paths, mut names_bytes) = (0, 0);
         loop {
@@ -199,7 +201,7 @@ impl Receiver<'_> {
         self.items.push(item);
     }
 
-    /// Receives all files that are wanted.
+    /// Receives all wanted files.
     async fn files<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         wants: &[Want],
@@ -213,7 +215,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Reports the outcome of files, in their order.
+    /// Reports the outcomes of files in manifest order.
     fn on_committed(&mut self, mut committed: Vec<Committed>) {
         committed.sort_unstable_by_key(|committed| committed.index);
         for Committed { index, offset_bytes, outcome, removed } in committed {
@@ -232,7 +234,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// Receives one file. Where it cannot be kept the sender is told at once, and its bytes are read until it has heard so.
+    /// Receives one file. If the file cannot be stored, the sender is asked to stop, and its bytes are discarded until
+    /// it does.
     async fn file<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
         want: &Want,
@@ -242,7 +245,7 @@ impl Receiver<'_> {
     ) -> Result<(), CopyError> {
         let index = want.index;
         let opened = opened(wire::read(reader).await?, want)?;
-        // A want has an item, and the item is a file's: `plan` looked.
+        // Always there: `plan` only wants files that have an item.
         let Some(item) = &self.items[index] else { return Ok(()) };
         let (path, mode) = (item.path.clone(), item.mode);
         let offset_bytes = opened.offset_bytes;
@@ -302,8 +305,8 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Opens the partial file of `path`, for writing from `offset_bytes` on. Another copy of the same user that has it
-    /// and gets nothing is stopped.
+    /// Opens the partial file of `path` for writing at `offset_bytes`. Another copy of the same user that has the file
+    /// open, and receives nothing, is stopped.
     async fn open_partial(&self, path: &Relative, offset_bytes: u64) -> Result<PartialFile, String> {
         let open = |partial: &Relative| -> io::Result<Option<PartialFile>> {
             let mut file = self.tree.write_alone(partial)?;
@@ -325,17 +328,18 @@ impl Receiver<'_> {
         opened.ok_or_else(|| "the part of an earlier copy has changed".to_owned())
     }
 
-    /// Removes the partial file of a path that found no room, so that shorter files may find some.
+    /// After a full disk, deletes the partial file of a path, so that shorter files may fit.
     fn forget_where_full(&self, path: &Relative, error: &io::Error) {
         if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
             && let Ok(partial) = self.partial(path)
         {
-            // Nothing can be done about a file that stays.
+            // Errors are ignored: nothing can be done about a file that remains.
             let _ = self.tree.remove(partial.as_str(), false);
         }
     }
 
-    /// Name of a file until it is on disk. One that is not whole is removed: no prefix of it can be trusted.
+    /// Name of a complete file until it is synced. If its checksum is wrong the file is deleted, because no prefix of
+    /// it can be trusted.
     fn complete(&self, is_whole: bool, path: &Relative) -> Result<Relative, String> {
         let partial = self.partial(path)?;
         if !is_whole {
@@ -360,7 +364,7 @@ fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
     }
 }
 
-/// A file that is being written.
+/// A file that is being received.
 struct PartialFile {
     file: File,
     hasher: blake3::Hasher,
@@ -368,7 +372,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
-    /// Takes a part of the contents, which then reach to `at_bytes`.
+    /// Stores a piece of the contents, which ends at offset `at_bytes`.
     async fn take(&mut self, piece: Piece<'_>, at_bytes: u64) -> io::Result<()> {
         match piece {
             Piece::Hole(bytes) => {
@@ -387,7 +391,7 @@ impl PartialFile {
     }
 }
 
-/// Waits for a piece, unless another copy takes the file over.
+/// Waits for a piece, unless another copy takes over the file.
 async fn read_unless_stopped<'a, R: AsyncBufRead + Unpin>(
     reader: &'a mut R,
     arriving: &mut Arriving,

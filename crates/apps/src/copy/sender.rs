@@ -1,4 +1,4 @@
-//! The end that has the files.
+//! The end that sends the files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -20,12 +20,12 @@ use super::tree::{
 use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_BYTES_MAX, Kind, Message, Timestamp};
 use super::{CopyError, CopyReport, Options, Progress};
 
-/// Pieces after which the sender looks whether it is told to stop, where nothing else makes it wait. Ours: 1 MiB.
+/// Pieces after which the sender checks for stop requests, if it never has to wait. Ours: 1 MiB.
 const PIECES_AT_ONCE: u32 = 16;
-/// Permissions of a stream.
+/// Permissions of a file that was sent as a stream.
 const STREAM_MODE: u32 = 0o644;
 
-/// Something that is read to its end and has no name.
+/// An input without a name that is read to its end, such as a pipe.
 pub type Stream = Box<dyn AsyncRead + Unpin + Send>;
 
 /// The paths to send: contents of a directory, named files and directories, or a stream.
@@ -38,11 +38,11 @@ pub struct Source {
 #[derive(Debug)]
 struct SourceRoot {
     tree: Tree,
-    /// Below `tree`; empty: all that is in it, without a name of its own.
+    /// Path below `tree`; if empty, everything in `tree` is sent, without a name of its own.
     start: Relative,
     /// Name of `start` at the destination, if it differs.
     name: Option<Relative>,
-    /// Names below `start` that are listed: 0 is `start` itself.
+    /// How many levels below `start` are listed; 0 lists `start` only.
     depth_max: usize,
 }
 
@@ -62,7 +62,7 @@ impl SourceRoot {
         Self { tree, start, name: None, depth_max: usize::MAX }
     }
 
-    /// Name at the destination of `path`, which is `start` or below it.
+    /// Path at the destination for `path`, which is `start` or below it.
     fn arrives(&self, path: &Relative) -> Result<Relative, String> {
         let Some(name) = &self.name else { return Ok(path.clone()) };
         let below = path.as_str().strip_prefix(self.start.as_str()).unwrap_or_default();
@@ -72,7 +72,7 @@ impl SourceRoot {
         }
     }
 
-    /// How many names `path` has below `start`.
+    /// Number of levels between `start` and `path`.
     fn depth(&self, path: &Relative) -> usize {
         let below = path.as_str().strip_prefix(self.start.as_str()).unwrap_or_default();
         below.split('/').filter(|name| !name.is_empty()).count()
@@ -80,10 +80,11 @@ impl SourceRoot {
 }
 
 impl Source {
-    /// The paths that the user names: each arrives under its last name, and `DIR/` or `.` without one.
+    /// The paths that the user names. Each is sent under its last name; `DIR/` and `.` are sent without a name of their
+    /// own.
     ///
     /// # Errors
-    /// Where one is not there, or its name is no text.
+    /// If a path does not exist, or its name is not UTF-8.
     pub fn named(paths: &[impl AsRef<Path>]) -> Result<Self, CopyError> {
         let mut source = Self::default();
         for path in paths {
@@ -107,18 +108,18 @@ impl Source {
         Ok(source)
     }
 
-    /// The bytes of `stream` up to its end, as a file that the destination names.
+    /// The bytes of `stream` up to its end, sent as one file whose name the destination decides.
     pub fn stream(stream: Stream) -> Self {
         let stream = tokio::sync::Mutex::new(stream);
         Self { roots: Vec::new(), stream: Some(StreamRoot { stream, name: Relative::default() }) }
     }
 
-    /// True where there is one thing, which may get a new name.
+    /// True for a single source, which can be renamed.
     pub fn is_single(&self) -> bool {
         self.roots.len() + usize::from(self.stream.is_some()) == 1
     }
 
-    /// True where it has no name before it gets one.
+    /// True if the source has no name unless it is given one.
     pub fn needs_name(&self) -> bool {
         self.stream.as_ref().is_some_and(|root| root.name.is_empty())
     }
@@ -131,7 +132,8 @@ impl Source {
         Ok(())
     }
 
-    /// `paths` below `tree`, each under its last name, or without one where it ends in a slash. One that is not there is a pattern.
+    /// The `paths` below `tree`, each under its last name, or without a name of its own if it ends in a slash. A path
+    /// that does not exist is a pattern.
     pub(super) fn below(tree: &Tree, paths: &[String]) -> Result<Self, String> {
         if paths.is_empty() || paths.len() > ASKED_MAX {
             return Err(format!("from 1 to {ASKED_MAX} paths can be asked for"));
@@ -148,7 +150,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Of the entries below `tree` the names at `paths`, and of directories the names in them; all below where it is `recursive`.
+    /// For listing: the entries at `paths` below `tree` and, for a single directory, its entries; with `is_recursive`
+    /// everything below.
     pub(super) fn to_list(tree: &Tree, paths: &[String], is_recursive: bool) -> Result<Self, String> {
         let one = match paths {
             [path] => Relative::parse(path.trim_end_matches('/')).ok(),
@@ -165,10 +168,10 @@ impl Source {
         Ok(source)
     }
 
-    /// Lets the one source arrive under another name.
+    /// Sends the one source under another name.
     ///
     /// # Errors
-    /// Where there are several, or the name is none.
+    /// If there are several sources, or the name is invalid.
     pub(super) fn rename(&mut self, name: &str) -> Result<(), String> {
         let name = Relative::parse(name)?;
         if name.is_empty() || !name.split().0.is_empty() {
@@ -196,17 +199,17 @@ fn root_below(tree: &Tree, path: &str) -> Result<SourceRoot, String> {
     Ok(SourceRoot::new(tree, start))
 }
 
-/// A file that was listed.
+/// A file of the manifest.
 struct Listed {
-    /// Its place among the roots; `None`: the stream.
+    /// Index of its root; `None` for the stream.
     root: Option<usize>,
     path: Relative,
     size_bytes: u64,
 }
 
-/// The sender's record of its manifest, with reports of the receiver.
+/// The sender's record of its manifest, needed for the receiver's reports.
 struct Manifest<'a> {
-    /// By place; `None`: no file.
+    /// By manifest index; `None` for entries that are not files.
     files: Vec<Option<Listed>>,
     omitted_count: usize,
     list_budget: ListBudget<'a>,
@@ -255,18 +258,18 @@ impl Manifest<'_> {
     }
 }
 
-/// Why a path is not listed.
+/// Why a path is not sent.
 enum NotListed {
     /// It could not be read.
     Failed(String),
-    /// Copies do not carry it.
+    /// Paths of this type are not copied.
     NotCarried(String),
 }
 
 /// Sends `source` and returns the receiver's report.
 ///
 /// # Errors
-/// Where the stream or the protocol breaks. Files that cannot be read are in the outcome.
+/// If the stream breaks, or the receiver violates the protocol. Files that cannot be read are in the outcome.
 pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
@@ -281,7 +284,7 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     let stop_requests = StopRequests::default();
     let sending = async {
         for want in &wants {
-            // A want names a file: `wants` looked.
+            // `wants` checked that every want refers to a file.
             let Some(Some(listed)) = manifest.files.get(want.index) else { continue };
             let mut sending =
                 Sending { index: want.index, stop_requests: &stop_requests, progress, writer: &mut *writer };
@@ -292,13 +295,13 @@ pub(super) async fn send<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
         }
         Ok(writer.flush().await?)
     };
-    // Reads all the time: otherwise both ends could wait for each other with full buffers.
+    // Messages are read while contents are sent; otherwise both ends could wait for each other with full buffers.
     let ((), outcome) =
         tokio::try_join!(sending, hear(source, &manifest, &stop_requests, progress, &mut told, reader))?;
     Ok(outcome)
 }
 
-/// Writes the entries of `source`.
+/// Sends the entries of `source` as a listing.
 pub(super) async fn show<W: AsyncWrite + Unpin>(
     source: &Source,
     options: &Options,
@@ -329,7 +332,7 @@ async fn list<'a, W: AsyncWrite + Unpin>(
     Ok(manifest)
 }
 
-/// Files that the receiver cannot keep.
+/// Files that the receiver cannot store.
 #[derive(Default)]
 struct StopRequests {
     indexes: Mutex<BTreeSet<usize>>,
@@ -373,7 +376,7 @@ async fn hear<R: AsyncRead + Unpin>(
     }
 }
 
-/// Tells the user of a file that the receiver cannot keep.
+/// Records a file that the receiver cannot store.
 fn on_stop(
     source: &Source,
     manifest: &Manifest<'_>,
@@ -401,7 +404,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
     while let Some(path) = open.pop() {
         let name = root.arrives(&path);
         let shown = name.as_ref().unwrap_or(&path).as_str().to_owned();
-        // The top of a root without a name is a directory, and no entry.
+        // A root without a name is a directory whose own entry is not sent.
         let is_top = path.is_empty() && root.name.is_none();
         if !is_top {
             let entry = name.map_err(NotListed::NotCarried);
@@ -538,9 +541,9 @@ async fn wants<R: AsyncRead + Unpin>(
 struct Opened {
     file: File,
     hasher: blake3::Hasher,
-    /// Where sending begins.
+    /// Offset of the next byte to send.
     at_bytes: u64,
-    /// Size when the file was opened. The next copy takes later additions.
+    /// Size when the file was opened. Bytes appended later are left to the next copy.
     size_bytes: u64,
     mtime: Timestamp,
     is_sparse: bool,
@@ -561,7 +564,7 @@ fn open(tree: &Tree, listed: &Listed, want: &Want) -> std::io::Result<Opened> {
     Ok(Opened { file, hasher: blake3::Hasher::new(), at_bytes: 0, size_bytes, mtime, is_sparse })
 }
 
-/// One file on its way.
+/// One file that is being sent.
 struct Sending<'a, W> {
     index: usize,
     stop_requests: &'a StopRequests,
@@ -569,18 +572,18 @@ struct Sending<'a, W> {
     writer: &'a mut W,
 }
 
-/// How far contents were sent.
+/// Why sending the contents ended.
 enum Sent {
-    /// To their end.
+    /// All contents were sent.
     All,
     /// The file has fewer bytes than when it was opened.
     Short,
-    /// The receiver cannot keep them.
+    /// The receiver cannot store the file.
     Stopped,
 }
 
 impl<W: AsyncWrite + Unpin> Sending<'_, W> {
-    /// Sends one file. Its last message tells failures.
+    /// Sends one file. Its last message reports failures.
     async fn file(&mut self, tree: &Tree, listed: &Listed, want: &Want) -> Result<(), CopyError> {
         let mut opened = match open(tree, listed, want) {
             Ok(opened) => opened,
@@ -594,7 +597,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             Ok(Sent::All) => {
                 let stat = rustix::fs::fstat(&opened.file).map_err(std::io::Error::from)?;
                 let has_grown = size_of(&stat) > opened.size_bytes;
-                // An append changes the time, too: a longer file counts as unchanged up to its old end.
+                // Appending changes the time as well: a file that has only grown counts as unchanged up to its old end.
                 (mtime_of(&stat) != opened.mtime && !has_grown)
                     .then(|| "it changed while it was read".to_owned())
             }
@@ -621,12 +624,13 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
         wire::write(self.writer, &Message::ContentsEnd { blake3, failure: failure.map(wire::bounded) }).await
     }
 
-    /// Sends the contents of `opened`, holes as such. The outer error is the stream's, the inner one the file's.
+    /// Sends the contents of `opened`; holes are sent as holes. The outer error is that of the stream, the inner one
+    /// that of the file.
     async fn contents(&mut self, opened: &mut Opened) -> Result<std::io::Result<Sent>, CopyError> {
         let size_bytes = opened.size_bytes;
         let mut buffer = wire::Contents::default();
         let mut pieces = 0;
-        // Where the next hole begins.
+        // Offset at which the next hole begins.
         let mut data_to_bytes = if opened.is_sparse { opened.at_bytes } else { size_bytes };
         while opened.at_bytes < size_bytes {
             pieces += 1;
@@ -646,7 +650,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                     Err(error) => return Ok(Err(error)),
                 };
                 if hole_bytes > 0 {
-                    // The next round looks from behind it on.
+                    // The next iteration continues after this hole.
                     let bytes = hole_bytes.min(HOLE_BYTES_MAX);
                     data_to_bytes = opened.at_bytes + bytes;
                     hash_hole(&mut opened.hasher, bytes);
@@ -686,7 +690,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             }
             let read = tokio::select! {
                 read = stream.read(buffer.room()) => read,
-                // The writer of the stream may be silent for long.
+                // The writer of the stream may pause for a long time.
                 () = self.stop_requests.more.notified() => continue,
             };
             match read {
@@ -694,7 +698,7 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
                 Ok(count) => {
                     hasher.update(buffer.bytes(count));
                     buffer.write(self.writer, count).await?;
-                    // A slow stream arrives as it comes.
+                    // Data of a slow stream is sent without delay.
                     self.writer.flush().await?;
                     self.progress.done_bytes.fetch_add(count as u64, Relaxed);
                 }
@@ -705,7 +709,8 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     }
 }
 
-/// From where to where the next bytes that are no hole stand, both within the file as it was opened; its position is set there.
+/// Start and end of the next data extent, within the file's size when it was opened. Sets the file position to the
+/// start.
 fn next_extent(opened: &mut Opened) -> std::io::Result<(u64, u64)> {
     let size_bytes = opened.size_bytes;
     let data_bytes = tree::next_data(&opened.file, opened.at_bytes)?;

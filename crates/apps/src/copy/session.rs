@@ -1,4 +1,4 @@
-//! A copy from its first message on, for the end that asks and the end that serves.
+//! The protocol of a copy at the client and at the server, starting with the first message.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,17 +15,17 @@ use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, 
 use super::writers::Writers;
 use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
-/// For a client to send its request on a stream that it opened. Ours.
+/// Time limit for a client's request on a new stream. Ours.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// For a client that is refused in the middle of its list to come to the end of that. Ours.
+/// Time limit for a refused client to finish sending its list. Ours.
 const HEARD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The tree or file that one end serves.
+/// The directory tree or the single file that is served.
 #[derive(Debug)]
 pub struct Served {
     tree: Tree,
-    /// The one file below `tree` that is served; `None`: all of it.
+    /// The one served file below `tree`; `None` if the whole tree is served.
     file: Option<Relative>,
     rights: Rights,
     writers: Writers,
@@ -33,10 +33,10 @@ pub struct Served {
 }
 
 impl Served {
-    /// Serves the file or directory `path`, for reading or also for writing.
+    /// Serves the file or directory at `path`, for reading or also for writing.
     ///
     /// # Errors
-    /// Where it is not there, or is a file that would be written to.
+    /// If it does not exist, or is a file that should be writable.
     pub fn new(path: &Path, is_writable: bool) -> Result<Self, CopyError> {
         let rights = if is_writable { Rights::Write } else { Rights::Read };
         let failed = |error| CopyError::Argument(format!("{}: {error}", path.display()));
@@ -70,7 +70,7 @@ impl Served {
     /// Serves a client's request on one stream.
     ///
     /// # Errors
-    /// Where the request is refused, or the stream or the protocol breaks.
+    /// If the request is refused, the stream breaks, or the client violates the protocol.
     pub async fn serve<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         reader: &mut R,
@@ -83,7 +83,7 @@ impl Served {
     /// Serves `request`.
     ///
     /// # Errors
-    /// Where it is refused, or the stream or the protocol breaks.
+    /// If it is refused, the stream breaks, or the client violates the protocol.
     pub async fn answer<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &self,
         request: Request,
@@ -92,7 +92,7 @@ impl Served {
     ) -> Result<CopyReport, CopyError> {
         let done = self.work(request, reader, writer).await;
         if let Err(error @ CopyError::Limit { .. }) = &done {
-            // The client hears why, once it has said all that it says now.
+            // The reason is sent first; the client reads it after it has sent its current messages.
             wire::write(writer, &Message::Refused { reason: error.to_string() }).await?;
             writer.flush().await?;
             let _ =
@@ -149,7 +149,7 @@ impl Served {
         Err(CopyError::Refused(reason))
     }
 
-    /// The served paths that are asked for: of the one file that is served, also without its name.
+    /// The requested paths. If a single file is served, it may also be requested without its name.
     fn paths(&self, paths: &[String], rights: Rights) -> Result<Vec<String>, String> {
         if rights == Rights::Drop {
             return Err("this server accepts files and shows none".into());
@@ -171,8 +171,8 @@ impl Served {
         Source::to_list(&self.tree, &self.paths(paths, rights)?, is_recursive)
     }
 
-    /// The directory that `path` is, or is to be; or the one before it, and the name that a file or directory gets there. Directories
-    /// on the way are made.
+    /// The directory at `path`; or, if a file or directory is to be called `path`, the parent directory and its last
+    /// name. Missing directories are created.
     fn destination(
         &self,
         path: &str,
@@ -188,7 +188,8 @@ impl Served {
     }
 }
 
-/// The directory `path` below `tree` and no name, if it is one or `is_directory`; else the one before it and the last name.
+/// The directory `path` below `tree` and no name, if `path` exists as a directory or `is_directory`; otherwise the
+/// parent directory and the last name.
 fn place_in(
     tree: &Tree,
     path: &str,
@@ -216,13 +217,14 @@ fn place_in(
 #[derive(Clone, Debug)]
 pub struct Request {
     version: u32,
-    /// The work; `None` from a client of another version.
+    /// What to do; `None` if the client has another version.
     pub work: Option<Work>,
-    /// How.
+    /// The options.
     pub options: Options,
-    /// The client's owner, as far as is known: a copy of the same one takes over from one whose client has gone.
+    /// The user of the client, if known. A new copy of the same user can take over files from a copy whose client is
+    /// gone.
     pub owner: Option<String>,
-    /// Rights of this client, where they differ from those of all.
+    /// Rights of this client, if they differ from the default rights.
     pub rights: Option<Rights>,
 }
 
@@ -230,7 +232,7 @@ impl Request {
     /// Reads the first messages of a stream.
     ///
     /// # Errors
-    /// Where they are others, do not come in time, or the stream breaks.
+    /// If they are not a request, do not arrive in time, or the stream breaks.
     pub async fn read<R: AsyncRead + Unpin>(reader: &mut R) -> Result<Self, CopyError> {
         let first = tokio::time::timeout(HELLO_TIMEOUT, Self::read_now(reader)).await;
         first.map_err(|_| CopyError::Protocol("nothing is asked for".into()))?
@@ -263,7 +265,7 @@ async fn accept(name: Option<String>, writer: &mut (impl AsyncWrite + Unpin)) ->
     Ok(writer.flush().await?)
 }
 
-/// Asks, and gives the name that the server has for the one source.
+/// Sends a request, and returns the name that the server assigns to a single source.
 async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     work: Work,
     options: &Options,
@@ -280,11 +282,12 @@ async fn ask<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     }
 }
 
-/// Sends `source` into the directory `path` of a server. Where the server has no such directory the last part of `path` is the name
-/// that the one source gets; it is a directory that is made where it ends in a slash, or where there are several sources.
+/// Sends `source` into the directory `path` of a server. If the server has no such directory, the last part of `path`
+/// becomes the name of a single source; but if `path` ends in a slash or there are several sources, the directory is
+/// created.
 ///
 /// # Errors
-/// Where the server refuses, or the stream or the protocol breaks.
+/// If the server refuses or violates the protocol, or the stream breaks.
 pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut source: Source,
     path: &str,
@@ -307,11 +310,12 @@ pub async fn push<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     send(&source, options, progress, &Lists::default(), reader, writer).await
 }
 
-/// Fetches `paths` of a server to `destination`: into it where it is a directory, ends in a slash or there are several, else under its
-/// name. Directories on the way are made.
+/// Fetches `paths` of a server to `destination`. The paths are stored in `destination` if that is a directory, ends in
+/// a slash or there are several paths; otherwise the one path is stored under the name `destination`. Missing
+/// directories are created.
 ///
 /// # Errors
-/// Where something else is in the way, the server refuses, or the stream or the protocol breaks.
+/// If another kind of file is in the way, the server refuses or violates the protocol, or the stream breaks.
 pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     paths: &[String],
     destination: &Path,
@@ -333,7 +337,7 @@ pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     let work = Work::Pull { paths: paths.to_vec(), name: name.clone() };
     ask(work, options, reader, writer).await?;
     let before = if name.is_none() { text } else { text.rsplit_once('/').map_or("", |(before, _)| before) };
-    // Of a path from the root the slash is the directory.
+    // For a path such as `/name`, the directory is `/`.
     let before = if before.is_empty() && text.starts_with('/') { "/" } else { before };
     let tree = open_or_make(Path::new(before), options.dry_run).map_err(|error| wrong(error.to_string()))?;
     let tops = TopNames::asked(paths, name.as_deref());
@@ -342,7 +346,7 @@ pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     receive(&tree, terms, progress, reader, writer).await
 }
 
-/// The directory of this user's, made where it is not there.
+/// Opens a local directory; creates it if it does not exist.
 fn open_or_make(directory: &Path, dry_run: bool) -> std::io::Result<Tree> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     match Tree::open(directory) {
@@ -355,10 +359,10 @@ fn open_or_make(directory: &Path, dry_run: bool) -> std::io::Result<Tree> {
     }
 }
 
-/// Tells `found` each name that a server has at `paths`, and which it cannot show.
+/// Calls `found` with each entry that a server has at `paths`, and with each entry that it cannot list.
 ///
 /// # Errors
-/// Where the server refuses, or the stream or the protocol breaks; those of `found`.
+/// If the server refuses or violates the protocol, or the stream breaks; and the errors of `found`.
 pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError>>(
     paths: &[String],
     is_recursive: bool,
@@ -385,7 +389,8 @@ pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError
 /// Writes the contents of the one file `path` of a server to `out`.
 ///
 /// # Errors
-/// Where the server refuses, it is no file, it cannot be sent or written as a whole, or the stream or the protocol breaks.
+/// If the server refuses or violates the protocol, the path is not a file, the file cannot be sent or written
+/// completely, or the stream breaks.
 pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     path: &str,
     out: &mut (impl AsyncWrite + Unpin),
@@ -412,7 +417,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         let (bytes, received) = match arriving.next(reader).await? {
             Piece::End => break,
             Piece::Hole(bytes) => {
-                // It is no longer than a hole may be.
+                // Bounded by the longest hole of one piece.
                 zeros.resize(usize::try_from(bytes).unwrap_or(0), 0);
                 (&zeros[..], 0)
             }
@@ -442,7 +447,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     Ok(outcome)
 }
 
-/// Reads a list that has one file and nothing else.
+/// Reads a list that must contain exactly one file.
 async fn one_file<R: AsyncRead + Unpin>(path: &str, reader: &mut R) -> Result<(), CopyError> {
     let shown = if path.is_empty() { "/" } else { path };
     let wrong =

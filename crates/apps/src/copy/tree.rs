@@ -1,5 +1,5 @@
-//! Files below one directory. Every part of a path is opened from the directory before it and no symbolic link is
-//! followed, so that no name and no link leads out, even while others change the tree.
+//! Files below one directory. Each component of a path is opened relative to its parent and symbolic links are not
+//! followed, so no name or link leads outside, even if other processes change the tree concurrently.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -18,18 +18,18 @@ use rustix::io::Errno;
 use super::pattern::{is_pattern, matches};
 use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, Timestamp};
 
-/// Suffix of a partial file, which an interrupted copy leaves: no file of a source.
+/// Suffix of the partial file that an interrupted copy leaves. Such files are never sent.
 pub const PARTIAL_SUFFIX: &str = ".tacit-part";
 
-/// A path that stays below where it starts. Empty: the start itself.
+/// A relative path that cannot lead outside its start. The empty path is the start itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Relative(String);
 
 impl Relative {
-    /// Reads a path as the protocol writes it.
+    /// Parses a path of the protocol.
     ///
     /// # Errors
-    /// In words, where it could name something else or cannot be a path at all.
+    /// A message, if the path could lead outside or is not a valid path.
     pub fn parse(path: &str) -> Result<Self, String> {
         let wrong =
             |why: &str| Err(format!("the path {:?} {why}", path.chars().take(80).collect::<String>()));
@@ -58,7 +58,7 @@ impl Relative {
         self.0.is_empty()
     }
 
-    /// Directory and name.
+    /// Parent directory and last name.
     pub fn split(&self) -> (&str, &str) {
         self.0.rsplit_once('/').unwrap_or(("", &self.0))
     }
@@ -68,8 +68,8 @@ impl Relative {
         Self::parse(&if self.is_empty() { name.to_owned() } else { format!("{}/{name}", self.0) })
     }
 
-    /// True when a link that stands here and points at `target` points below the start, or below the first name of this path where
-    /// that is where the copy goes to.
+    /// True if a link at this path to `target` stays below the start; with `is_first_the_top`, below the first name of
+    /// this path, which is then the destination of the copy.
     pub fn keeps_inside(&self, target: &str, is_first_the_top: bool) -> bool {
         if target.is_empty()
             || target.len() > PATH_BYTES_MAX
@@ -79,7 +79,7 @@ impl Relative {
             return false;
         }
         let mut depth = self.0.matches('/').count().saturating_sub(usize::from(is_first_the_top));
-        // A `..` after a name may leave by a link of that name: those that climb do so first.
+        // After a name, `..` could leave through a link of that name, so `..` is allowed only before any name.
         let mut climbs = true;
         for part in target.split('/') {
             match part {
@@ -93,37 +93,37 @@ impl Relative {
     }
 }
 
-/// A directory and all below it.
+/// A directory and everything below it.
 #[derive(Debug)]
 pub struct Tree(Option<OwnedFd>);
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// No part of a path leads out, or is a link.
+/// Path resolution must not leave the directory or follow links.
 const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// Permissions that let an owner make and remove names in a directory.
+/// Permissions that allow the owner to change a directory's entries.
 const OWNER: Mode = Mode::RWXU;
 
-/// Something that was removed, or why it could not be.
+/// A deleted path, or why it could not be deleted.
 pub type Removed = (OsString, io::Result<()>);
 
 impl Tree {
-    /// The directory that the user named, by links or not.
+    /// Opens the directory that the user named; links are followed.
     pub fn open(path: &FsPath) -> io::Result<Self> {
         Ok(Self(Some(rustix::fs::openat(CWD, path, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)))
     }
 
-    /// A directory that would be made: nothing is in it.
+    /// A directory that a dry run would create: it contains nothing.
     pub fn missing() -> Self {
         Self(None)
     }
 
-    /// The directory `path`.
+    /// Opens the directory `path`.
     pub fn directory(&self, path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
         let top = self.0.as_ref().ok_or(Errno::NOENT)?;
-        // In one call where the system has it (Linux 5.6). Where it fails, the walk fails with the reason of a single part, or a path
-        // that is too long for one call is found.
+        // In one call if the system has it (Linux 5.6). If that fails, opening component by component handles paths
+        // that are too long for one call, and returns the error of the component that failed.
         if !path.as_ref().is_empty()
             && let Ok(at) = rustix::fs::openat2(top, path.as_ref(), DIRECTORY, Mode::empty(), BELOW)
         {
@@ -136,7 +136,7 @@ impl Tree {
         Ok(at)
     }
 
-    /// The part of this tree at `path`.
+    /// The subtree at `path`.
     pub fn subtree(&self, path: &Relative) -> io::Result<Self> {
         if self.0.is_none() && path.is_empty() {
             return Ok(Self::missing());
@@ -144,7 +144,7 @@ impl Tree {
         Ok(Self(Some(self.directory(path.as_str())?)))
     }
 
-    /// The part of this tree at `path`; directories that are not there are made, unless it is a `dry_run`.
+    /// The subtree at `path`. Missing directories are created, unless it is a `dry_run`.
     pub fn make_subtree(&self, path: &Relative, dry_run: bool) -> io::Result<Self> {
         let mut at = self.subtree(&Relative::default())?;
         for part in path.0.split('/').filter(|part| !part.is_empty()) {
@@ -154,7 +154,7 @@ impl Tree {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let made =
                         rustix::fs::mkdirat(at.directory("")?, part.as_str(), Mode::from_raw_mode(0o777));
-                    // Another copy may be as fast.
+                    // Another copy may create it at the same time.
                     made.or_else(|error| if error == Errno::EXIST { Ok(()) } else { Err(error) })?;
                     at.subtree(&part)?
                 }
@@ -164,7 +164,7 @@ impl Tree {
         Ok(at)
     }
 
-    /// Status of `path`, links not followed.
+    /// Status of `path`, without following links.
     pub fn stat(&self, path: &Relative) -> io::Result<Stat> {
         if path.is_empty() {
             return Ok(rustix::fs::fstat(self.directory("")?)?);
@@ -183,22 +183,22 @@ impl Tree {
         }
     }
 
-    /// The file `path` for reading. Anything but a plain file is refused, and never waited for.
+    /// Opens the file `path` for reading. Anything but a regular file is refused without blocking.
     pub fn read(&self, path: &Relative) -> io::Result<File> {
         self.open_file(path, OFlags::RDONLY)
     }
 
-    /// The file `path` for writing, made where it is not there, for the owner only.
+    /// Opens the file `path` for writing. If it does not exist, it is created with access for the owner only.
     pub fn write(&self, path: &Relative) -> io::Result<File> {
         self.open_file(path, OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// As [`Self::write`], but exclusive: two copies that write one file would each verify its own bytes only.
+    /// Like [`Self::write`], but exclusive: two copies that write the same file would each verify only their own bytes.
     pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
         let file = self.write(path)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
-        // Another copy may have finished since, and given the file its name.
+        // Another copy may have finished in the meantime and renamed the file.
         let (own, named) = (rustix::fs::fstat(&file)?, self.stat(path)?);
         if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(busy()) }
     }
@@ -211,7 +211,7 @@ impl Tree {
         if file_type(&stat) != FileType::RegularFile {
             return Err(io::Error::other("not a plain file"));
         }
-        // A second name of it may stand outside.
+        // Another hard link to it may be outside the tree.
         if flags.contains(OFlags::CREATE) && stat.st_nlink != 1 {
             return Err(io::Error::other("a file with several names"));
         }
@@ -224,7 +224,7 @@ impl Tree {
         Ok(OsString::from_vec(target.into_bytes()))
     }
 
-    /// Names in the directory `path`, in order.
+    /// Names in the directory `path`, sorted.
     pub fn names(&self, path: impl AsRef<OsStr>) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(self.directory(path)?)? {
@@ -238,7 +238,8 @@ impl Tree {
         Ok(names)
     }
 
-    /// `path`, if it exists; else the paths that it matches as a pattern, in order. Only patterns that begin with a dot match such names.
+    /// `path` if it exists; otherwise the paths that match it as a pattern, sorted. Names that begin with a dot match
+    /// only patterns that begin with a dot.
     pub fn expand(&self, path: &Relative) -> io::Result<Vec<Relative>> {
         let there = self.stat(path);
         if there.is_ok() || !is_pattern(path.as_str()) {
@@ -252,7 +253,7 @@ impl Tree {
                     inner.extend(directory.join(pattern).ok().filter(|path| self.stat(path).is_ok()));
                     continue;
                 }
-                // A file has no names in it.
+                // A file contains no names.
                 let names = self.names(directory.as_str()).unwrap_or_default();
                 let names = names.iter().filter_map(|name| name.to_str());
                 let meant = names.filter(|name| {
@@ -274,26 +275,26 @@ impl Tree {
         Ok(rustix::fs::mkdirat(self.directory(directory)?, name, OWNER)?)
     }
 
-    /// Lets the owner of the directory `path`, which is this user, make and remove names in it.
+    /// Gives the owner of the directory `path`, which must be this user, permission to change its entries.
     pub fn unlock_directory(&self, path: impl AsRef<OsStr>, stat: &Stat) -> io::Result<()> {
         let mode = Mode::from_raw_mode(stat.st_mode);
         if mode.contains(OWNER) || rustix::process::geteuid().is_root() {
             return Ok(());
         }
         let (directory, name) = split_os(path.as_ref());
-        // One that may not be read can be named, and by that be changed.
+        // O_PATH needs no read permission, and its descriptor can be used to change permissions.
         let flags = OFlags::PATH | DIRECTORY;
         let fd = rustix::fs::openat(self.directory(directory)?, name, flags, Mode::empty())?;
         Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", fd.as_raw_fd()), mode | OWNER)?)
     }
 
-    /// A link at `path`, where nothing is.
+    /// Creates a link at `path`, which must not exist.
     pub fn make_link(&self, path: &Relative, target: &str) -> io::Result<()> {
         let (directory, name) = path.split();
         Ok(rustix::fs::symlinkat(target, self.directory(directory)?, name)?)
     }
 
-    /// Gives the file `from` the name `to`, which stands in the same directory. With `is_new` nothing may have it yet.
+    /// Renames `from` to `to`, in the same directory. With `is_new`, `to` must not exist yet.
     pub fn rename(&self, from: &Relative, to: &Relative, is_new: bool) -> io::Result<()> {
         let (directory, name) = to.split();
         let directory = self.directory(directory)?;
@@ -307,8 +308,9 @@ impl Tree {
         Ok(rustix::fs::unlinkat(self.directory(directory)?, name, flags)?)
     }
 
-    /// Removes `start` and all below it that is not to be kept, which is asked by path and whether it is a directory; a directory with
-    /// something in it stays. A `dry_run` only reports the paths.
+    /// Deletes `start` and everything below it, except paths for which `is_kept` (called with the path and whether it
+    /// is a directory) returns true. Directories that are not empty afterwards remain. A `dry_run` only reports the
+    /// paths.
     pub fn remove_all(
         &self,
         start: OsString,
@@ -317,7 +319,7 @@ impl Tree {
     ) -> Vec<Removed> {
         let mut removed = Vec::new();
         let mut open = vec![(start, false)];
-        // Directories with something in them that is kept.
+        // Directories that contain kept entries.
         let mut stay: BTreeSet<OsString> = BTreeSet::new();
         while let Some((path, is_emptied)) = open.pop() {
             let stat = self.stat_os(&path);
@@ -331,7 +333,7 @@ impl Tree {
             }
             if is_directory && !is_emptied {
                 if let (false, Ok(stat)) = (dry_run, &stat) {
-                    // Where that fails, so will the removal.
+                    // If this fails, the deletion fails as well.
                     let _ = self.unlock_directory(&path, stat);
                 }
                 let inner = self.names(&path).unwrap_or_default();
@@ -354,12 +356,12 @@ impl Tree {
         Ok(rustix::fs::statat(self.directory(directory)?, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Sets permissions and time of the directory `path`.
+    /// Sets permissions and modification time of the directory `path`.
     pub fn finish_directory(&self, path: &Relative, mode: u32, mtime: Timestamp) -> io::Result<()> {
         finish(&self.directory(path.as_str())?, mode, Some(mtime))
     }
 
-    /// Sets permissions and time of the file `path`, of which nothing is read.
+    /// Sets permissions and modification time of the file `path` without reading it.
     pub fn finish_file(&self, path: &Relative, mode: u32, mtime: Timestamp) -> io::Result<()> {
         let (directory, name) = path.split();
         let directory = self.directory(directory)?;
@@ -371,8 +373,8 @@ impl Tree {
         finish(&opened?, mode, Some(mtime))
     }
 
-    /// The time that a file beside `path` has when it was given `mtime`: file systems have limits and steps of their own. `None`
-    /// where that cannot be tried without leaving something.
+    /// The modification time that the file system near `path` stores for `mtime`: file systems differ in range and
+    /// resolution. `None` if that cannot be tested without creating a visible file.
     pub fn kept_time(&self, path: &Relative, mtime: Timestamp) -> Option<Timestamp> {
         let directory = self.directory(path.split().0).ok()?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -390,7 +392,7 @@ fn split_os(path: &OsStr) -> (&OsStr, &OsStr) {
     }
 }
 
-/// The path of `name` in `directory`, which is empty at the top.
+/// The path of `name` in `directory`, which is empty for the top.
 pub fn join_os(directory: &OsStr, name: &OsStr) -> OsString {
     let mut path = directory.to_owned();
     if !path.is_empty() {
@@ -400,7 +402,7 @@ pub fn join_os(directory: &OsStr, name: &OsStr) -> OsString {
     path
 }
 
-/// Sets permissions, without the bits that lend rights, and the time of last change, if they are others.
+/// Sets permissions (without setuid, setgid and sticky bits) and the modification time, unless they are already set.
 pub fn finish(fd: &impl std::os::fd::AsFd, mode: u32, mtime: Option<Timestamp>) -> io::Result<()> {
     let stat = rustix::fs::fstat(fd)?;
     if stat.st_mode & 0o7777 != mode & 0o777 {
@@ -418,7 +420,7 @@ fn set_time(fd: &impl std::os::fd::AsFd, mtime: Timestamp) -> io::Result<()> {
     Ok(rustix::fs::futimens(fd, &Timestamps { last_access: omit, last_modification: changed })?)
 }
 
-/// Time of last change.
+/// Modification time.
 pub fn mtime_of(stat: &Stat) -> Timestamp {
     u32::try_from(stat.st_mtime_nsec)
         .ok()
@@ -430,7 +432,7 @@ pub fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Bytes of a file.
+/// Size in bytes.
 pub fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
@@ -441,7 +443,7 @@ pub fn is_sparse(stat: &Stat) -> bool {
     u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < size_of(stat)
 }
 
-/// The first byte from `at_bytes` on that is no hole; `None` where all are.
+/// Offset of the first data byte at or after `at_bytes`; `None` if only a hole follows.
 pub fn next_data(file: &File, at_bytes: u64) -> io::Result<Option<u64>> {
     match rustix::fs::seek(file, SeekFrom::Data(at_bytes)) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -450,7 +452,7 @@ pub fn next_data(file: &File, at_bytes: u64) -> io::Result<Option<u64>> {
     }
 }
 
-/// The first byte behind `at_bytes` that is a hole, or the end of the file.
+/// Offset of the first hole at or after `at_bytes`, or the end of the file.
 pub fn next_hole(file: &File, at_bytes: u64) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, SeekFrom::Hole(at_bytes))?)
 }
@@ -466,7 +468,7 @@ pub fn hash_hole(hasher: &mut blake3::Hasher, length_bytes: u64) {
     }
 }
 
-/// Hashes the next `length_bytes` of `file`; `None` where there are fewer.
+/// Hashes the next `length_bytes` of `file`; `None` if it has fewer.
 pub fn hash_prefix(file: &mut File, length_bytes: u64) -> io::Result<Option<blake3::Hasher>> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; LENGTH_MAX];

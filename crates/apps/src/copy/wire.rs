@@ -1,4 +1,5 @@
-//! Messages: a length in bytes (u32, big endian) and JSON of that length. Contents go raw between them, in pieces.
+//! Messages: a length in bytes (u32, big endian) and JSON of that length. Contents are sent between messages as raw
+//! pieces.
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{
@@ -7,26 +8,28 @@ use tokio::io::{
 
 use super::{CopyError, Options, Report, Summary};
 
-/// Of the protocol. Both ends must have the same.
+/// Version of the protocol. Both ends must have the same.
 pub const VERSION: u32 = 2;
-/// Of a message or a piece of contents, bytes: one buffer of this size holds any.
+/// Longest message or piece of contents, in bytes: one buffer of this size can hold any.
 pub const LENGTH_MAX: usize = 64 * 1024;
-/// Paths in one copy: a receiver's memory for them stays below 1 GiB in all.
+/// Most paths in one copy, which limits a receiver's memory for them to 1 GiB.
 pub const ENTRIES_MAX: usize = 1_000_000;
-/// Bytes of all paths and link targets in one copy.
+/// Most bytes of all paths and link targets in one copy.
 pub const NAMES_BYTES_MAX: usize = 256 << 20;
-/// Bytes of a path, link target or reason: PATH_MAX of Linux.
+/// Most bytes of a path, link target or reason: PATH_MAX of Linux.
 pub const PATH_BYTES_MAX: usize = 4096;
-/// Bytes of a name: NAME_MAX of Linux.
+/// Most bytes of a name: NAME_MAX of Linux.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Set in a piece's length: the piece is a hole, and the other bits are its length.
 const HOLE: u32 = 1 << 31;
-/// Bytes of a hole in one piece. Ours: a receiver hashes them, so that four bytes on the wire cost it some milliseconds at most.
+/// Longest hole in one piece, in bytes. Ours: a receiver hashes holes, and this limits its cost for four bytes on the
+/// wire to some milliseconds.
 pub const HOLE_BYTES_MAX: u64 = 16 << 20;
-/// Paths that a client may ask for, and patterns that it may leave out, in one copy: all fit in one message. Ours.
+/// Most paths that a client may request, and patterns that it may exclude, in one copy. They must fit in one message.
+/// Ours.
 pub const ASKED_MAX: usize = 4096;
 
-/// Which way contents go, seen from the client.
+/// Direction of the contents, as seen from the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -36,15 +39,15 @@ pub enum Direction {
     Pull,
 }
 
-/// Kind of a path's entry.
+/// Type of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Kind {
     /// A file.
     File {
-        /// Its length.
+        /// Its length in bytes.
         size_bytes: u64,
-        /// Hash of its contents, where contents are to be compared.
+        /// Hash of its contents, if contents are to be compared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blake3: Option<String>,
     },
@@ -52,25 +55,26 @@ pub enum Kind {
     Directory,
     /// A symbolic link.
     Symlink {
-        /// Where it points.
+        /// Target of the link.
         target: String,
     },
-    /// A file whose length is unknown before its end.
+    /// A file whose length is not known in advance.
     Stream,
 }
 
-/// A point in time, to the nanosecond and as far as file systems go.
+/// A point in time with nanosecond resolution, in the range of file systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(i64, u32)", into = "(i64, u32)")]
 pub struct Timestamp {
     /// Whole seconds since 1970, rounded down.
     s: i64,
-    /// Beyond them.
+    /// Nanoseconds in addition to `s`.
     ns: u32,
 }
 
 impl Timestamp {
-    /// `ns` after `s` seconds since 1970; `None` where `ns` are a second or more, which means other things to system calls.
+    /// `ns` nanoseconds after `s` seconds since 1970; `None` if `ns` is a second or more, because such values have
+    /// special meanings in system calls.
     pub fn new(s: i64, ns: u32) -> Option<Self> {
         (ns < 1_000_000_000).then_some(Self { s, ns })
     }
@@ -80,7 +84,7 @@ impl Timestamp {
         self.s
     }
 
-    /// Nanoseconds beyond the seconds.
+    /// Nanoseconds in addition to the seconds.
     pub fn ns(self) -> u32 {
         self.ns
     }
@@ -100,49 +104,51 @@ impl From<Timestamp> for (i64, u32) {
     }
 }
 
-/// A path of the source.
+/// An entry of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Relative, its parts parted by slashes.
+    /// Relative path with components separated by slashes.
     pub path: String,
-    /// Its kind.
+    /// Its type.
     pub kind: Kind,
-    /// Last change.
+    /// Modification time.
     pub mtime: Timestamp,
     /// Permission bits.
     pub mode: u32,
 }
 
-/// The request of a client.
+/// What a client requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
-    /// To send files.
+    /// Send files to the server.
     Push {
         /// The destination, relative to the served directory.
         path: String,
-        /// It is a directory, made where it is not there; else it may be the new name of the one source.
+        /// The destination is a directory, which is created if it does not exist; otherwise `path` may be the new name
+        /// of a single source.
         is_directory: bool,
     },
-    /// To get files.
+    /// Get files from the server.
     Pull {
-        /// Relative to the served directory. A path that ends in a slash is sent without its name; one that does not exist is a pattern.
+        /// Paths relative to the served directory. A path that ends in a slash is sent without its name; one that does
+        /// not exist is a pattern.
         paths: Vec<String>,
-        /// New name of the one source.
+        /// New name of a single source.
         name: Option<String>,
     },
-    /// To list paths, as [`Message::Entry`]s.
+    /// List paths, as [`Message::Entry`]s.
     List {
         /// As in [`Work::Pull`].
         paths: Vec<String>,
-        /// Also in directories of directories.
+        /// Also list subdirectories.
         is_recursive: bool,
     },
 }
 
 impl Work {
-    /// Which way contents go; a list has none.
+    /// Direction of the contents; `None` for a list.
     pub fn direction(&self) -> Option<Direction> {
         match self {
             Self::Push { .. } => Some(Direction::Push),
@@ -151,7 +157,7 @@ impl Work {
         }
     }
 
-    /// Paths on the server, in one line.
+    /// The paths on the server, joined in one line.
     pub fn paths(&self) -> String {
         match self {
             Self::Push { path, .. } => path.clone(),
@@ -160,7 +166,7 @@ impl Work {
     }
 }
 
-/// The options of version 1, which [`Message::Hello`] keeps.
+/// The options of version 1, which are still part of [`Message::Hello`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HelloOptions {
@@ -169,97 +175,100 @@ pub struct HelloOptions {
     dry_run: bool,
 }
 
-/// All that the two ends say to each other.
+/// All messages of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
-    /// First, from the client. It looks as in version 1 for good, so that ends of any two versions refuse each other in words.
+    /// First message of the client. It keeps the format of version 1 forever, so that ends of any two versions can
+    /// refuse each other with a readable reason.
     Hello {
         /// [`VERSION`].
         version: u32,
-        /// Of version 1.
+        /// Field of version 1.
         direction: Direction,
-        /// Of version 1.
+        /// Field of version 1.
         path: String,
-        /// Of version 1.
+        /// Field of version 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Of version 1.
+        /// Field of version 1.
         options: HelloOptions,
     },
-    /// From the client, right behind [`Message::Hello`].
+    /// From the client, directly after [`Message::Hello`].
     Ask {
         /// The request.
         work: Work,
-        /// How.
+        /// Its options.
         options: Options,
     },
-    /// The server does it.
+    /// The server accepts the request.
     Ready {
-        /// Name for the one source: the path is no directory.
+        /// Name for a single source, if the path is not a directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// The server does not do it.
+    /// The server refuses the request.
     Refused {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Sender: a path of the source.
+    /// Sender: an entry of the source.
     Entry(Entry),
-    /// Sender: a path of the source that is not carried. Nothing is deleted there; in a directory nothing below it.
+    /// Sender: a path of the source that is not sent. The receiver deletes nothing there; for a directory, nothing
+    /// below it either.
     Omitted {
-        /// As far as it is text.
+        /// The path; bytes that are not valid UTF-8 are replaced.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// It could not be read; else it is nothing that is carried.
+        /// True if the path could not be read, false if its type is not copied.
         is_failure: bool,
     },
     /// Sender: no more paths.
     EntriesEnd {
-        /// The top of the list is the whole of one directory, which is sent without its name.
+        /// The list contains a whole directory, which is sent without its name.
         is_top_listed: bool,
     },
     /// Receiver: send this file.
     Want {
-        /// Its place in the manifest.
+        /// Its index in the manifest.
         index: usize,
-        /// So much is there already.
+        /// Bytes that the receiver already has.
         offset_bytes: u64,
         /// Hash of those bytes.
         blake3: String,
     },
-    /// Receiver: that is all.
+    /// Receiver: no more wants.
     WantsEnd,
-    /// Sender: contents follow in pieces, up to an empty one, then [`Message::ContentsEnd`].
+    /// Sender: contents follow as pieces up to an empty piece, then [`Message::ContentsEnd`].
     Contents {
-        /// Place in the manifest.
+        /// Index in the manifest.
         index: usize,
-        /// From here on: the wanted offset, or 0 where the prefix is another file's.
+        /// Offset of the first byte: the wanted offset, or 0 if the receiver's bytes are not a prefix of the file.
         offset_bytes: u64,
-        /// Of the whole file when it was opened; `None` of a stream.
+        /// Size of the file when it was opened; `None` for a stream.
         size_bytes: Option<u64>,
-        /// Its last change when it was opened; `None` of a stream.
+        /// Modification time when it was opened; `None` for a stream.
         mtime: Option<Timestamp>,
     },
-    /// Sender: the hash of the whole file, or why there is none.
+    /// Sender: the end of a file.
     ContentsEnd {
-        /// Of the whole file, prefix included.
+        /// Hash of the whole file, including the prefix.
         blake3: String,
-        /// The file changed meanwhile, or could not be read.
+        /// Why the contents are invalid: the file changed while it was read, or could not be read.
         failure: Option<String>,
     },
-    /// Receiver, while contents come: this file cannot be kept. The sender ends it and goes on with the next one.
+    /// Receiver, while contents are sent: this file cannot be stored. The sender ends it and continues with the next
+    /// one.
     Stop {
-        /// Place in the manifest.
+        /// Index in the manifest.
         index: usize,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Receiver: outcome for a path.
+    /// Receiver: the outcome of a path.
     Report(Report),
-    /// Receiver: the end.
+    /// Receiver: totals; the last message.
     Summary(Summary),
 }
 
@@ -274,15 +283,15 @@ impl Message {
 /// A part of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// These bytes, one at least.
+    /// At least one byte.
     Bytes(&'a [u8]),
-    /// A run of zeros that takes no room.
+    /// A run of zeros that is sent as its length only.
     Hole(u64),
-    /// There is no more.
+    /// The end of the contents.
     End,
 }
 
-/// Text with its end cut off where it would not fit in a message.
+/// Truncates text that would not fit in a message.
 pub fn bounded(mut text: String) -> String {
     let mut end = text.len().min(PATH_BYTES_MAX);
     while !text.is_char_boundary(end) {
@@ -295,7 +304,7 @@ pub fn bounded(mut text: String) -> String {
 /// Writes `message`.
 ///
 /// # Errors
-/// Where it is too long or the stream breaks.
+/// If it is too long, or the stream breaks.
 pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> Result<(), CopyError> {
     let bytes = serde_json::to_vec(message).map_err(std::io::Error::from)?;
     write_piece(stream, &bytes).await
@@ -304,16 +313,16 @@ pub async fn write(stream: &mut (impl AsyncWrite + Unpin), message: &Message) ->
 /// Reads one message.
 ///
 /// # Errors
-/// Where it is none, or the stream breaks.
+/// If the bytes are not a message, or the stream breaks.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, CopyError> {
     let bytes = read_piece(stream).await?;
     serde_json::from_slice(&bytes).map_err(|error| CopyError::Protocol(format!("no message: {error}")))
 }
 
-/// Writes a length and `bytes`.
+/// Writes the length of `bytes`, followed by `bytes`.
 ///
 /// # Errors
-/// Where they are too many, or the stream breaks.
+/// If there are too many bytes, or the stream breaks.
 pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), CopyError> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= LENGTH_MAX);
     let length = length.ok_or(CopyError::Limit { what: "bytes in a message", max: LENGTH_MAX })?;
@@ -321,7 +330,7 @@ pub async fn write_piece(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -
     Ok(stream.write_all(bytes).await?)
 }
 
-/// Bytes of a file on their way, behind room for their length: both leave in one write.
+/// A buffer for a piece of contents, with room for the length in front, so that both are sent in one write.
 #[derive(Debug)]
 pub struct Contents(Vec<u8>);
 
@@ -333,7 +342,7 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// Where the bytes of the next piece go.
+    /// Buffer for the bytes of the next piece.
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.0[size_of::<u32>()..]
     }
@@ -346,23 +355,23 @@ impl Contents {
     /// Writes the first `count` bytes as a piece.
     ///
     /// # Errors
-    /// Where the stream breaks.
+    /// If the stream breaks.
     pub async fn write(
         &mut self,
         stream: &mut (impl AsyncWrite + Unpin),
         count: usize,
     ) -> Result<(), CopyError> {
         let (length, _) = self.0.split_at_mut(size_of::<u32>());
-        // It is LENGTH_MAX at most.
+        // `count` is at most LENGTH_MAX.
         length.copy_from_slice(&(count as u32).to_be_bytes());
         Ok(stream.write_all(&self.0[..size_of::<u32>() + count]).await?)
     }
 }
 
-/// Reads a length and that number of bytes.
+/// Reads a length and then that number of bytes.
 ///
 /// # Errors
-/// Where they are too many, or the stream breaks.
+/// If the length is too large, or the stream breaks.
 pub async fn read_piece(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, CopyError> {
     let mut bytes = vec![0; checked(stream.read_u32().await?)?];
     stream.read_exact(&mut bytes).await?;
@@ -372,7 +381,7 @@ pub async fn read_piece(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>
 /// Writes a hole of at most [`HOLE_BYTES_MAX`].
 ///
 /// # Errors
-/// Where it is longer, or the stream breaks.
+/// If it is longer, or the stream breaks.
 pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_bytes: u64) -> Result<(), CopyError> {
     let length = u32::try_from(length_bytes).ok().filter(|_| (1..=HOLE_BYTES_MAX).contains(&length_bytes));
     let max = HOLE_BYTES_MAX as usize;
@@ -380,18 +389,18 @@ pub async fn write_hole(stream: &mut (impl AsyncWrite + Unpin), length_bytes: u6
     Ok(stream.write_all(&(HOLE | length).to_be_bytes()).await?)
 }
 
-/// Contents of a file on their way in. Bytes are lent by the stream's own buffer.
+/// Contents of a file that are being received. Bytes are borrowed from the stream's buffer.
 #[derive(Debug, Default)]
 pub struct Arriving {
-    /// Bytes of a piece that were not taken.
+    /// Bytes of the current piece that were not consumed yet.
     left: usize,
 }
 
 impl Arriving {
-    /// Waits for the next part. Bytes come again until they are [taken](Self::take).
+    /// Waits for the next part. The same bytes are returned again until they are [consumed](Self::take).
     ///
     /// # Errors
-    /// Where it is too long, or the stream breaks.
+    /// If it is too long, or the stream breaks.
     pub async fn next<'a>(
         &mut self,
         stream: &'a mut (impl AsyncBufRead + Unpin),
@@ -410,7 +419,7 @@ impl Arriving {
         Ok(Piece::Bytes(&bytes[..bytes.len().min(self.left)]))
     }
 
-    /// `count` bytes of those that came last are done with.
+    /// Consumes the first `count` of the returned bytes.
     pub fn take(&mut self, stream: &mut (impl AsyncBufRead + Unpin), count: usize) {
         stream.consume(count);
         self.left -= count;
@@ -424,7 +433,7 @@ fn hole_of<'a>(length: u32) -> Result<Piece<'a>, CopyError> {
     }
 }
 
-/// A length that a message or piece may have.
+/// Checks the length of a message or piece.
 fn checked(length: u32) -> Result<usize, CopyError> {
     match length as usize {
         length @ 0..=LENGTH_MAX => Ok(length),
@@ -432,7 +441,7 @@ fn checked(length: u32) -> Result<usize, CopyError> {
     }
 }
 
-/// The error for a message that has no business here, and for a refusal, which has its business everywhere.
+/// The error for an unexpected message. A refusal may arrive at any time, and becomes its own error.
 pub fn unexpected(message: &Message) -> CopyError {
     if let Message::Refused { reason } = message {
         return CopyError::Refused(reason.clone());

@@ -1,5 +1,5 @@
-//! Which copies write which files, so that one whose client has gone makes room for the next copy of the same user: its
-//! connection stands until nothing came for the idle time.
+//! Tracks which copy writes which file, so that a copy whose client is gone can be replaced by the next copy of the
+//! same user. The old connection would otherwise remain until the idle timeout.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,22 +11,22 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// A copy that has got nothing for so long is taken for gone when its user copies the file again. Ours.
+/// A copy that has received nothing for this long counts as gone when its user starts to copy the file again. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
-/// For a copy to fall silent: bytes of a client that has gone may still be on the way, or in buffers, and the disk may be slow. Ours;
-/// shorter than a connection stands in silence.
+/// How long to wait for such a silence: bytes of a client that is gone may still be in transit or in buffers, and the
+/// disk may be slow. Ours; shorter than the idle timeout of a connection.
 const FALLS_SILENT: Duration = Duration::from_secs(20);
-/// A copy that gets more is no copy of a client that has gone: the bytes that fit in the largest window of a connection, and a
-/// stream's own.
+/// A copy that receives more than this is not from a client that is gone: the bytes that fit in the largest window of a
+/// connection and in the buffer of a stream.
 const OF_GONE_MAX: u64 = (64 << 20) + (256 << 10);
-/// For a copy that is told to stop to let go of its file. Ours.
+/// Time limit for a stopped copy to release its file. Ours.
 const LET_GO: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Identifies a file independent of its name: device and number.
+/// Identifies a file independently of its name: device and inode number.
 type FileId = (u64, u64);
 
-/// Copies of a server that write.
+/// The writing copies of a server.
 #[derive(Debug, Default)]
 pub(super) struct Writers(Mutex<BTreeMap<FileId, Arc<Writing>>>);
 
@@ -38,7 +38,7 @@ struct Writing {
     stop: Notify,
 }
 
-/// The file of a copy, which is known to [`Writers`] until this is dropped.
+/// The claim of a copy to a file, registered in [`Writers`] until it is dropped.
 pub(super) struct Claim<'a> {
     writers: &'a Writers,
     file: FileId,
@@ -50,7 +50,7 @@ impl Writers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `owner` writes `file`.
+    /// Registers that `owner` writes `file`.
     pub fn claim(&self, owner: &str, file: &File) -> io::Result<Claim<'_>> {
         let stat = rustix::fs::fstat(file)?;
         let file = (stat.st_dev, stat.st_ino);
@@ -60,7 +60,8 @@ impl Writers {
         Ok(Claim { writers: self, file, writing })
     }
 
-    /// Stops the copy that writes `file`, if it is `owner`'s and gets nothing. True once it has let go.
+    /// Stops the copy that writes `file`, if it is of the same `owner` and receives nothing. Returns true once it has
+    /// released the file.
     pub async fn take_over(&self, owner: &str, file: FileId) -> bool {
         let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
             return false;
@@ -94,7 +95,7 @@ impl Claim<'_> {
         self.writing.bytes.fetch_add(count, Relaxed);
     }
 
-    /// Waits until another copy takes the file over.
+    /// Waits until another copy takes over the file.
     pub async fn stopped(&self) {
         self.writing.stop.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Which targets the server's end connects to: none but those of a list.
+//! Which targets the server end connects to: only those of its list.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -21,7 +21,7 @@ pub struct Rule {
 enum Hosts {
     All,
     Name(String),
-    /// All names below this one.
+    /// All names below this domain.
     Below(String),
     Network {
         address: IpAddr,
@@ -89,12 +89,12 @@ fn in_network(ip: IpAddr, network: IpAddr, bits: u8) -> bool {
     }
 }
 
-/// The list. An empty one allows nothing.
+/// The list of rules. An empty list allows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct AllowList(pub Vec<Rule>);
 
 impl AllowList {
-    /// True when some rule could allow `target`: a name that none has is not even resolved.
+    /// True if some rule could allow `target`. A name that no rule allows is not even resolved.
     pub fn may_allow(&self, target: &Target) -> bool {
         self.0.iter().filter(|rule| rule.ports.contains(&target.port)).any(|rule| match &rule.hosts {
             Hosts::Network { .. } => true,
@@ -102,8 +102,8 @@ impl AllowList {
         })
     }
 
-    /// Judges the address that `target` has. One that is not public needs a rule that names the address: the owner of a name
-    /// decides its addresses.
+    /// Checks the address that `target` resolved to. An address that is not public needs a rule for the address itself,
+    /// because the owner of a name decides which addresses it has.
     pub fn allows(&self, target: &Target, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.0.iter().filter(|rule| rule.ports.contains(&target.port)).any(|rule| match &rule.hosts {

@@ -1,4 +1,4 @@
-//! Connecting to the targets that the list allows.
+//! Connects to targets that the list allows.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,10 +13,11 @@ use super::ReplyCode;
 use super::allow::AllowList;
 use super::target::{Host, Target};
 
-/// Connects to `target`, within `patience`. Names are resolved once, and the resulting addresses are judged and dialled.
+/// Connects to `target` within `patience`. Names are resolved once, and exactly the resulting addresses are checked and
+/// dialled.
 ///
 /// # Errors
-/// The reply code for the other end.
+/// The reply code for the client end.
 pub async fn dial(allowed: &AllowList, target: &Target, patience: Duration) -> Result<TcpStream, ReplyCode> {
     if !allowed.may_allow(target) {
         return Err(ReplyCode::NotAllowed);
@@ -43,7 +44,7 @@ pub async fn dial(allowed: &AllowList, target: &Target, patience: Duration) -> R
     timeout(patience, work).await.unwrap_or(Err(ReplyCode::Unreachable))
 }
 
-/// The reply code for several failures: that a host refused says more than that none answered.
+/// The reply code for several failures: one refused connection is more informative than missing answers.
 fn most_telling(failures: &[io::Error]) -> ReplyCode {
     let is_refusal = |failure: &io::Error| failure.kind() == io::ErrorKind::ConnectionRefused;
     if failures.iter().any(is_refusal) { ReplyCode::Refused } else { ReplyCode::Unreachable }

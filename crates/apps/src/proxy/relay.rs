@@ -1,4 +1,4 @@
-//! Bytes both ways, and the server's end of a stream.
+//! Forwards bytes in both directions, and serves the server end of a stream.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,26 +14,26 @@ use super::target::Target;
 use super::{ProxyError, ReplyCode, asked};
 use crate::metrics::ProxyCounts;
 
-/// Bytes that are read at once.
+/// Most bytes per read.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// For a place to come free where as many connections are carried as may be. Ours: programs wait for it.
+/// How long to wait for a free slot if the limit of connections is reached. Ours: the client's program waits meanwhile.
 pub const PLACE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Limits of the server's end.
+/// Limits of the server end.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For the target to arrive, and to connect to it.
+    /// Time limit for the target to arrive, and for connecting to it.
     pub connect: Duration,
-    /// To wait for a place among those that are carried.
+    /// Time limit for a free slot.
     pub place: Duration,
-    /// A connection over which nothing goes for so long is ended.
+    /// A connection is ended after this time without a byte in either direction.
     pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        // RFC 5382, REQ-5: an idle TCP connection is kept for 2 hours and 4 minutes at least.
+        // RFC 5382, REQ-5: an idle TCP connection must be kept for at least 2 hours and 4 minutes.
         Self {
             connect: Duration::from_secs(10),
             place: PLACE_TIMEOUT,
@@ -45,31 +45,31 @@ impl Default for Limits {
 /// Outcome of one stream.
 #[derive(Debug, Default)]
 pub struct RelayReport {
-    /// The requested target, where it came.
+    /// The requested target, if it arrived.
     pub target: Option<Target>,
-    /// The answer of the server's end.
+    /// The answer of the server end.
     pub answer: Option<ReplyCode>,
-    /// Bytes that were moved, both ways.
+    /// Bytes forwarded in both directions.
     pub bytes: u64,
-    /// Why it was not made, or broke.
+    /// Why the connection failed.
     pub error: Option<ProxyError>,
 }
 
 impl RelayReport {
-    /// One that ended before bytes were moved.
+    /// A stream that failed before bytes were forwarded.
     pub fn failed(target: Option<Target>, error: ProxyError) -> Self {
         let answer = if let ProxyError::ReplyCode(answer) = &error { Some(*answer) } else { None };
         Self { target, answer, bytes: 0, error: Some(error) }
     }
 }
 
-/// Bytes of one connection, and of all.
+/// Bytes of one connection, and the counter of all connections.
 struct RelayedBytes<'a> {
     own: AtomicU64,
     all: &'a AtomicU64,
 }
 
-/// Moves bytes of one way, and hands on their end.
+/// Forwards the bytes of one direction, including their end.
 async fn pump<R, W>(mut reader: R, mut writer: W, moved: &RelayedBytes<'_>) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -88,9 +88,9 @@ where
     }
 }
 
-/// Moves bytes between `tcp` and a stream until both ways have ended, and gives their number; `all` counts them as they go.
-/// Where one end breaks, or this program ends before, `tcp` is reset, so that half of something is not taken for all of it;
-/// the owner of the stream resets it when this fails.
+/// Forwards bytes between `tcp` and a stream until both directions have ended, and returns their number; `all` counts
+/// them as they are forwarded. If one end fails, or this task is dropped early, `tcp` is reset, so that its peer does
+/// not take partial data for complete data. If this returns an error, the owner of the stream must reset the stream.
 pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     mut tcp: TcpStream,
     reader: &mut R,
@@ -99,7 +99,8 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     all: &AtomicU64,
 ) -> (u64, Result<(), ProxyError>) {
     let moved = RelayedBytes { own: AtomicU64::new(0), all };
-    // Closed with no time to linger, it is reset. Where that cannot be set the program sees an end in place of a reset.
+    // With a linger time of zero, closing resets the connection. If that cannot be set, the program sees an orderly end
+    // instead of a reset.
     let _ = tcp.set_zero_linger();
     let result = {
         let (tcp_reader, tcp_writer) = tcp.split();
@@ -123,8 +124,8 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     (moved.own.load(Relaxed), result)
 }
 
-/// Serves the request of the client's end on one stream, once there is a place for it among `places`: until it has sent its
-/// target it takes none.
+/// Serves a request of the client end on one stream, once there is a free slot in `places`. A request holds no slot
+/// before it has sent its target.
 pub async fn serve<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     allowed: &AllowList,
     limits: Limits,

@@ -8,22 +8,23 @@ use super::target::{Host, Target};
 use super::{ProxyError, ReplyCode};
 
 const VERSION: u8 = 5;
-/// §3.
+/// RFC 1928, §3.
 const NO_AUTHENTICATION: u8 = 0;
 const NO_ACCEPTABLE_METHODS: u8 = 0xff;
-/// §4.
+/// RFC 1928, §4.
 const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const DOMAIN_NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// §6.
+/// RFC 1928, §6.
 const COMMAND_NOT_SUPPORTED: u8 = 7;
 const ADDRESS_TYPE_NOT_SUPPORTED: u8 = 8;
 
-/// Reads the target of a program's request. Where it does not get it, it is told why not; else [`reply`] comes next.
+/// Reads the target of a program's request. If there is none, answers with the reason; otherwise the caller must send a
+/// [`reply`].
 ///
 /// # Errors
-/// Where it asks for anything else, or the connection breaks.
+/// If it requests something else, or the connection breaks.
 pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<Target, ProxyError> {
     let protocol = |what: &str| ProxyError::Protocol(what.to_owned());
     if stream.read_u8().await? != VERSION {
@@ -69,18 +70,18 @@ pub async fn request<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Resul
     }
 }
 
-/// Tells the program the outcome of its request.
+/// Sends the outcome of the request to the program.
 ///
 /// # Errors
-/// Where the connection breaks.
+/// If the connection breaks.
 pub async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, said: ReplyCode) -> Result<(), ProxyError> {
-    // Programs know the codes of the RFC alone.
+    // Programs only know the codes of the RFC.
     let code = if said == ReplyCode::Busy { ReplyCode::Failed } else { said };
     answer(stream, code as u8).await
 }
 
 async fn answer<S: AsyncWrite + Unpin>(stream: &mut S, code: u8) -> Result<(), ProxyError> {
-    // The address that the server's end connects from is its own business.
+    // The server end's local address is not revealed.
     stream.write_all(&[VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]).await?;
     Ok(stream.flush().await?)
 }

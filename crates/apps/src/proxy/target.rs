@@ -1,18 +1,18 @@
-//! Where a connection goes.
+//! Targets of connections.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// Of a name, bytes (RFC 1035, §2.3.4).
+/// Most bytes of a name (RFC 1035, §2.3.4).
 const NAME_BYTES_MAX: usize = 253;
-/// Of a target as text: a name, a colon and a port.
+/// Most bytes of a target as text: a name, a colon and a port.
 pub const TARGET_BYTES_MAX: usize = NAME_BYTES_MAX + 6;
 
 /// A name or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// In small letters, without a dot at its end.
+    /// A name in lower case, without a trailing dot.
     Name(String),
     /// An address.
     Address(IpAddr),
@@ -30,7 +30,8 @@ impl FromStr for Host {
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name) {
             return Err("not the name of a host".into());
         }
-        // Resolvers read 127.1 and 2130706433 as addresses: text that looks like one and is none is refused.
+        // Resolvers read 127.1 and 2130706433 as addresses, so text that looks like an address but is not in standard
+        // form is refused.
         let last = name.rsplit('.').next().unwrap_or_default();
         if last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err("neither a name nor an address".into());
@@ -39,12 +40,12 @@ impl FromStr for Host {
     }
 }
 
-/// A host and a port of it.
+/// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The host.
     pub host: Host,
-    /// The port of TCP.
+    /// The TCP port.
     pub port: u16,
 }
 

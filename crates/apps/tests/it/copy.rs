@@ -1,4 +1,4 @@
-//! Copies over a stream in memory: complete ones, resumed ones, and hostile peers.
+//! Copies over an in-memory stream: complete ones, resumed ones, and hostile peers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -15,7 +15,7 @@ use tacit_apps::copy::session::{Served, pull, pull_into};
 use tacit_apps::copy::wire::{self, Kind, Message};
 use tacit_apps::copy::{Action, CopyError, Options, Progress, Rights};
 
-/// A directory with `tree` in it and an empty one.
+/// A temporary directory that contains `tree`, and an empty one.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let tree = from.path().join("tree");
@@ -51,7 +51,7 @@ fn a_tree_arrives_with_contents_links_permissions_and_times_and_then_nothing_is_
     assert_eq!(again.paths, []);
 }
 
-/// More than come to disk at once, each under its own name and with its own contents.
+/// More files than one batch syncs, each with its own name and contents.
 #[test]
 fn thousands_of_files_arrive_and_leave_nothing_beside_them() {
     const FILES: usize = 2_500;
@@ -165,7 +165,7 @@ fn names_and_links_that_lead_out_are_refused_one_by_one() {
     assert_eq!((summary.copied, summary.failed, summary.skipped), (1, count + 1, out_count), "{outcome:?}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 2);
-    // The link itself is replaced, and its target stays.
+    // The link itself is replaced; its target is unchanged.
     assert_eq!(hostile(to.path(), vec![entry("door", Kind::Directory), END], &[]).unwrap().summary.copied, 1);
     assert!(fs::symlink_metadata(to.path().join("door")).unwrap().is_dir());
     assert!(outside.path().exists());
@@ -298,7 +298,7 @@ fn a_file_that_cannot_be_kept_stops_at_once_and_others_go_on() {
         let failed: Vec<_> = outcome.paths.iter().filter(|report| report.action == Action::Failed).collect();
         assert_eq!((failed.len(), &*failed[0].path), (1, "big"), "{outcome:?}");
         assert_eq!(failed[0].reason.as_deref(), Some("another copy is writing it"));
-        // The buffers between the ends, and the bytes sent before the sender looks again.
+        // At most the buffers between the ends, and the bytes sent between two checks for stop requests.
         assert!(outcome.summary.received_bytes < 3_000_000, "{outcome:?}");
         assert_eq!(outcome.summary.copied, 2);
         for name in ["a", "z"] {
@@ -312,7 +312,7 @@ fn a_file_that_has_no_place_is_told_before_contents_come() {
     let to = tempfile::tempdir().unwrap();
     fs::write(to.path().join("file"), "").unwrap();
     for path in ["none/f", "file/f"] {
-        // Were it wanted, the copy would break: no contents come.
+        // If the receiver wanted it, the copy would fail, because no contents are sent.
         let outcome = hostile(to.path(), vec![entry(path, FILE), END], &[]).unwrap();
         assert_eq!((outcome.summary.failed, outcome.summary.received_bytes), (1, 0), "{outcome:?}");
     }
@@ -320,7 +320,7 @@ fn a_file_that_has_no_place_is_told_before_contents_come() {
 
 #[test]
 fn a_server_cannot_send_what_was_not_asked_for() {
-    // Failures and received names where a server is asked for `asked`, to `destination`, and lists `sent`.
+    // Reported failures and received names if a server is asked for `asked`, to `destination`, but lists `sent`.
     let told = |asked: &[&str], destination: &str, sent: &[&str]| {
         let to = tempfile::tempdir().unwrap();
         let destination = to.path().join(destination);
@@ -385,7 +385,7 @@ fn patterns_are_expanded_where_the_files_are_unless_a_file_has_that_name() {
     assert_eq!(names(&["in/[x]"]).unwrap(), ["[x]"]);
     assert_eq!(names(&["in/[!a.]"]).unwrap(), ["x"]);
     assert!(names(&["in/*.gif"]).is_err() && names(&["in/b.png", "*/b.png"]).is_err());
-    // Several are no file of one name.
+    // Several files cannot be stored under one file name.
     assert!(pulled(from.path(), "in/*.jpg", &to.path().join("one")).is_err());
 }
 
@@ -414,13 +414,13 @@ fn a_drop_box_takes_what_is_new_and_shows_nothing() {
             assert_eq!((summary.copied, summary.failed, summary.deleted), wanted, "{outcome:?}");
             assert_eq!(fs::read(to.path().join(path)).unwrap(), b"new");
         }
-        // Another one's file of the same size and time is no less told of: nothing is learnt of it.
+        // Another user's file of the same size and time gives the same answer, so a client learns nothing about it.
         fs::write(from.path().join("file"), b"two").unwrap();
     }
     assert_eq!(drop_in(&from.path().join("link")).summary.failed, 1);
     assert_eq!(fs::read(to.path().join("dir/theirs")).unwrap(), b"theirs");
     assert_eq!(fs::metadata(to.path().join("dir")).unwrap().permissions().mode() & 0o777, 0o700);
-    // Another user's partial file of this name is neither told nor gone on with.
+    // Another user's partial file of this name is neither reported nor resumed.
     fs::write(from.path().join("big"), bytes(300_000)).unwrap();
     fs::write(to.path().join(partial_name("big")), bytes(200_000)).unwrap();
     assert_eq!(drop_in(&from.path().join("big")).summary.received_bytes, 300_000);
@@ -454,7 +454,7 @@ fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
 #[test]
 fn ends_of_other_versions_refuse_each_other_in_words() {
     let to = tempfile::tempdir().unwrap();
-    // As version 1 said it, and any version to come.
+    // The hello of version 1, and of a later version.
     for version in [1, 3] {
         let hello = format!(
             r#"{{"say":"hello","version":{version},"direction":"push","path":"","options":{{"checksum":false,"delete":false,"dry_run":false}}}}"#
@@ -488,7 +488,7 @@ fn holes_and_times_that_cannot_be_end_the_copy() {
     let longer = [&begun[..], &(0x8000_0000u32 | 4).to_be_bytes()].concat();
     let result = hostile(to.path(), vec![entry("f", FILE), END], &longer);
     assert!(matches!(result, Err(CopyError::Protocol(_))));
-    // UTIME_NOW of Linux, which is no time.
+    // UTIME_NOW of Linux, which is not a time.
     let entry = r#"{"say":"entry","path":"f","kind":"directory","mtime":[0,1073741823],"mode":493}"#;
     let raw = [&(entry.len() as u32).to_be_bytes()[..], entry.as_bytes()].concat();
     assert!(matches!(hostile(to.path(), vec![], &raw), Err(CopyError::Protocol(_))));

@@ -1,4 +1,4 @@
-//! Copies and proxies over streams in memory.
+//! Copies and proxies over in-memory streams.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod copy;

@@ -13,7 +13,7 @@ use tacit_apps::copy::{Action, CopyReport, Options};
 
 const MIRROR: Options = Options { checksum: false, delete: true, dry_run: false, exclude: Vec::new() };
 
-/// Makes an entry of `kind` at a path, the kinds that `ls -F` would show.
+/// Creates an entry of the given `kind`, with the type suffixes of `ls -F`.
 fn make(at: &Path, kind: &str) {
     match kind {
         "none" => (),
@@ -35,7 +35,7 @@ fn make(at: &Path, kind: &str) {
     }
 }
 
-/// The entries at `at` and below, in words.
+/// The entries at `at` and below, as text.
 fn shown(at: &Path) -> String {
     let Ok(about) = fs::symlink_metadata(at) else { return "none".into() };
     match () {
@@ -240,7 +240,7 @@ fn a_file_that_grows_arrives_as_it_was_when_it_was_opened() {
     let path = source.path().join("log");
     fs::write(&path, bytes(1_000_000)).unwrap();
     let mut log = File::options().append(true).open(&path).unwrap();
-    // It grows each time that the sender is about to read.
+    // The file grows each time that the sender is about to read.
     let outcome = ends::sent_while(&path, root.path(), || log.write_all(b"one more line\n").unwrap());
     assert_eq!((outcome.summary.copied, outcome.summary.failed), (1, 0), "{outcome:?}");
     let arrived = fs::read(root.path().join("log")).unwrap();
@@ -313,7 +313,7 @@ fn excluded_paths_are_neither_sent_nor_removed() {
         r#"[gone [c.o "old"], keep [a.c "new", b.o "old"], tmp [y "old"]]"#,
         "a directory with something in it that is left out stays"
     );
-    // The server leaves it out where it is the sender.
+    // The server excludes it when it is the sender.
     let to = tempfile::tempdir().unwrap();
     fetched(source.path(), &[""], to.path(), Options { exclude, ..MIRROR }).unwrap();
     assert_eq!(shown(to.path()), r#"[keep [a.c "new"]]"#);

@@ -1,4 +1,4 @@
-//! TCP connections over a stream in memory, and SOCKS5.
+//! TCP connections over an in-memory stream, and SOCKS5.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
@@ -18,7 +18,8 @@ fn run<T>(work: impl Future<Output = T>) -> T {
         .block_on(async { tokio::time::timeout(Duration::from_secs(60), work).await.expect("no deadlock") })
 }
 
-/// Asks a server's end with `rule` for `port` of this machine, says `hello`, ends that way and reads to the end.
+/// Connects through a server end with `rule` to `port` of this machine, sends `hello`, closes that direction and reads
+/// to the end.
 async fn echoed(rule: &str, port: u16, limits: Limits) -> (Result<Vec<u8>, ProxyError>, RelayReport) {
     let (mine, theirs) = duplex(64);
     let (mut reader, mut writer) = split(mine);
@@ -76,8 +77,8 @@ fn a_target_that_no_rule_names_is_not_connected_to() {
     });
 }
 
-/// Where as many are carried as may be, the next is refused with that for a reason after a while; one that does not send its
-/// target takes no place.
+/// At the limit of connections, the next one is refused after a while with that reason. A connection that does not send
+/// its target uses no slot.
 #[test]
 fn above_the_limit_connections_are_refused_and_half_requests_take_no_place() {
     run(async {
@@ -118,7 +119,7 @@ fn an_idle_connection_is_ended() {
     });
 }
 
-/// Target that SOCKS5 reads from `said`, and its answers to the program.
+/// The target that SOCKS5 reads from `said`, and its answers to the program.
 fn socks_of(said: &[u8]) -> (Result<String, ProxyError>, Vec<u8>) {
     run(async {
         let (mut mine, mut theirs) = duplex(4096);
@@ -150,7 +151,7 @@ fn socks_takes_names_and_addresses_and_says_no_to_the_rest() {
     assert_eq!(refused(&connect(&[9]))[3], 8);
     assert_eq!(refused(&connect(b"\x03\x03a b\x00\x50"))[3], 1);
     assert_eq!(refused(&connect(b"\x03\x05127.1\x00\x50"))[3], 1);
-    // Resolvers take it for 127.0.0.1.
+    // Resolvers read it as 127.0.0.1.
     assert_eq!(refused(&connect(b"\x03\x0a0X7f000001\x00\x50"))[3], 1);
 }
 

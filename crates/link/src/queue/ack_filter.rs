@@ -1,4 +1,4 @@
-//! Filters that drop pure TCP ACKs of which a later one says it all: over any queue.
+//! Filters, for any queue, that drop pure TCP ACKs if a later one contains all their information.
 
 use tacit_proto::FlowKey;
 use tacit_proto::tcp::AckInfo;
@@ -7,25 +7,25 @@ use tacit_proto::units::Instant;
 use super::Queue;
 use crate::payload::Payload;
 
-/// Treatment of queued pure ACKs when another one of their flow comes.
+/// What happens to queued pure ACKs when another ACK of their flow arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckFilter {
     /// Nothing.
     #[default]
     Off,
-    /// CAKE's `ack-filter`: of those that the new one [covers](AckInfo::covers) the oldest goes, if there are
-    /// two; so a flow keeps two (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)).
+    /// CAKE's `ack-filter`: among the ACKs that the new one [covers](AckInfo::covers), the oldest is dropped if there
+    /// are at least two, so a flow keeps two (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)).
     Cake,
-    /// CAKE's `ack-filter-aggressive`: the same if there is one; a flow keeps the new one alone.
+    /// CAKE's `ack-filter-aggressive`: the same if there is at least one, so a flow keeps only the new one.
     CakeAggressive,
-    /// As Wi-Fi drivers do: the new one takes the place of the last packet of its flow, if both are plain and
-    /// its number is higher. Only the last one's: packets that wait behind it would come late.
+    /// As in Wi-Fi drivers: the new ACK replaces the last packet of its flow, if both are plain and its number is
+    /// higher. Only the last packet can be replaced, because packets behind an earlier one would be overtaken.
     Replace,
 }
 
 impl AckFilter {
-    /// Queues `payload` at `now` and drops the ACKs it makes redundant, or puts it in the place of the packet it replaces;
-    /// returns whether the queue took it, and how many ACKs are gone. `dropped` is as in [`Queue::push`].
+    /// Queues `payload` at `now` and drops the ACKs it makes redundant, or replaces an ACK by it. Returns whether it
+    /// was accepted, and the number of removed ACKs. `dropped` is as in [`Queue::push`].
     #[inline(never)]
     pub(crate) fn push<P: Payload>(
         self,
@@ -42,12 +42,13 @@ impl AckFilter {
         (taken, filtered)
     }
 
-    /// Before `newest` is queued: gives it back unless it took the place of another.
+    /// Before `newest` is queued: returns it unless it replaced another packet.
     fn replace<P: Payload>(self, queue: &mut Queue<P>, newest: P) -> Option<P> {
         if self == Self::Replace { replace(queue, newest) } else { Some(newest) }
     }
 
-    /// Flow and fields of a packet that is about to be queued, for [`AckFilter::thin`]; `None` where that will do nothing.
+    /// Flow and fields of a packet that is about to be queued, for [`AckFilter::thin`]; `None` if that would do
+    /// nothing.
     fn ack_of<P: Payload>(self, packet: &P) -> Option<(FlowKey, AckInfo)> {
         match self {
             Self::Off | Self::Replace => None,
@@ -55,10 +56,10 @@ impl AckFilter {
         }
     }
 
-    /// After the ACK `newest` of `flow` was queued: drops the ACKs it makes redundant; returns how many packets.
+    /// After the ACK `newest` of `flow` was queued: drops the ACKs it makes redundant; returns their number.
     fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (FlowKey, AckInfo)) -> u64 {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
-        // The ACK itself is not among them: nothing covers itself.
+        // The new ACK itself is not dropped, because no ACK covers itself.
         let redundant = |packet: &P| {
             packet.flow_key() == flow && packet.ack_info().is_some_and(|older| newest.covers(&older))
         };
@@ -137,7 +138,7 @@ mod tests {
         segment
     }
 
-    /// Queues `packets` behind `filter` and takes out the rest.
+    /// Queues `packets` with `filter`, and returns the remaining ones.
     fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
         let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
         for packet in packets {
@@ -150,7 +151,7 @@ mod tests {
         left
     }
 
-    /// Flow, acknowledgment number and payload length of the packets left in a drop-tail queue.
+    /// Flow, acknowledgment number and payload length of the remaining packets in a drop-tail queue.
     fn left(filter: AckFilter, packets: &[Packet]) -> Vec<(u32, u32, u32)> {
         let left = through(filter, Discipline::DropTail, packets);
         left.iter().map(|packet| (packet.flow.0, tcp(packet).ack.0, tcp(packet).payload_len)).collect()
@@ -189,7 +190,8 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), data(1, 100), ack(1, 200)]).len(), 3);
     }
 
-    /// Timestamps that go back would be lost on the sender, and a packet of another length on the books.
+    /// Timestamps that go back would be lost for the sender, and a packet of another length would invalidate the byte
+    /// count.
     #[test]
     fn a_place_is_taken_only_by_what_says_no_less_in_as_many_bytes() {
         let stamped = |number, value| {
@@ -201,9 +203,9 @@ mod tests {
         assert_eq!(left(AckFilter::Replace, &[ack(1, 100), stamped(200, 8)]).len(), 2);
     }
 
-    /// State of a sender of one flow after `packets`: the highest number, the ranges SACKed above it, how often the same
-    /// number came again since without SACK blocks that say it better, the window, the latest timestamps, whether it saw
-    /// ECE, and the reports of duplicate segments.
+    /// What a sender of one flow knows after `packets`: the highest number, the ranges SACKed above it, the number of
+    /// duplicates of that number without more specific SACK blocks, the window, the latest timestamps, whether it
+    /// received ECE, and the reported duplicate segments.
     fn learnt(packets: &[Packet], flow: u32) -> impl PartialEq + std::fmt::Debug {
         let mut ack = SeqNumber(0);
         let (mut repeats, mut window, mut stamps, mut ecn, mut duplicates) =
@@ -235,7 +237,7 @@ mod tests {
         (ack, repeats, window, stamps, ecn, duplicates, sacked)
     }
 
-    /// True where its first block is one that arrived out of order, not one that arrived twice.
+    /// True if its first block reports out-of-order data, not a duplicate.
     fn tells_of_a_gap(segment: &Segment) -> bool {
         match segment.sack.as_slice() {
             [first, second, ..] if second.start.before_eq(first.start) && first.end.before_eq(second.end) => {
@@ -246,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Flow, half a step of the number, window, kind, SACK blocks by start and length, ECE.
+    /// Flow, half of the increase of the number, window, kind, SACK blocks by start and length, ECE.
     type Step = (u32, u32, u16, u32, Vec<(u32, u32)>, bool);
 
     fn any_packet() -> impl Strategy<Value = Step> {
@@ -254,7 +256,7 @@ mod tests {
         (0_u32..2, 0_u32..6, 0_u16..3, 0_u32..10, blocks, proptest::bool::weighted(0.1))
     }
 
-    /// A stream of ACKs as a receiver might send them: numbers and clocks do not fall.
+    /// A plausible stream of ACKs of a receiver: numbers and timestamps do not decrease.
     fn stream(steps: Vec<Step>) -> Vec<Packet> {
         let (mut numbers, mut clock) = ([1_u32; 2], 0);
         let make = |(flow, step, window, kind, blocks, echo): Step| {

@@ -1,4 +1,4 @@
-//! A driver that holds pure TCP ACKs back in front of its queue, so that a later one takes their place.
+//! A driver that holds pure TCP ACKs before its queue, so that later ones can replace them.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,33 @@ use tacit_proto::units::{Duration, Instant};
 
 use crate::payload::Payload;
 
-/// Flows told apart; at more, those that hold nothing are forgotten, and where all do, a new one goes through.
+/// Most flows that are tracked. Beyond that, flows that hold nothing are forgotten; if all hold an ACK, packets of a
+/// new flow pass unchanged.
 const MAX_FLOWS: usize = 1_024;
 
-/// How long ACKs are held.
+/// Limits for held ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckHoldConfig {
-    /// One in this number goes on.
+    /// One in this number is passed on.
     pub ratio: u32,
-    /// And none waits longer.
+    /// Longest time that an ACK is held.
     pub delay: Duration,
 }
 
 impl AckHoldConfig {
-    /// In the middle of drivers' settings: one in 3 to 15, 5 to 10 ms.
+    /// Typical driver settings: one in 3 to 15, 5 to 10 ms.
     pub const USUAL: Self = Self { ratio: 8, delay: Duration::from_millis(5) };
 }
 
-/// Holds plain pure ACKs, one per flow: the next that [covers](AckInfo::covers) it takes its place. Any other packet of
-/// the flow passes at once, behind the held ACK.
+/// Holds plain pure ACKs, one per flow: the next one that [covers](AckInfo::covers) it replaces it. Any other packet of
+/// the flow passes at once, after the held ACK.
 ///
-/// Drivers let ACKs with options pass, which is all of them where timestamps are on; here only those with
-/// SACK blocks do. And drivers look into IPv4 alone.
+/// Real drivers do not hold ACKs with options, which means none if timestamps are used; here only ACKs with SACK blocks
+/// are not held. Real drivers also inspect only IPv4.
 #[derive(Clone, Debug)]
 pub struct AckHold<P> {
     config: AckHoldConfig,
-    /// By the key of each.
+    /// By flow key.
     flows: BTreeMap<FlowKey, Flow<P>>,
     /// No held ACK is due before this.
     next: Option<Instant>,
@@ -43,18 +44,18 @@ pub struct AckHold<P> {
 #[derive(Clone, Debug)]
 struct Flow<P> {
     last: AckInfo,
-    /// Held since one went on.
+    /// ACKs held since one was passed on.
     count: u32,
     held: Option<(Instant, P)>,
 }
 
 impl<P: Payload> AckHold<P> {
-    /// One that holds nothing.
+    /// A driver that holds nothing.
     pub fn new(config: AckHoldConfig) -> Self {
         Self { config, flows: BTreeMap::new(), next: None, dropped: 0 }
     }
 
-    /// The host sends `packet`; packets to be queued now are handed to `pass`, in order.
+    /// The host sends `packet`; calls `pass` with the packets to be queued now, in order.
     pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
         let key = packet.flow_key();
         let ack = packet.ack_info().filter(AckInfo::is_plain);
@@ -90,12 +91,12 @@ impl<P: Payload> AckHold<P> {
         }
     }
 
-    /// When to look for one that has waited for too long.
+    /// When the next held ACK is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Releases ACKs that have waited for too long by `now`.
+    /// Releases ACKs that are due by `now`.
     pub fn handle_timeout(&mut self, now: Instant, pass: &mut impl FnMut(P)) {
         if self.next.is_none_or(|next| next > now) {
             return;
@@ -110,7 +111,7 @@ impl<P: Payload> AckHold<P> {
         }
     }
 
-    /// ACKs that another took the place of, since the start.
+    /// ACKs replaced by others, since the start.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -154,7 +155,7 @@ mod tests {
         segment.ack.0
     }
 
-    /// Offers packets (flow, number, payload) at once; returns the numbers of those that pass.
+    /// Offers packets (flow, number, payload) at the same time; returns the numbers of those that pass.
     fn offer(hold: &mut AckHold<Packet>, packets: &[(u32, u32, u32)]) -> Vec<u32> {
         let mut passed = Vec::new();
         for (flow, number_of, payload_len) in packets {
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn one_in_three_passes_and_says_it_all() {
         let mut hold = hold(3);
-        // The first tells where the flow stands.
+        // The first ACK only establishes the flow's state.
         let acks = [(1, 100, 0), (1, 200, 0), (1, 300, 0), (2, 7, 0), (1, 400, 0), (1, 500, 0)];
         assert_eq!(offer(&mut hold, &acks), [100, 7, 400]);
         assert_eq!(hold.dropped(), 2);
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!((passed, hold.poll_timeout()), (vec![300], None));
     }
 
-    /// The limit is for the flow: an ACK that takes another's place inherits how long that has waited.
+    /// The limit is per flow: an ACK that replaces another one inherits its waiting time.
     #[test]
     fn a_later_ack_does_not_begin_the_wait_anew() {
         let mut hold = hold(9);
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(passed, [300]);
     }
 
-    /// The count to the next begins at each release, for any reason.
+    /// Counting starts again at each release, for any reason.
     #[test]
     fn an_ack_sent_for_another_reason_restarts_the_count() {
         let mut hold = hold(3);

@@ -1,4 +1,4 @@
-//! First in, first out, within a limit.
+//! A FIFO queue with a limit.
 
 use tacit_proto::units::{Bytes, Instant};
 
@@ -9,19 +9,19 @@ use crate::payload::Payload;
 /// Which packet a full queue drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// The one that comes.
+    /// The arriving one.
     DropTail,
-    /// Those that have waited longest.
+    /// The oldest ones.
     DropHead,
 }
 
-/// First in, first out under a limit, and nothing is dropped within it.
+/// A FIFO queue that drops packets only at its limit.
 #[derive(Clone, Debug)]
 pub struct Bounded<P> {
     limit: QueueLimit,
     overflow: Overflow,
     fifo: Fifo<P>,
-    /// Most packets since it was last asked to forget.
+    /// Maximum number of packets since the last reset.
     peak: usize,
 }
 
@@ -31,8 +31,8 @@ impl<P: Payload> Bounded<P> {
         Self { limit, overflow, fifo: Fifo::new(), peak: 0 }
     }
 
-    /// Queues `payload` at `now`; returns false when it was refused. `dropped` gets those that had to go for it.
-    // Always: a call here moves each packet once more.
+    /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with the packets dropped for it.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
@@ -44,7 +44,7 @@ impl<P: Payload> Bounded<P> {
         true
     }
 
-    /// Drops the packets that have waited longest until `len` bytes fit, if this is a queue that does so.
+    /// Drops the oldest packets until `len` bytes fit, if the queue does this.
     #[inline(never)]
     fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(P)) -> bool {
         if self.overflow == Overflow::DropTail {
@@ -57,7 +57,7 @@ impl<P: Payload> Bounded<P> {
         true
     }
 
-    /// True when a packet of `len` bytes would be taken without loss.
+    /// True if a packet of `len` bytes could be queued without loss.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.len(), self.fifo.bytes(), len)
@@ -69,13 +69,13 @@ impl<P: Payload> Bounded<P> {
         self.fifo.front()
     }
 
-    /// Takes the packet that leaves next.
+    /// Removes the packet that leaves next.
     #[inline]
     pub fn pop(&mut self) -> Option<Queued<P>> {
         self.fifo.pop()
     }
 
-    /// Takes the `count` packets that leave next, of which there are as many, and forgets them.
+    /// Removes and drops the next `count` packets; there must be at least that many.
     #[inline]
     pub(crate) fn discard(&mut self, count: usize) {
         self.fifo.discard(count);
@@ -87,35 +87,35 @@ impl<P: Payload> Bounded<P> {
         self.fifo.iter()
     }
 
-    /// Shows each packet, to be exchanged for one of the same length.
+    /// Calls `see` with each packet, which may replace it with one of the same length.
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
         self.fifo.each(see);
     }
 
-    /// Drops the packets that `unwanted` says; returns how many.
+    /// Drops the packets for which `unwanted` returns true; returns their number.
     pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
         let before = self.len();
         self.fifo.retract(&mut unwanted, &mut |_| {});
         before - self.len()
     }
 
-    /// Most packets that waited at once, since [`Bounded::reset_peak`].
+    /// Maximum number of waiting packets since [`Bounded::reset_peak`].
     pub fn peak(&self) -> usize {
         self.peak
     }
 
-    /// Starts the peak over at the present length.
+    /// Resets the peak to the current length.
     pub fn reset_peak(&mut self) {
         self.peak = self.len();
     }
 
-    /// Packets waiting.
+    /// Number of waiting packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.fifo.len()
     }
 
-    /// True when nothing waits.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

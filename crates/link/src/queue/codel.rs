@@ -1,4 +1,4 @@
-//! CoDel: drops at the head while delay stays above a target, ever more often (RFC 8289).
+//! CoDel (RFC 8289): drops at the head, increasingly often, while the delay remains above a target.
 
 use tacit_proto::units::{Bytes, Duration, Instant};
 
@@ -6,11 +6,11 @@ use super::fifo::Fifo;
 use super::{CoDelConfig, QueueLimit, Queued};
 use crate::payload::Payload;
 
-/// 1 / sqrt(`count`) in units of 2^-32, less than 2^-30 off; for a count of one or less the largest there is.
+/// 1 / sqrt(`count`) in units of 2^-32, with an error below 2^-30; for a count of at most one, the largest value.
 ///
-/// Newton's iteration for x = n^(-1/2) is x(3 - n x^2)/2. It starts from a power of two between half the
-/// root and the root, and each step about doubles the number of right bits. Linux takes one step per drop
-/// from the value of the drop before instead, and is 29 % off at its second.
+/// Newton's iteration for x = n^(-1/2) is x(3 - n x^2)/2. It starts from a power of two between half the root and the
+/// root, and each step about doubles the number of correct bits. Linux instead takes one step per drop from the value
+/// of the previous drop, and has an error of 29 % at its second.
 fn inverse_sqrt(count: u32) -> u32 {
     const STEPS: u32 = 7;
     if count <= 1 {
@@ -20,7 +20,7 @@ fn inverse_sqrt(count: u32) -> u32 {
     let mut root = 1_u128 << (32 - bits.div_ceil(2));
     for _ in 0..STEPS {
         let squared = (u128::from(count) * root * root) >> 32;
-        // Rounding down keeps the square at or below one, but for the last place.
+        // Rounding down keeps the square at or below one, except for the last bit.
         root = (root * (3_u128 << 32).saturating_sub(squared)) >> 33;
     }
     u32::try_from(root).unwrap_or(u32::MAX)
@@ -32,34 +32,34 @@ fn pause(interval: Duration, count: u32) -> Duration {
         return interval;
     }
     let product = u128::from(interval.as_nanos()) * u128::from(inverse_sqrt(count));
-    // Less than `interval`, hence 64 bits.
+    // Less than `interval`, so it fits in 64 bits.
     Duration::from_nanos((product >> 32) as u64)
 }
 
-/// The state of CoDel over one queue.
+/// CoDel's state for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Control {
-    /// When delay will have been above target for an interval; `None` while it is below.
+    /// When the delay will have been above target for an interval; `None` while it is below.
     first_above_at: Option<Instant>,
     dropping: bool,
-    /// The next drop while dropping; the first not made, afterwards.
+    /// Time of the next drop while dropping; afterwards, the time of the first drop that was not made.
     drop_next: Instant,
-    /// Drops since dropping began, or taken over from the time before.
+    /// Drops since dropping began, possibly including a previous period.
     count: u32,
     last_count: u32,
     /// Packets marked instead of dropped.
     pub(super) marks: u64,
 }
 
-/// CoDel's verdict on a packet that it looked at.
+/// CoDel's decision on an examined packet.
 struct Looked<P> {
     queued: Queued<P>,
     ok_to_drop: bool,
 }
 
 impl Control {
-    /// Takes the next packet from `fifo` at `now`, dropping the packets before it that must go. `largest` is the
-    /// longest packet seen: no more than that waiting is no queue.
+    /// Removes the next packet from `fifo` at `now`, and drops packets before it as required. `largest` is the longest
+    /// packet so far: if no more bytes than that are waiting, there is no standing queue.
     pub(super) fn dequeue<P: Payload>(
         &mut self,
         config: &CoDelConfig,
@@ -73,7 +73,7 @@ impl Control {
             if looked.ok_to_drop {
                 if !self.mark(config, &mut looked) {
                     dropped(looked.queued.payload);
-                    // Never empty: the packet just dropped had more than the largest packet behind it.
+                    // Never `None`: the packet just dropped had more than the largest packet behind it.
                     looked = self.look(config, largest, fifo, now)?;
                 }
                 self.start_dropping(config, now);
@@ -105,7 +105,7 @@ impl Control {
         marked
     }
 
-    /// Dropping begins, at the rate that controlled the queue the last time if that was not long ago.
+    /// Starts dropping, at the previous rate of drops if that was recent.
     fn start_dropping(&mut self, config: &CoDelConfig, now: Instant) {
         self.dropping = true;
         let delta = self.count - self.last_count;
@@ -115,7 +115,7 @@ impl Control {
         self.last_count = self.count;
     }
 
-    /// Takes the next packet and sees whether delay has been above target for an interval.
+    /// Removes the next packet, and checks whether the delay has been above target for an interval.
     fn look<P: Payload>(
         &mut self,
         config: &CoDelConfig,
@@ -141,14 +141,14 @@ impl Control {
     }
 }
 
-/// One queue under CoDel.
+/// One queue with CoDel.
 #[derive(Clone, Debug)]
 pub struct CoDel<P> {
     limit: QueueLimit,
     config: CoDelConfig,
     control: Control,
     fifo: Fifo<P>,
-    /// Decided on, and not taken yet.
+    /// The packet that was decided on but not taken yet.
     next: Option<Queued<P>>,
     largest: Bytes,
     peak: usize,

@@ -25,7 +25,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// A queue under the settings of RFC 8289, and the fate of its packets.
+/// A queue with the settings of RFC 8289, and the fate of its packets.
 struct Harness {
     queue: CoDel<Numbered>,
     arrived: u32,
@@ -58,7 +58,7 @@ impl Harness {
         Some(payload.number)
     }
 
-    /// One packet arrives and one is taken, each millisecond, behind a standing queue.
+    /// In each millisecond one packet arrives and one is taken, behind a standing queue.
     fn keep_up(&mut self, from_ms: u64, to_ms: u64, capable: bool) {
         for ms in from_ms..to_ms {
             self.arrive(ms, 1, capable);
@@ -69,7 +69,7 @@ impl Harness {
 
 #[test]
 fn the_control_law_is_the_interval_over_the_square_root() {
-    // RFC 8289 section 5.6 with an interval of 100 ms; roots to ten places.
+    // RFC 8289 section 5.6 with an interval of 100 ms; square roots to ten digits.
     let known = [
         (1, 100_000_000),
         (2, 70_710_678),
@@ -100,7 +100,7 @@ fn newton_finds_every_root() {
 fn a_short_burst_passes() {
     let mut h = Harness::new();
     h.arrive(0, 50, false);
-    // Delay is above 5 ms from the sixth packet on, but not for 100 ms.
+    // The delay is above 5 ms from the sixth packet on, but not for 100 ms.
     let taken: Vec<_> = (0..50).filter_map(|ms| h.take(ms)).collect();
     assert_eq!(taken, (0..50).collect::<Vec<_>>());
     assert!(h.dropped.is_empty());
@@ -109,14 +109,14 @@ fn a_short_burst_passes() {
 #[test]
 fn a_standing_queue_is_dropped_from_ever_more_often() {
     let mut h = Harness::new();
-    // A queue of 20 ms that does not go away.
+    // A persistent queue of 20 ms.
     h.arrive(0, 20, false);
     h.keep_up(0, 400, false);
     let times: Vec<_> = h.dropped.iter().map(|(ms, _)| *ms).collect();
-    // The packet taken at 5 ms is the first that waited 5 ms. An interval later comes the first drop, then
-    // one after 100, 70.7, 57.7 and 50 ms, each noticed at the next millisecond.
+    // The packet taken at 5 ms is the first that waited 5 ms. The first drop is an interval later, then one after 100,
+    // 70.7, 57.7 and 50 ms, each at the next whole millisecond.
     assert_eq!(times, [105, 205, 276, 334, 384]);
-    // Packets go at the head: at 105 ms the 106th leaves, and the one behind it is sent.
+    // Packets are dropped at the head: at 105 ms packet 105 is dropped, and the one behind it is sent.
     assert_eq!(h.dropped[0].1, 105);
 }
 
@@ -126,7 +126,7 @@ fn dropping_ends_when_the_queue_does() {
     h.arrive(0, 20, false);
     h.keep_up(0, 250, false);
     assert_eq!(h.dropped.len(), 2);
-    // The sender stops: the queue drains, and later packets are not its fault.
+    // The sender stops: the queue drains, and later packets are not affected.
     let mut ms = 250;
     while h.take(ms).is_some() {
         ms += 1;
@@ -136,7 +136,7 @@ fn dropping_ends_when_the_queue_does() {
     assert_eq!(h.dropped.len(), 2);
 }
 
-/// When packets are dropped of a queue that was there for 400 ms, is gone, and is back at `back_ms` for 300 ms.
+/// Times of drops for a queue that exists for 400 ms, is empty, and returns at `back_ms` for 300 ms.
 fn drops_after_coming_back(back_ms: u64) -> Vec<u64> {
     let mut h = Harness::new();
     h.arrive(0, 20, false);
@@ -153,26 +153,27 @@ fn drops_after_coming_back(back_ms: u64) -> Vec<u64> {
 
 #[test]
 fn a_queue_that_comes_back_soon_meets_the_rate_it_had() {
-    // Gone for 50 ms, then back: the first drop after an interval as ever, the second sooner than one.
+    // Empty for 50 ms: the first drop comes after an interval as usual, the second sooner than after one.
     let times = drops_after_coming_back(450);
     assert_eq!(times[0], 555);
-    // Four of the five drops were made since dropping began the last time: 100 / sqrt(4).
+    // Four of the five drops belong to the previous dropping period: 100 / sqrt(4).
     assert_eq!(times[1], 605, "{times:?}");
 }
 
-/// Sixteen intervals later the learnt count is out of date: from an interval on again (RFC 8289 section 4.2).
+/// Sixteen intervals later the learnt count has expired: the interval starts from its full length again (RFC 8289
+/// section 4.2).
 #[test]
 fn a_queue_that_comes_back_late_begins_anew() {
     assert_eq!(drops_after_coming_back(2_450)[..2], [2_555, 2_655]);
 }
 
-/// One packet that did not wait ends the interval: delay must be above target for the whole of one.
+/// One packet that did not wait restarts the interval: the delay must be above target for a whole interval.
 #[test]
 fn a_moment_without_a_queue_starts_the_interval_over() {
     let mut h = Harness::new();
     h.arrive(0, 20, false);
     h.keep_up(0, 60, false);
-    // All but the newest leave at once, then the queue is back.
+    // All packets except the newest leave at once, then the queue returns.
     for _ in 0..18 {
         h.take(60);
     }
@@ -183,8 +184,8 @@ fn a_moment_without_a_queue_starts_the_interval_over() {
     assert_eq!(h.dropped.len(), 1);
 }
 
-/// A link that stalls makes up for the drops that were due meanwhile, at 205, 276, 334 and 384 ms; but a packet has
-/// only one mark to take.
+/// A link that stalls makes up for drops that were due meanwhile, at 205, 276, 334 and 384 ms; but a packet can be
+/// marked only once.
 #[test]
 fn drops_that_were_due_in_a_stall_are_made_up_for_and_marks_are_not() {
     for capable in [false, true] {
@@ -215,7 +216,7 @@ fn ect_packets_are_marked_and_stay() {
     h.arrive(0, 20, true);
     h.keep_up(0, 400, true);
     assert!(h.dropped.is_empty());
-    // The packets that were dropped in the story above, give or take those that now remain.
+    // The same packets as those dropped in the test above, shifted by those that now remain.
     assert_eq!(h.marked, [105, 205, 276, 334, 384]);
     assert_eq!(h.queue.marks(), 5);
 }
@@ -224,7 +225,7 @@ fn ect_packets_are_marked_and_stay() {
 fn one_packet_is_no_queue() {
     let mut h = Harness::new();
     for ms in 0..50 {
-        // Each waits for 20 ms, with one more behind it.
+        // Each packet waits for 20 ms, with one more behind it.
         h.arrive(20 * ms, 1, false);
         if ms > 0 {
             assert!(h.take(20 * ms).is_some());

@@ -1,4 +1,4 @@
-//! Packets in order of arrival. The caller decides which of them is dropped.
+//! Packets in order of arrival. The caller decides which packets are dropped.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use tacit_proto::units::Bytes;
 use super::Queued;
 use crate::payload::Payload;
 
-/// Packets in order of arrival, and their bytes.
+/// Packets in order of arrival, and their total bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<P> {
     packets: VecDeque<Queued<P>>,
@@ -19,7 +19,7 @@ impl<P: Payload> Fifo<P> {
         Self { packets: VecDeque::new(), bytes: Bytes(0) }
     }
 
-    // Always: a call here moves each packet once more.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub(super) fn push(&mut self, queued: Queued<P>) {
         self.bytes += queued.len;
@@ -33,7 +33,7 @@ impl<P: Payload> Fifo<P> {
         Some(queued)
     }
 
-    /// Forgets the `count` packets that came first, of which there are as many.
+    /// Removes and drops the first `count` packets; there must be at least that many.
     #[inline]
     pub(super) fn discard(&mut self, count: usize) {
         let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
@@ -50,12 +50,12 @@ impl<P: Payload> Fifo<P> {
         self.packets.iter()
     }
 
-    /// Shows each packet, to be exchanged for one of the same length.
+    /// Calls `see` with each packet, which may replace it with one of the same length.
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
         self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
     }
 
-    /// Takes out the packets that `unwanted` selects, and tells `gone` the bytes of each.
+    /// Removes the packets for which `unwanted` returns true, and calls `gone` with the bytes of each.
     pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
         let bytes = &mut self.bytes;
         self.packets.retain(|queued| {

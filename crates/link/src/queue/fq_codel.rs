@@ -1,5 +1,5 @@
-//! FQ-CoDel: flows take turns by bytes, those that just began before those that have a queue, and CoDel
-//! works on each (RFC 8290).
+//! FQ-CoDel (RFC 8290): flows take turns by bytes, new flows before those with a standing queue, and each flow has
+//! CoDel.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::fifo::Fifo;
 use super::{FqCoDelConfig, QueueLimit, Queued};
 use crate::payload::Payload;
 
-/// Stands for a bucket without a flow yet.
+/// Marks a bucket that no flow has used yet.
 const UNUSED: u16 = u16::MAX;
 
 /// The queue of one bucket.
@@ -19,26 +19,26 @@ const UNUSED: u16 = u16::MAX;
 struct Flow<P> {
     fifo: Fifo<P>,
     control: Control,
-    /// Bytes it may still send in this turn; below zero it has borrowed.
+    /// Bytes it may still send in this turn; negative if it has borrowed.
     credit: i64,
-    /// Among the new or the old flows.
+    /// True if it is in the list of new or of old flows.
     listed: bool,
 }
 
-/// Queues of flows under one limit.
+/// Queues of flows with a common limit.
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
     limit: QueueLimit,
     config: FqCoDelConfig,
-    /// Which entry of `flows` a bucket has.
+    /// Index into `flows` for each bucket.
     buckets: Vec<u16>,
-    /// Of the buckets used so far.
+    /// Flows of the buckets used so far.
     flows: Vec<Flow<P>>,
-    /// Flows that had nothing queued before, in order of arrival.
+    /// Flows whose queues were empty, in order of arrival.
     new: VecDeque<u16>,
-    /// The others that have something to send, in the order of their turns.
+    /// Other flows with queued packets, in the order of their turns.
     old: VecDeque<u16>,
-    /// Decided on, and not taken yet.
+    /// The packet that was decided on but not taken yet.
     next: Option<Queued<P>>,
     packets: usize,
     bytes: Bytes,
@@ -64,7 +64,7 @@ impl<P: Payload> FqCoDel<P> {
         }
     }
 
-    /// Never refuses: a packet that does not fit makes the longest flow lose its oldest packets.
+    /// Never refuses: if a packet does not fit, the longest flow loses its oldest packets.
     #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
         let len = payload.len();
@@ -94,9 +94,9 @@ impl<P: Payload> FqCoDel<P> {
         self.limit.admits(self.packets, self.bytes, len)
     }
 
-    /// The flow of the bucket that `key` falls into.
+    /// The flow of the bucket for `key`.
     fn flow_of(&mut self, key: FlowKey) -> u16 {
-        // Fibonacci hashing: flow numbers that follow each other spread over the buckets.
+        // Fibonacci hashing spreads consecutive flow numbers over the buckets.
         let spread = (key.as_u64().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         let count = self.buckets.len();
         let bucket = &mut self.buckets[(spread * count) >> 32];
@@ -112,8 +112,8 @@ impl<P: Payload> FqCoDel<P> {
         *bucket
     }
 
-    /// Drops the oldest packet of the flow that has most bytes waiting; false where nothing waits
-    /// (RFC 8290 section 4.1; one packet at a time, as mac80211 does).
+    /// Drops the oldest packet of the flow with the most waiting bytes; returns false if nothing waits (RFC 8290
+    /// section 4.1; one packet at a time, as in mac80211).
     fn drop_from_longest(&mut self, dropped: &mut impl FnMut(P)) -> bool {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());
         let Some(queued) = longest.and_then(|flow| flow.fifo.pop()) else { return false };
@@ -131,7 +131,7 @@ impl<P: Payload> FqCoDel<P> {
         self.next.as_ref()
     }
 
-    /// RFC 8290 section 4.2. The packet it returns still counts as waiting.
+    /// RFC 8290 section 4.2. The returned packet still counts as waiting.
     fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<Queued<P>> {
         loop {
             let was_new = !self.new.is_empty();
@@ -157,7 +157,8 @@ impl<P: Payload> FqCoDel<P> {
             }
             list.pop_front();
             if was_new && !self.old.is_empty() {
-                // Once around before it may be new again: a flow cannot starve others by stopping often.
+                // It must pass the list of old flows before it can be new again, so that a flow cannot starve others by
+                // pausing often.
                 self.old.push_back(index);
             } else {
                 flow.listed = false;
@@ -180,7 +181,7 @@ impl<P: Payload> FqCoDel<P> {
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         match &self.next {
             Some(queued) => Some(queued.at),
-            // Whose turn it is shows when it is asked for.
+            // The next flow is only decided on request.
             None => (self.packets > 0).then_some(Instant::ZERO),
         }
     }

@@ -63,7 +63,7 @@ fn turns_are_counted_in_bytes() {
     push(&mut queue, 1, 0..4, 1_500);
     push(&mut queue, 2, 0..40, 150);
     let taken = take(&mut queue, 0, 22);
-    // Ten small packets weigh as much as a large one.
+    // Ten small packets have the same number of bytes as a large one.
     assert_eq!(taken.iter().filter(|(flow, _)| *flow == 1).count(), 2);
 }
 
@@ -72,10 +72,10 @@ fn a_sparse_flow_goes_first() {
     let mut queue = queue(None, 300);
     push(&mut queue, 1, 0..50, 1_500);
     assert_eq!(take(&mut queue, 0, 3), [(1, 0), (1, 1), (1, 2)]);
-    // An ACK of a flow that has nothing else does not wait behind 47 packets.
+    // An ACK of an otherwise idle flow does not wait behind 47 packets.
     push(&mut queue, 2, 0..1, 52);
     assert_eq!(take(&mut queue, 0, 2), [(2, 0), (1, 3)]);
-    // Nor does its next one, when it comes after its turn is over.
+    // Neither does its next ACK, which arrives after the flow's turn has ended.
     push(&mut queue, 2, 1..2, 52);
     assert_eq!(take(&mut queue, 0, 1), [(2, 1)]);
 }
@@ -85,9 +85,9 @@ fn a_flow_that_stops_for_a_moment_is_not_new_again() {
     let mut queue = queue(None, 1_500);
     push(&mut queue, 1, 0..50, 300);
     push(&mut queue, 2, 0..1, 52);
-    // Flow 1 has a turn of five packets, flow 2 one packet; it runs dry and goes behind flow 1.
+    // Flow 1 has a turn of five packets, flow 2 has one packet; its queue becomes empty and it goes behind flow 1.
     assert_eq!(take(&mut queue, 0, 7), [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (2, 0), (1, 5)]);
-    // As a new flow its next packet would leave at once.
+    // If it counted as a new flow its next packet would leave at once.
     push(&mut queue, 2, 1..2, 52);
     assert_eq!(take(&mut queue, 0, 5), [(1, 6), (1, 7), (1, 8), (1, 9), (2, 1)]);
 }
@@ -99,12 +99,12 @@ fn a_full_queue_takes_from_the_longest_flow() {
     assert!(push(&mut queue, 2, 0..1, 1_500).is_empty());
     assert!(!queue.has_room(Bytes(1)));
     let dropped = push(&mut queue, 2, 1..3, 1_500);
-    // Flow 1 pays, with its oldest.
+    // Flow 1 loses its oldest packets.
     assert_eq!(dropped.iter().map(|of| (of.flow, of.number)).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
     assert_eq!((queue.len(), queue.peak()), (10, 10));
 }
 
-/// No more than need be: the packet that came makes one go.
+/// No more than necessary: one arriving packet causes one drop.
 #[test]
 fn one_packet_too_many_costs_one() {
     let mut queue = queue(Some(10), 1_500);
@@ -113,7 +113,7 @@ fn one_packet_too_many_costs_one() {
     assert_eq!(queue.len(), 10);
 }
 
-/// The longest has most bytes, not most packets: a download pays, not the ACKs of an upload.
+/// The longest flow is the one with the most bytes, not packets: a download loses packets, not the ACKs of an upload.
 #[test]
 fn the_longest_flow_is_that_with_most_bytes() {
     let mut queue = queue(Some(10), 1_500);
@@ -136,7 +136,8 @@ fn codel_works_on_each_flow_by_itself() {
     };
     arrive(&mut queue, 0, 1, 100);
     for ms in 0..600 {
-        // One packet leaves each millisecond; flow 1 stands, flow 2 sends one packet every ten.
+        // One packet leaves per millisecond; flow 1 has a standing queue, flow 2 sends one packet every ten
+        // milliseconds.
         arrive(&mut queue, ms, 1, 1);
         if ms % 10 == 0 {
             arrive(&mut queue, ms, 2, 1);
@@ -149,7 +150,7 @@ fn codel_works_on_each_flow_by_itself() {
 }
 
 proptest::proptest! {
-    /// After any sequence of steps, each packet comes out once, each flow in order, and the books balance.
+    /// After any sequence of operations, each packet leaves once, each flow in order, and the counts are consistent.
     #[test]
     fn nothing_is_made_or_lost(steps in proptest::collection::vec((0_u64..5, 0_u32..4, 40_u64..1500), 1..400)) {
         let mut queue = queue(Some(20), 300);

@@ -1,4 +1,4 @@
-//! The air as an ideal observer hears it: every frame, for captures and time lines.
+//! The channel as an ideal observer receives it: every frame, for captures and timelines.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -15,31 +15,31 @@ impl StationId {
     /// The access point.
     pub const AP: Self = Self(0);
 
-    /// As an index into per-station tables.
+    /// Index into per-station tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Why the intended receiver did not get a frame.
+/// Whether, or why not, the intended receiver got a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Received with a correct FCS.
     Received,
     /// Another PPDU overlapped it.
     Collided,
-    /// The error model hit it.
+    /// The error model destroyed it.
     Errored,
 }
 
-/// Where an MPDU stands in an A-MPDU.
+/// Position of an MPDU in an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduPosition {
-    /// A number that all MPDUs of one A-MPDU share, and the next has another.
+    /// A number shared by all MPDUs of one A-MPDU, different for consecutive A-MPDUs.
     pub reference: u32,
     /// This is the last MPDU of the A-MPDU.
     pub last: bool,
-    /// It is the only one, and its delimiter says so (S-MPDU of VHT).
+    /// It is the only MPDU, and its delimiter indicates this (S-MPDU of VHT).
     pub single: bool,
 }
 
@@ -54,17 +54,17 @@ pub enum Frame<P> {
         retry: bool,
         /// More Data bit.
         more_data: bool,
-        /// SYNC bit (HACK paper section 3.4): the transmitter moved on without the last
-        /// acknowledgment. No standard header has it.
+        /// SYNC bit (HACK paper section 3.4): the transmitter continued without the last acknowledgment. No standard
+        /// header has it.
         sync: bool,
         /// The IP packet.
         payload: P,
-        /// The others, where the MPDU carries an A-MSDU.
+        /// Further packets, if the MPDU carries an A-MSDU.
         rest: Vec<P>,
     },
     /// ACK.
     Ack {
-        /// Bytes appended to it (TCP/HACK); empty on a stock one.
+        /// Bytes appended to it (TCP/HACK); empty for a stock ACK.
         appended: Vec<u8>,
     },
     /// Compressed Block Ack.
@@ -73,7 +73,7 @@ pub enum Frame<P> {
         start: u16,
         /// Bit i acknowledges sequence number start + i.
         bitmap: AckBitmap,
-        /// Bytes appended to it (TCP/HACK); empty on a stock one.
+        /// Bytes appended to it (TCP/HACK); empty for a stock Block Ack.
         appended: Vec<u8>,
     },
     /// Block Ack Request.
@@ -81,27 +81,27 @@ pub enum Frame<P> {
         /// Starting sequence number.
         start: u16,
     },
-    /// Trigger, which several users answer at once.
+    /// Trigger, to which several users respond at the same time.
     Trigger(Trigger),
-    /// Block Ack for several stations at once.
+    /// Block Ack for several stations.
     MultiStaBlockAck(Vec<Acknowledged>),
-    /// QoS Null of a client, which reports its queue.
+    /// QoS Null of a client, which reports its queue size.
     QosNull {
         /// Queue Size, in units of 256 bytes (802.11-2020 clause 9.2.4.5.6).
         queue_size: u8,
     },
-    /// QoS Null of the access point with a TRS Control field, which its receiver answers.
+    /// QoS Null of the access point with a TRS Control field, to which its receiver responds.
     TriggeredResponse(TriggeredResponse),
-    /// Action No Ack frame with compressed TCP ACKs, behind a Block Ack that answers a trigger.
+    /// Action No Ack frame with compressed TCP ACKs, after a Block Ack in response to a trigger.
     ActionNoAck {
         /// The compressed ACKs.
         content: Vec<u8>,
     },
     /// Request to send.
     Rts,
-    /// Clear to send, to the sender of an RTS or to itself (CTS-to-self).
+    /// Clear to send, to the sender of an RTS or to the sender itself (CTS-to-self).
     Cts,
-    /// End of a TXOP before its reservation is over.
+    /// Ends a TXOP before its reservation expires.
     CfEnd,
     /// Beacon.
     Beacon,
@@ -110,54 +110,54 @@ pub enum Frame<P> {
 /// A trigger frame (802.11ax-2021 clause 9.3.1.22).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its variant: the response that it asks for.
+    /// Its variant: the response it requests.
     pub kind: TriggerKind,
-    /// Channel width of the answers, in MHz.
+    /// Channel width of the responses, in MHz.
     pub width_mhz: u16,
-    /// Bytes behind the last user.
+    /// Padding bytes after the last user.
     pub padding_bytes: u32,
-    /// LENGTH of L-SIG in the answers.
+    /// LENGTH of L-SIG in the responses.
     pub l_sig_length: u32,
-    /// Users that answer.
+    /// Users that respond.
     pub users: Vec<TriggerUser>,
 }
 
 /// A TRS Control field (802.11ax-2021 clause 9.2.4.6a.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TriggeredResponse {
-    /// OFDM symbols of data in the answer.
+    /// OFDM symbols of data in the response.
     pub symbols: u64,
-    /// How the answer is sent: its mode, unit included.
+    /// Mode of the response, including its resource unit.
     pub mode: Mode,
-    /// Which of the units of this size in the channel, from 0.
+    /// Index of the unit among those of its size in the channel, from 0.
     pub unit_index: u16,
 }
 
 /// One station's part of a Block Ack for several stations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// Whose data it is about.
+    /// The station whose data it acknowledges.
     pub station: StationId,
     /// Starting sequence number.
     pub start: u16,
     /// Bit i acknowledges sequence number start + i.
     pub bitmap: AckBitmap,
-    /// Bytes appended for this station (TCP/HACK); empty on a stock one.
+    /// Bytes appended for this station (TCP/HACK); empty for a stock Block Ack.
     pub appended: Vec<u8>,
 }
 
-/// A user that answers a trigger, and the form of its answer.
+/// A user that responds to a trigger, and the parameters of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TriggerUser {
-    /// The user; the access point for any client that takes a unit (UORA, 802.11ax-2021 clause 26.5.4).
+    /// The user; the access point stands for any client that takes a unit (UORA, 802.11ax-2021 clause 26.5.4).
     pub station: StationId,
-    /// How: its mode, unit included.
+    /// Mode of its response, including its resource unit.
     pub mode: Mode,
-    /// Which of the units of this size in the channel, from 0.
+    /// Index of the unit among those of its size in the channel, from 0.
     pub unit_index: u16,
-    /// Units from that one on: more than one of random access alone.
+    /// Number of units from that one on; more than one only for random access.
     pub units: u16,
-    /// Starting sequence number of the Block Ack asked for, if one is.
+    /// Starting sequence number of the requested Block Ack, if there is one.
     pub start: u16,
 }
 
@@ -166,7 +166,7 @@ pub struct TriggerUser {
 pub struct AirFrame<P> {
     /// Start of the PPDU that carries it.
     pub at: Instant,
-    /// Length of that PPDU in time.
+    /// Duration of that PPDU.
     pub duration: Duration,
     /// Rate and format of that PPDU.
     pub mode: Mode,
@@ -174,16 +174,16 @@ pub struct AirFrame<P> {
     pub reserves: Duration,
     /// The transmitter.
     pub transmitter: StationId,
-    /// The addressee; `None` for a broadcast.
+    /// The receiver address; `None` for a broadcast.
     pub receiver: Option<StationId>,
     /// The access category of the exchange it belongs to.
     pub category: AccessCategory,
-    /// Whether the addressee got it.
+    /// Whether the receiver got it.
     pub outcome: Outcome,
-    /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): from the holder of
-    /// a TXOP a grant, from the responder that a PPDU follows.
+    /// The RDG/More PPDU subfield of its HT Control field, if it has one (802.11-2020 clause 9.2.4.6): a grant if sent
+    /// by the TXOP holder; if sent by the responder, the announcement that a PPDU follows.
     pub more_ppdu: Option<bool>,
-    /// Which of the units of `mode` in the channel it has, from 0, where several users share the PPDU.
+    /// Index of its unit among those of `mode` in the channel, from 0, if several users share the PPDU.
     pub unit_index: Option<u16>,
     /// Its A-MPDU, if any.
     pub ampdu: Option<AmpduPosition>,

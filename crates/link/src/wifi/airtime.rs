@@ -1,19 +1,19 @@
-//! Where the time on a channel goes.
+//! Accounting of the time on a channel.
 
 use tacit_proto::units::{Duration, Instant};
 
 use crate::payload::PayloadClass;
 
-/// Use of a stretch of time on a channel. The categories cover every moment exactly once.
+/// Use of channel time. The categories cover every moment exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AirtimeUse {
     /// PPDUs of data: preamble, headers and payload of MPDUs on their first transmission.
     Data,
     /// PPDUs of pure TCP ACKs, first transmission.
     TcpAck,
-    /// PPDUs made of MPDUs sent before.
+    /// PPDUs of retransmitted MPDUs.
     Retransmission,
-    /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; Block Ack Requests too.
+    /// Link-layer acknowledgments: the SIFS before and the ACK or Block Ack; also Block Ack Requests.
     LinkAck,
     /// RTS, CTS and the SIFS after each.
     Protection,
@@ -25,12 +25,12 @@ pub enum AirtimeUse {
     Collision,
     /// Beacons.
     Beacon,
-    /// No station has anything to send.
+    /// No station has data to send.
     Idle,
 }
 
 impl AirtimeUse {
-    /// All uses, in the order tables show them.
+    /// All uses, in table order.
     pub const ALL: [Self; 10] = [
         Self::Data,
         Self::TcpAck,
@@ -44,7 +44,7 @@ impl AirtimeUse {
         Self::Idle,
     ];
 
-    /// Name as it stands in results.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -61,7 +61,7 @@ impl AirtimeUse {
     }
 }
 
-/// Time per use over a window; the uses add up to the window exactly.
+/// Time per use in a window; the sum over the uses is exactly the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Airtime {
     spent: [Duration; AirtimeUse::ALL.len()],
@@ -77,24 +77,23 @@ impl Airtime {
         Self { spent: std::array::from_fn(|what| self.spent[what] + other.spent[what]) }
     }
 
-    /// Everything: equal to the length of the window.
+    /// Total time: equal to the length of the window.
     pub fn total(&self) -> Duration {
         self.spent.iter().copied().sum()
     }
 }
 
-/// A channel's time charged to one station, PPDUs of nothing but pure TCP ACKs apart from the rest.
+/// A channel's time charged to one station, with PPDUs that contain only pure TCP ACKs separate from the rest.
 ///
-/// A station is charged for its PPDUs and for the exchanges they bring about: RTS and CTS before them, the link-layer
-/// ACKs that answer them,
-/// and the idle time some station waited (AIFS or EIFS, slots of backoff, timeouts) since the access before
-/// its own, even if others counted down in it or a beacon came between. So a station that
-/// counts down while others win is not charged for it, and no idle time counts twice. Stations that collide
-/// share the wait and the collision evenly. A Block Ack Request counts as the PPDU it asks about. Bytes
-/// appended to a link-layer ACK are charged to the station that appends them.
+/// A station is charged for its PPDUs and for the frames that belong to them: RTS and CTS before them, and the
+/// link-layer ACKs that answer them. It is also charged for the idle time in which some station waited (AIFS or EIFS,
+/// backoff slots, timeouts) since the access before its own, even if others counted down in it or a beacon was sent in
+/// between. A station that counts down while others win is therefore not charged, and no idle time counts twice.
+/// Stations that collide share the wait and the collision equally. A Block Ack Request is charged like the PPDU it
+/// refers to. Bytes appended to a link-layer ACK are charged to the station that appends them.
 ///
-/// Over all stations the uses add up to those of the channel, [`AirtimeUse::Idle`] apart, and apart from a
-/// wait or an exchange that the end of the window cuts off.
+/// Summed over all stations the uses equal those of the channel, except [`AirtimeUse::Idle`], and except a wait or an
+/// exchange that the end of the window cuts off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StationAirtime {
     data: Airtime,
@@ -102,8 +101,8 @@ pub struct StationAirtime {
 }
 
 impl StationAirtime {
-    /// Time spent on PPDUs of `class`: [`PayloadClass::Ack`] for those of nothing but pure TCP ACKs, and
-    /// for bytes appended to link-layer ACKs.
+    /// Time for PPDUs of `class`: [`PayloadClass::Ack`] for those that contain only pure TCP ACKs, and for bytes
+    /// appended to link-layer ACKs.
     pub const fn of(&self, class: PayloadClass) -> &Airtime {
         match class {
             PayloadClass::Data => &self.data,
@@ -116,7 +115,7 @@ impl StationAirtime {
         self.data.get(what) + self.acks.get(what)
     }
 
-    /// Both together, use by use.
+    /// Sum of both classes, use by use.
     #[must_use]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self { data: self.data.plus(&other.data), acks: self.acks.plus(&other.acks) }
@@ -132,7 +131,7 @@ impl StationAirtime {
     }
 }
 
-/// Books consecutive stretches of time, counting the part inside a window.
+/// Accounts for consecutive time intervals, and counts the part within a window.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeLedger {
     from: Instant,
@@ -146,8 +145,8 @@ impl AirtimeLedger {
         Self { from, to, booked_until: Instant::ZERO, airtime: Airtime::default() }
     }
 
-    /// Books everything from the last booking to `until` as `what`; nothing when `until` is not later.
-    /// Returns how much of it lies in the window.
+    /// Accounts the time from the last call to `until` as `what`; nothing if `until` is not later. Returns the part
+    /// that is within the window.
     #[inline]
     pub(crate) fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         if until <= self.booked_until {

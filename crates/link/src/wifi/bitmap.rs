@@ -2,11 +2,11 @@
 
 use super::phy::bitmap_bits;
 
-/// Words of the longest: 1024 bits.
+/// Words of the longest bitmap: 1024 bits.
 const WORDS: usize = 16;
 
-/// Which MPDUs arrived: a bit for each sequence number from the Block Ack's start on. It is as long as the window that was
-/// negotiated needs, 64 to 1024 bits (802.11-2020 clause 9.3.1.8, and 802.11be).
+/// Which MPDUs arrived: a bit per sequence number from the Block Ack's start on. Its length depends on the negotiated
+/// window, 64 to 1024 bits (802.11-2020 clause 9.3.1.8, and 802.11be).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckBitmap {
     words: [u64; WORDS],
@@ -15,46 +15,46 @@ pub struct AckBitmap {
 }
 
 impl AckBitmap {
-    /// One without a bit set, long enough for `window` numbers.
+    /// An empty bitmap for a window of `window` numbers.
     pub const fn new(window: u32) -> Self {
         Self { words: [0; WORDS], used: (bitmap_bits(window) / u64::BITS) as u8 }
     }
 
-    /// One of 64 bits.
+    /// A bitmap of 64 bits.
     pub const fn of_64(bits: u64) -> Self {
         let mut bitmap = Self::new(64);
         bitmap.words[0] = bits;
         bitmap
     }
 
-    /// Numbers that it covers.
+    /// Number of sequence numbers that it covers.
     #[inline]
     pub const fn len(&self) -> u16 {
         self.used as u16 * u64::BITS as u16
     }
 
-    /// Never: it covers 64 numbers at least.
+    /// Always false: it covers at least 64 numbers.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Whether the number `offset` behind the start arrived; false beyond the bitmap.
+    /// Whether the number at `offset` from the start arrived; false beyond the bitmap.
     #[inline]
     pub const fn contains(&self, offset: u16) -> bool {
         offset < self.len() && self.words[offset as usize / 64] >> (offset % 64) & 1 == 1
     }
 
-    /// The number `offset` behind the start arrived.
+    /// Sets the number at `offset` from the start.
     ///
     /// # Panics
-    /// Beyond the bitmap.
+    /// If `offset` is beyond the bitmap.
     #[inline]
     pub fn insert(&mut self, offset: u16) {
         assert!(offset < self.len(), "a number beyond the bitmap");
         self.words[usize::from(offset / 64)] |= 1 << (offset % 64);
     }
 
-    /// So did `count` numbers from that one on, as far as the bitmap covers them.
+    /// Sets `count` numbers from that one on, as far as the bitmap covers them.
     #[inline]
     pub fn insert_run(&mut self, offset: u16, count: u16) {
         let end = offset.saturating_add(count).min(self.len());
@@ -67,14 +67,14 @@ impl AckBitmap {
         }
     }
 
-    /// The number `offset` behind the start is missing.
+    /// Clears the number at `offset` from the start.
     pub fn remove(&mut self, offset: u16) {
         if offset < self.len() {
             self.words[usize::from(offset / 64)] &= !(1 << (offset % 64));
         }
     }
 
-    /// The start moves `steps` numbers on.
+    /// Moves the start by `steps` numbers.
     #[inline]
     pub fn advance(&mut self, steps: u16) {
         let used = usize::from(self.used);
@@ -87,17 +87,17 @@ impl AckBitmap {
         }
     }
 
-    /// How many arrived.
+    /// Number of set bits.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The last that arrived.
+    /// Offset of the last set bit.
     pub fn last(&self) -> Option<u16> {
         (0..self.len()).rev().find(|offset| self.contains(*offset))
     }
 
-    /// As it stands in the frame: 8 bytes for each 64 numbers.
+    /// The bytes in the frame: 8 bytes per 64 numbers.
     pub fn bytes(&self) -> impl Iterator<Item = u8> {
         self.words[..usize::from(self.used)].iter().flat_map(|word| word.to_le_bytes())
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A set of numbers does the same.
+        /// Compares with a set of numbers.
         #[test]
         fn it_holds_what_a_set_holds(
             window in proptest::sample::select(vec![64_u32, 256, 512, 1024]),

@@ -1,4 +1,4 @@
-//! A basic service set: stations around one channel.
+//! A basic service set: stations on one channel.
 
 use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
@@ -19,30 +19,30 @@ use super::medium::Medium;
 use super::turns::Turns;
 use crate::payload::Payload;
 
-/// A basic service set at work.
+/// A running basic service set.
 #[derive(Clone, Debug)]
 pub struct Bss<P> {
     cell: Cell<P>,
     medium: Medium,
 }
 
-/// Outcome of offering a packet to a queue.
+/// Result of offering a packet to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// The queue dropped it.
     Refused,
-    /// It waits with others, and [`Bss::poll_timeout`] does not change.
+    /// It waits behind others; [`Bss::poll_timeout`] does not change.
     Waits,
-    /// It is the first, and its station contends for the channel from now on.
+    /// It is the first packet, and its station now contends for the channel.
     Contends,
 }
 
 impl<P: Payload> Bss<P> {
-    /// A channel with nothing queued. Random streams are named after `seed`, `name` and
-    /// `station_names` (the access point first); results count from `measure_from` to `end`.
+    /// A channel with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`
+    /// (the access point first); results count from `measure_from` to `end`.
     ///
     /// # Panics
-    /// When there is not one name per station, the access point included, or no access category.
+    /// If there is not one name per station, including the access point, or no access category.
     pub fn new(
         config: BssConfig,
         seed: u64,
@@ -60,7 +60,7 @@ impl<P: Payload> Bss<P> {
         Self { medium: Medium::new(&cell.rules), cell }
     }
 
-    /// Keeps every frame from now on for [`Bss::poll_air`].
+    /// Records every frame from now on for [`Bss::poll_air`].
     pub fn record_air(&mut self) {
         self.cell.air.start();
     }
@@ -71,7 +71,7 @@ impl<P: Payload> Bss<P> {
         self.cell.stations.numbers()
     }
 
-    /// The function of `station` for `category`; where that is not in use, for best effort, or else the first in use.
+    /// The function of `station` for `category`; if that is not in use, for best effort, or else the first one in use.
     pub fn function(&self, station: StationId, category: AccessCategory) -> FunctionId {
         let place_of = |wanted| self.categories().iter().position(|known| *known == wanted);
         let place = place_of(category).or_else(|| place_of(AccessCategory::BestEffort)).unwrap_or(0);
@@ -90,19 +90,19 @@ impl<P: Payload> Bss<P> {
         &self.cell.rules.config.categories
     }
 
-    /// Queues `payload` at `from` for `to`; returns false when the queue dropped it.
+    /// Queues `payload` at `from` for `to`; returns false if the queue dropped it.
     ///
     /// # Panics
-    /// When two clients without a direct link are named: their traffic goes through the access point.
+    /// If both are clients without a direct link: their traffic goes through the access point.
     pub fn enqueue(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> bool {
         self.offer(now, from, to, payload) != Offered::Refused
     }
 
-    /// Queues `payload` at `from` for `to`, and returns the outcome.
+    /// Queues `payload` at `from` for `to`, and returns the result.
     ///
     /// # Panics
-    /// When two clients without a direct link are named: their traffic goes through the access point.
-    // Always: a call here moves each packet once more.
+    /// If both are clients without a direct link: their traffic goes through the access point.
+    // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
     pub fn offer(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> Offered {
         let config = &self.cell.rules.config;
@@ -121,7 +121,7 @@ impl<P: Payload> Bss<P> {
         Offered::Contends
     }
 
-    /// True when `from` would take a packet of `len` bytes for `to`.
+    /// True if `from` would accept a packet of `len` bytes for `to`.
     pub fn has_room(&self, from: FunctionId, to: FunctionId, len: Bytes) -> bool {
         let station = &self.cell.stations[from];
         station.peers[station.peer_index(to)].originator.queue().has_room(len)
@@ -133,15 +133,15 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
-    /// Bytes of the packets at `from` for `to` that `counts` and that are not settled: queued, on the air, or to be sent
-    /// again. Takes as long as there are packets.
+    /// Bytes of the packets at `from` for `to` for which `counts` returns true and that are not settled: queued, on the
+    /// air, or waiting for a retransmission. The cost is proportional to the number of packets.
     pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&P) -> bool) -> Bytes {
         let station = &self.cell.stations[from];
         let packets = station.peers[station.peer_index(to)].originator.unsettled();
         packets.filter(|packet| counts(packet)).fold(Bytes(0), |sum, packet| sum + packet.len())
     }
 
-    /// Does everything due by `now`; returns [`Bss::poll_timeout`] after it.
+    /// Processes everything due by `now`; returns [`Bss::poll_timeout`] after it.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {
         loop {
@@ -158,7 +158,7 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    /// When the channel changes next.
+    /// When the state of the channel changes next.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.medium.poll_timeout(&self.cell), self.cell.reorder_check)
@@ -170,13 +170,13 @@ impl<P: Payload> Bss<P> {
         self.cell.outbox.delivered.pop_front()
     }
 
-    /// The next function that took packets from its queue for another. Drain it to `None`.
+    /// The next function that took packets from a queue, and the function they are for. Drain it to `None`.
     pub fn poll_drained(&mut self) -> Option<(FunctionId, FunctionId)> {
         self.cell.outbox.drained.pop()
     }
 
-    /// Gives `function` a NIC that lets frames of compressed ACKs ride on its acknowledgments, and
-    /// reports to [`Bss::poll_interrupt`]; each carries at most `appended_limit` bytes, if given.
+    /// Gives `function` a NIC that appends frames of compressed ACKs to its acknowledgments, and reports to
+    /// [`Bss::poll_interrupt`]; each acknowledgment carries at most `appended_limit` bytes, if given.
     pub fn enable_hack(&mut self, function: FunctionId, appended_limit: Option<u32>) {
         let station = &mut self.cell.stations[function];
         let mut nic = Nic::new(station.peers.len());
@@ -189,21 +189,21 @@ impl<P: Payload> Bss<P> {
         }
     }
 
-    /// Airtime of ACKs of `function` to `peer`.
+    /// Airtime of ACKs from `function` to `peer`.
     pub fn ack_times(&self, function: FunctionId, peer: FunctionId) -> AckTimes {
         let (rules, station) = (&self.cell.rules, &self.cell.stations[function]);
         let edca = rules.config.edca(self.station(function), station.category);
         AckTimes::new(rules, &edca, &station.peers[station.peer_index(peer)].originator)
     }
 
-    /// Reports to [`Bss::poll_interrupt`] the fate of each packet that `function` sends.
+    /// Enables reports to [`Bss::poll_interrupt`] about the fate of each packet that `function` sends.
     pub fn report_fates(&mut self, function: FunctionId) {
         for peer in &mut self.cell.stations[function].peers {
             peer.originator.report_fates();
         }
     }
 
-    /// The NIC of `function`, and the number of its destination `peer`; `None` for a stock one.
+    /// The NIC of `function`, and the number of its destination `peer`; `None` without TCP/HACK.
     pub fn nic(&mut self, function: FunctionId, peer: FunctionId) -> Option<(&mut Nic, usize)> {
         let station = &mut self.cell.stations[function];
         let peer = station.peer_index(peer);
@@ -218,7 +218,7 @@ impl<P: Payload> Bss<P> {
         self.cell.outbox.interrupts.pop_front()
     }
 
-    /// Takes back packets that `from` has queued for `to` and not begun to send; returns how many.
+    /// Removes packets that `from` has queued for `to` but not started to send; returns their number.
     pub fn retract(&mut self, from: FunctionId, to: FunctionId, unwanted: impl FnMut(&P) -> bool) -> usize {
         let station = &mut self.cell.stations[from];
         let peer = station.peer_index(to);
@@ -227,25 +227,25 @@ impl<P: Payload> Bss<P> {
         retracted
     }
 
-    /// The next frame heard, after [`Bss::record_air`]. Drain it to `None`.
+    /// The next recorded frame, after [`Bss::record_air`]. Drain it to `None`.
     pub fn poll_air(&mut self) -> Option<AirFrame<P>> {
         self.cell.air.poll()
     }
 
-    /// Measuring starts at `at`: forgets queueing delays, queue lengths, sizes of PPDUs and turns before.
+    /// Starts measuring at `at`: discards earlier queueing delays, queue lengths, PPDU sizes and turns.
     pub fn start_measuring(&mut self, at: Instant) {
         self.cell.stations.iter_mut().for_each(|station| station.start_measuring(at));
     }
 
-    /// Packets accepted by `station` and not yet acknowledged or given up.
+    /// Packets accepted by `station` and neither acknowledged nor given up.
     pub fn backlog(&self, station: StationId) -> usize {
         self.cell.stations.of(station).map(Station::backlog).sum()
     }
 
-    /// Verifies that no packet was made or lost, and that every waiting packet will have its turn.
+    /// Verifies that all packets are accounted for, and that every waiting packet will be sent.
     ///
     /// # Errors
-    /// The station and the rule it breaks.
+    /// The station and the violated invariant.
     pub fn check(&self) -> Result<(), String> {
         self.cell.check_books()?;
         self.medium.check(&self.cell)
@@ -253,28 +253,28 @@ impl<P: Payload> Bss<P> {
 
     // --- Reports ----------------------------------------------------------------------------
 
-    /// Where the time went, of the part of the measured window before `now`.
+    /// Airtime in the measured window before `now`.
     pub fn airtime(&self, now: Instant) -> Airtime {
         self.cell.accounts.airtime(self.medium.present_use(&self.cell), now)
     }
 
-    /// Until when [`Bss::airtime`] knows the use of the channel: the end of the PPDU on the air, at `now` at the earliest.
+    /// Time up to which [`Bss::airtime`] is known: the end of the current PPDU, at least `now`.
     pub fn airtime_until(&self, now: Instant) -> Instant {
         self.cell.accounts.booked_until().max(now)
     }
 
-    /// Share of `station` in that time.
+    /// The share of `station` in that time.
     pub fn station_airtime(&self, station: StationId) -> StationAirtime {
         let each = self.cell.stations.of(station).map(|function| function.airtime);
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
-    /// Channel accesses, collided ones counted once.
+    /// Channel accesses; a collision counts once.
     pub fn accesses(&self) -> u64 {
         self.cell.accounts.accesses
     }
 
-    /// Accesses of two stations or more at once.
+    /// Accesses by two or more stations at the same time.
     pub fn collisions(&self) -> u64 {
         self.cell.accounts.collisions
     }
@@ -285,7 +285,7 @@ impl<P: Payload> Bss<P> {
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
-    /// Counters of a station in one category; of the first in use where `category` is not.
+    /// Counters of a station in one category; in the first one in use if `category` is not.
     pub fn counters_in(&self, station: StationId, category: AccessCategory) -> StationCounters {
         self.cell.stations[self.function(station, category)].counters
     }
@@ -299,19 +299,19 @@ impl<P: Payload> Bss<P> {
         all
     }
 
-    /// Sum of the times from queueing to first transmission at a station: over a window, by Little's law,
-    /// the mean number of packets in its queues.
+    /// Sum of the times from queueing to first transmission at a station; divided by the length of a window it is, by
+    /// Little's law, the mean number of packets in its queues.
     pub fn queueing_time(&self, station: StationId) -> Duration {
         self.cell.stations.of(station).map(|function| function.queueing_time).sum()
     }
 
-    /// Most packets that waited at once in one queue of a station.
+    /// Most packets in one queue of a station at the same time.
     pub fn queue_peak(&self, station: StationId) -> usize {
         let peers = self.cell.stations.of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
-    /// How `from` served `to` until `now`: nothing where they do not exchange packets.
+    /// How `from` served `to` until `now`; empty if they exchange no packets.
     pub fn turns(&self, from: StationId, to: StationId, now: Instant) -> Turns {
         let numbers = self.functions();
         let peers = self.cell.stations.of(from).flat_map(|function| &function.peers);
@@ -319,13 +319,13 @@ impl<P: Payload> Bss<P> {
         to.fold(Turns::default(), |sum, peer| sum.plus(&peer.log.until(now)))
     }
 
-    /// Packets that the queues of a station marked instead of dropping them, since the start.
+    /// Packets marked instead of dropped by a station's queues, since the start.
     pub fn queue_marks(&self, station: StationId) -> u64 {
         let peers = self.cell.stations.of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().marks()).sum()
     }
 
-    /// PPDUs of data that a station sent, by the number of their MPDUs: entry 0 counts those of one.
+    /// Data PPDUs sent by a station, by number of MPDUs: entry 0 counts PPDUs of one MPDU.
     pub fn ppdu_sizes(&self, station: StationId) -> Vec<u64> {
         let longest = self.cell.stations.of(station).map(|function| function.ppdu_sizes.len()).max();
         let mut sizes = vec![0; longest.unwrap_or(0)];

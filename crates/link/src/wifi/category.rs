@@ -4,12 +4,12 @@ use tacit_proto::units::Duration;
 
 use super::phy::Phy;
 
-/// An access category, the least urgent first.
+/// An access category, in order of increasing urgency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessCategory {
     /// AC_BK.
     Background,
-    /// AC_BE; the only one where there is no EDCA.
+    /// AC_BE; the only category if there is no EDCA.
     #[default]
     BestEffort,
     /// AC_VI.
@@ -18,11 +18,11 @@ pub enum AccessCategory {
     Voice,
 }
 
-/// Which edition of the standard the TXOP limits are those of. The rest of the parameters is the same in all.
+/// The edition of the standard for TXOP limits. Other parameters are the same in all editions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TxopLimits {
-    /// 802.11-2012 table 8-105: 3.008 and 1.504 ms for video and voice, none for the others. So it was from 802.11e on,
-    /// and so do access points set it still: hostapd's defaults are the same.
+    /// 802.11-2012 table 8-105: 3.008 and 1.504 ms for video and voice, none for the others. The same since 802.11e,
+    /// and still used by access points: hostapd's defaults are the same.
     #[default]
     Ieee2012,
     /// The defaults of 802.11-2016 (table 9-137) and of 802.11-2020 (table 9-155): 4.096 and 2.080 ms for video and
@@ -31,7 +31,7 @@ pub enum TxopLimits {
 }
 
 impl TxopLimits {
-    /// Of `category` with OFDM PHYs; `None` for one PPDU of any length, which the standard writes as zero.
+    /// The limit of `category` with OFDM PHYs; `None` for one PPDU of any length, which the standard encodes as zero.
     pub const fn limit(self, category: AccessCategory) -> Option<Duration> {
         use AccessCategory::{Background, BestEffort, Video, Voice};
         let micros = match (self, category) {
@@ -46,10 +46,11 @@ impl TxopLimits {
     }
 }
 
-/// How an access category contends (802.11-2012 table 8-105, 802.11-2016 table 9-137, 802.11-2020 table 9-155).
+/// Contention parameters of an access category (802.11-2012 table 8-105, 802.11-2016 table 9-137, 802.11-2020 table
+/// 9-155).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdcaParameters {
-    /// AIFSN: slots after SIFS before backoff.
+    /// AIFSN: slots after SIFS before the backoff.
     pub aifs_slots: u32,
     /// Smallest contention window.
     pub cw_min: u32,
@@ -58,10 +59,10 @@ pub struct EdcaParameters {
 }
 
 /// Contention parameters that an access point announces to its stations instead of the defaults (the EDCA Parameter Set
-/// element, 802.11-2020 clause 9.4.2.28), or that a station uses regardless of those. `None` leaves the default.
+/// element, 802.11-2020 clause 9.4.2.28), or that a station uses regardless of them. `None` leaves the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdcaOverride {
-    /// AIFSN. DCF has none, for its DIFS is fixed.
+    /// AIFSN. DCF has none, because its DIFS is fixed.
     pub aifs_slots: Option<u32>,
     /// Smallest contention window.
     pub cw_min: Option<u32>,
@@ -70,7 +71,7 @@ pub struct EdcaOverride {
 }
 
 impl EdcaOverride {
-    /// `usual` with these values in place of its own; of the windows, one left open makes way for the other.
+    /// `usual` with these values instead; if only one window limit is set, the other is adjusted to it.
     pub fn over(self, usual: EdcaParameters) -> EdcaParameters {
         let cw_min = self.cw_min.unwrap_or_else(|| self.cw_max.unwrap_or(usual.cw_min).min(usual.cw_min));
         EdcaParameters {
@@ -81,27 +82,27 @@ impl EdcaOverride {
     }
 }
 
-/// A value for each access category, the least urgent first.
+/// A value per access category, in order of increasing urgency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerCategory<T>(pub [T; 4]);
 
 impl<T: Copy> PerCategory<T> {
-    /// `value` for all.
+    /// The same `value` for all.
     pub const fn of(value: T) -> Self {
         Self([value; 4])
     }
 
-    /// That of `category`.
+    /// The value for `category`.
     pub const fn get(&self, category: AccessCategory) -> T {
         self.0[category as usize]
     }
 }
 
 impl AccessCategory {
-    /// All of them, the least urgent first.
+    /// All categories, in order of increasing urgency.
     pub const ALL: [Self; 4] = [Self::Background, Self::BestEffort, Self::Video, Self::Voice];
 
-    /// The name users write.
+    /// Its name in configurations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Background => "bk",
@@ -111,7 +112,7 @@ impl AccessCategory {
         }
     }
 
-    /// The first user priority that maps to it, which is the TID of its frames (802.11-2020 table 10-1).
+    /// The first user priority of the category, which is the TID of its frames (802.11-2020 table 10-1).
     pub const fn tid(self) -> u8 {
         match self {
             Self::Background => 1,
@@ -121,8 +122,8 @@ impl AccessCategory {
         }
     }
 
-    /// The category of packets with this Differentiated Services Code Point (RFC 8325 figure 1; RFC 8622 section 11
-    /// for LE). Unassigned ones are best effort.
+    /// The category for packets with this Differentiated Services Code Point (RFC 8325 figure 1; RFC 8622 section 11
+    /// for LE). Unassigned values are best effort.
     pub const fn of_dscp(dscp: u8) -> Self {
         match dscp {
             // LE; CS1, low-priority data.
@@ -135,7 +136,7 @@ impl AccessCategory {
         }
     }
 
-    /// The default parameters over `phy`; best effort contends as `phy` says, which is DCF where there is no EDCA.
+    /// The default parameters for `phy`; for best effort they are given by `phy`, which means DCF if there is no EDCA.
     pub const fn parameters(self, phy: &Phy) -> EdcaParameters {
         let (cw_min, cw_max) = (phy.cw_min, phy.cw_max);
         match self {

@@ -1,5 +1,5 @@
-//! State that all stations of a channel share, hidden ones included: transmissions, answers, their outcome, and the books.
-//! The [medium](super::medium) decides which station may send, and when.
+//! State shared by all stations of a channel, including hidden ones: transmissions, responses, their outcome, and
+//! accounting. The [medium](super::medium) decides which station may send, and when.
 
 mod accounts;
 mod air_log;
@@ -44,7 +44,7 @@ use super::ofdma::HackCarrier;
 use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::payload::{Payload, PayloadClass};
 
-/// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and the usual elements, FCS.
+/// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and common elements, FCS.
 const BEACON_LEN: u32 = 110;
 
 /// State that the stations of a channel share.
@@ -55,23 +55,23 @@ pub(crate) struct Cell<P> {
     pub accounts: Accounts,
     pub air: AirLog<P>,
     pub outbox: Outbox<P>,
-    /// Bytes appended to the acknowledgment in the air.
+    /// Bytes appended to the acknowledgment in progress.
     appended: Vec<u8>,
-    /// Whom the next PPDU of several users is for; kept for its capacity.
+    /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
-    /// The parts of the last one; kept for their capacity.
+    /// Parts of the last one; kept to reuse their capacity.
     spare_parts: Vec<downlink::Part>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
-    /// No gap in a reorder buffer times out before this, and no request for missing data is due.
+    /// No gap in a reorder buffer times out before this, and no repair request is due before this.
     pub reorder_check: Option<Instant>,
-    /// Functions that begin to contend without a packet from a host.
+    /// Functions that start to contend without a packet from a host.
     pub contending: Vec<FunctionId>,
 }
 
 impl<P: Payload> Cell<P> {
-    /// Stations with nothing queued. Random streams are named after `seed`, `name` and `station_names`, the access
-    /// point first; results count in the window `measure`.
+    /// Stations with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`, the
+    /// access point first; results count in the window `measure`.
     pub fn new(
         config: BssConfig,
         seed: u64,
@@ -96,14 +96,14 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// Books the time up to `until` as `what`, on account of `station` and its PPDUs of `class`.
+    /// Accounts the time up to `until` as `what`, to `station` and its PPDUs of `class`.
     #[inline]
     pub fn charge(&mut self, station: FunctionId, class: PayloadClass, what: AirtimeUse, until: Instant) {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
     }
 
-    /// Books a data PPDU of `from` and `class` that is on the air in `span`: shared among retransmissions, TCP ACKs and fresh data by
-    /// the bytes that `plan` has of each.
+    /// Accounts a data PPDU of `from` and `class` in `span`, divided among retransmissions, TCP ACKs and new data by
+    /// their bytes in `plan`.
     pub fn book_data(
         &mut self,
         from: FunctionId,
@@ -121,7 +121,7 @@ impl<P: Payload> Cell<P> {
         self.charge(from, class, AirtimeUse::Data, end);
     }
 
-    /// The transmission of `id` at an access of its own at `at`; `None` when all its packets were too old.
+    /// The transmission of `id` in a channel access at `at`; `None` if all its packets have expired.
     #[inline]
     pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
         let outgoing = self.stations[id].begin_access(at, &self.rules);
@@ -131,7 +131,7 @@ impl<P: Payload> Cell<P> {
 
     // --- Reception --------------------------------------------------------------------------
 
-    /// Draws whether a control frame of the handshake is understood.
+    /// Draws whether a control frame of the handshake is received.
     pub fn hears(&mut self, exchange: &Exchange, len: u32, sent_at: Instant, way: Direction) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let peer = match way {
@@ -144,7 +144,7 @@ impl<P: Payload> Cell<P> {
         peer.hears(len, sent_at)
     }
 
-    /// Takes in the frames of a finished PPDU that arrived. True when any did.
+    /// Receives the frames of a finished PPDU that arrived. Returns true if any did.
     pub fn receive(&mut self, exchange: &Exchange) -> bool {
         let before = self.outbox.delivered.len();
         let bytes_before = self.stations[exchange.from].counters.arrived_bytes;
@@ -174,7 +174,7 @@ impl<P: Payload> Cell<P> {
         arrived
     }
 
-    /// The recipient of `exchange` learns at `at` where the window of its sender starts.
+    /// The recipient of `exchange` learns at `at` the start of its sender's window.
     fn take_request(&mut self, exchange: &Exchange, at: Instant) {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
@@ -189,7 +189,8 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// Draws whether the PPDU is understood at all, then which MPDUs arrived and takes those in. True when any did.
+    /// Draws whether the preamble is understood and which MPDUs arrived, and receives those. Returns true if any
+    /// arrived.
     fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
         self.air.begin_ppdu();
         if exchange.is_unanswered() || self.stations.originator(exchange).has_stream_queues() {
@@ -212,8 +213,8 @@ impl<P: Payload> Cell<P> {
             exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
         let mut taken = 0;
         if matches!(recipient, Recipient::Block(_)) && is_clear && !unheard && !self.air.is_kept() {
-            // None of them can be lost, and only the arrived bytes are to be counted.
-            // Packets would have to be measured one by one. The last that is looked at may not be taken.
+            // If no MPDU can be lost, only the arrived bytes need to be counted. Otherwise packets are measured one by
+            // one; the last one examined may not be accepted.
             let (mut bytes, mut last) = (0, 0);
             let mpdus = sender.originator.in_flight().map(|mpdu| {
                 bytes += u64::from(std::mem::replace(&mut last, mpdu.bytes));
@@ -243,7 +244,7 @@ impl<P: Payload> Cell<P> {
             }
         }
         from.counters.arrived_bytes += match recipient {
-            // All of it, or nothing where it came before.
+            // Either the whole MPDU, or nothing if it is a duplicate.
             Recipient::Immediate { .. } if self.outbox.delivered.len() == before => 0,
             Recipient::Immediate { .. } => arrived_bytes,
             _ => self.outbox.bytes_since(before),
@@ -287,7 +288,7 @@ impl<P: Payload> Cell<P> {
 
     // --- Answers ----------------------------------------------------------------------------
 
-    /// Puts the acknowledgment together, with at most `room` bytes appended where its length is fixed.
+    /// Builds the acknowledgment, with at most `room` appended bytes if its length is fixed.
     pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>) -> Answer {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
@@ -311,7 +312,7 @@ impl<P: Payload> Cell<P> {
         }
         let bytes = self.appended.len() as u32;
         if bytes > 0 {
-            // Where there is room for them, it is in the length already.
+            // If `room` is given, the length already includes it.
             let longer = if room.is_some() { Duration::ZERO } else { exchange.append(bytes, control) };
             to.counters.augmented_link_acks += 1;
             to.counters.appended_bytes += u64::from(bytes);
@@ -322,7 +323,7 @@ impl<P: Payload> Cell<P> {
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
             noise.answer_rate(sender.originator.plan().rate);
         }
-        // A second MPDU may be lost alone.
+        // A separate MPDU may be lost alone.
         let is_behind = bytes > 0 && exchange.carrier(&self.rules) == HackCarrier::OwnMpdu;
         let behind = is_behind.then_some(ACTION_NO_ACK_LEN + bytes);
         let inside = if is_behind { 0 } else { bytes };
@@ -336,8 +337,8 @@ impl<P: Payload> Cell<P> {
 
     // --- Outcome ----------------------------------------------------------------------------
 
-    /// The originator settles an acknowledgment, or a lost one. `next_idle` is the idle period that would begin now at the
-    /// initiator of the exchange. Returns the settled MPDUs.
+    /// The originator handles an acknowledgment, or a lost one. `next_idle` is the idle period that would now begin at
+    /// the initiator of the exchange. Returns the settled MPDUs.
     pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) -> Settled {
         let at = exchange.response_end;
         let oldest = self.rules.oldest_allowed(at);
@@ -389,8 +390,9 @@ impl<P: Payload> Cell<P> {
         settled
     }
 
-    /// A PPDU of unacknowledged data is over, and its sender has nothing to wait for: arrived or not, it is done with, and
-    /// the window is that of a success (802.11-2020 clause 10.3.2.14: nothing tells of a failure).
+    /// A PPDU of unacknowledged data has ended. Its sender does not wait for a response, discards the MPDUs whether or
+    /// not they arrived, and uses the contention window of a success, because it cannot detect a failure (802.11-2020
+    /// clause 10.3.2.14).
     pub fn settle_unanswered(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
@@ -401,8 +403,8 @@ impl<P: Payload> Cell<P> {
         station.finish(exchange, exchange.end);
     }
 
-    /// No acknowledgment came; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins for
-    /// it.
+    /// No acknowledgment arrived; the sender notices at `noticed_at`, and `next_idle` is the idle period that begins
+    /// for it.
     pub fn fail(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
         if exchange.is_unanswered() {
             self.settle_unanswered(exchange);
@@ -433,14 +435,14 @@ impl<P: Payload> Cell<P> {
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
-    /// No acknowledgment of a PPDU that ended at its time came.
+    /// The acknowledgment of a PPDU did not arrive in time.
     pub fn time_out(&mut self, exchange: &Exchange, next_idle: u64) {
         let timeout = self.rules.ack_timeout(self.stations.control_mode(exchange));
         self.fail(exchange, exchange.end + timeout, next_idle);
     }
 
-    /// No CTS came, or none that was understood at `heard_until`; the sender notices, and `next_idle` is the idle
-    /// period that begins for it.
+    /// No CTS arrived, or none was understood by `heard_until`. The sender notices, and `next_idle` is the idle period
+    /// that begins for it.
     pub fn fail_protection(&mut self, exchange: &Exchange, heard_until: Instant, next_idle: u64) {
         let timeout = self.rules.phy.ack_timeout(&self.handshake_mode(exchange));
         let noticed_at = heard_until.max(exchange.first_end + timeout);
@@ -452,7 +454,7 @@ impl<P: Payload> Cell<P> {
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
-    /// An exchange that failed is over: its sender, which notices at `noticed_at`, gives up `settled`.
+    /// A failed exchange has ended: its sender, which notices at `noticed_at`, gives up the `settled` MPDUs.
     fn end_failed(&mut self, exchange: &Exchange, settled: Settled, noticed_at: Instant, next_idle: u64) {
         let station = &mut self.stations[exchange.from];
         station.count_settled(settled);
@@ -466,7 +468,8 @@ impl<P: Payload> Cell<P> {
         self.report_settled(exchange);
     }
 
-    /// Tells drivers that asked of packets that were acknowledged or given up, and of pure ACKs that left the window.
+    /// Reports to drivers that requested it the packets that were acknowledged or given up, and pure ACKs that left the
+    /// window.
     fn report_settled(&mut self, exchange: &Exchange) {
         let (function, to) = (exchange.from, exchange.to);
         let originator = &mut self.stations[function].peers[exchange.peer()].originator;
@@ -480,19 +483,19 @@ impl<P: Payload> Cell<P> {
 
     // --- Control frames ---------------------------------------------------------------------
 
-    /// How the frames of the handshake of `exchange` are sent.
+    /// Mode of the handshake frames of `exchange`.
     pub fn handshake_mode(&self, exchange: &Exchange) -> Mode {
         let originator = self.stations.originator(exchange);
         self.rules.protection_mode(&originator.mode, &originator.control_mode)
     }
 
-    /// How long a CTS within `exchange` lasts, and the time to notice it.
+    /// Duration of a CTS within `exchange`, and the time to detect it.
     pub fn cts_duration(&self, exchange: &Exchange) -> Duration {
         let mode = self.handshake_mode(exchange);
         mode.ppdu_duration(CTS_LEN) + mode.rx_start_delay()
     }
 
-    /// The handshake of `exchange` is over, and its data follows a SIFS later.
+    /// The handshake of `exchange` has ended, and its data follows after a SIFS.
     pub fn handshake_done(&mut self, exchange: &Exchange) {
         if exchange.handshake == Handshake::Rts {
             let station = &mut self.stations[exchange.from];
@@ -501,18 +504,18 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// Logs a frame of the handshake of `exchange`, if the air is observed.
+    /// Records a handshake frame of `exchange`, if frames are recorded.
     pub fn record_handshake(&mut self, exchange: &Exchange, step: Step, outcome: Outcome) {
         let originator = self.stations.originator(exchange);
         self.air.record_handshake(exchange, originator, &self.rules, step, outcome);
     }
 
-    /// How long a CF-End lasts, sent as responses between the two are.
+    /// Duration of a CF-End, sent in the response mode of the two.
     pub fn cf_end_duration(&self, exchange: &Exchange) -> Duration {
         self.stations.control_mode(exchange).ppdu_duration(CF_END_LEN)
     }
 
-    /// The holder of the TXOP of `exchange` sends a CF-End at `at`; returns when it is over.
+    /// The TXOP holder of `exchange` sends a CF-End at `at`; returns when it ends.
     pub fn send_cf_end(&mut self, exchange: &Exchange, at: Instant) -> Instant {
         let until = at + self.cf_end_duration(exchange);
         let transmitter = exchange.holder();
@@ -529,7 +532,7 @@ impl<P: Payload> Cell<P> {
         until
     }
 
-    /// A beacon goes out at `at`, and the next one has its turn; returns when it is over.
+    /// Sends a beacon at `at` and schedules the next one; returns when it ends.
     pub fn send_beacon(&mut self, at: Instant) -> Instant {
         let mode = self.rules.phy.beacon_mode();
         let until = at + mode.ppdu_duration(BEACON_LEN);
@@ -544,24 +547,24 @@ impl<P: Payload> Cell<P> {
 
     // --- Invariants -------------------------------------------------------------------------
 
-    /// Verifies that each station accounts for each packet it took.
+    /// Verifies that each station accounts for every accepted packet.
     pub fn check_books(&self) -> Result<(), String> {
         self.stations.iter().try_for_each(Station::check_books)
     }
 }
 
-/// An acknowledgment as it goes out.
+/// An acknowledgment that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
-    /// The exchange it answers, with its length.
+    /// The exchange it belongs to, including its length.
     pub exchange: Exchange,
-    /// It will not arrive.
+    /// It will not be received.
     pub lost: bool,
-    /// Its sender has more to append than it had room for.
+    /// Its sender has more to append than there was room for.
     pub holds_more: bool,
 }
 
-/// View of `outgoing` at its recipient: kind, More Data, SYNC.
+/// `outgoing` as its recipient sees it: kind, More Data, SYNC.
 fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard, bool, bool) {
     match outgoing {
         Outgoing::Request { .. } | Outgoing::Ask { .. } => (Heard::BlockAckRequest, false, false),
@@ -577,7 +580,7 @@ fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard,
     }
 }
 
-/// The lesser of two that may not be.
+/// The smaller of two optional values.
 pub(crate) fn earliest<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -5,27 +5,28 @@ use tacit_proto::units::Duration;
 use super::phy::{Mode, ResourceUnit};
 
 tacit_proto::counters! {
-    /// Counters of one station; all monotonic. Records have them in this order.
+    /// Counters of one station; all are monotonic. Records list them in this order.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct StationCounters {
-        /// Bytes of the packets that `arrived`, known to this station or not: the delivered bytes of a record.
+        /// Bytes of the packets counted in `arrived`, whether or not this station knows of them: the delivered bytes of
+        /// a record.
         #[cfg_attr(feature = "serde", serde(rename = "delivered_bytes"))]
         arrived_bytes: u64,
-        /// PPDUs of data sent, collided ones included.
+        /// Data PPDUs sent, including those that collided.
         data_ppdus: u64,
-        /// MPDUs in them.
+        /// MPDUs in `data_ppdus`.
         data_mpdus: u64,
-        /// Packets sent for which no acknowledgment is due.
+        /// Packets sent under a policy without acknowledgment.
         unacknowledged: u64,
-        /// Of them, those that arrived, unknown to their sender.
+        /// Packets of `unacknowledged` that arrived; their sender does not know.
         unacknowledged_arrived: u64,
-        /// Requests for data that did not arrive, sent at an access of their own.
+        /// Requests for missing MPDUs, each sent at an access of its own.
         repair_requests: u64,
-        /// Bytes of them.
+        /// Bytes of `repair_requests`.
         repair_request_bytes: u64,
-        /// MPDUs that arrived because they were asked for.
+        /// MPDUs that arrived after a repair request.
         repaired: u64,
-        /// MPDUs that were too old to ask for any longer.
+        /// Missing MPDUs that became too old to request.
         repair_given_up: u64,
         /// Packets delivered on the first transmission of their MPDU.
         delivered_first_try: u64,
@@ -33,111 +34,114 @@ tacit_proto::counters! {
         delivered_after_retry: u64,
         /// MPDU transmissions that were retransmissions.
         retries: u64,
-        /// Packets given up: retry limit or lifetime.
+        /// Packets given up because of the retry limit or the lifetime.
         mpdus_dropped: u64,
         /// Packets the queue refused.
         queue_drops: u64,
-        /// Packets the queue took and its discipline dropped later: CoDel, or FQ-CoDel for want of room.
+        /// Packets that the queue accepted and its discipline dropped later: by CoDel, or by FQ-CoDel when the queue
+        /// was full.
         queue_discards: u64,
         /// PPDUs of this station that collided.
         collided_ppdus: u64,
-        /// ACKs and Block Acks that did not come back.
+        /// ACKs and Block Acks that were expected and not received.
         missed_link_acks: u64,
         /// Block Ack Requests sent.
         block_ack_requests: u64,
         /// RTS sent.
         rts: u64,
-        /// RTS that no CTS answered.
+        /// RTS frames without a CTS in response.
         missed_cts: u64,
-        /// CTS sent to the sender itself.
+        /// CTS-to-self frames sent.
         cts_to_self: u64,
         /// Reverse direction grants that reached the responder.
         reverse_grants: u64,
-        /// PPDUs of data or Block Ack Requests sent in the TXOP of another that granted it.
+        /// PPDUs of data or Block Ack Requests sent in another station's TXOP under a reverse direction grant.
         reverse_ppdus: u64,
-        /// MPDUs of data in them.
+        /// Data MPDUs in `reverse_ppdus`.
         reverse_mpdus: u64,
         /// PPDUs of data or Block Ack Requests sent a SIFS after another exchange of the same TXOP.
         burst_ppdus: u64,
         /// TXOPs ended with a CF-End.
         cf_ends: u64,
-        /// PPDUs of several users sent, of which each user's part counts as a PPDU of data.
+        /// Multi-user PPDUs sent. In `data_ppdus`, each user's part counts as one PPDU.
         shared_ppdus: u64,
-        /// Parts of PPDUs of several users.
+        /// Users' parts of multi-user PPDUs.
         shared_parts: u64,
-        /// Basic Triggers sent, or triggers for buffer status reports before them.
+        /// Accesses that trigger clients: with a Basic Trigger, or with a buffer status poll and the Basic Trigger
+        /// after it.
         triggers: u64,
-        /// PPDUs of data sent in answer to a trigger.
+        /// Data PPDUs sent in response to a trigger.
         triggered_ppdus: u64,
-        /// Pure TCP ACKs on the air, retransmissions included.
+        /// Pure TCP ACKs on the air, including retransmissions.
         tcp_acks_on_air: u64,
-        /// PPDUs of nothing but pure TCP ACKs.
+        /// PPDUs that contained only pure TCP ACKs.
         tcp_ack_ppdus: u64,
         /// ACKs and Block Acks sent.
         link_acks: u64,
-        /// Of them, those sent with something appended.
+        /// Those of `link_acks` that had compressed TCP ACKs appended.
         augmented_link_acks: u64,
-        /// Of them, those lengthened by no more than AIFS.
+        /// Those of `augmented_link_acks` that became longer by at most AIFS.
         augmented_within_aifs: u64,
-        /// Bytes appended to ACKs and Block Acks, repeated ones included.
+        /// Bytes appended to ACKs and Block Acks, including repeated ones.
         appended_bytes: u64,
     }
     unrecorded {
-        /// Packets the queues took.
+        /// Packets the queues accepted.
         accepted: u64,
         /// Packets taken back before they were sent.
         retracted: u64,
         /// Pure ACKs that the ACK filter dropped from a queue.
         filtered_acks: u64,
-        /// Of `mpdus_dropped`, those whose lifetime was over before they were sent first.
+        /// Those of `mpdus_dropped` whose lifetime ended before their first transmission.
         expired_unsent: u64,
-        /// Accesses that went to a more urgent category of the same station.
+        /// Accesses lost to a more urgent category of the same station.
         internal_collisions: u64,
         /// MPDUs in `tcp_ack_ppdus`.
         tcp_ack_ppdu_mpdus: u64,
-        /// Pure TCP ACKs in `tcp_ack_ppdus`; others go beside data.
+        /// Pure TCP ACKs in `tcp_ack_ppdus`; the others share a PPDU with data.
         tcp_ack_ppdu_acks: u64,
-        /// Bytes of pure TCP ACKs as IP packets, each packet counted on its first transmission.
+        /// Bytes of pure TCP ACKs as IP packets; each packet counts once, on its first transmission.
         tcp_ack_bytes: u64,
-        /// Time of those bytes at the data rate alone, without preamble, MAC header and padding: the column
-        /// "TCP ACK" of the HACK paper's table 3.
+        /// Airtime of `tcp_ack_bytes` at the data rate, without preamble, MAC header and padding: column "TCP ACK" of
+        /// table 3 of the HACK paper.
         tcp_ack_byte_time: Duration,
-        /// AIFS and the slots drawn for each PPDU of nothing but pure TCP ACKs, collided and repeated ones included: the
-        /// cost of winning the channel when no other station counts down at the same time, as closed forms and the column
-        /// "Acquire channel" of the HACK paper's table 3 have it. The actual cost is in
+        /// AIFS plus the backoff drawn, summed over the PPDUs of pure TCP ACKs, including collided and repeated ones.
+        /// This is the cost of winning the channel if no other station counts down at the same time, as closed forms
+        /// and column "Acquire channel" of table 3 of the HACK paper define it. For the actual cost see
         /// [`StationAirtime`](super::StationAirtime).
         tcp_ack_backoff: Duration,
-        /// Time of `appended_bytes` at the control rate alone: the column "ROHC" of the HACK paper's table 3. On the air
-        /// they may cost less, where they fit into the padding of the last symbol.
+        /// Airtime of `appended_bytes` at the control rate: column "ROHC" of table 3 of the HACK paper. The actual
+        /// airtime is shorter if the bytes fit into the padding of the last symbol.
         appended_byte_time: Duration,
-        /// Bytes of IP packets delivered, unacknowledged ones included.
+        /// Bytes of IP packets delivered, including unacknowledged ones.
         delivered_bytes: u64,
-        /// Durations of `shared_ppdus`, each times the units that the channel has then.
+        /// Sum over `shared_ppdus` of the duration times the number of resource units in the channel.
         shared_unit_time: Duration,
-        /// Of that, as long as the data of each user alone takes: the rest is padding, and units without a user.
+        /// The part of `shared_unit_time` that users' data fills; the rest is padding and unused units.
         shared_filled_time: Duration,
-        /// Triggers in PPDUs of their own, of any kind, collided ones excluded.
+        /// Airtime of triggers sent in PPDUs of their own, of any kind, without collided ones.
         trigger_time: Duration,
-        /// PPDUs in which several users answer a trigger, or might: Block Acks, packets, buffer status reports.
+        /// Airtime reserved for the responses of several users to a trigger: Block Acks, packets, buffer status
+        /// reports.
         answer_time: Duration,
-        /// Answers to Basic Triggers that had no packet, from anybody asked.
+        /// Responses to Basic Triggers without a packet, summed over all clients asked.
         empty_answers: u64,
-        /// Answers of users that append, with a Block Ack in a PPDU of several.
+        /// Block Acks in a multi-user PPDU from users that append compressed TCP ACKs.
         roomy_answers: u64,
-        /// Of them, those that held more than they had room for.
+        /// Those of `roomy_answers` whose sender held more bytes than the room allowed.
         short_answers: u64,
-        /// Bytes that they had room for.
+        /// Bytes of room in `roomy_answers`.
         room_bytes: u64,
-        /// Of these, those that were filled.
+        /// Bytes of `room_bytes` that were used.
         filled_room_bytes: u64,
-        /// Packets of this station that their receivers passed up, whether or not this station was told: where no
-        /// link-layer ACK comes back it takes them for lost.
+        /// Packets of this station that their receivers passed up. This includes packets whose link-layer ACK was lost,
+        /// which this station counts as lost.
         arrived: u64,
     }
 }
 
 impl StationCounters {
-    /// A PPDU of several users, each with a `unit`, that lasts `lasts` for the longest of `psdus`.
+    /// Counts a multi-user PPDU in which each user has a `unit` and the longest of `psdus` takes `lasts`.
     pub(super) fn count_shared_ppdu(&mut self, unit: ResourceUnit, psdus: &[(Mode, u32)], lasts: Duration) {
         let units = psdus.first().map_or(0, |(mode, _)| unit.count_in(mode.width_mhz));
         self.shared_ppdus += 1;
@@ -145,7 +149,7 @@ impl StationCounters {
         self.shared_filled_time += psdus.iter().map(|(mode, bytes)| mode.ppdu_duration(*bytes)).sum();
     }
 
-    /// An answer that had room for `room` bytes beside its Block Ack, and `appended` there.
+    /// Counts a response that had room for `room` bytes beside its Block Ack and used `appended` of them.
     pub(super) fn count_room(&mut self, room: u32, appended: u32, holds_more: bool) {
         if room > 0 || holds_more {
             self.roomy_answers += 1;

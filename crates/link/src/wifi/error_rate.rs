@@ -1,24 +1,23 @@
-//! How often a frame arrives whole over additive white Gaussian noise: from SNR, modulation and code.
+//! Probability that a frame arrives intact over additive white Gaussian noise, from SNR, modulation and code rate.
 //!
-//! The chain is that of the NIST model: bit errors of the uncoded constellation, then the union bound
-//! of hard-decision Viterbi decoding (G. Pei, T. Henderson, "Validation of OFDM error rate model in
-//! ns-3", Boeing, 2010), then independent errors over the bits of the frame.
+//! The chain is that of the NIST model: bit errors of the uncoded constellation, then the union bound of hard-decision
+//! Viterbi decoding (G. Pei, T. Henderson, "Validation of OFDM error rate model in ns-3", Boeing, 2010), then
+//! independent errors over the bits of the frame.
 //!
-//! **Which SNR.** Stations know the SNR over the channel: received power over the noise in the 20 or
-//! 40 MHz they tune to. The constellation sees the SNR of one subcarrier's symbol, Es/N0. All power
-//! is on the subcarriers in use and the receiver's FFT drops the noise between and beside them, so
-//! Es/N0 is the SNR over the channel times FFT points over subcarriers in use: 64/52 (+0.90 dB) for
-//! 802.11a, 64/56 (+0.58 dB) for 20 MHz of HT and VHT, 128/114 (+0.50 dB) for 40, 256/242 (+0.24 dB)
-//! for 80 and 512/484 (the same) for 160 MHz; HE and EHT have four times the points: 256/242 (+0.24 dB) at 20 and 40 MHz,
-//! 1024/996 (+0.12 dB) from 80 MHz on. The guard interval changes neither: power is constant
-//! through it. Streams are taken to have this SNR each. A chip of DSSS sees the noise of 11 of the
-//! 22 MHz, +3.01 dB; its errors are in `dsss`.
+//! **Which SNR.** Stations know the SNR of the channel: received power over the noise in the bandwidth they receive,
+//! such as 20 or 40 MHz. The constellation sees the SNR of one subcarrier's symbol, Es/N0. All power is on the used
+//! subcarriers, and the receiver's FFT removes the noise between and beside them. Es/N0 is therefore the SNR of the
+//! channel times the FFT points per used subcarrier: 64/52 (+0.90 dB) for 802.11a, 64/56 (+0.58 dB) for HT and VHT at
+//! 20 MHz, 128/114 (+0.50 dB) at 40 MHz, 256/242 (+0.24 dB) at 80 MHz and 512/484 (the same) at 160 MHz. HE and EHT
+//! have four times the points: 256/242 (+0.24 dB) at 20 and 40 MHz, 1024/996 (+0.12 dB) from 80 MHz up. The guard
+//! interval has no influence, because power is constant through it. Each spatial stream is assumed to have this SNR. A
+//! DSSS chip sees the noise of 11 of the 22 MHz, +3.01 dB; `dsss` computes its errors.
 //!
-//! Control frames in a 40 MHz channel go as non-HT duplicates (802.11-2020 clause 17.3.5.6), a copy
-//! in each half with half the power against half the noise: the same SNR.
+//! Control frames in a 40 MHz channel are non-HT duplicates (802.11-2020 clause 17.3.5.6): each half carries a copy
+//! with half the power against half the noise, hence with the same SNR.
 //!
-//! Everything here is a float on its way to a [`Ratio`] of losses, computed with `libm` so that it is
-//! the same on every machine.
+//! All results are floats that become a [`Ratio`] of losses; they use `libm` so that every machine computes the same
+//! values.
 
 use tacit_proto::units::Ratio;
 
@@ -35,28 +34,28 @@ const HT_SIG_BITS: f64 = 48.0;
 const VHT_SIG_B_BITS: [f64; 3] = [26.0, 27.0, 29.0];
 /// Bits of HE-SIG-A and of U-SIG, the same modulation (802.11ax-2021 clause 27.3.11.7).
 const HE_SIG_A_BITS: f64 = 52.0;
-/// Bits of EHT-SIG of one user.
+/// Bits of EHT-SIG for one user.
 const EHT_SIG_BITS: f64 = 52.0;
-/// Bits of the header of DSSS, DBPSK at 1 Mb/s or DQPSK at 2 Mb/s (802.11-2020 clause 16.2.3).
+/// Bits of the DSSS header, DBPSK at 1 Mb/s or DQPSK at 2 Mb/s (802.11-2020 clause 16.2.3).
 const DSSS_HEADER_BITS: f64 = 48.0;
-/// Code rate 1/2, as the generators (133, 171) give it; the others are punctured from it.
+/// The code of rate 1/2 with the generators (133, 171); the other rates are punctured from it.
 const HEADER: Modulation = Modulation { bits_per_subcarrier: 1, code_num: 1, code_den: 2 };
 
-/// A punctured code: how many information bits its pattern spans, its free distance, and the number
-/// of wrong information bits on all error paths of that distance and each of the next.
+/// A punctured code: the number of information bits in its pattern, its free distance, and the number of wrong
+/// information bits on all error paths of that distance and of each following one.
 struct Code {
     num: u32,
     den: u32,
     free_distance: u32,
-    /// Distance between one weight and the next.
+    /// Distance from one weight to the next.
     step: u32,
     bit_weights: [f64; 9],
 }
 
-/// The K = 7 code of 802.11 and its puncturings. Rate 1/2: P. Frenger, P. Orten, T. Ottosson,
-/// "Convolutional codes with optimum distance spectrum", IEEE Communications Letters 3(11), 1999.
-/// The others: D. Haccoun, G. Begin, "High-rate punctured convolutional codes for Viterbi and
-/// sequential decoding", IEEE Transactions on Communications 37(11), 1989. A test counts them again.
+/// The K = 7 code of 802.11 and its puncturings. Rate 1/2: P. Frenger, P. Orten, T. Ottosson, "Convolutional codes with
+/// optimum distance spectrum", IEEE Communications Letters 3(11), 1999. The others: D. Haccoun, G. Begin, "High-rate
+/// punctured convolutional codes for Viterbi and sequential decoding", IEEE Transactions on Communications 37(11),
+/// 1989. A test recomputes the weights.
 const CODES: [Code; 4] = [
     Code {
         num: 1,
@@ -118,8 +117,8 @@ const CODES: [Code; 4] = [
     },
 ];
 
-/// Chance that a bit of the constellation is taken wrongly, Gray mapping, nearest neighbours only.
-/// Modulations are those of the tables: 1, 2, 4, 6, 8, 10 or 12 coded bits.
+/// Probability of a bit error in the constellation with Gray mapping, from nearest neighbours only.
+/// `bits_per_subcarrier` is one that the tables use: 1, 2, 4, 6, 8, 10 or 12 coded bits.
 fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
     // J. Proakis, "Digital Communications", the chapter on optimum receivers: Q(x) = erfc(x / sqrt 2) / 2.
     let (neighbours, distance) = match bits_per_subcarrier {
@@ -134,14 +133,14 @@ fn uncoded_bit_error(bits_per_subcarrier: u32, symbol_snr: f64) -> f64 {
     neighbours * 0.5 * libm::erfc(libm::sqrt(symbol_snr / distance))
 }
 
-/// Chance that a decoded bit is wrong at `symbol_snr`, Es/N0 as a ratio; at most 1/2.
+/// Probability of a bit error after decoding at `symbol_snr`, which is Es/N0 as a ratio; at most 1/2.
 fn coded_bit_error(modulation: &Modulation, symbol_snr: f64) -> f64 {
     let uncoded = uncoded_bit_error(modulation.bits_per_subcarrier, symbol_snr);
     let code = CODES
         .iter()
         .find(|code| (code.num, code.den) == (modulation.code_num, modulation.code_den))
         .expect("802.11 has four code rates");
-    // The Chernoff bound of taking a path of distance d for the sent one is D^d / 2.
+    // The Chernoff bound on choosing a path at distance d instead of the sent one is D^d / 2.
     let d = libm::sqrt(4.0 * uncoded * (1.0 - uncoded));
     let mut power = libm::pow(d, f64::from(code.free_distance));
     let ratio = libm::pow(d, f64::from(code.step));
@@ -153,7 +152,7 @@ fn coded_bit_error(modulation: &Modulation, symbol_snr: f64) -> f64 {
     (sum / f64::from(2 * code.num)).min(0.5)
 }
 
-/// Es/N0 of `mode`, as a ratio, where the SNR over the channel is `snr`.
+/// Es/N0 of `mode`, as a ratio, if the SNR of the channel is `snr`.
 fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
     let (points, in_use) = match (mode.format, mode.width_mhz) {
         (Format::Dsss, _) => (22.0, 11.0),
@@ -168,7 +167,7 @@ fn symbol_snr(mode: &Mode, snr: Decibels) -> f64 {
     snr.as_ratio() * points / in_use
 }
 
-/// Chance that a bit of the data of `mode` is wrong where the SNR over the channel is `snr`.
+/// Probability of a bit error in the data of `mode` if the SNR of the channel is `snr`.
 fn bit_error(mode: &Mode, snr: Decibels) -> f64 {
     let symbol_snr = symbol_snr(mode, snr);
     match mode.modulation() {
@@ -177,19 +176,19 @@ fn bit_error(mode: &Mode, snr: Decibels) -> f64 {
     }
 }
 
-/// Chance that all of `bits` arrive where each is wrong with `bit_error`.
+/// Probability that all `bits` arrive correctly if each is wrong with probability `bit_error`.
 fn all_right(bit_error: f64, bits: f64) -> f64 {
     libm::exp(bits * libm::log1p(-bit_error))
 }
 
-/// Chance that an MPDU of `bytes` sent in `mode` arrives whole where the SNR over the channel is
-/// `snr`, the preamble having been understood.
+/// Probability that an MPDU of `bytes` bytes sent in `mode` arrives intact if the SNR of the channel is `snr`, given
+/// that the receiver decoded the preamble.
 pub fn mpdu_success(mode: &Mode, snr: Decibels, bytes: u32) -> f64 {
     all_right(bit_error(mode, snr), f64::from(bytes) * 8.0)
 }
 
-/// Chance that a receiver understands the header before the data of a PPDU sent in `mode`: SIGNAL,
-/// then HT-SIG or VHT-SIG where there is one; the PLCP header of DSSS.
+/// Probability that a receiver decodes the headers before the data of a PPDU sent in `mode`: SIGNAL, then HT-SIG,
+/// VHT-SIG or a later one if the format has it; the PLCP header for DSSS.
 pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
     let bits = match mode.format {
         Format::Dsss => {
@@ -207,15 +206,15 @@ pub fn preamble_success(mode: &Mode, snr: Decibels) -> f64 {
             };
             L_SIG_BITS + HT_SIG_BITS + sig_b
         }
-        // Copies of L-SIG and of an extended SIG-A are taken for no help, and HE-SIG-B, whose MCS is no higher than that of any
-        // user's data, is understood with that.
+        // The model ignores the gain from the copies of L-SIG and from an extended SIG-A. HE-SIG-B has an MCS no higher
+        // than that of any user's data, so it is assumed to be decoded with the data.
         Format::HeSu | Format::HeErSu | Format::HeMu | Format::HeTb => L_SIG_BITS + HE_SIG_A_BITS,
         Format::EhtMu => L_SIG_BITS + HE_SIG_A_BITS + EHT_SIG_BITS,
     };
     all_right(coded_bit_error(&HEADER, symbol_snr(mode, snr)), bits)
 }
 
-/// Losses of one mode at one SNR; each length is computed when it is first met.
+/// Loss ratios of one mode at one SNR; each length is computed at its first use.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorTable {
     bit_error: f64,
@@ -232,13 +231,13 @@ impl ErrorTable {
         }
     }
 
-    /// Share of PPDUs whose preamble is not understood.
+    /// Share of PPDUs whose preamble is not decoded.
     #[inline]
     pub fn preamble(&self) -> Ratio {
         self.preamble
     }
 
-    /// Share of MPDUs of `bytes` that do not arrive whole.
+    /// Share of MPDUs of `bytes` bytes that do not arrive intact.
     #[inline]
     pub fn mpdu(&mut self, bytes: u32) -> Ratio {
         match self.by_bytes.get(bytes as usize) {

@@ -7,16 +7,16 @@ fn mode(standard: Standard, mbps: u64) -> Mode {
     Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
 }
 
-/// SNR over the channel at which `bytes` are lost with 10 %.
+/// SNR of the channel at which 10 % of PSDUs of `bytes` bytes are lost.
 fn snr_of_10_percent(mode: &Mode, bytes: u32) -> f64 {
     let lost = |snr| 1.0 - mpdu_success(mode, Decibels::from_millis(snr), bytes);
     let first = (-10_000..60_000).find(|snr| lost(*snr) <= 0.1);
     Decibels::from_millis(first.expect("some SNR is enough")).as_db()
 }
 
-/// 802.11-2020 table 17-18 states the input level at which at most 10 % of 1000-byte PSDUs are lost,
-/// for a noise figure of 10 dB and 5 dB of implementation margin (clause 17.3.10.2). Thermal noise in
-/// 20 MHz is -101 dBm, so the SNR behind a level L is L + 101 - 15.
+/// 802.11-2020 table 17-18 gives the input level at which at most 10 % of 1000-byte PSDUs are lost, for a noise figure
+/// of 10 dB and an implementation margin of 5 dB (clause 17.3.10.2). Thermal noise in 20 MHz is -101 dBm, so a level L
+/// corresponds to an SNR of L + 101 - 15.
 #[test]
 fn sensitivity_of_802_11a_is_met_within_about_a_decibel() {
     let levels_dbm = [
@@ -36,7 +36,7 @@ fn sensitivity_of_802_11a_is_met_within_about_a_decibel() {
     }
 }
 
-/// 802.11-2020 table 19-23, the same for 4096 bytes; 40 MHz has 3 dB more of noise and of level.
+/// 802.11-2020 table 19-23, likewise for 4096 bytes; 40 MHz has 3 dB more noise and a level 3 dB higher.
 #[test]
 fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-79.0, -76.0, -74.0, -71.0, -67.0, -63.0, -62.0, -61.0];
@@ -47,7 +47,7 @@ fn sensitivity_of_802_11n_is_met_within_less_than_two_decibels() {
     }
 }
 
-/// 802.11-2020 table 21-25, the same for 4096 bytes at 80 MHz.
+/// 802.11-2020 table 21-25, likewise for 4096 bytes at 80 MHz.
 #[test]
 fn sensitivity_of_802_11ac_is_met_within_less_than_two_decibels() {
     let levels_dbm = [-76.0, -73.0, -71.0, -68.0, -64.0, -60.0, -59.0, -58.0, -53.0, -51.0];
@@ -60,7 +60,7 @@ fn sensitivity_of_802_11ac_is_met_within_less_than_two_decibels() {
 
 #[test]
 fn needed_snr_is_a_known_answer() {
-    // A change here changes every run with an SNR.
+    // A change of this table changes every run that has an SNR.
     let mut table = String::new();
     for standard in Standard::ALL {
         let modes: Vec<Mode> = match standard {
@@ -96,7 +96,7 @@ fn uncoded_errors_are_the_textbooks() {
     }
 }
 
-/// The modes of `standard` that errors tell apart: streams and guard intervals change nothing.
+/// The modes of `standard` that differ in their errors: streams and guard intervals have no influence.
 fn told_apart(standard: Standard) -> Vec<Mode> {
     let mut modes = Mode::all(standard);
     modes.retain(|mode| mode.streams == 1 && mode.guard_interval <= GuardInterval::Ns800);
@@ -115,7 +115,7 @@ fn success_grows_with_snr_and_falls_with_length_and_rate() {
             }
         }
     }
-    // BPSK 3/4 needs as much as QPSK 1/2: 9 Mb/s is known to be of no use beside 12.
+    // BPSK 3/4 needs as much SNR as QPSK 1/2: 9 Mb/s has no advantage over 12.
     let rates = [6, 12, 18, 24, 36, 48, 54].map(|mbps| snr_of_10_percent(&mode(Standard::A, mbps), 1500));
     assert!(rates.windows(2).all(|pair| pair[0] < pair[1]), "{rates:?}");
 }
@@ -145,13 +145,13 @@ fn tables_hold_what_the_formula_gives() {
     assert_eq!(ErrorTable::new(&mode, Decibels::from_db(60.0)).mpdu(1538), Ratio::ZERO);
 }
 
-/// Counts wrong information bits on error paths by distance: walks the trellis of the generators
-/// 133 and 171 from each phase of the puncturing pattern, until the paths are back at zero.
+/// Counts wrong information bits on error paths by distance. It walks the trellis of the generators 133 and 171 from
+/// each phase of the puncturing pattern until the paths return to state zero.
 fn bit_weights(pattern: &[(bool, bool)], distances: usize) -> Vec<f64> {
     const STATES: usize = 64;
     let mut weights = vec![0.0; distances];
     for phase in 0..pattern.len() {
-        // By state and distance: number of paths, and wrong bits on all of them.
+        // Indexed by state and distance: number of paths, and wrong bits on all of them.
         let mut front = vec![(0.0, 0.0); STATES * distances];
         let mut sources: Vec<(usize, bool)> = vec![(0, true)];
         let mut at = phase;
@@ -203,8 +203,8 @@ fn spectra_are_those_of_the_punctured_code() {
         assert!(counted[..from].iter().all(|weight| *weight == 0.0), "{counted:?}");
         let counted: Vec<f64> = counted[from..].iter().copied().step_by(step).collect();
         for (i, (counted, published)) in counted.iter().zip(code.bit_weights).enumerate() {
-            // From twice the free distance on, the published counts take two errors one after the other
-            // within a period of the pattern for one.
+            // From twice the free distance up, the published counts treat two consecutive errors within one period of
+            // the pattern as one.
             let within = if i * step < from { 0.0 } else { 1e-2 * published };
             let off = (counted - published).abs();
             assert!(off <= within, "rate {}/{}: {counted}, not {published}", code.num, code.den);

@@ -1,31 +1,32 @@
-//! The functions of a channel: a station has one for each access category in use, and each contends for itself. The number
-//! of a function, its station and its peers are decided here alone.
+//! The functions of a channel. A station has one for each access category in use, and each contends independently. Only
+//! this module decides the number of a function, its station and its peers.
 
 use super::air::StationId;
 use super::config::DirectLink;
 
-/// A station's enhanced distributed channel access function for one access category (802.11-2020 clause 10.23.2.1 calls it
-/// an EDCAF), which has a backoff and queues of its own and meets those of its own station as it meets others'.
-/// [`Bss::function`](super::Bss::function) gives that of a station and a category.
+/// A station's enhanced distributed channel access function (EDCAF, 802.11-2020 clause 10.23.2.1) for one access
+/// category. It has its own backoff and queues, and contends with the other functions of its station as with those of
+/// other stations. [`Bss::function`](super::Bss::function) returns the function of a station and a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(u16);
 
 impl FunctionId {
-    /// As an index into tables of the functions of a channel.
+    /// Index into tables of the functions of a channel.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl StationId {
-    /// Its function for the first category in use, the only one by default.
+    /// The station's function for the first category in use, which is the only one by default.
     pub const fn first_function(self) -> FunctionId {
         FunctionId(self.0)
     }
 }
 
-/// The functions of a channel: those of the first category by station, the access point's first, then those of the
-/// next. So a function of the first category, the only one by default, has the number of its station.
+/// The functions of a channel, in this order: those of the first category by station, starting with the access point,
+/// then those of the next category. A function of the first category, which is the only one by default, therefore has
+/// the number of its station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Functions {
     stations: u16,
@@ -33,18 +34,18 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Those of `stations`, the access point included, in `categories` each.
+    /// The functions of `stations`, including the access point, with `categories` each.
     pub const fn new(stations: u16, categories: u16) -> Self {
         Self { stations, categories }
     }
 
-    /// Stations, the access point included.
+    /// Number of stations, including the access point.
     #[inline]
     pub const fn station_count(self) -> u16 {
         self.stations
     }
 
-    /// Of all stations, in the order of their indices.
+    /// All functions, in the order of their indices.
     pub fn all(self) -> impl Iterator<Item = FunctionId> {
         (0..self.stations * self.categories).map(FunctionId)
     }
@@ -63,17 +64,17 @@ impl Functions {
     /// The station that `function` belongs to.
     #[inline]
     pub const fn station(self, function: FunctionId) -> StationId {
-        // Spares a division where there is one category.
+        // This avoids a division if there is one category.
         StationId(if function.0 < self.stations { function.0 } else { function.0 % self.stations })
     }
 
-    /// The place of the category of `function` among those in use.
+    /// Index of the category of `function` among those in use.
     #[inline]
     pub const fn place(self, function: FunctionId) -> usize {
         (function.0 / self.stations) as usize
     }
 
-    /// Whom `function` exchanges packets with, where there are `direct` links.
+    /// The peers of `function` if the channel has the links `direct`.
     pub fn peers(self, function: FunctionId, direct: &[DirectLink]) -> Peers {
         let station = self.station(function);
         let access_point = FunctionId(function.0 - station.0);
@@ -89,25 +90,25 @@ impl Functions {
     }
 }
 
-/// The functions that a function exchanges packets with, all of its own category. It numbers them from 0, and so do its
-/// queues and its NIC.
+/// The functions with which a function exchanges packets, all of its own category. The function numbers them from 0, as
+/// do its queues and its NIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peers {
-    /// A client's: the access point's alone.
+    /// Of a client: only the access point's function.
     AccessPoint(FunctionId),
-    /// The access point's: those of all clients, in their order.
+    /// Of the access point: those of all clients, in their order.
     Clients {
-        /// Whose peers they are.
+        /// The access point's function.
         access_point: FunctionId,
-        /// How many there are.
+        /// Number of clients.
         count: u16,
     },
-    /// A client's that has direct links: the access point's, then those of the clients at their other ends.
+    /// Of a client with direct links: the access point's function, then those of the clients at the other ends.
     Linked(Box<[FunctionId]>),
 }
 
 impl Peers {
-    /// How many there are.
+    /// Number of peers.
     pub fn count(&self) -> usize {
         match self {
             Self::AccessPoint(_) => 1,
@@ -128,7 +129,7 @@ impl Peers {
         }
     }
 
-    /// The number of `peer`, which must be one of them.
+    /// The number of `peer`, which must be in the list.
     #[inline]
     pub fn index(&self, peer: FunctionId) -> usize {
         match self {
@@ -148,14 +149,14 @@ impl Peers {
         }
     }
 
-    /// Each, in the order of its number.
+    /// All peers, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = FunctionId> + '_ {
         (0..self.count()).map(|index| self.id(index))
     }
 }
 
-/// Where `function` stands among `peers`, which are few.
-// Apart: most stations have no direct links, and are to pay nothing for those of others.
+/// Position of `function` in `peers`, which is short.
+// Not inlined: most stations have no direct links and should not pay for those of others.
 #[cold]
 #[inline(never)]
 fn place(peers: &[FunctionId], function: FunctionId) -> Option<usize> {

@@ -1,7 +1,7 @@
-//! The mode in which TCP gets most over a station's retry rules: the best that rate control could do.
+//! The mode that gives TCP the highest goodput under a station's retry rules: the upper limit of rate control.
 //!
-//! Not the mode that carries most bytes. One that loses every third MPDU may carry more than the next slower one, but some
-//! of its MPDUs are lost beyond the last retry, and TCP shrinks its window for each of these.
+//! This is not always the mode with the highest throughput. A mode that loses every third MPDU may carry more than the
+//! next slower one, but some of its MPDUs fail their last retry, and TCP shrinks its window for each of them.
 
 use tacit_proto::units::Duration;
 
@@ -16,7 +16,7 @@ use super::phy::{
 
 /// Bytes of an IP packet with a pure ACK and timestamps.
 const ACK_PACKET: u32 = 52;
-/// MPDUs that are played, and least exchanges: the mean of the third digit is right.
+/// MPDUs to simulate, and the least number of exchanges: enough for three correct digits of the mean.
 const MPDUS: u32 = 25_600;
 const LEAST_EXCHANGES: u32 = 400;
 
@@ -27,13 +27,13 @@ pub struct TcpOver<'a> {
     pub config: &'a BssConfig,
     /// Bytes of IP packets with data.
     pub packet: u32,
-    /// Round-trip time of the path without queues.
+    /// Round-trip time of the path without queueing.
     pub round_trip: Duration,
 }
 
 impl TcpOver<'_> {
-    /// Of `modes` the one with the highest goodput of a single TCP connection, where the SNR over the channel of each is
-    /// `snr_of` it. Of equals the first; `None` of none.
+    /// The mode in `modes` with the highest goodput of a single TCP connection, where `snr_of` gives the SNR of each
+    /// mode's channel. On a tie it is the first; `None` if there are no modes.
     pub fn ideal_mode(
         &self,
         modes: impl IntoIterator<Item = Mode>,
@@ -41,7 +41,7 @@ impl TcpOver<'_> {
     ) -> Option<Mode> {
         let most = |mode: &Mode| mode.rate().as_bps() as f64 * self.success(mode, snr_of(mode));
         let mut modes: Vec<(f64, Mode)> = modes.into_iter().map(|mode| (most(&mode), mode)).collect();
-        // Stable: equals keep their order.
+        // The sort is stable, so equal modes keep their order.
         modes.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut best: Option<(f64, Mode)> = None;
         for (most, mode) in modes {
@@ -61,32 +61,32 @@ impl TcpOver<'_> {
         preamble_success(mode, snr) * mpdu_success(mode, snr, bytes)
     }
 
-    /// Goodput of TCP in bits per second, IP headers counted as goodput: the lesser of the link's throughput and of the
-    /// rate that congestion control reaches at the link's losses.
+    /// Goodput of TCP in bits per second, with IP headers counted as goodput: the smaller of the link's throughput and
+    /// the rate that congestion control reaches at the link's losses.
     pub fn goodput(&self, mode: &Mode, snr: Decibels) -> f64 {
         let success = self.success(mode, snr);
         if success <= 0.0 {
             return 0.0;
         }
         let played = self.play(mode, snr);
-        // Share of packets lost, their last retry included.
+        // Share of packets lost after their last retry.
         let lost = libm::pow(1.0 - success, f64::from(self.config.retry_limit) + 1.0);
         let round_trip = self.round_trip.as_secs_f64() + 2.0 * played.exchange_s;
         let most = f64::from(self.packet * 8) * window(lost, round_trip) / round_trip;
-        // Near the bend neither is reached.
+        // Where the two limits are close, the result is below both.
         let fourth = |of: f64| libm::pow(played.carried / of, 4.0);
         played.carried / libm::pow(1.0 + fourth(most), 0.25)
     }
 
-    /// Bits per second, IP headers included, that no transport exceeds at `mode`: as if each PPDU were as long as may be and the
-    /// air had to carry nothing else. Not for A-MSDUs, nor for several PPDUs in a TXOP.
+    /// Upper bound of every transport at `mode`, in bits per second with IP headers: each PPDU has its greatest length
+    /// and the air carries nothing else. It does not hold for A-MSDUs or for several PPDUs in a TXOP.
     pub fn bound(&self, mode: &Mode, snr: Decibels) -> f64 {
         let mpdus = self.mpdus(mode);
         let carried = f64::from(mpdus * self.packet * 8) * self.success(mode, snr);
         carried / self.exchange(mode, mpdus, 0, 0)
     }
 
-    /// Throughput of single MPDUs, each of which is sent until it arrives or its retries are used up.
+    /// Throughput with single MPDUs; each is sent until it arrives or has no retries left.
     fn single(&self, mode: &Mode, success: f64) -> Played {
         let (mut reached, mut seconds, mut exchanges, mut delivered) = (1.0, 0.0, 0.0, 0.0);
         for attempt in 0..=self.config.retry_limit {
@@ -99,7 +99,7 @@ impl TcpOver<'_> {
         Played { carried: delivered * f64::from(self.packet * 8) / seconds, exchange_s: seconds / exchanges }
     }
 
-    /// Plays exchanges of A-MPDUs under a Block Ack window with fixed draws.
+    /// Simulates exchanges of A-MPDUs under a Block Ack window with fixed draws.
     fn play(&self, mode: &Mode, snr: Decibels) -> Played {
         let config = self.config;
         let bytes = mpdu_len(config.phy_at(mode).mac_header_len(), self.packet);
@@ -109,7 +109,7 @@ impl TcpOver<'_> {
             return self.single(mode, header * body);
         }
         let window = config.window_at(mode) as usize;
-        // Of each MPDU in the window the attempts, or none left to make.
+        // Per MPDU in the window, its attempts so far; `None` if no attempt is left to make.
         let mut outstanding: std::collections::VecDeque<Option<u32>> = std::collections::VecDeque::new();
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let (mut delivered, mut seconds, mut failed_in_a_row) = (0_u64, 0.0, 0);
@@ -143,7 +143,7 @@ impl TcpOver<'_> {
         }
     }
 
-    /// Most MPDUs of full packets in a PPDU.
+    /// Most MPDUs with full packets in a PPDU.
     fn mpdus(&self, mode: &Mode) -> u32 {
         let phy = self.config.phy_at(mode);
         let Some(limits) = phy.aggregation else { return 1 };
@@ -156,13 +156,13 @@ impl TcpOver<'_> {
         (bytes / subframe).clamp(1, most.max(1))
     }
 
-    /// Seconds that an exchange of `sent` MPDUs takes, its backoff included, and its part of the answers: TCP ACKs of the
-    /// `arrived`, and their collisions with data.
+    /// Seconds per exchange of `sent` MPDUs: the exchange with its backoff, and its share of the TCP ACKs for the
+    /// `arrived` MPDUs and of their collisions with data.
     fn exchange(&self, mode: &Mode, sent: u32, arrived: u64, failed_before: u32) -> f64 {
         let phy = self.config.phy_at(mode);
         let control = phy.control_mode(mode);
         let header_len = phy.mac_header_len();
-        // Of the access point, for data and for its TCP ACKs.
+        // The access point's parameters, for data and for TCP ACKs alike.
         let edca = self.config.edca(StationId::AP, AccessCategory::BestEffort);
         let cw = |failed: u32| {
             ((u64::from(edca.cw_min) + 1) << failed.min(10)).min(u64::from(edca.cw_max) + 1) - 1
@@ -183,13 +183,13 @@ impl TcpOver<'_> {
             return data;
         }
         let contest = Contest::of(cw(0));
-        // At most one ACK to two packets.
+        // At most one ACK per two packets.
         let acks = arrived as f64 / 2.0;
         let answers = (1.0 / contest.exchanges).min(acks);
         let in_one = (acks / answers).ceil() as u32;
-        // Its slots pass while data counts down too.
+        // The backoff slots of the answer pass while data counts down too, so they do not count.
         let answer = aifs + mode.ppdu_duration(psdu(in_one, ACK_PACKET)) + response(in_one);
-        // Data goes again, of an A-MPDU after a request for the Block Ack that was not sent.
+        // After a collision, data is sent again. An A-MPDU is preceded by a request for the Block Ack that never came.
         let again = match sent {
             0 | 1 => backoff(1).saturating_sub(backoff(0)),
             _ => aifs + backoff(1) + control.ppdu_duration(BLOCK_ACK_REQUEST_LEN) + response(sent),
@@ -198,15 +198,15 @@ impl TcpOver<'_> {
     }
 }
 
-/// A client that has something to answer against an access point that always has data, both with the same contention
-/// window.
+/// Contention between a client with something to send and an access point that always has data, both with the same
+/// contention window.
 ///
-/// Both draw when the data is over. In slot s of w the access point begins to send with the probability
-/// u(s) = (1 + 1/w)^s / w: by its first draw, or by one that follows on an earlier beginning.
+/// Both draw at the end of the data. In slot s of w, the access point begins to transmit with the probability u(s) = (1
+/// + 1/w)^s / w: by its first draw, or by one after an earlier transmission.
 struct Contest {
-    /// Exchanges of data from one answer to the next: the sum of u up to the slot of the answer, and the exchange before.
+    /// Data exchanges per answer: the sum of u up to the slot of the answer, plus the exchange before.
     exchanges: f64,
-    /// Chance that the answer begins in the same slot as data: the mean of u.
+    /// Probability that the answer begins in the same slot as data: the mean of u.
     collides: f64,
 }
 
@@ -221,12 +221,13 @@ impl Contest {
 struct Played {
     /// Bits per second.
     carried: f64,
-    /// Seconds of the mean exchange.
+    /// Mean duration of an exchange, in seconds.
     exchange_s: f64,
 }
 
-/// Mean congestion window, in packets, of CUBIC where `lost` of all packets are (RFC 9438 section 5.1 with C = 0.4 and a
-/// decrease to 0.7), or of Reno where that is more (RFC 5348's response function without timeouts).
+/// Mean congestion window in packets if the share `lost` of all packets is lost: that of CUBIC (RFC 9438 section 5.1
+/// with C = 0.4 and a decrease to 0.7), or of Reno if it is larger (the response function of RFC 5348 without
+/// timeouts).
 fn window(lost: f64, round_trip_s: f64) -> f64 {
     let lost = lost.max(1e-15);
     let cubic = 1.054 * libm::pow(round_trip_s / lost, 0.75);
@@ -234,7 +235,7 @@ fn window(lost: f64, round_trip_s: f64) -> f64 {
     cubic.max(reno)
 }
 
-/// Numbers from 0 to 1 that are the same for every mode (xorshift64*).
+/// Pseudo-random numbers from 0 to 1, the same for every mode (xorshift64*).
 struct Draws(u64);
 
 impl Draws {

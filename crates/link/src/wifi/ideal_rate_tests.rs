@@ -5,7 +5,7 @@ fn over(config: &BssConfig) -> TcpOver<'_> {
     TcpOver { config, packet: 1500, round_trip: Duration::from_millis(20) }
 }
 
-/// The envelope climbs the table of a standard as the SNR grows, and no mode is better than it.
+/// The chosen mode becomes faster as the SNR grows, and no other mode has a higher goodput.
 #[test]
 fn the_ideal_rate_follows_the_envelope() {
     for standard in Standard::ALL {
@@ -27,8 +27,8 @@ fn the_ideal_rate_follows_the_envelope() {
     assert_eq!(over(&config).ideal_mode([], |_| Decibels::from_db(10.0)), None);
 }
 
-/// So a mode whose bound is less than the throughput of another need not be looked at. Where much is lost the draws of 400
-/// exchanges are off by more.
+/// A mode whose bound is below another's throughput therefore need not be simulated. At high loss, 400 simulated
+/// exchanges leave a larger error.
 #[test]
 fn nothing_carries_more_than_its_bound_and_without_losses_nearly_all_of_it_but_the_answers() {
     for standard in [Standard::A, Standard::N, Standard::Ac, Standard::Be] {
@@ -48,7 +48,7 @@ fn nothing_carries_more_than_its_bound_and_without_losses_nearly_all_of_it_but_t
     }
 }
 
-/// A mode that loses two MPDUs of five carries more bytes than the next slower one, and starves TCP.
+/// A mode that loses two of five MPDUs carries more bytes than the next slower one, but starves TCP.
 #[test]
 fn a_rate_that_starves_tcp_is_not_ideal() {
     let config = BssConfig::new(Standard::Ac, Vec::new());
@@ -56,7 +56,7 @@ fn a_rate_that_starves_tcp_is_not_ideal() {
     let slowest = Mode::vht(0, 1, 20, GuardInterval::Ns800).unwrap();
     for snr in (2_000..40_000).step_by(250).map(Decibels::from_millis) {
         let best = over.ideal_mode(Mode::all(Standard::Ac), |_| snr).unwrap();
-        // Out of reach of the slowest mode there is nothing to choose.
+        // Where even the slowest mode fails, no choice is left.
         if over.success(&slowest, snr) > 0.9 {
             let success = over.success(&best, snr);
             assert!(success > 0.65, "{success} at {snr}: {best:?}");

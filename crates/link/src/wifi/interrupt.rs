@@ -4,60 +4,60 @@ use tacit_proto::hack::{Heard, Response};
 
 use super::functions::FunctionId;
 
-/// An interrupt, for functions whose driver asked for them.
+/// An interrupt, for functions whose driver enabled it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interrupt<P> {
     /// `function` received a PPDU from `from` and acknowledges it.
     Received {
-        /// The receiver.
+        /// The receiving function.
         function: FunctionId,
-        /// The sender.
+        /// The sending function.
         from: FunctionId,
         /// Kind of the PPDU.
         heard: Heard,
-        /// The More Data bit.
+        /// Value of the More Data bit.
         more_data: bool,
         /// The NIC's response.
         response: Response,
     },
-    /// The acknowledgment that `function` got from `from` carried these bytes.
+    /// The acknowledgment that `function` received from `from` carried these bytes.
     Appended {
-        /// Whose transmission completed.
+        /// The function whose transmission was acknowledged.
         function: FunctionId,
-        /// The function that acknowledged it.
+        /// The function that sent the acknowledgment.
         from: FunctionId,
         /// The appended bytes.
         bytes: Vec<u8>,
     },
-    /// A pure TCP ACK that `function` sent to `to` as a packet has left the window, in order.
+    /// A pure TCP ACK that `function` sent to `to` as a packet left the window, in order.
     Settled {
-        /// The sender.
+        /// The sending function.
         function: FunctionId,
-        /// To whom.
+        /// The destination.
         to: FunctionId,
         /// The packet.
         payload: P,
-        /// Acknowledged, or given up.
+        /// True if it was acknowledged, false if it was given up.
         delivered: bool,
     },
-    /// The fate of a packet that `function` sent to `to` is decided, in order or not; for functions that
-    /// [asked](super::Bss::report_fates).
+    /// A packet that `function` sent to `to` was acknowledged or given up, not necessarily in order; for functions that
+    /// [enabled it](super::Bss::report_fates).
     Fate {
-        /// The sender.
+        /// The sending function.
         function: FunctionId,
-        /// To whom.
+        /// The destination.
         to: FunctionId,
         /// The packet.
         payload: P,
-        /// Its MPDU was acknowledged, or given up.
+        /// True if its MPDU was acknowledged, false if it was given up.
         acknowledged: bool,
-        /// Nothing more was decided with it.
+        /// True if this is the last packet decided at this time.
         last: bool,
     },
 }
 
 impl<P> Interrupt<P> {
-    /// Whose driver it is for.
+    /// The function whose driver gets the interrupt.
     pub fn function(&self) -> FunctionId {
         match self {
             Self::Received { function, .. }

@@ -1,4 +1,4 @@
-//! The 802.11 MAC, room by room.
+//! The 802.11 MAC, one module per part.
 
 pub(crate) mod access;
 pub(crate) mod ack_hook;
@@ -27,13 +27,13 @@ mod streams;
 /// Sequence numbers count modulo 4096 (802.11-2020 clause 9.2.4.4.2).
 pub(crate) const SEQUENCE_MODULUS: u16 = 4096;
 
-/// Steps from `from` forward to `to` on the circle of sequence numbers.
+/// Steps forward from `from` to `to`, modulo the sequence number space.
 #[inline]
 pub(crate) const fn sequence_distance(from: u16, to: u16) -> u16 {
     to.wrapping_sub(from) % SEQUENCE_MODULUS
 }
 
-/// `sequence + steps` on the circle.
+/// `sequence + steps`, modulo the sequence number space.
 #[inline]
 pub(crate) const fn sequence_add(sequence: u16, steps: u16) -> u16 {
     sequence.wrapping_add(steps) % SEQUENCE_MODULUS

@@ -1,4 +1,4 @@
-//! The medium: which stations hear each other, contention, NAV, and which may send when.
+//! The medium: which stations hear each other, contention, NAV, and which station may send when.
 
 mod capture;
 mod hidden;
@@ -14,13 +14,13 @@ use super::functions::FunctionId;
 use super::mac::rules::Rules;
 use crate::payload::Payload;
 
-/// How the stations of a channel share it.
+/// How the stations of a channel share the medium.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per channel, and almost always the larger one")]
 pub(crate) enum Medium {
-    /// Everybody hears everybody: there is one state.
+    /// Every station hears every other: one state for all.
     Shared(Shared),
-    /// Some do not hear some others: each station has a state of its own.
+    /// Some stations are hidden from others: one state per station.
     Hidden(Box<Hidden>),
 }
 
@@ -42,7 +42,7 @@ impl Medium {
         }
     }
 
-    /// Does the work due at `at`.
+    /// Processes the events due at `at`.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         match self {
             Self::Shared(medium) => medium.step(cell, at),
@@ -50,7 +50,7 @@ impl Medium {
         }
     }
 
-    /// The function `id`, without traffic so far, got some.
+    /// Function `id`, which had no traffic, now has some.
     pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         match self {
             Self::Shared(medium) => medium.start_contending(cell, now, id),
@@ -58,7 +58,7 @@ impl Medium {
         }
     }
 
-    /// The use that time without an end booked yet is booked as.
+    /// The use to which time since the last booking is charged.
     pub fn present_use<P: Payload>(&self, cell: &Cell<P>) -> AirtimeUse {
         match self {
             Self::Shared(medium) => medium.idle_use(),
@@ -66,10 +66,10 @@ impl Medium {
         }
     }
 
-    /// Verifies that every packet that waits in `cell` will have its turn.
+    /// Checks that every packet waiting in `cell` will be sent or dropped.
     ///
     /// # Errors
-    /// Which station would sleep through it.
+    /// Names a station that has packets but no pending event.
     pub fn check<P: Payload>(&self, cell: &Cell<P>) -> Result<(), String> {
         let engages = |station| match self {
             Self::Shared(medium) => medium.engages(station),

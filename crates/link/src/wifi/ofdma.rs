@@ -1,4 +1,4 @@
-//! PPDUs of several users: their settings at an access point.
+//! Settings of an access point for multi-user PPDUs.
 
 use tacit_proto::units::Duration;
 
@@ -8,37 +8,37 @@ use super::phy::{
     ACTION_NO_ACK_LEN, HT_CONTROL_LEN, MPDU_DELIMITER_LEN, Mode, QOS_NULL_LEN, TriggerKind, trigger_len,
 };
 
-/// OFDMA of an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). Users of a PPDU have units of one size, the
-/// largest of which there are enough.
+/// OFDMA at an access point of 802.11ax (802.11ax-2021 clauses 26.5.1 and 26.5.2). All users of a PPDU have resource
+/// units of the same size: the largest size that gives each user a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfdmaConfig {
-    /// Most users of one PPDU; two at least.
+    /// Most users in a PPDU; at least two.
     pub max_users: u16,
-    /// How users acknowledge their data in one.
+    /// How users acknowledge their data in a multi-user PPDU.
     pub acknowledgment: MuAcknowledgment,
-    /// Highest MCS of Block Acks that answer triggers.
+    /// Highest MCS of Block Acks in response to triggers.
     pub block_ack_mcs: u8,
-    /// Time that triggers leave their users between the last of their fields and the answer: 0, 8 or 16 us of padding
-    /// (MinTrigProcTime, 802.11ax-2021 clause 9.3.1.22).
+    /// Time between the last field of a trigger and the response: 0, 8 or 16 us of padding (MinTrigProcTime,
+    /// 802.11ax-2021 clause 9.3.1.22).
     pub trigger_padding: Duration,
-    /// Room that Block Acks of several users leave for compressed TCP ACKs.
+    /// Room that multi-user Block Acks reserve for compressed TCP ACKs.
     pub hack_room: HackRoom,
-    /// Where these are.
+    /// Position of the compressed TCP ACKs.
     pub hack_carrier: HackCarrier,
-    /// When the access point asks clients for their data.
+    /// When the access point triggers clients for their data.
     pub triggers: Triggers,
-    /// Whether it asks how much that is before.
+    /// Whether it first asks how much data they have.
     pub polls: bool,
-    /// Units of each trigger that any client may take (UORA, 802.11ax-2021 clause 26.5.4).
+    /// Resource units of each trigger that any client may use (UORA, 802.11ax-2021 clause 26.5.4).
     pub random_access_units: u16,
-    /// Contention parameters of clients after an answer to a trigger.
+    /// Contention parameters of clients after a response to a trigger.
     pub mu_edca: MuEdca,
-    /// Scheduler in place of [`Triggers`] and of taking turns.
+    /// Scheduler that replaces [`Triggers`] and round-robin.
     pub scheduler: Option<ExternalMuScheduler>,
 }
 
 impl OfdmaConfig {
-    /// Up to 16 users that answer a trigger, 16 us of padding in that, and room by forecast.
+    /// Up to 16 users that respond to a trigger, 16 us of trigger padding, and room by forecast.
     pub const USUAL: Self = Self {
         max_users: 16,
         acknowledgment: MuAcknowledgment::MuBar,
@@ -53,12 +53,14 @@ impl OfdmaConfig {
         scheduler: None,
     };
 
-    /// Most OFDM symbols of an answer to a TRS Control field: UL Data Symbols has five bits (802.11ax-2021 clause 9.2.4.6a.1).
+    /// Most OFDM symbols in a response to a TRS Control field: UL Data Symbols has five bits (802.11ax-2021 clause
+    /// 9.2.4.6a.1).
     pub(crate) const TRS_SYMBOLS: u64 = 32;
-    /// The highest MCS of one: UL HE-MCS has two bits.
+    /// Highest MCS of such a response: UL HE-MCS has two bits.
     const TRS_MCS: u8 = 3;
 
-    /// Highest MCS of Block Acks that clients send at once. Data behind one goes as fast as ever, and the Block Ack with it.
+    /// Highest MCS of Block Acks that clients send together. Data after one is sent at its usual rate, and its Block
+    /// Ack too.
     pub fn answer_mcs(&self) -> u8 {
         match self.acknowledgment {
             MuAcknowledgment::Cascade => u8::MAX,
@@ -67,7 +69,7 @@ impl OfdmaConfig {
         }
     }
 
-    /// Bytes that `appended` bytes of compressed TCP ACKs add to an answer.
+    /// Bytes that `appended` bytes of compressed TCP ACKs add to a response.
     pub(crate) fn carried_len(&self, appended: u32) -> u32 {
         match (self.hack_carrier, appended) {
             (_, 0) => 0,
@@ -77,15 +79,15 @@ impl OfdmaConfig {
         }
     }
 
-    /// Whether there may be Basic Triggers.
+    /// Whether Basic Triggers are possible.
     pub(crate) fn has_triggers(&self) -> bool {
         self.triggers != Triggers::Off || self.scheduler.is_some()
     }
 
-    /// The paddings that a trigger may have.
+    /// The paddings allowed in a trigger.
     pub const TRIGGER_PADDINGS: [Duration; 3] =
         [Duration::ZERO, Duration::from_micros(8), Duration::from_micros(16)];
-    /// Most users of a PPDU: units of 26 tones in 160 MHz.
+    /// Most users in a PPDU: units of 26 tones in 160 MHz.
     pub const MOST_USERS: u16 = 74;
 
     /// Bytes of padding in a trigger in mode `control_mode`.
@@ -94,8 +96,8 @@ impl OfdmaConfig {
         bits.div_ceil(8) as u32
     }
 
-    /// Bytes of the MPDU within each user's A-MPDU that asks for the answer: a trigger, as long as in mode `control_mode`, or a QoS Null
-    /// with a TRS Control field; `None` without one.
+    /// Bytes of the MPDU in each user's A-MPDU that requests the response: a trigger, with padding as in mode
+    /// `control_mode`, or a QoS Null with a TRS Control field; `None` if there is none.
     pub fn request_inside_len(&self, control_mode: &Mode) -> Option<u32> {
         let trigger = |kind| trigger_len(kind, 1, self.padding_bytes(control_mode));
         match self.acknowledgment {
@@ -110,22 +112,23 @@ impl OfdmaConfig {
 /// How the users of an HE MU PPDU acknowledge it (802.11ax-2021 clause 26.4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MuAcknowledgment {
-    /// One after the other: the first by a Block Ack, each other one by a Block Ack Request and a Block Ack.
+    /// In sequence: the first user by a Block Ack, each other one by a Block Ack Request and a Block Ack.
     BlockAckRequests,
-    /// At once, in answer to a MU-BAR trigger behind the PPDU.
+    /// All together, in response to a MU-BAR trigger after the PPDU.
     MuBar,
-    /// At once, in answer to a MU-BAR trigger within each A-MPDU.
+    /// All together, in response to a MU-BAR trigger within each A-MPDU.
     AggregatedMuBar,
-    /// At once, in answer to a Basic Trigger within each A-MPDU, and with data behind each Block Ack, which one for all acknowledges: a
-    /// cascade (802.11ax-2021 clause 26.5.3).
+    /// All together, in response to a Basic Trigger within each A-MPDU, with data after each Block Ack. One Multi-STA
+    /// Block Ack acknowledges that data. This is a cascade (802.11ax-2021 clause 26.5.3).
     Cascade,
-    /// At once, in answer to a TRS Control field in a QoS Null within each A-MPDU (802.11ax-2021 clauses 9.2.4.6a.1 and 26.5.2). Answers
-    /// that are too long for one are asked for as by [`AggregatedMuBar`](Self::AggregatedMuBar).
+    /// All together, in response to a TRS Control field in a QoS Null within each A-MPDU (802.11ax-2021 clauses
+    /// 9.2.4.6a.1 and 26.5.2). Responses that are too long for that are requested as by
+    /// [`AggregatedMuBar`](Self::AggregatedMuBar).
     TriggeredResponseScheduling,
 }
 
 impl MuAcknowledgment {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::BlockAckRequests,
         Self::MuBar,
@@ -134,7 +137,7 @@ impl MuAcknowledgment {
         Self::TriggeredResponseScheduling,
     ];
 
-    /// The name users write.
+    /// The name used in scenarios and options.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BlockAckRequests => "requests",
@@ -146,45 +149,47 @@ impl MuAcknowledgment {
     }
 }
 
-/// Room that the answers to a trigger leave for compressed TCP ACKs: the access point fixes how long they are before it
+/// Room that responses to a trigger reserve for compressed TCP ACKs. The access point fixes their length before it
 /// knows which ACKs its clients hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HackRoom {
-    /// As many bytes for each user, always.
+    /// This number of bytes per user, always.
     Fixed(u32),
-    /// Bytes that each user appended lately for the MPDUs it had got, times those it has got since.
+    /// Bytes that each user recently appended per MPDU received, times the MPDUs it has received since.
     Forecast,
 }
 
-/// Where compressed TCP ACKs are in an answer to a trigger.
+/// Position of compressed TCP ACKs in a response to a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HackCarrier {
-    /// Behind the Block Ack Information, as for one user.
+    /// After the Block Ack Information, as in single-user exchanges.
     BlockAck,
-    /// In a second MPDU, an Action No Ack frame, so that the control frame is that of the standard. An access point that misses either
-    /// takes both for missed: bytes that rode there come again by the rules for lost link-layer ACKs.
+    /// In a second MPDU, an Action No Ack frame, so that the control frame stays standard. If the access point misses
+    /// either frame, it treats both as missed, and the bytes in it are sent again by the rules for lost link-layer
+    /// ACKs.
     OwnMpdu,
 }
 
-/// When an access point asks its clients for their data, by Basic Triggers (802.11ax-2021 clause 26.5.2): at accesses of its own,
-/// or on in its TXOP.
+/// When an access point triggers its clients for their data with Basic Triggers (802.11ax-2021 clause 26.5.2): at
+/// accesses of its own, or later in its TXOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triggers {
     /// Never: access points with mainline drivers for MT7915.
     Off,
-    /// While two clients or more send over 100 packets a second each, those: two commercial access points (NIST IR 8506).
+    /// The clients that send over 100 packets per second each, while there are at least two: two commercial access
+    /// points (NIST IR 8506).
     Nist,
-    /// All, as often as it gets the medium.
+    /// All clients, at each access.
     Always,
-    /// Those that were just sent data, whose ACKs are to come, and those that said that something waits.
+    /// Clients to which data was just sent, because their ACKs are due, and clients that reported waiting packets.
     AckAware,
-    /// No client by name, as often as it gets the medium: all units of a trigger are of [random
+    /// No client by name, at each access: all units of a trigger are for [random
     /// access](OfdmaConfig::random_access_units).
     RandomAccess,
 }
 
 impl Triggers {
-    /// Whether it asks anybody where `busy` clients send much.
+    /// Whether it triggers any client when `busy` clients are busy.
     pub(crate) fn allow(self, busy: usize) -> bool {
         match self {
             Self::Off => false,
@@ -194,23 +199,23 @@ impl Triggers {
     }
 }
 
-/// Contention parameters of clients for a while after the access point acknowledged triggered data (MU EDCA Parameter Set,
-/// 802.11ax-2021 clauses 9.4.2.251 and 26.2.7).
+/// Contention parameters of clients for a time after the access point acknowledged triggered data (MU EDCA Parameter
+/// Set, 802.11ax-2021 clauses 9.4.2.251 and 26.2.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MuEdca {
-    /// As before: hostapd, unless it is configured otherwise.
+    /// Unchanged, as with hostapd's defaults.
     Off,
     /// Those that OpenWrt's access points announce.
     OpenWrt,
-    /// They do not contend: hostapd's sample configuration.
+    /// The clients do not contend, as with hostapd's sample configuration.
     Silent,
 }
 
 impl MuEdca {
-    /// A unit of the timer: 8 TU of 1024 us each.
+    /// Unit of the timer: 8 TU of 1024 us each.
     const TIMER_UNIT: Duration = Duration::from_micros(8 * 1_024);
 
-    /// Contention parameters of a client in `category`, and for how long.
+    /// Contention parameters of a client in `category`, and their duration.
     pub(crate) fn parameters(self, category: AccessCategory) -> Option<(EdcaParameters, Duration)> {
         let (aifs_slots, cw_min, cw_max) = match (self, category) {
             (Self::Off, _) => return None,

@@ -1,7 +1,7 @@
-//! The 802.11 physical layer as data: timing, rates, and how long a frame lasts.
+//! The 802.11 physical layer as data: timing, rates, and durations of frames.
 //!
-//! Above this module only OFDMA deals in symbols. A standard is a row of [`Phy`] constants and
-//! a table of [`Mode`]s; adding one adds rows.
+//! Above this module, only OFDMA deals with symbols. A standard consists of one row of [`Phy`] constants and a table of
+//! [`Mode`]s, so adding a standard adds rows.
 
 mod choice;
 mod frame;
@@ -26,14 +26,14 @@ pub use tables::Modulation;
 
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
-/// An 802.11 amendment this model knows, in the order they were published.
+/// An 802.11 amendment of this model, in the order of publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standard {
     /// 802.11a: OFDM, 5 GHz, 20 MHz (802.11-2020 clause 17).
     A,
     /// 802.11b: DSSS and CCK, 2.4 GHz (802.11-2020 clauses 15 and 16).
     B,
-    /// 802.11g: ERP-OFDM beside the rates of 802.11b, 2.4 GHz (802.11-2020 clause 18).
+    /// 802.11g: ERP-OFDM in addition to the rates of 802.11b, 2.4 GHz (802.11-2020 clause 18).
     G,
     /// 802.11n: HT-mixed, 5 or 2.4 GHz (802.11-2020 clause 19).
     N,
@@ -46,7 +46,7 @@ pub enum Standard {
 }
 
 impl Standard {
-    /// All of them, in the order they were published.
+    /// All standards, in the order of publication.
     pub const ALL: [Self; 7] = [Self::A, Self::B, Self::G, Self::N, Self::Ac, Self::Ax, Self::Be];
 
     /// The name users write.
@@ -62,12 +62,12 @@ impl Standard {
         }
     }
 
-    /// The standard called `name`.
+    /// The standard with the name `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|standard| standard.name() == name)
     }
 
-    /// Whether it is used in `band`.
+    /// Whether the standard works in `band`.
     pub const fn has_band(self, band: Band) -> bool {
         match band {
             Band::Ghz2_4 => matches!(self, Self::B | Self::G | Self::N | Self::Ax | Self::Be),
@@ -76,19 +76,20 @@ impl Standard {
         }
     }
 
-    /// Whether an access point of this standard serves clients of `other`: its own, and from 802.11n on older ones with QoS, whose
-    /// times and access are the same in one band. An older standard has a contention of its own, which is not mixed here.
+    /// Whether an access point of this standard serves clients of `other`. It serves its own standard. From 802.11n on
+    /// it also serves older ones with QoS, because times and channel access are the same within a band. Standards
+    /// without QoS contend differently, and this model does not mix the two.
     pub const fn serves(self, other: Self) -> bool {
         let have_qos = self.phy().aggregation.is_some() && other.phy().aggregation.is_some();
         self as u8 == other as u8 || have_qos && (other as u8) < self as u8
     }
 
-    /// Its timing and limits, in its usual variant.
+    /// Timing and limits in the default variant.
     pub const fn phy(self) -> &'static Phy {
         self.phy_as(Variant::of(self))
     }
 
-    /// Its timing and limits in `variant`, which makes a difference to these at 2.4 GHz only.
+    /// Timing and limits in `variant`; variants differ in these only at 2.4 GHz.
     pub const fn phy_as(self, variant: Variant) -> &'static Phy {
         let preamble = matches!(variant.preamble, Preamble::Short) as usize;
         let slot = matches!(variant.slot, SlotTime::Short) as usize;
@@ -109,7 +110,7 @@ impl Standard {
     }
 }
 
-/// aSlotTime of ERP (802.11-2020 table 18-5): short only where every station can.
+/// aSlotTime of ERP (802.11-2020 table 18-5); short only if every station supports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotTime {
     /// 9 us.
@@ -118,28 +119,28 @@ pub enum SlotTime {
     Long,
 }
 
-/// The rates every station of a basic service set must receive: control frames and beacons use them.
+/// The rates that every station of a basic service set must receive; control frames and beacons use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BasicRates {
-    /// 6, 12 and 24 Mb/s: no station of 802.11b can join.
+    /// 6, 12 and 24 Mb/s; stations of 802.11b cannot join.
     Ofdm,
     /// 1, 2, 5.5 and 11 Mb/s.
     Dsss,
 }
 
-/// Where channels are.
+/// Frequency bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Band {
     /// 2.4 GHz.
     Ghz2_4,
     /// 5 GHz.
     Ghz5,
-    /// 6 GHz: without DSSS, HT and VHT, and without stations older than 802.11ax. Times and basic rates are those of 5 GHz.
+    /// 6 GHz: no DSSS, HT and VHT, and no stations older than 802.11ax. Times and basic rates are those of 5 GHz.
     Ghz6,
 }
 
 impl Band {
-    /// All of them, ascending.
+    /// All bands, ascending.
     pub const ALL: [Self; 3] = [Self::Ghz2_4, Self::Ghz5, Self::Ghz6];
 
     /// The name users write.
@@ -151,7 +152,7 @@ impl Band {
         }
     }
 
-    /// The widest channel there is room for, in MHz.
+    /// The widest channel in the band, in MHz.
     pub const fn widest_mhz(self) -> u16 {
         match self {
             Self::Ghz2_4 => 40,
@@ -160,7 +161,7 @@ impl Band {
         }
     }
 
-    /// Centre of the primary channel that captures and path loss take, in MHz: channel 6, 36 or 37.
+    /// Centre frequency of the primary channel used for captures and path loss, in MHz: channel 6, 36 or 37.
     pub const fn frequency_mhz(self) -> u16 {
         match self {
             Self::Ghz2_4 => 2_437,
@@ -170,24 +171,25 @@ impl Band {
     }
 }
 
-/// Choices of a basic service set among the options of its standard: the band, more at 2.4 GHz, and how HE and EHT PPDUs begin and end.
+/// A basic service set's choices among the options of its standard: the band, further options at 2.4 GHz, and the
+/// training field, coding and extension of HE and EHT PPDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// The band, which 802.11n, ax and be can choose.
+    /// The band; only 802.11n, ax and be have a choice.
     pub band: Band,
-    /// Slot time; 802.11b has the long one only.
+    /// Slot time; 802.11b has only the long one.
     pub slot: SlotTime,
     /// Preamble of DSSS frames.
     pub preamble: Preamble,
-    /// Basic rates; 802.11b has its own only.
+    /// Basic rates; 802.11b has only its own.
     pub basic_rates: BasicRates,
-    /// Form of HE and EHT PPDUs.
+    /// Options of HE and EHT PPDUs.
     pub he: HeChoice,
 }
 
 impl Variant {
-    /// The default variant of `standard`: the long preamble, which every
-    /// receiver knows; 802.11g without stations of 802.11b.
+    /// The default variant of `standard`: the long preamble, which every receiver supports; for 802.11g, no stations of
+    /// 802.11b.
     pub const fn of(standard: Standard) -> Self {
         let (slot, basic_rates) = match standard {
             Standard::B => (SlotTime::Long, BasicRates::Dsss),
@@ -201,7 +203,7 @@ impl Variant {
         Self { band, slot, preamble: Preamble::Long, basic_rates, he: HeChoice::USUAL }
     }
 
-    /// Whether it is at 2.4 GHz, where there is more to choose.
+    /// Whether it is at 2.4 GHz, which has further options.
     pub const fn is_2_4_ghz(self) -> bool {
         matches!(self.band, Band::Ghz2_4)
     }
@@ -210,7 +212,7 @@ impl Variant {
 /// Timing and limits of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phy {
-    /// Which standard.
+    /// The standard.
     pub standard: Standard,
     /// aSlotTime.
     pub slot: Duration,
@@ -218,14 +220,14 @@ pub struct Phy {
     pub sifs: Duration,
     /// Slots after SIFS before backoff: 2 is DIFS, 3 is AIFS\[BE\] (802.11-2020 table 9-155).
     pub aifs_slots: u32,
-    /// Whether a backoff counts the slot in which another station takes the medium: EDCA does
-    /// (802.11-2020 clause 10.23.2.4), DCF does not (clause 10.3.4.3).
+    /// Whether a backoff counts the slot in which another station takes the medium. EDCA counts it (802.11-2020 clause
+    /// 10.23.2.4), DCF does not (clause 10.3.4.3).
     pub counts_busy_slot: bool,
     /// aCWmin: the backoff counter is drawn from 0..=CW.
     pub cw_min: u32,
     /// aCWmax.
     pub cw_max: u32,
-    /// QoS data frames and block acknowledgment with A-MPDU.
+    /// Limits of A-MPDUs with QoS data and block acknowledgment; `None` if the standard has none.
     pub aggregation: Option<AmpduLimits>,
     /// Options of 2.4 GHz operation.
     pub variant: Variant,
@@ -234,25 +236,25 @@ pub struct Phy {
 /// Limits of an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AmpduLimits {
-    /// Bytes of the whole A-MPDU.
+    /// Most bytes in an A-MPDU.
     pub bytes: Bytes,
-    /// MPDUs: the Block Ack window (802.11-2020 clause 10.25.6).
+    /// Most MPDUs in an A-MPDU: the Block Ack window (802.11-2020 clause 10.25.6).
     pub mpdus: u32,
-    /// Longest PPDU in the air (aPPDUMaxTime).
+    /// Longest PPDU on the air (aPPDUMaxTime).
     pub ppdu: Duration,
-    /// Form of a PPDU of one MPDU.
+    /// Form of a PPDU with one MPDU.
     pub single: SingleMpdu,
-    /// Bytes of an MPDU within it.
+    /// Most bytes in an MPDU.
     pub mpdu: u32,
 }
 
-/// A PPDU of one MPDU, where A-MPDUs exist; an ACK answers it either way.
+/// A PPDU with one MPDU, in standards with A-MPDUs. In both cases an ACK answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SingleMpdu {
-    /// The MPDU alone.
+    /// The MPDU without a delimiter.
     Plain,
-    /// An A-MPDU of it, its delimiter saying that it is the only one: VHT knows nothing else (S-MPDU,
-    /// 802.11-2020 clauses 9.7.1 and 10.12.7).
+    /// An A-MPDU whose delimiter says that it contains one MPDU. VHT has no other form (S-MPDU, 802.11-2020 clauses
+    /// 9.7.1 and 10.12.7).
     Delimited,
 }
 
@@ -311,7 +313,7 @@ impl Phy {
         Self::erp(Self::A, Standard::G, slot, basic_rates, preamble)
     }
 
-    /// `phy` with the times of ERP: a SIFS of 10 us, and slots that every station knows.
+    /// `phy` with ERP timing: a SIFS of 10 us and the slot time in `slot`.
     const fn erp(
         phy: Self,
         standard: Standard,
@@ -331,7 +333,7 @@ impl Phy {
         }
     }
 
-    /// 802.11n at 2.4 GHz: 802.11-2020 table 19-25 has SIFS and slots of ERP there. In the order of those of 802.11g.
+    /// 802.11n at 2.4 GHz has SIFS and slot times of ERP (802.11-2020 table 19-25). The order is that of 802.11g.
     const N_2_4: [Self; 8] = Self::N.at_2_4_ghz();
     const AX_2_4: [Self; 8] = Self::AX.at_2_4_ghz();
     const BE_2_4: [Self; 8] = Self::BE.at_2_4_ghz();
@@ -355,10 +357,10 @@ impl Phy {
         aggregation: Some(AmpduLimits {
             bytes: Bytes(65_535),
             mpdus: 64,
-            // The 12-bit length of L-SIG ends here (clause 19.4.3).
+            // The longest duration that the 12-bit length of L-SIG allows (clause 19.4.3).
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Plain,
-            // The 12 bits of the delimiter's length (clause 9.7.1 and 10.12.2).
+            // The delimiter's length field has 12 bits (clauses 9.7.1 and 10.12.2).
             mpdu: 4_095,
         }),
         variant: Variant::of(Standard::N),
@@ -373,14 +375,14 @@ impl Phy {
             mpdus: 64,
             ppdu: Duration::from_micros(5_484),
             single: SingleMpdu::Delimited,
-            // The middle one of three sizes that receivers may announce (clause 9.4.2.157.2).
+            // The middle of three sizes that receivers may announce (clause 9.4.2.157.2).
             mpdu: 7_991,
         }),
         variant: Variant::of(Standard::Ac),
         ..Self::N
     };
 
-    /// 802.11ax-2021 table 27-61 has the times of 802.11ac; the longest of the A-MPDUs that receivers may announce (clause
+    /// 802.11ax-2021 table 27-61 has the timing of 802.11ac; the longest A-MPDU that receivers may announce (clause
     /// 26.6), and the largest Block Ack window.
     const AX: Self = Self {
         standard: Standard::Ax,
@@ -395,7 +397,7 @@ impl Phy {
         ..Self::AC
     };
 
-    /// As 802.11ax, with longer A-MPDUs and windows.
+    /// Like 802.11ax, with longer A-MPDUs and windows.
     const BE: Self = Self {
         standard: Standard::Be,
         aggregation: Some(AmpduLimits {
@@ -409,7 +411,7 @@ impl Phy {
         ..Self::AX
     };
 
-    /// Most MPDUs in a PPDU: 1 where the standard does not aggregate.
+    /// Most MPDUs in a PPDU; 1 if the standard does not aggregate.
     pub fn max_mpdus(&self) -> u32 {
         self.aggregation.map_or(1, |limits| limits.mpdus)
     }
@@ -424,18 +426,18 @@ impl Phy {
         self.sifs + self.slot
     }
 
-    /// How long a transmitter waits after its PPDU for the start of a response in `control` mode: SIFS, a
-    /// slot, and the time a receiver needs to notice one (802.11-2020 clause 10.3.2.11).
+    /// How long a transmitter waits after its PPDU for the start of a response in mode `control`: SIFS, one slot, and
+    /// the time a receiver needs to detect it (802.11-2020 clause 10.3.2.11).
     pub fn ack_timeout(&self, control: &Mode) -> Duration {
         self.sifs + self.slot + control.rx_start_delay()
     }
 
-    /// Header bytes of a data MPDU before LLC/SNAP: QoS data where the standard aggregates.
+    /// Header bytes of a data MPDU before LLC/SNAP: those of QoS data if the standard aggregates.
     pub const fn mac_header_len(&self) -> u32 {
         if self.aggregation.is_some() { QOS_MAC_HEADER_LEN } else { MAC_HEADER_LEN }
     }
 
-    /// The control mode of this standard at `rate`: legacy OFDM, and at 2.4 GHz that of its table.
+    /// The control mode of this standard at `rate`: legacy OFDM, and at 2.4 GHz the mode in that band's table.
     pub fn legacy_mode(&self, rate: BitRate) -> Option<Mode> {
         let dsss = || Mode::dsss(rate, self.variant.preamble);
         match self.standard {
@@ -452,9 +454,9 @@ impl Phy {
     pub const DSSS_BASIC_RATES: [BitRate; 4] =
         [BitRate::from_mbps(1), BitRate::from_mbps(2), BitRate::from_kbps(5_500), BitRate::from_mbps(11)];
 
-    /// The mode of the control response to a frame sent at `data`: the highest basic or mandatory rate of
-    /// its own kind, DSSS or OFDM, not above the non-HT reference rate of its modulation (802.11-2020
-    /// clause 10.6.6.5.2 and table 10-10).
+    /// The mode of the control response to a frame sent in `data`: the highest basic or mandatory rate of the same
+    /// kind, DSSS or OFDM, that does not exceed the non-HT reference rate of its modulation (802.11-2020 clause
+    /// 10.6.6.5.2 and table 10-10).
     pub fn control_mode(&self, data: &Mode) -> Mode {
         let reference = data.non_ht_reference_rate();
         let rates: &[BitRate] = match data.format {
@@ -465,8 +467,8 @@ impl Phy {
         self.legacy_mode(*rate).expect("basic rates are rates of the standard")
     }
 
-    /// How frames that protect PPDUs in mode `data` are sent where stations of 802.11b have to understand
-    /// them and would not understand those: at the highest of their basic rates. `None` elsewhere.
+    /// The mode of protection frames before PPDUs in mode `data`, if stations of 802.11b could not decode those PPDUs:
+    /// the highest of the basic rates that those stations support. `None` otherwise.
     pub fn protection_mode(&self, data: &Mode) -> Option<Mode> {
         let foreign = matches!(self.variant.basic_rates, BasicRates::Dsss) && data.format != Format::Dsss;
         foreign.then(|| self.legacy_mode(Self::DSSS_BASIC_RATES[3])).flatten()
@@ -481,8 +483,8 @@ impl Phy {
         self.legacy_mode(rate).expect("basic rates are rates of the standard")
     }
 
-    /// Extended interframe space: SIFS, an ACK at the lowest mandatory rate of the PHY, then DIFS or AIFS
-    /// (802.11-2020 clause 10.3.2.3.7). At 2.4 GHz that rate is 1 Mb/s with any basic rates.
+    /// Extended interframe space: SIFS, an ACK at the lowest mandatory rate of the PHY, then DIFS or AIFS (802.11-2020
+    /// clause 10.3.2.3.7). At 2.4 GHz that rate is always 1 Mb/s, independent of the basic rates.
     pub fn eifs(&self) -> Duration {
         let rate =
             if self.variant.is_2_4_ghz() { Self::DSSS_BASIC_RATES[0] } else { Self::OFDM_BASIC_RATES[0] };
@@ -510,9 +512,9 @@ mod tests {
         assert_eq!(Standard::N.phy_as(long).aifs(), Duration::from_micros(10 + 3 * 20));
     }
 
-    /// By hand: 32 us of HT-mixed preamble and one HT-LTF of 4 us; 16 + 8 * 1538 + 6 bits at 260 bits (MCS 7, 20 MHz) a
-    /// symbol of 4 us are 48 symbols; then 6 us of signal extension, as behind the ACK, which is of ERP-OFDM. 540 bits
-    /// (40 MHz) are 23 symbols.
+    /// Computed by hand: 32 us of HT-mixed preamble and one HT-LTF of 4 us. 16 + 8 * 1538 + 6 bits at 260 bits (MCS 7,
+    /// 20 MHz) per symbol of 4 us are 48 symbols. The signal extension is 6 us, as for the ACK, which is ERP-OFDM. With
+    /// 540 bits per symbol (40 MHz) there are 23 symbols.
     #[test]
     fn high_throughput_at_2_4_ghz_has_the_times_of_erp() {
         let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
@@ -552,8 +554,8 @@ mod tests {
         );
     }
 
-    /// SIFS, an ACK of 14 bytes at the lowest mandatory rate (44 us at 6 Mb/s, 192 + 112 at 1 Mb/s with
-    /// the long preamble), DIFS or AIFS.
+    /// SIFS, an ACK of 14 bytes at the lowest mandatory rate (44 us at 6 Mb/s; 192 + 112 us at 1 Mb/s with the long
+    /// preamble), then DIFS or AIFS.
     #[test]
     fn eifs_is_what_the_standard_says_of_each_phy() {
         let eifs = |standard: Standard| standard.phy().eifs().as_micros();
@@ -581,7 +583,7 @@ mod tests {
             let control = standard.phy().control_mode(&mode);
             (control.format, control.rate().as_bps() / 1_000, control.ppdu_duration(ACK_LEN).as_micros())
         };
-        // 256-QAM answers at 24 Mb/s as all of 16-QAM and above does.
+        // The response to 256-QAM is at 24 Mb/s, as for all modulations from 16-QAM up.
         assert_eq!(control(Standard::Ac, 866_700), (Format::Ofdm, 24_000, 28));
         assert_eq!(control(Standard::G, 54_000), (Format::ErpOfdm, 24_000, 28 + 6));
         assert_eq!(control(Standard::G, 11_000), (Format::Dsss, 11_000, 192 + 11));

@@ -1,36 +1,36 @@
-//! From where stations stand to the SNR between them.
+//! From the positions of stations to the SNR between them.
 
 use core::fmt;
 
 use super::phy::{Band, Mode};
 
-/// Speed of light in metres per microsecond: over a frequency in MHz it gives metres.
+/// Speed of light in metres per microsecond; divided by a frequency in MHz, it gives the wavelength in metres.
 const LIGHT_M_PER_US: f64 = 299.792_458;
-/// Thermal noise at 290 K, dBm in one hertz.
+/// Thermal noise at 290 K, in dBm in a bandwidth of one hertz.
 const THERMAL_NOISE_DBM_HZ: f64 = -173.975;
 
-/// A ratio of powers in thousandths of a decibel.
+/// A power ratio in thousandths of a decibel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Decibels(i32);
 
 impl Decibels {
-    /// From thousandths.
+    /// The ratio of `thousandths` of a decibel.
     pub const fn from_millis(thousandths: i32) -> Self {
         Self(thousandths)
     }
 
-    /// From a number, rounded to a thousandth.
+    /// The ratio of `db` decibels, rounded to a thousandth.
     pub fn from_db(db: f64) -> Self {
-        // Saturates, and takes NaN for zero: both are refused where users could cause them.
+        // This saturates and turns NaN into zero; configuration checks refuse both.
         Self(libm::round(db * 1_000.0) as i32)
     }
 
-    /// As a number, for tables and reports.
+    /// The ratio in decibels, for tables and reports.
     pub fn as_db(self) -> f64 {
         f64::from(self.0) / 1_000.0
     }
 
-    /// As a plain ratio.
+    /// The ratio as a plain number.
     pub fn as_ratio(self) -> f64 {
         libm::pow(10.0, self.as_db() / 10.0)
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Decibels {
     }
 }
 
-/// A place in the plane.
+/// A position in the plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
     /// Metres to the east.
@@ -58,36 +58,36 @@ impl Position {
     }
 }
 
-/// How power falls with distance.
+/// How received power falls with distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PathLoss {
-    /// Free space: with the square of the distance (H. T. Friis, "A note on a simple transmission
-    /// formula", Proceedings of the IRE 34(5), 1946).
+    /// Free space: power falls with the square of the distance (H. T. Friis, "A note on a simple transmission formula",
+    /// Proceedings of the IRE 34(5), 1946).
     Friis,
-    /// Free space up to a reference distance, with a power of the distance beyond.
+    /// Free space up to a reference distance; beyond it, power falls with a given exponent of the distance.
     LogDistance {
-        /// Which power: 2 is free space, 3 to 4 is indoors.
+        /// The exponent: 2 is free space, 3 to 4 is indoors.
         exponent: f64,
-        /// Where it begins, in metres.
+        /// Reference distance in metres.
         reference_m: f64,
     },
 }
 
-/// Parameters of the SNR besides distance.
+/// Parameters of the SNR other than distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Propagation {
-    /// How power falls with distance.
+    /// How received power falls with distance.
     pub path_loss: PathLoss,
-    /// Power of a transmitter, all antennas, with their gain.
+    /// Transmit power of all antennas including their gain, in dBm.
     pub tx_power_dbm: f64,
-    /// Noise figure of the receiver.
+    /// Noise figure of the receiver, in dB.
     pub noise_figure_db: f64,
-    /// Centre of the channel.
+    /// Centre frequency of the channel, in MHz.
     pub frequency_mhz: f64,
 }
 
 impl Default for Propagation {
-    /// Indoors in the 5 GHz band: exponent 3 from one metre, 16 dBm (40 mW), 7 dB, channel 36.
+    /// Indoors in the 5 GHz band: exponent 3 beyond one metre, 16 dBm (40 mW), 7 dB, channel 36.
     fn default() -> Self {
         Self {
             path_loss: PathLoss::LogDistance { exponent: 3.0, reference_m: 1.0 },
@@ -99,12 +99,12 @@ impl Default for Propagation {
 }
 
 impl Propagation {
-    /// The default in `band`: channel 6, 36 or 37.
+    /// The default for `band`: channel 6, 36 or 37.
     pub fn at(band: Band) -> Self {
         Self { frequency_mhz: band.frequency_mhz().into(), ..Self::default() }
     }
 
-    /// Loss over `distance_m`; none is below that of the shortest distance there is an answer for, a
+    /// Path loss over `distance_m`, in dB. Distances below one wavelength, where the model does not hold, count as one
     /// wavelength.
     pub fn path_loss_db(&self, distance_m: f64) -> f64 {
         let wavelength_m = LIGHT_M_PER_US / self.frequency_mhz;
@@ -119,12 +119,12 @@ impl Propagation {
         }
     }
 
-    /// Noise of a receiver tuned to `width_mhz`.
+    /// Noise of a receiver with a bandwidth of `width_mhz`, in dBm.
     pub fn noise_dbm(&self, width_mhz: u16) -> f64 {
         THERMAL_NOISE_DBM_HZ + 10.0 * libm::log10(f64::from(width_mhz) * 1e6) + self.noise_figure_db
     }
 
-    /// SNR over the channel of `mode` at `distance_m` from the transmitter.
+    /// SNR of the channel of `mode` at `distance_m` from the transmitter.
     pub fn snr(&self, mode: &Mode, distance_m: f64) -> Decibels {
         let received_dbm = self.tx_power_dbm - self.path_loss_db(distance_m);
         Decibels::from_db(received_dbm - self.noise_dbm(mode.width_mhz))

@@ -1,45 +1,45 @@
-//! How a station serves one destination: how long packets wait for its turn, and the data that its turns carry.
+//! How a station serves one destination: how long packets wait for their turn, and how much data the turns carry.
 
 use tacit_proto::units::{Duration, Instant};
 
 tacit_proto::counters! {
-    /// A station's service to one destination. The rest of the time nothing waited for it.
+    /// A station's service to one destination. Time that is neither waited nor served is time without packets for it.
     pub struct Turns {
-        /// Time in which something waited to be sent to it, outside its exchanges.
+        /// Time during which packets for it waited, without its exchanges.
         waited: Duration,
-        /// Time of its exchanges, from their first frame until the sender knows their outcome.
+        /// Duration of its exchanges, each from the first frame until the sender knows the outcome.
         served: Duration,
-        /// PPDUs of data in them.
+        /// Data PPDUs in these exchanges.
         ppdus: u64,
-        /// Packets in those, repeated ones included.
+        /// Packets in these PPDUs, including repeated ones.
         sent: u64,
-        /// Packets that it passed up.
+        /// Packets that the destination passed up.
         arrived: u64,
-        /// Bytes of them.
+        /// Bytes of these packets.
         arrived_bytes: u64,
     }
 }
 
-/// Keeps [`Turns`].
+/// Maintains [`Turns`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TurnLog {
     pub turns: Turns,
-    /// Since when something waits; [`None`] while nothing does.
+    /// Since when packets have waited; [`None`] if no packet waits.
     waits_since: Option<Instant>,
     /// When its last wait ended.
     waited_until: Instant,
-    /// The end of its last exchange, or of the time that is not measured.
+    /// End of the last exchange, or of the time before measurement.
     booked_until: Instant,
 }
 
 impl TurnLog {
-    /// Something waits from `at` on.
+    /// Packets wait from `at` on.
     #[inline]
     pub fn wait(&mut self, at: Instant) {
         self.waits_since = Some(at.max(self.booked_until).max(self.waited_until));
     }
 
-    /// Nothing waits any longer, or its turn has come.
+    /// No packet waits any more, or the destination has its turn.
     #[inline]
     pub fn end_wait(&mut self, at: Instant) {
         if let Some(since) = self.waits_since.take() {
@@ -48,7 +48,7 @@ impl TurnLog {
         }
     }
 
-    /// An exchange lasted from the first instant to the second. Packets that came meanwhile wait from then on.
+    /// An exchange lasted from the first instant to the second. Packets that arrived during it wait from its end.
     #[inline]
     pub fn serve(&mut self, [begin, end]: [Instant; 2]) {
         self.turns.served += end.saturating_since(begin.max(self.booked_until));
@@ -56,21 +56,22 @@ impl TurnLog {
         self.waits_since = self.waits_since.map(|since| since.max(end));
     }
 
-    /// It passed up `packets` of `bytes` together.
+    /// The destination passed up `packets` packets with `bytes` bytes in total.
     #[inline]
     pub fn arrived(&mut self, packets: u64, bytes: u64) {
         self.turns.arrived += packets;
         self.turns.arrived_bytes += bytes;
     }
 
-    /// Counts from `at` on.
+    /// Starts the measurement at `at`.
     pub fn start_measuring(&mut self, at: Instant) {
         self.turns = Turns::default();
         self.booked_until = self.booked_until.max(at);
         self.waits_since = self.waits_since.map(|since| since.max(at));
     }
 
-    /// The turns until `now`. The last may begin a SIFS later, and its sender may learn its outcome later.
+    /// The turns until `now`, cut off there: the last exchange may start a SIFS later, or its outcome may become known
+    /// later.
     pub fn until(&self, now: Instant) -> Turns {
         let mut log = *self;
         log.turns.waited = log.turns.waited.saturating_sub(log.waited_until.saturating_since(now));
@@ -97,16 +98,16 @@ mod tests {
         let mut log = TurnLog::default();
         log.wait(at(2));
         log.end_wait(at(5));
-        // More came during the exchange, and waits behind it.
+        // A packet arrived during the exchange and waits after it.
         log.wait(at(6));
         log.serve([at(5), at(9)]);
         assert_eq!(times_ms(log.until(at(10))), (3 + 1, 4));
         log.end_wait(at(12));
-        // A request about the same PPDU: its beginning is behind.
+        // A request about the same PPDU, whose beginning is already booked.
         log.serve([at(5), at(13)]);
         assert_eq!(times_ms(log.until(at(20))), (3 + 3, 4 + 4));
         assert_eq!(times_ms(log.until(at(11))), (3 + 2, 4 + 2));
-        // The same with a packet that waits already for the next.
+        // The same with a packet that already waits for the next exchange.
         log.wait(at(11));
         assert_eq!(times_ms(log.until(at(11))), (3 + 2, 4 + 2));
     }

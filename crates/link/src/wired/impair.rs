@@ -1,4 +1,4 @@
-//! Impairments of packets on a path: jitter, reordering, duplication.
+//! Impairments of packets on a path: jitter, reordering and duplication.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -13,60 +13,60 @@ use crate::random::Stream;
 pub struct Impairments {
     /// How the delay varies.
     pub jitter: Option<Jitter>,
-    /// Which packets fall behind others.
+    /// Which packets are overtaken by others.
     pub reordering: Option<Reordering>,
-    /// How many packets come out twice, each drawn on its own.
+    /// Probability that a packet arrives twice; drawn independently per packet.
     pub duplication: Ratio,
 }
 
 impl Impairments {
-    /// Nothing happens to packets.
+    /// No impairments.
     pub const NONE: Self = Self { jitter: None, reordering: None, duplication: Ratio::ZERO };
 }
 
-/// A delay that varies from packet to packet; it is never less than zero.
+/// A delay that varies from packet to packet; never below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
-    /// How.
+    /// Distribution around the mean.
     pub distribution: Distribution,
-    /// Treatment of packets that are faster than the one before.
+    /// Treatment of packets that would overtake the one before.
     pub order: Order,
 }
 
 /// How a delay varies around its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// By up to so much, evenly.
+    /// Uniformly, by at most this in each direction.
     Uniform(Duration),
-    /// As a normal distribution of this standard deviation does, cut at 2.9 of them.
+    /// As a normal distribution with this standard deviation, cut off at 2.9 standard deviations.
     Normal(Duration),
 }
 
 /// Whether packets may overtake one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// They wait behind slower ones, as in a queue further on.
+    /// No: they wait behind slower ones, as in a queue further along the path.
     Kept,
-    /// They overtake, as on parallel paths.
+    /// Yes, as on parallel paths.
     Free,
 }
 
-/// Some packets fall behind.
+/// Some packets are held back and overtaken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reordering {
-    /// How many, each drawn on its own.
+    /// Probability that a packet is held back; drawn independently per packet.
     pub chance: Ratio,
-    /// Until this number of others have overtaken them; `None` for the whole of `delay`.
+    /// Number of packets that overtake it before it continues; `None` to wait for all of `delay`.
     pub packets: Option<u32>,
-    /// Longest they stay behind.
+    /// Longest time that a packet is held back.
     pub delay: Duration,
 }
 
-/// Packets held back at once until others have overtaken them; beyond, packets keep their place.
+/// Most packets held back at once; beyond that, packets keep their position.
 const MAX_HELD: usize = 64;
 
-/// Quantiles `0.5 + i / 256` of the normal distribution in units of 1/4096 of its standard deviation; the
-/// last one stands for 0.5 + 127.5 / 256.
+/// Quantiles `0.5 + i / 256` of the normal distribution in units of 1/4096 of its standard deviation; the last one is
+/// for 0.5 + 127.5 / 256.
 const HALF_NORMAL: [u16; 129] = [
     0, 40, 80, 120, 160, 201, 241, 281, 321, 361, 402, 442, 482, 523, 563, 604, 644, 685, 726, 766, 807, 848,
     889, 930, 972, 1013, 1054, 1096, 1137, 1179, 1221, 1263, 1305, 1347, 1390, 1432, 1475, 1518, 1561, 1604,
@@ -79,7 +79,7 @@ const HALF_NORMAL: [u16; 129] = [
 ];
 
 impl Distribution {
-    /// A draw: how much more than the mean, or less, in nanoseconds.
+    /// Draws the difference from the mean, in nanoseconds.
     fn draw(self, stream: &mut Stream) -> i64 {
         let draw = stream.draw();
         match self {
@@ -88,7 +88,7 @@ impl Distribution {
                 ((u128::from(draw) * width) >> 32) as i64 - spread.as_nanos() as i64
             }
             Self::Normal(deviation) => {
-                // One bit of sign, seven of place, 24 between two quantiles.
+                // One bit for the sign, seven for the index, 24 between two quantiles.
                 let (index, between) = (((draw >> 24) & 0x7f) as usize, i128::from(draw & 0x00ff_ffff));
                 let [low, high] = [HALF_NORMAL[index], HALF_NORMAL[index + 1]].map(i128::from);
                 let quantile = (low << 24) + (high - low) * between;
@@ -99,16 +99,16 @@ impl Distribution {
     }
 }
 
-/// Impairments at work: everything between the transmitter and the other end.
+/// Running impairments: the path between the transmitter and the other end.
 #[derive(Clone, Debug)]
 pub(super) struct Impaired<P> {
     config: Impairments,
     jitter: Stream,
     reordering: Stream,
     duplication: Stream,
-    /// Arrival of the last packet that keeps its place.
+    /// Arrival of the last packet that kept its position.
     last_arrival: Instant,
-    /// By arrival, then by when they were sent.
+    /// Ordered by arrival, then by time of sending.
     flight: BinaryHeap<Numbered<P>>,
     sent: u64,
     held: Vec<Held<P>>,
@@ -120,13 +120,13 @@ struct Numbered<P> {
     packet: InTransit<P>,
 }
 
-/// A packet that waits for others to overtake it.
+/// A packet held back until others have overtaken it.
 #[derive(Clone, Debug)]
 struct Held<P> {
     overtakers_left: u32,
-    /// When it would have arrived.
+    /// When it would have arrived without being held back.
     due_at: Instant,
-    /// With the latest arrival.
+    /// The packet, with its latest arrival.
     packet: InTransit<P>,
 }
 
@@ -145,8 +145,8 @@ impl<P: Clone> Impaired<P> {
         }
     }
 
-    /// Takes over a packet that leaves the transmitter at `end` and would arrive after `delay`; returns how
-    /// many copies were made.
+    /// Accepts a packet that leaves the transmitter at `end` and would arrive after `delay`; returns the number of
+    /// copies created.
     pub fn launch(&mut self, end: Instant, delay: Duration, packet: InTransit<P>) -> u64 {
         let twice = !packet.lost && self.duplication.hit(self.config.duplication);
         if twice {
@@ -175,7 +175,7 @@ impl<P: Clone> Impaired<P> {
         self.release_overtaken(arrival_at);
     }
 
-    /// When a packet arrives that keeps its place.
+    /// Arrival of a packet that keeps its position.
     fn jittered(&mut self, end: Instant, delay: Duration) -> Instant {
         let Some(jitter) = self.config.jitter else { return end + delay };
         let nanos = delay.as_nanos() as i64 + jitter.distribution.draw(&mut self.jitter);
@@ -192,7 +192,7 @@ impl<P: Clone> Impaired<P> {
         self.sent += 1;
     }
 
-    /// A packet arrives at `overtaker_at`: those held for long enough follow it.
+    /// A packet arrives at `overtaker_at`: packets that enough others have overtaken follow it.
     fn release_overtaken(&mut self, overtaker_at: Instant) {
         let mut index = 0;
         while index < self.held.len() {
@@ -250,7 +250,7 @@ impl<P> PartialOrd for Numbered<P> {
     }
 }
 
-/// The earliest is the greatest: a heap gives it first.
+/// Reversed, because a heap returns the greatest first.
 impl<P> Ord for Numbered<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
@@ -275,11 +275,11 @@ mod tests {
         let millis = Duration::from_millis(1);
         let (mean, deviation) = moments(Distribution::Uniform(millis));
         assert!(mean.abs() < 3.0, "{mean}");
-        // A uniform distribution over 2 ms has 2 / sqrt(12).
+        // A uniform distribution over 2 ms has a deviation of 2 / sqrt(12).
         assert!((deviation - 577.35).abs() < 2.0, "{deviation}");
         let (mean, deviation) = moments(Distribution::Normal(millis));
         assert!(mean.abs() < 3.0, "{mean}");
-        // Cutting the tails takes a little over 1 %.
+        // Cutting off the tails reduces it by slightly over 1 %.
         assert!((980.0..1_000.0).contains(&deviation), "{deviation}");
     }
 

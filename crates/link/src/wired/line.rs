@@ -1,5 +1,5 @@
-//! A transmitter of one rate before which packets wait their turn and nothing else: all there is to know of a packet is
-//! known when it comes.
+//! A transmitter with one rate and a drop-tail queue before it. The time at which a packet leaves is known when it
+//! arrives.
 
 use std::collections::VecDeque;
 
@@ -9,22 +9,22 @@ use super::{NEVER, PipeConfig, Service, Waits};
 use crate::queue::{AckFilter, Discipline, QueueLimit};
 use crate::wired::impair::Impairments;
 
-/// The books of such a transmitter. The packets themselves stand with those in flight, for nothing can happen to one
-/// before its turn: each is moved once in and once out, where a queue of its own would move it twice more.
+/// State of such a transmitter. The packets are stored with those in flight, because after acceptance no decision about
+/// them is left. Each packet is therefore moved once in and once out; a separate queue would move it twice more.
 ///
-/// It takes the same packets, which leave at the same times and have waited as long, as a drop-tail
+/// It accepts the same packets, which leave at the same times after the same waits, as a drop-tail
 /// [`Queue`](crate::queue::Queue) before the same transmitter.
 #[derive(Clone, Debug)]
 pub(super) struct DropTailTransmitter {
     rate: BitRate,
     limit: QueueLimit,
-    /// When it has transmitted all it was given.
+    /// When it will have transmitted all accepted packets.
     free_at: Instant,
-    /// Those whose turn has not come, in order.
+    /// Packets whose transmission has not started, in order.
     waiting: VecDeque<Waiting>,
-    /// Bytes of those.
+    /// Bytes of these packets.
     bytes: Bytes,
-    /// When the first of them begins to be transmitted; [`NEVER`] where none waits.
+    /// When the transmission of the first waiting packet starts; [`NEVER`] if none waits.
     next_start: Instant,
 }
 
@@ -36,8 +36,7 @@ struct Waiting {
 }
 
 impl DropTailTransmitter {
-    /// The line that `config` describes; `None` where the fate of a packet may depend on those behind it, or on
-    /// more than a rate.
+    /// The line for `config`; `None` if the fate of a packet may depend on those after it, or on more than a rate.
     pub fn of(config: &PipeConfig) -> Option<Self> {
         let Service::Rate(rate) = config.service else { return None };
         let plain = config.queue.discipline == Discipline::DropTail
@@ -53,7 +52,7 @@ impl DropTailTransmitter {
         })
     }
 
-    /// Notes in `waits` how long those waited that have begun to be transmitted by `now`.
+    /// Records in `waits` the waiting times of the packets whose transmission has started by `now`.
     #[inline]
     pub fn advance(&mut self, now: Instant, waits: &mut Waits) {
         while self.next_start <= now {
@@ -64,8 +63,8 @@ impl DropTailTransmitter {
         }
     }
 
-    /// Takes a packet of `len` bytes at `now`, up to which it has [advanced](Self::advance); returns when its
-    /// transmission ends, `None` where there is no room.
+    /// Accepts a packet of `len` bytes at `now`, to which it has [advanced](Self::advance); returns when its
+    /// transmission ends, or `None` if the queue is full.
     #[inline]
     pub fn take(&mut self, now: Instant, len: Bytes, waits: &mut Waits) -> Option<Instant> {
         if !self.has_room(len) {
@@ -90,30 +89,30 @@ impl DropTailTransmitter {
         self.waiting.push_back(waiting);
     }
 
-    /// True when a packet of `len` bytes would be taken.
+    /// True if a packet of `len` bytes would be accepted.
     #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.waiting.len(), self.bytes, len)
     }
 
-    /// When the first that waits begins to be transmitted; [`NEVER`] where none does.
+    /// When the transmission of the first waiting packet starts; [`NEVER`] if none waits.
     #[inline]
     pub fn next_start(&self) -> Instant {
         self.next_start
     }
 
-    /// Since when the first that waits does; `None` where none does.
+    /// Since when the first waiting packet has waited; `None` if none waits.
     pub fn oldest_at(&self) -> Option<Instant> {
         self.waiting.front().map(|first| first.starts_at - first.wait)
     }
 
-    /// Packets whose turn has not come.
+    /// Packets whose transmission has not started.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When half of them will have begun to be transmitted; `None` where none waits.
+    /// When the transmission of half of them will have started; `None` if none waits.
     pub fn half_begun_at(&self) -> Option<Instant> {
         self.waiting.get(self.waiting.len() / 2).map(|waiting| waiting.starts_at)
     }
@@ -141,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A pipe for `config` as a line, and as a queue and a transmitter.
+    /// Two pipes for `config`: one as a line, one with a queue and a transmitter.
     fn both(config: &PipeConfig) -> [Pipe<Numbered>; 2] {
         let line = Pipe::new(config.clone(), 1, "pipe");
         assert!(matches!(line.entry, Entry::DropTail(_)));

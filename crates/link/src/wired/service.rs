@@ -1,4 +1,4 @@
-//! How fast a pipe transmits.
+//! Transmission rates and schedules of a pipe.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::cellular::{Position, Trace};
 /// Schedule by which packets leave a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// A transmitter of one rate.
+    /// A transmitter with a constant rate.
     Rate(BitRate),
-    /// One whose rate changes.
+    /// A transmitter with a variable rate.
     Script(RateScript),
     /// A cellular link.
     Trace(Arc<Trace>),
 }
 
 impl Service {
-    /// Bytes that it can transmit from `from` to `to`, headers included.
+    /// Bytes that can be transmitted from `from` to `to`, including headers.
     pub fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         match self {
             Self::Rate(rate) => rate.amount_in(to.saturating_since(from)),
@@ -27,7 +27,7 @@ impl Service {
         }
     }
 
-    /// The rate at `now`: of a trace, that of the second around it.
+    /// The rate at `now`; for a trace, the average over the second around it.
     pub fn rate_at(&self, now: Instant) -> BitRate {
         match self {
             Self::Rate(rate) => *rate,
@@ -42,7 +42,7 @@ impl Service {
     }
 }
 
-/// A rate that changes at stated times.
+/// A rate that changes at given times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateScript {
     first: BitRate,
@@ -51,8 +51,8 @@ pub struct RateScript {
 }
 
 impl RateScript {
-    /// `first`, and from each time in `changes` on another rate; `None` for none at all. `None` unless the
-    /// times ascend and the last one is a rate: else packets would wait forever.
+    /// Starts with `first` and changes at each time in `changes` to the given rate, or to an outage for `None`. Returns
+    /// `None` unless the times ascend and the last change is to a rate; otherwise packets would wait forever.
     pub fn new(first: BitRate, changes: Vec<(Instant, Option<BitRate>)>) -> Option<Self> {
         let ascend = changes.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let ends = changes.last().is_none_or(|(_, rate)| rate.is_some());
@@ -60,18 +60,18 @@ impl RateScript {
         (ascend && ends && runs).then_some(Self { first, changes })
     }
 
-    /// The rate it starts with.
+    /// The initial rate.
     pub fn first(&self) -> BitRate {
         self.first
     }
 
-    /// The rate at `now`, and how many changes have been by then.
+    /// The rate at `now`, and the number of changes until then.
     fn rate_at(&self, now: Instant) -> (Option<BitRate>, usize) {
         let changed = self.changes.partition_point(|(at, _)| *at <= now);
         (changed.checked_sub(1).map_or(Some(self.first), |last| self.changes[last].1), changed)
     }
 
-    /// Bytes from `from` to `to`.
+    /// Bytes that can be transmitted from `from` to `to`.
     fn capacity(&self, from: Instant, to: Instant) -> Bytes {
         let (mut at, mut bytes) = (from, Bytes(0));
         while at < to {
@@ -83,7 +83,7 @@ impl RateScript {
         bytes
     }
 
-    /// When there is a rate, not before `now`.
+    /// The earliest time, not before `now`, at which there is a rate.
     fn running_from(&self, now: Instant) -> Instant {
         let (rate, changed) = self.rate_at(now);
         match (rate, self.changes.get(changed)) {
@@ -92,7 +92,8 @@ impl RateScript {
         }
     }
 
-    /// When `len` bytes are out that begin at `start`; a packet that a change finds half sent goes on at the new rate.
+    /// When a transmission of `len` bytes that starts at `start` ends. A packet during which the rate changes continues
+    /// at the new rate.
     fn end_of(&self, start: Instant, len: Bytes) -> Instant {
         let mut rest_nanobits = u128::from(len.0) * 8_000_000_000;
         let mut from = start;
@@ -106,23 +107,23 @@ impl RateScript {
                     rest_nanobits -= sent_nanobits;
                     from = at;
                 }
-                // The last change is to a rate, so one that is over in time is above zero.
+                // The last change is to a rate, so a rate that lasts to the end of the packet is above zero.
                 _ => return from + Duration::from_nanos(rest_nanobits.div_ceil(bps) as u64),
             }
         }
     }
 }
 
-/// A transmitter at work.
+/// A running transmitter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// When it finishes the packets it has.
+    /// When it finishes its accepted packets.
     free_at: Instant,
     position: Position,
 }
 
 impl Progress {
-    /// When transmission of a packet begins that is first in the queue and there since `since`.
+    /// When the transmission of a packet starts that is first in the queue and has been there since `since`.
     #[inline]
     pub fn next_start(&self, service: &Service, since: Instant) -> Instant {
         if let Service::Rate(_) = service {
@@ -140,7 +141,7 @@ impl Progress {
         }
     }
 
-    /// Transmits it; returns when that begins and ends.
+    /// Transmits it; returns the start and the end of the transmission.
     #[inline]
     pub fn transmit(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
         let Service::Rate(rate) = service else { return self.transmit_otherwise(service, since, len) };
@@ -149,7 +150,7 @@ impl Progress {
         (start, self.free_at)
     }
 
-    /// Transmits it where the transmitter has no rate of its own, as most have.
+    /// Fast version for a transmitter with a constant rate, the most common case.
     #[inline(never)]
     fn transmit_otherwise(&mut self, service: &Service, since: Instant, len: Bytes) -> (Instant, Instant) {
         let start = self.next_start(service, since);
@@ -177,7 +178,7 @@ mod tests {
         let service = Service::Script(RateScript::new(BitRate::from_mbps(12), changes).unwrap());
         let mut progress = Progress::default();
         let mut send = |since, len| progress.transmit(&service, at(since), Bytes(len));
-        // 1500 bytes at 12 Mb/s last 1 ms, at 6 Mb/s 2 ms.
+        // 1500 bytes take 1 ms at 12 Mb/s and 2 ms at 6 Mb/s.
         assert_eq!(send(0, 1_500), (at(0), at(1)));
         assert_eq!(
             send(0, 1_500),
@@ -197,7 +198,8 @@ mod tests {
         assert_eq!(service.rate_at(at(12)), BitRate::default());
         assert_eq!(Service::Rate(BitRate::from_mbps(12)).capacity(at(5), at(7)), Bytes(3_000));
         let trace = Trace::parse("1\n1\n4\n10\n").unwrap();
-        // Opportunities at 1, 1, 4, 10, 11, 11, 14, 20 ms: a packet that comes at the moment of one has missed it.
+        // Opportunities at 1, 1, 4, 10, 11, 11, 14, 20 ms. A packet that arrives at the exact time of an opportunity
+        // misses it.
         assert_eq!(trace.capacity(at(0), at(10)), Bytes(4 * 1_500));
         assert_eq!(trace.capacity(at(4), at(12)), Bytes(3 * 1_500));
         let service = Service::Trace(Arc::new(trace));

@@ -1,5 +1,5 @@
-//! A queue, a transmitter and the path behind it, each on its own: for pipes where the fate of a packet shows
-//! only when its turn comes, or after.
+//! A separate queue, transmitter and path, for pipes in which the fate of a packet is decided when it is transmitted,
+//! or later.
 
 use std::collections::VecDeque;
 
@@ -12,18 +12,18 @@ use crate::loss::LossProcess;
 use crate::payload::Payload;
 use crate::queue::{AckFilter, Queue, Queued};
 
-/// The queue and the transmitter of a pipe, and the packets in flight where they may overtake one another.
+/// The queue and the transmitter of a pipe, and the packets in flight if they may overtake one another.
 #[derive(Clone, Debug)]
 pub(super) struct Staged<P> {
     progress: Progress,
     /// The queue before the transmitter.
     queue: Queue<P>,
-    /// When the first of it begins to be transmitted, or is decided on; [`NEVER`] where none waits.
+    /// When the first packet in it is transmitted or dropped by the discipline; [`NEVER`] if the queue is empty.
     next_start: Instant,
     impaired: Option<Impaired<P>>,
 }
 
-/// The parts of a pipe that a transmission needs, beside its queue.
+/// The parts of a pipe that a transmission needs in addition to the queue.
 pub(super) struct Beside<'a, P> {
     pub config: &'a PipeConfig,
     pub loss: &'a mut LossProcess,
@@ -33,7 +33,7 @@ pub(super) struct Beside<'a, P> {
 }
 
 impl<P: Payload> Staged<P> {
-    /// With nothing in it; draws come from streams of `seed` that are called after `name`.
+    /// An empty one; draws come from streams of `seed` named after `name`.
     pub fn new(config: &PipeConfig, seed: u64, name: &str) -> Self {
         let is_impaired = config.impairments != Impairments::NONE;
         Self {
@@ -44,7 +44,7 @@ impl<P: Payload> Staged<P> {
         }
     }
 
-    /// Queues `payload` at `now`, by which it has [advanced](Self::advance); returns false when it was dropped.
+    /// Queues `payload` at `now`, to which it has [advanced](Self::advance); returns false if the packet was dropped.
     pub fn enqueue(&mut self, now: Instant, payload: P, mut pipe: Beside<'_, P>) -> bool {
         let waited = self.next_start != NEVER;
         let mut dropped = 0;
@@ -64,15 +64,15 @@ impl<P: Payload> Staged<P> {
         taken
     }
 
-    /// Another packet is the first that waits, or none does.
+    /// Updates `next_start` after the first waiting packet changed.
     fn first_changed(&mut self, config: &PipeConfig) {
         let since = self.queue.waiting_since();
         self.next_start = since.map_or(NEVER, |since| self.progress.next_start(&config.service, since));
     }
 
-    /// Transmits packets whose transmission has begun by `now`.
+    /// Transmits the packets whose transmission has started by `now`.
     pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_, P>) {
-        // Packets that leave in the order they came have nothing to be decided.
+        // If packets leave in order of arrival, no decision is needed.
         let is_decided = matches!(self.queue, Queue::Bounded(_));
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
             let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
@@ -88,7 +88,7 @@ impl<P: Payload> Staged<P> {
         }
     }
 
-    /// Whether a packet begins to be transmitted by `now`: which, and when, may be decided only then.
+    /// Whether the transmission of a packet starts by `now`. Which packet and when may be decided only then.
     #[inline(never)]
     fn decide(&mut self, now: Instant, pipe: &mut Beside<'_, P>) -> bool {
         while self.next_start <= now {
@@ -101,18 +101,19 @@ impl<P: Payload> Staged<P> {
             if start <= self.next_start {
                 return true;
             }
-            // It came too late for the opportunity at which it was decided on.
+            // The packet arrived too late for that opportunity.
             self.next_start = start;
         }
         false
     }
 
-    /// A packet that has arrived by `now` where packets may overtake one another; the outer `None` where they may not.
+    /// A packet that has arrived by `now`, if packets may overtake one another; the outer `None` means that they may
+    /// not.
     pub fn pop_impaired(&mut self, now: Instant) -> Option<Option<InTransit<P>>> {
         self.impaired.as_mut().map(|impaired| impaired.pop(now))
     }
 
-    /// When it is to be asked next, if the first packet in flight in order arrives at `in_order`.
+    /// When to poll it next, if the first packet in flight in order arrives at `in_order`.
     pub fn poll_timeout(&self, in_order: Option<Instant>) -> Option<Instant> {
         let next_start = Some(self.next_start).filter(|at| *at != NEVER);
         match &self.impaired {
@@ -125,7 +126,7 @@ impl<P: Payload> Staged<P> {
         self.queue.has_room(len)
     }
 
-    /// Since when the packet has waited that has waited longest; `None` where none does.
+    /// Since when the oldest waiting packet has waited; `None` if none waits.
     pub fn oldest_at(&self) -> Option<Instant> {
         self.queue.oldest_at()
     }
@@ -135,13 +136,13 @@ impl<P: Payload> Staged<P> {
         self.queue.len()
     }
 
-    /// Packets waiting, and those in flight that may overtake one another.
+    /// Packets waiting, plus those in flight that may overtake one another.
     pub fn held(&self) -> usize {
         self.queue.len() + self.impaired.as_ref().map_or(0, Impaired::len)
     }
 
-    /// When half of the waiting packets will have gone to the transmitter, if none of them is dropped and their order is kept;
-    /// `None` when nothing waits.
+    /// When half of the waiting packets will have gone to the transmitter, provided that none is dropped and their
+    /// order is kept; `None` if none waits.
     pub fn half_begun_at(&self, config: &PipeConfig) -> Option<Instant> {
         let mut progress = self.progress;
         let half = self.waiting() / 2;

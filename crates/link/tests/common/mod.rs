@@ -1,4 +1,4 @@
-//! Set-ups the tests share.
+//! Set-ups shared by the tests.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
@@ -11,11 +11,11 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 pub const FULL_LEN: u64 = 1500;
 /// Bytes of a pure ACK.
 const ACK_LEN: u64 = 52;
-/// A full packet that need not be told from another.
+/// A full-size packet whose number does not matter.
 pub const FULL: TestPacket = TestPacket::full(0);
 
-/// A packet of the tests; one of 52 bytes is a pure ACK. All tests share the type, because the MAC is compiled anew for
-/// each.
+/// A test packet; one of 52 bytes is a pure ACK. All tests share this type, because the compiler instantiates the MAC
+/// per packet type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestPacket {
     pub number: u32,
@@ -23,7 +23,7 @@ pub struct TestPacket {
 }
 
 impl TestPacket {
-    /// A full packet of data.
+    /// A full-size data packet.
     pub const fn full(number: u32) -> Self {
         Self::of_len(number, FULL_LEN)
     }
@@ -46,19 +46,20 @@ impl Payload for TestPacket {
     }
 }
 
-/// Room for the packet on the air and the one after it.
+/// Room for the packet on the air and one more.
 pub fn short_queue() -> QueueConfig {
     QueueLimit { packets: Some(2), bytes: None }.into()
 }
 
-/// A channel whose draws are those of `label` and `seed`, measured for `span` from the start.
+/// A channel with random draws from `label` and `seed`, measured over `span` from the start.
 pub fn channel(config: BssConfig, seed: u64, label: &str, span: Duration) -> Bss<TestPacket> {
     let names: Vec<_> = (0..=config.stations.len()).map(|n| format!("station {n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     Bss::new(config, seed, label, &names, (Instant::ZERO, Instant::ZERO + span))
 }
 
-/// Runs a channel for `span`, measured from the start, with queues that `fill` keeps full; how many packets arrive.
+/// Runs a channel for `span`, measured from the start, with queues that `fill` keeps full; returns the number of
+/// packets that arrive.
 pub fn saturate(
     bss: &mut Bss<TestPacket>,
     span: Duration,

@@ -1,8 +1,8 @@
 //! Saturation throughput against Bianchi's model of DCF (IEEE JSAC 18(3), 2000).
 //!
-//! Everybody has something to send to the access point all the time. The model assumes that frames
-//! are never given up and that after a collision everybody waits as long as after a success, so the
-//! channel is set up that way: no retry limit, no EIFS.
+//! Every station always has a packet for the access point. The model assumes that frames are never given up and that
+//! the wait after a collision is as long as after a success. The channel is therefore configured without a retry limit
+//! and without EIFS.
 
 use crate::common::{FULL, FULL_LEN, channel, short_queue};
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
@@ -27,7 +27,7 @@ fn usual(standard: Standard) -> EdcaParameters {
     AccessCategory::BestEffort.parameters(standard.phy())
 }
 
-/// Bits of payload per second that `stations` get through in `span`, contending with `edca`.
+/// Payload bits per second of all `stations` during `span`, contending with `edca`.
 fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Duration) -> f64 {
     let own = EdcaOverride {
         aifs_slots: Some(edca.aifs_slots),
@@ -67,7 +67,7 @@ fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Durat
     (delivered * FULL_LEN * 8) as f64 / span.as_secs_f64()
 }
 
-/// Bianchi's throughput, equations 7, 9 and 13, for basic access.
+/// Bianchi's throughput for basic access, equations 7, 9 and 13.
 fn model(standard: Standard, edca: EdcaParameters, stations: u16) -> f64 {
     let (phy, mode) = (standard.phy(), mode(standard));
     let n = f64::from(stations);
@@ -78,7 +78,7 @@ fn model(standard: Standard, edca: EdcaParameters, stations: u16) -> f64 {
         2.0 * (1.0 - 2.0 * p)
             / ((1.0 - 2.0 * p) * (window + 1.0) + p * window * (1.0 - (2.0 * p).powf(stages)))
     };
-    // tau falls as p grows and p grows with tau: bisect the crossing.
+    // tau falls as p grows and p grows with tau, so bisection finds the intersection.
     let (mut low, mut high) = (0.0_f64, 0.999);
     for _ in 0..100 {
         let p = (low + high) / 2.0;
@@ -116,8 +116,8 @@ fn saturation_throughput_is_bianchis() {
     }
 }
 
-/// Windows and AIFSN that are not the standard's, DCF's and EDCA's. The model takes backoffs of different stations for
-/// independent, which small windows are not: `edca.rs` counts their slots.
+/// Windows and AIFSN other than the standard's, DCF's and EDCA's. The model assumes that the backoffs of different
+/// stations are independent, which does not hold for small windows: `edca.rs` counts their slots.
 #[test]
 fn other_windows_have_bianchis_throughput_too() {
     let of = |aifs_slots, cw_min, cw_max| EdcaParameters { aifs_slots, cw_min, cw_max };
@@ -139,13 +139,13 @@ fn other_windows_have_bianchis_throughput_too() {
     }
 }
 
-/// One station alone never collides: AIFS, half of CWmin in slots, data, SIFS, ACK.
+/// A single station never collides: AIFS, half of CWmin in slots, data, SIFS, ACK.
 #[test]
 fn a_station_alone_waits_for_aifs_and_half_of_its_window() {
     for (aifs_slots, cw_min) in [(1, 0), (2, 3), (3, 15), (9, 127), (15, 1023)] {
         let edca = EdcaParameters { aifs_slots, cw_min, cw_max: 1023 };
         let simulated = simulate(Standard::N, edca, 1, Duration::from_secs(20));
-        // 1538 bytes at 150 Mb/s last 120 us, an ACK at 24 Mb/s 28.
+        // 1538 bytes at 150 Mb/s take 120 us, an ACK at 24 Mb/s 28 us.
         let slots_us = 9.0 * (f64::from(aifs_slots) + f64::from(cw_min) / 2.0);
         let expected = (FULL_LEN * 8) as f64 / (16.0 + slots_us + 120.0 + 16.0 + 28.0) * 1e6;
         assert!((simulated / expected - 1.0).abs() < 0.01, "{edca:?}: {simulated} {expected}");

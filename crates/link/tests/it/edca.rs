@@ -1,4 +1,4 @@
-//! Access categories: how often each gets the channel, against a count of slots by itself.
+//! Access categories: how often each wins the channel, compared with an independent count of slots.
 
 use crate::common;
 use crate::common::{FULL, TestPacket, channel, short_queue};
@@ -12,12 +12,12 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 
-/// A channel on which each sender, a station and a category, always has a frame for the other side.
+/// A channel on which each sender, a station and a category, always has a frame for its peer.
 fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<TestPacket> {
     saturate_as(BssConfig { bursts, ..BssConfig::new(Standard::N, Vec::new()) }, stations, senders)
 }
 
-/// The same with the settings of `config`, of `config.stations` those of contention alone.
+/// The same with the settings in `config`; of `config.stations`, only the contention parameters apply.
 fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<TestPacket> {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
@@ -51,14 +51,14 @@ fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCa
     bss
 }
 
-/// Frames delivered by each of `senders` in a count of backoffs without a channel: after each transmission
-/// the wait begins anew, a sender counts slots from its AIFS on, or from its ACK timeout after a collision of
-/// its own, the slot in which another begins counts too, and those that end together collide (802.11-2020
-/// clause 10.23.2.4). The winner delivers as many frames as `bursts` lets it.
+/// Frames delivered by each of `senders` in a count of backoffs without a channel. The wait restarts after each
+/// transmission. A sender counts slots after its AIFS, or after its ACK timeout if it collided. The slot in which
+/// another sender begins counts too, and senders that end in the same slot collide (802.11-2020 clause 10.23.2.4). The
+/// winner delivers as many frames as `bursts` allows.
 fn count_slots(senders: &[EdcaParams], bursts: Bursts, transmissions: u32) -> Vec<u32> {
     const SIFS_US: u32 = 16;
     const SLOT_US: u32 = 9;
-    // SIFS, a slot, and 20 us to notice a PPDU.
+    // SIFS, a slot, and 20 us to detect a PPDU.
     const TIMEOUT_US: u32 = 45;
     let mut draw = Stream::new(7, "slots");
     let mut windows: Vec<_> = senders.iter().map(|sender| sender.smallest).collect();
@@ -92,14 +92,14 @@ fn count_slots(senders: &[EdcaParams], bursts: Bursts, transmissions: u32) -> Ve
     delivered
 }
 
-/// The standard's table as its text has it, not as the code does.
+/// The standard's table, written from its text and not from the code.
 #[derive(Clone, Copy)]
 struct EdcaParams {
     aifs_slots: u32,
     smallest: u32,
     largest: u32,
-    /// Frames of [`saturate`] in a TXOP: each lasts 120 us, its ACK 28 and the SIFS before either 16; VI has 3008 us,
-    /// VO 1504.
+    /// Frames of [`saturate`] in a TXOP: each takes 120 us, its ACK 28 us, and the SIFS before each 16 us; VI has 3008
+    /// us, VO 1504 us.
     frames: u32,
 }
 
@@ -147,13 +147,13 @@ fn categories_share_as_slots_do() {
     }
 }
 
-/// An access point and clients that each contend with numbers of their own, as slots say.
+/// An access point and clients, each with its own contention parameters, given in slots.
 #[test]
 fn stations_share_as_their_own_numbers_say() {
     let of = |aifs_slots, smallest, largest| EdcaParams { aifs_slots, smallest, largest, frames: 1 };
     let usual = of(3, 15, 1023);
     for own in [
-        // The access point in PIFS; a client with half the window; one that is told to wait.
+        // The access point with PIFS; a client with half the window; one whose parameters make it wait longer.
         [of(1, 15, 1023), usual],
         [of(3, 7, 1023), usual],
         [of(3, 7, 7), of(2, 31, 63)],

@@ -1,4 +1,4 @@
-//! Reports to a driver on each packet that it asked about: acknowledged or given up, as soon as that is decided.
+//! Reports to a driver about each packet that it asked for: acknowledged or given up, as soon as that is decided.
 
 use crate::common::TestPacket;
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);
 
-/// Sends `count` packets at once with losses by script; returns the reports (number, acknowledged, last) and the packets
-/// that the client has in the end.
+/// Sends `count` packets together with scripted losses; returns the reports (number, acknowledged, last) and the
+/// packets that the client has at the end.
 fn told(
     asks: bool,
     count: u32,
@@ -62,9 +62,9 @@ fn nobody_is_told_who_did_not_ask() {
 
 #[test]
 fn each_acknowledgment_tells_what_it_decided() {
-    // An A-MPDU of five, of which two are lost; of those, one is lost again, which is once too often.
+    // An A-MPDU of five loses two; one of these is lost again, which exceeds the retry limit.
     let (told, passed_up) = told(true, 5, [1, 4, 6], []);
-    // Numbers 2 and 3 are told of although 1, before them in the window, is still missing.
+    // Numbers 2 and 3 are reported although number 1, before them in the window, is still missing.
     let first = [(0, true, false), (2, true, false), (3, true, true)];
     let second = [(1, true, false), (4, false, true)];
     assert_eq!(told, [&first[..], &second[..]].concat());
@@ -72,7 +72,7 @@ fn each_acknowledgment_tells_what_it_decided() {
 }
 
 proptest! {
-    /// Under any losses, each packet has one fate, and every acknowledged one gets to the client.
+    /// Under any losses, each packet gets one report, and every acknowledged packet reaches the client.
     #[test]
     fn each_packet_has_one_fate(
         data in prop::collection::btree_set(0_u64..150, 0..80),
@@ -83,7 +83,7 @@ proptest! {
         numbers.sort_unstable();
         prop_assert_eq!(numbers, (0..60).collect::<Vec<_>>());
         for (number, acknowledged, _) in &told {
-            // A packet given up may have arrived all the same: its acknowledgments were lost.
+            // A packet that was given up may have arrived, if its acknowledgments were lost.
             prop_assert!(!acknowledged || passed_up.contains(number), "{} did not arrive", number);
         }
         prop_assert!(told.last().unwrap().2);

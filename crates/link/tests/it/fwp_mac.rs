@@ -1,5 +1,5 @@
-//! The MACs of the FWP paper (Havey and Almeroth), by hand: windows that stall as its figures 2 and 4 show, aggregates
-//! that are always full, A-MSDU, and a queue for each spatial stream as in its emulator.
+//! The MACs of the FWP paper (Havey and Almeroth), computed by hand: windows that stall as in its figures 2 and 4,
+//! aggregates that are always full, A-MSDU, and a queue per spatial stream as in its emulator.
 
 use crate::common::{FULL, FULL_LEN, TestPacket, channel};
 use tacit_link::loss::Loss;
@@ -14,7 +14,7 @@ use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 
-/// 802.11n at 40 MHz with the short guard interval: 150 Mb/s for each stream (MCS 7, 15, 23, 31).
+/// 802.11n at 40 MHz with the short guard interval: 150 Mb/s per stream (MCS 7, 15, 23, 31).
 fn mode(streams: u8) -> Mode {
     let choice = ModeChoice {
         rate: None,
@@ -42,11 +42,11 @@ fn percent(share: u32) -> Loss {
 
 const NO_ACK: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 
-/// Bytes of a packet short enough that 64 fit in an A-MPDU of 802.11n.
+/// Size in bytes of a packet that fits 64 times into an A-MPDU of 802.11n.
 const SHORT: u64 = 900;
 
-/// Numbers of the packets in each PPDU of a download of `packets`, counted from 1 as the paper does, and those of the
-/// packets delivered, with the number of MPDUs missing before each.
+/// Numbers of the packets in each PPDU of a download of `packets`, counted from 1 as in the paper, and of the packets
+/// delivered, with the number of MPDUs missing before each.
 fn ppdus(config: BssConfig, packets: u32) -> (Vec<Vec<u32>>, Vec<(u32, u16)>) {
     let mut bss = channel(config, 1, "figures", Duration::from_secs(1));
     bss.record_air();
@@ -77,12 +77,12 @@ fn ppdus(config: BssConfig, packets: u32) -> (Vec<Vec<u32>>, Vec<(u32, u16)>) {
     (ppdus, delivered)
 }
 
-/// Figure 2: of 64 frames the second and third are lost, and there is room for number 65 alone beside them; the third is
-/// lost again, and again there is room for one.
+/// Figure 2: frames two and three of 64 are lost, and only number 65 fits beside them. The third is lost again, and
+/// again one new frame fits.
 #[test]
 fn the_window_stalls_as_in_figure_2() {
     let mut config = config(1, 1);
-    // The 66th frame on the air is number 3 for the second time.
+    // The 66th frame on the air is the second transmission of number 3.
     config.stations[0].downlink_loss = Loss::Scripted(vec![1, 2, 65]);
     let (ppdus, delivered) = ppdus(config, 200);
     assert_eq!(ppdus[0], (1..=64).collect::<Vec<_>>());
@@ -91,7 +91,8 @@ fn the_window_stalls_as_in_figure_2() {
     assert_eq!(delivered, (1..=200).map(|number| (number, 0)).collect::<Vec<_>>());
 }
 
-/// Figure 4: aggregates and window of 32 frames; the second is lost, and the next aggregate is that and number 33.
+/// Figure 4: aggregates and window of 32 frames. The second frame is lost, and the next aggregate consists of it and
+/// number 33.
 #[test]
 fn the_window_of_the_emulator_stalls_as_in_figure_4() {
     let mut config = config(1, 1);
@@ -102,7 +103,7 @@ fn the_window_of_the_emulator_stalls_as_in_figure_4() {
     assert_eq!(ppdus[1..], [vec![2, 33], (34..=64).collect::<Vec<_>>()]);
 }
 
-/// Aggregates of 32 in the standard's window of 64 have room for a whole one behind a missing MPDU.
+/// With aggregates of 32 in the standard's window of 64, a whole aggregate fits after a missing MPDU.
 #[test]
 fn a_window_of_two_aggregates_stalls_later() {
     let mut config = config(1, 1);
@@ -114,7 +115,8 @@ fn a_window_of_two_aggregates_stalls_later() {
     assert_eq!(ppdus[2], [2, 64, 65]);
 }
 
-/// Figure 3: aggregates of 32 follow each other under any losses, and the recipient knows how many are missing where.
+/// Figure 3: aggregates of 32 follow one another under any losses, and the recipient knows the positions and the number
+/// of the missing packets.
 #[test]
 fn aggregates_without_acknowledgment_are_full_as_in_figure_3() {
     let mut config = config(1, 1);
@@ -128,7 +130,7 @@ fn aggregates_without_acknowledgment_are_full_as_in_figure_3() {
     assert_eq!(delivered.len(), 66 - 5);
 }
 
-/// A PPDU that is lost whole is a gap like any other; one that collided is too.
+/// A completely lost PPDU is a gap like any other, and so is a collided one.
 #[test]
 fn whole_aggregates_that_are_missing_are_counted() {
     let mut config = config(1, 1);
@@ -139,8 +141,8 @@ fn whole_aggregates_that_are_missing_are_counted() {
     assert_eq!(delivered[31..34], [(32, 0), (97, 64), (98, 0)]);
 }
 
-/// 5 subframes of 14 bytes, LLC/SNAP and 1500, padded to 4, are 7618 bytes of the 7935 there is room for; with MAC
-/// header and FCS they are one MPDU, which an ACK answers, and which is lost and sent again whole.
+/// 5 subframes of 14 bytes, LLC/SNAP and 1500 bytes, padded to 4, are 7618 of the 7935 bytes allowed. With MAC header
+/// and FCS they are one MPDU, which one ACK answers and which is lost and retransmitted as a whole.
 #[test]
 fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
     let mut config = config(4, 1);
@@ -160,7 +162,8 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
                 Frame::Data { rest, retry, .. } => {
                     assert!(frame.ampdu.is_none());
                     sizes.push((1 + rest.len(), retry));
-                    // 16 + 8 (26 + 4 * 1524 + 1522 + 4) + 2 * 6 bits in symbols of 2160 bits and 3.6 us, and the preamble.
+                    // 16 + 8 (26 + 4 * 1524 + 1522 + 4) + 2 * 6 bits in symbols of 2160 bits and 3.6 us, plus the
+                    // preamble.
                     let symbols: u64 = if rest.len() == 4 { 29 } else { 12 };
                     let micros = (symbols * 36).div_ceil(40) * 4 + 48;
                     assert_eq!(frame.duration.as_micros(), micros, "{} packets", rest.len() + 1);
@@ -174,7 +177,7 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
     assert_eq!((delivered, acks), (vec![5, 5, 2], 3));
 }
 
-/// A saturated download for `span`: counters of the access point, and the packets delivered to each client.
+/// A saturated download for `span`: counters of the access point, and packets delivered to each client.
 fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Bss<TestPacket>) {
     let clients = config.stations.len() as u16;
     let mut config = config;
@@ -203,8 +206,9 @@ fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters,
     (bss.counters(AP), delivered, bss)
 }
 
-/// 32 subframes of 1544 bytes, the last 1542, on each of 4 streams at 150 Mb/s: as many symbols as 4 times that at
-/// 600 Mb/s, (16 + 8 * 197,624 + 12) / 2160 bits = 732 of 3.6 us, 2636 us in steps of 4; and a preamble of 48.
+/// 32 subframes of 1544 bytes, the last 1542, on each of 4 streams at 150 Mb/s take as many symbols as 4 times that at
+/// 600 Mb/s: (16 + 8 * 197,624 + 12) / 2160 bits are 732 symbols of 3.6 us, or 2636 us in steps of 4. The preamble
+/// takes 48 us.
 #[test]
 fn aggregates_side_by_side_last_as_long_as_one() {
     let mut config = config(4, 1);
@@ -225,12 +229,12 @@ fn aggregates_side_by_side_last_as_long_as_one() {
         }
     }
     let ppdus: Vec<_> = ppdus.into_iter().map(|(_, micros, mpdus)| (micros, mpdus)).collect();
-    // Of two left, one on each of two streams, (16 + 8 * 4 * 1538 + 12) / 2160 = 23 symbols of 3.6 us.
+    // Two are left, one on each of two streams: (16 + 8 * 4 * 1538 + 12) / 2160 = 23 symbols of 3.6 us.
     assert_eq!(ppdus, [(2_684, 128), (84 + 48, 2)]);
     assert_eq!(std::iter::from_fn(|| bss.poll_deliver()).count(), 130);
 }
 
-/// A mode of one stream is the same under either relation of streams to queues.
+/// A mode with one stream gives the same result with both relations of streams to queues.
 #[test]
 fn one_stream_of_its_own_is_all_streams_jointly() {
     for acks in [BothWays::default(), NO_ACK] {
@@ -248,7 +252,7 @@ fn one_stream_of_its_own_is_all_streams_jointly() {
     }
 }
 
-/// Odd numbers of streams, single MPDUs, A-MSDUs, aggregates of every size: everything arrives, or is counted.
+/// Odd numbers of streams, single MPDUs, A-MSDUs, aggregates of every size: every packet arrives or is counted as lost.
 #[test]
 fn odd_streams_keep_their_books() {
     for streams in 1..=4 {
@@ -270,7 +274,7 @@ fn odd_streams_keep_their_books() {
                         LinkAcks::Normal => counters.delivered_first_try + counters.delivered_after_retry,
                         _ => counters.unacknowledged_arrived,
                     };
-                    // Packets that wait behind a gap, and those on the air at the end, are in one of the two.
+                    // The difference is packets that wait behind a gap or are on the air at the end.
                     assert!(arrived.abs_diff(known) <= 64 * 5 * 4, "{what}: {arrived}, {known}");
                     let tries = counters.data_mpdus as f64;
                     assert!(counters.retries > 0 || acks.down != LinkAcks::Normal, "{what}");
@@ -287,7 +291,7 @@ fn odd_streams_keep_their_books() {
 }
 
 /// FWP section V-A: the aggregate is always full, so throughput is linear in the error rate. R^2 of a fit over eleven
-/// rates, with joint streams and with one queue for each.
+/// rates, with joint streams and with one queue per stream.
 #[test]
 fn without_acknowledgment_throughput_is_linear_in_the_error_rate() {
     for stream_queues in [StreamQueues::Joint, StreamQueues::Independent] {
@@ -310,14 +314,14 @@ fn without_acknowledgment_throughput_is_linear_in_the_error_rate() {
         let (of_x, of_y) = (mean(&|point| (point.0 - x).powi(2)), mean(&|point| (point.1 - y).powi(2)));
         let r_squared = covariance.powi(2) / (of_x * of_y);
         assert!(r_squared >= 0.99, "{r_squared} {stream_queues:?}");
-        // And it is the error rate alone that takes: at 50 % half of all is left.
+        // Only the error rate reduces throughput: at 50 % half of it is left.
         let half = points[10].1 / points[0].1;
         assert!((half - 0.5).abs() < 0.02, "{half} {stream_queues:?}");
     }
 }
 
-/// Throughput of a station without acknowledgments, and of each of `others` beside it with Block Acks, of an access point
-/// that always has something for all: in Mb/s. Aggregates of 32 in windows of 32, as in the paper's emulator.
+/// Throughput in Mb/s of a station without acknowledgments, and of each of `others` with Block Acks, at an access point
+/// that always has data for all. Aggregates of 32 in windows of 32, as in the paper's emulator.
 fn beside(others: usize, error_percent: u32, stream_queues: StreamQueues) -> [f64; 2] {
     let span = Duration::from_secs(2);
     let mut config = config(4, others + 1);
@@ -330,7 +334,7 @@ fn beside(others: usize, error_percent: u32, stream_queues: StreamQueues) -> [f6
     [mbps(delivered[0]), mbps(delivered[1..].iter().sum()) / others as f64]
 }
 
-/// Figure 7, at the MAC alone: A-MPDU has about two thirds of the throughput of FWP at 5 %, about half at 20 %.
+/// Figure 7, MAC only: A-MPDU has about two thirds of the throughput of FWP at 5 %, and about half at 20 %.
 #[test]
 fn block_acks_cost_what_figure_7_says() {
     for queues in [StreamQueues::Joint, StreamQueues::Independent] {
@@ -344,7 +348,7 @@ fn block_acks_cost_what_figure_7_says() {
     }
 }
 
-/// Figure 8, at the MAC alone: more than 1.6 times as much at 10 %, more than twice at 40 %, beside any number of others.
+/// Figure 8, MAC only: more than 1.6 times as much at 10 %, more than twice at 40 %, with any number of other stations.
 #[test]
 fn gains_are_those_of_figure_8_and_flat_in_stations() {
     for queues in [StreamQueues::Joint, StreamQueues::Independent] {

@@ -10,7 +10,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(5);
 
-/// Clients at 6 Mb/s, where a frame lasts 2 ms; those in `hidden` do not hear each other.
+/// Clients at 6 Mb/s, where a frame takes 2 ms; those in `hidden` do not hear each other.
 fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssConfig {
     let mode = Mode::for_rate(Standard::A, BitRate::from_mbps(6)).unwrap();
     let station = StationConfig { uplink_queue: short_queue(), ..StationConfig::new(mode) };
@@ -22,7 +22,7 @@ fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssC
     }
 }
 
-/// Packets per second that get through to the access point when all clients always have some.
+/// Packets per second that reach the access point if all clients always have some.
 fn saturate(config: BssConfig) -> (f64, Bss<TestPacket>) {
     let clients = config.stations.len() as u16;
     let mut bss = channel(config, 1, "hidden", SPAN);
@@ -44,7 +44,7 @@ fn the_hidden_pair_collapses_and_rts_rescues_it() {
     let (hidden, bss) = saturate(config(2, &[(1, 2)], Protection::None));
     let (rescued, with_rts) = saturate(config(2, &[(1, 2)], RTS));
     println!("packets/s: {heard} in earshot, {hidden} hidden, {rescued} hidden with RTS/CTS");
-    // A frame of 2 ms against backoffs of a fraction of that: most overlap.
+    // A frame of 2 ms overlaps with most others, because backoffs are much shorter.
     assert!(hidden < 0.5 * heard);
     assert!(rescued > 0.85 * heard);
     assert!(bss.collisions() > 100);
@@ -54,7 +54,8 @@ fn the_hidden_pair_collapses_and_rts_rescues_it() {
 
 #[test]
 fn both_media_agree_where_everybody_hears_everybody() {
-    // Two of five hide from each other, and neither sends: the other path with nothing to show for it.
+    // Two of the five are hidden from each other, but neither sends: the hidden-station model must give the same
+    // result.
     let (common, _) = saturate_first(config(5, &[], Protection::None));
     let (spatial, _) = saturate_first(config(5, &[(4, 5)], Protection::None));
     let (with_rts, _) = saturate_first(config(5, &[], RTS));
@@ -64,12 +65,12 @@ fn both_media_agree_where_everybody_hears_everybody() {
     assert!((spatial_rts / with_rts - 1.0).abs() < 0.01);
 }
 
-/// SIFS between the frames of an exchange are that exchange's too.
+/// The SIFS between the frames of an exchange belong to that exchange too.
 #[test]
 fn the_airtime_of_stations_makes_that_of_the_channel() {
     for protection in [Protection::None, Protection::CtsToSelf { above: 0 }, RTS] {
         let (_, bss) = saturate(config(3, &[(1, 2)], protection));
-        // As far as the last event: time after that is not charged to any station yet.
+        // Up to the last event: later time is not yet charged to a station.
         let channel = bss.airtime(Instant::ZERO);
         let stations = || (0..=3).map(|id| bss.station_airtime(StationId(id)));
         for what in AirtimeUse::ALL.into_iter().filter(|what| *what != AirtimeUse::Idle) {
@@ -80,7 +81,7 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
     }
 }
 
-/// Throughput of the first three clients alone, and the channel afterwards.
+/// Throughput with only the first three clients sending, and the channel afterwards.
 fn saturate_first(mut config: BssConfig) -> (f64, Bss<TestPacket>) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
@@ -103,20 +104,20 @@ fn two_that_do_not_hear_each_other_overlap() {
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
-    // Half a frame later the other finds the channel idle and begins.
+    // Half a frame later, the other client finds the channel idle and begins.
     let later = start + Duration::from_millis(1);
     assert!(bss.enqueue(later, StationId(2).first_function(), StationId::AP.first_function(), FULL));
     let heard = frames(&mut bss);
     let [first, second] = [&heard[0], &heard[1]];
     assert_eq!((first.at, second.at), (start, later));
     assert_eq!((first.outcome, second.outcome), (Outcome::Collided, Outcome::Collided));
-    // Both try again until they get through.
+    // Both retry until they succeed.
     let received = heard.iter().filter(|frame| matches!(frame.frame, Frame::Ack { .. })).count();
     assert_eq!(received, 2);
     bss.check().unwrap();
 }
 
-/// As many as there are SNRs at the access point, which captures; all but the first begin `after` it.
+/// Sends one frame per SNR in `snr_db` to an access point with capture; all but the first begin `after` it.
 fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     let hidden = [(1, 2), (1, 3), (2, 3)].into_iter().filter(|(_, b)| usize::from(*b) <= N);
     let hidden: Vec<_> = hidden.collect();
@@ -143,7 +144,7 @@ fn overlap<const N: usize>(snr_db: [i32; N], after: Duration) -> [Outcome; N] {
     core::array::from_fn(|place| first_of(place as u16 + 1))
 }
 
-/// Powers add up: a frame that stands out of each of two others does not stand out of both.
+/// Interference adds up: a frame that is received despite each of two others may be lost to both together.
 #[test]
 fn interference_is_that_of_all_together() {
     let half_a_frame = Duration::from_millis(1);
@@ -151,7 +152,7 @@ fn interference_is_that_of_all_together() {
     assert_eq!(overlap([40, 36, 36], half_a_frame), [Outcome::Collided; 3]);
 }
 
-/// No station hears while it sends, be there nothing else in the air.
+/// No station receives while it sends, even if no other frame is on the air.
 #[test]
 fn two_that_send_to_each_other_at_once_hear_nothing() {
     let mut bss = channel(config(3, &[(2, 3)], Protection::None), 1, "hidden", SPAN);
@@ -165,8 +166,8 @@ fn two_that_send_to_each_other_at_once_hear_nothing() {
     bss.check().unwrap();
 }
 
-/// BPSK 1/2 needs 3 dB: 40 dB stand out of 30, and 32 do not. Nor does the later one, at any power: the receiver
-/// has begun with the first. That begins together with it and is stronger takes its place.
+/// BPSK 1/2 needs 3 dB: 40 dB is received despite 30, and 32 is not. A later frame is never received, at any power,
+/// because the receiver is locked onto the first. A stronger frame that begins at the same time takes its place.
 #[test]
 fn the_access_point_keeps_the_first_frame_if_it_stands_out() {
     let half_a_frame = Duration::from_millis(1);
@@ -221,7 +222,7 @@ fn a_cts_keeps_the_hidden_one_quiet() {
     let start = Instant::ZERO + Duration::from_millis(1);
     assert!(bss.enqueue(start, StationId(1).first_function(), StationId::AP.first_function(), FULL));
     bss.handle_timeout(start);
-    // It hears nothing of the data, but it has heard the CTS.
+    // It does not hear the data, but it has heard the CTS.
     assert!(bss.enqueue(
         start + Duration::from_millis(1),
         StationId(2).first_function(),

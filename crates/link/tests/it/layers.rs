@@ -1,4 +1,4 @@
-//! Which rooms may name which inside the crate, where the compiler does not look.
+//! Which modules may use which names within the crate, where the compiler does not check it.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ mod rooms;
 
 use rooms::{files_of, names};
 
-/// Rooms, and the names that nothing in them uses.
+/// Modules, and the names that must not be used in them.
 const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["queue", "wired", "cellular.rs", "loss.rs", "payload.rs", "random.rs", "waits.rs"], &["wifi"]),
     // The standards as data.
@@ -16,7 +16,7 @@ const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
         &["wifi/phy"],
         &["air", "bitmap", "bss", "category", "cell", "config", "functions", "mac", "medium", "ofdma"],
     ),
-    // Settings of a set, and the view of an observer.
+    // Settings of a basic service set, and the view of an observer.
     (
         &["wifi/air.rs", "wifi/bitmap.rs", "wifi/category.rs", "wifi/config.rs", "wifi/ofdma.rs"],
         &["bss", "cell", "mac", "medium"],
@@ -26,7 +26,7 @@ const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
     (&["wifi/medium"], &["bss"]),
 ];
 
-/// The code of a file: its comments may link to whom it serves.
+/// The code of a file without comments, because comments may link to the users of a module.
 fn code_of(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -1,4 +1,4 @@
-//! A channel frame by frame: each test is a script of losses and the frames that follow.
+//! A channel frame by frame: each test is a script of losses and the resulting frames.
 
 use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
@@ -40,7 +40,7 @@ impl Harness {
         }
     }
 
-    /// The access point gets `count` packets for the client, numbered on.
+    /// Queues `count` packets for the client at the access point, with consecutive numbers.
     fn send(&mut self, count: u32) {
         let first = self.bss.counters(AP).accepted as u32;
         for number in first..first + count {
@@ -53,7 +53,7 @@ impl Harness {
         }
     }
 
-    /// Runs until nothing is left to do, and checks the books.
+    /// Runs until no event is left, and checks the accounts.
     fn run(&mut self) {
         while let Some(at) = self.bss.poll_timeout() {
             assert!(at >= self.now, "time runs forward");
@@ -78,8 +78,8 @@ impl Harness {
         assert!(!overlap, "the medium is never double-booked");
     }
 
-    /// The exchanges in short: `D3!` data of three MPDUs none of which arrived, `D3` data of three,
-    /// `A` ACK, `B` Block Ack, `R` Block Ack Request, `rts` and `cts`, `x` after a lost or collided response.
+    /// The exchanges in short form: `D3!` is data of three MPDUs of which none arrived, `D3` data of three, `A` ACK,
+    /// `B` Block Ack, `R` Block Ack Request, `rts` and `cts`; `x` follows a lost or collided response.
     fn story(&self) -> String {
         let mut story = Vec::new();
         let mut frames = self.frames.iter().peekable();
@@ -119,7 +119,7 @@ fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
     Loss::Scripted(losses.into_iter().collect())
 }
 
-/// Packets of a saturated download that arrive in `span` at `snr_db`.
+/// Packets of a saturated download that arrive within `span` at `snr_db`.
 fn delivered_at(snr_db: i32, mbps: u64, rate_control: RateControl, span: Duration) -> usize {
     let mut c = config(Standard::N, mbps);
     c.rate_control = rate_control;
@@ -160,14 +160,14 @@ fn one_frame_takes_the_standards_time() {
     h.send(1);
     h.run();
     assert_eq!(h.story(), "D1 A");
-    // Idle for long: no backoff, no wait. 1536 bytes at 54 Mb/s last 248 us, SIFS 16, ACK 28.
+    // The channel has been idle for long: no backoff and no wait. 1536 bytes at 54 Mb/s take 248 us, SIFS 16, ACK 28.
     assert_eq!(h.frames[0].at, Instant::ZERO + Duration::from_millis(1));
     assert_eq!(h.frames[1].at - h.frames[0].at, Duration::from_micros(248 + 16));
     assert_eq!(h.frames[1].duration, Duration::from_micros(28));
 }
 
-/// One MPDU of 1538 bytes at 65 Mb/s of 802.11n at 2.4 GHz: 36 us of preamble, 48 symbols of 4 us, 6 us of signal extension;
-/// SIFS 10; an ACK of ERP-OFDM at 24 Mb/s, 28 us and 6.
+/// One MPDU of 1538 bytes at 65 Mb/s of 802.11n at 2.4 GHz: 36 us of preamble, 48 symbols of 4 us, 6 us of signal
+/// extension; SIFS 10; an ERP-OFDM ACK at 24 Mb/s, 28 us plus 6.
 #[test]
 fn an_exchange_at_2_4_ghz_takes_the_times_of_erp() {
     let variant = Variant { band: Band::Ghz2_4, ..Variant::of(Standard::N) };
@@ -244,8 +244,8 @@ fn a_full_batch_is_forty_two_and_the_window_sixty_four() {
     let mut h = Harness::new(c);
     h.send(100);
     h.run();
-    // The first MPDU is lost twice: the second batch holds it and the rest of the window of 64, 22;
-    // then it goes alone, for nothing new fits until it has arrived.
+    // The first MPDU is lost twice. The second batch holds it and the remaining 22 of the window of 64. Then it is sent
+    // alone, because no new MPDU fits until it has arrived.
     assert_eq!(h.story(), "D42 B D23 B D1 A D36 B");
     assert!(h.all_delivered(100));
     let first = &h.frames[0].frame;
@@ -302,7 +302,7 @@ fn after_the_last_request_the_window_moves_on() {
 fn a_given_up_frame_does_not_hold_the_others_back() {
     let mut c = config(Standard::N, 150);
     c.retry_limit = 1;
-    // Of ten, the first is lost, and lost again alone.
+    // The first of ten is lost, and lost again when sent alone.
     c.stations[0].downlink_loss = scripted([0, 10]);
     let mut h = Harness::new(c);
     h.send(10);
@@ -387,8 +387,7 @@ fn idle_stations_cost_no_events() {
 }
 
 proptest::proptest! {
-    /// Under any losses, packets are passed up in order and without duplicates, and with enough
-    /// retries nothing is missing.
+    /// Under any losses, packets are passed up in order and without duplicates; with enough retries, none is missing.
     #[test]
     fn every_packet_arrives_once_and_in_order(
         data in proptest::collection::btree_set(0_u64..200, 0..60),
@@ -407,7 +406,7 @@ proptest::proptest! {
     }
 }
 
-/// Two PPDUs at once: a long one from the access point to client `to` of two, a short one from client 1.
+/// Two overlapping PPDUs: a long one from the access point to client `to` of two, and a short one from client 1.
 fn collide_long_with_short(capture: bool, to: StationId) -> Harness {
     let mut c = config(Standard::N, 150);
     c.capture = capture;
@@ -437,7 +436,7 @@ fn a_transmitting_station_captures_nothing() {
 #[test]
 fn with_capture_the_tail_of_the_longer_ppdu_survives() {
     let h = collide_long_with_short(true, StationId(2));
-    // The short PPDU covers the first MPDUs; the addressee acknowledges the rest.
+    // The short PPDU covers the first MPDUs; the addressee acknowledges the others.
     assert!(h.story().starts_with("D11 B"), "{}", h.story());
     let retries = h.bss.counters(AP).retries;
     assert!((1..10).contains(&retries), "{retries} of 10 had to be sent again");
@@ -446,7 +445,7 @@ fn with_capture_the_tail_of_the_longer_ppdu_survives() {
     assert_eq!(downlink, (0..10).collect::<Vec<_>>());
 }
 
-/// The access point sends `count` packets to one client at `mbps` under `protection`, after 1 ms of quiet.
+/// The access point sends `count` packets to one client at `mbps` with `protection`, after 1 ms without traffic.
 fn protected(standard: Standard, mbps: u64, protection: Protection, count: u32) -> Harness {
     let mut h = Harness::new(BssConfig { protection, ..config(standard, mbps) });
     h.now = Instant::ZERO + Duration::from_millis(1);
@@ -460,10 +459,10 @@ fn an_rts_asks_and_a_cts_allows() {
     let h = protected(Standard::A, 54, Protection::RtsCts { above: 0 }, 1);
     assert_eq!(h.story(), "rts cts D1 A");
     let us = |duration: Duration| duration.as_micros();
-    // At 24 Mb/s 20 bytes last 28 us, 14 bytes 28 us; SIFS 16, data 248, ACK 28.
+    // At 24 Mb/s, 20 bytes take 28 us and 14 bytes 28 us; SIFS 16, data 248, ACK 28.
     let at: Vec<u64> = h.frames.iter().map(|frame| us(frame.at - h.frames[0].at)).collect();
     assert_eq!(at, [0, 28 + 16, 2 * (28 + 16), 2 * (28 + 16) + 248 + 16]);
-    // The Duration field of each reserves to the end of the ACK.
+    // Each Duration field reserves until the end of the ACK.
     let ends: Vec<u64> =
         h.frames.iter().zip(&at).map(|(frame, at)| at + us(frame.duration) + us(frame.reserves)).collect();
     assert_eq!(ends, [at[3] + 28; 4]);
@@ -499,12 +498,12 @@ fn a_cts_to_self_is_at_a_rate_that_802_11b_understands() {
     let [cts, data, ack] = &h.frames[..] else { panic!("three frames") };
     assert_eq!((cts.mode.format, cts.mode.rate()), (Format::Dsss, BitRate::from_mbps(11)));
     assert_eq!((cts.transmitter, cts.receiver), (AP, Some(AP)));
-    // 14 bytes at 11 Mb/s: 192 + 11 us, SIFS 10; data 20 + 228 + 6, SIFS, ACK 34.
+    // 14 bytes at 11 Mb/s take 192 + 11 us, SIFS 10; data 20 + 228 + 6, SIFS, ACK 34.
     assert_eq!((data.at - cts.at).as_micros(), 203 + 10);
     assert_eq!((ack.at - data.at).as_micros(), 254 + 10);
     assert_eq!(cts.reserves.as_micros(), 10 + 254 + 10 + 34);
     assert_eq!(h.bss.counters(AP).cts_to_self, 1);
-    // PPDUs that 802.11b understands anyway need no warning.
+    // PPDUs that 802.11b can decode need no protection.
     let h = protected(Standard::G, 11, Protection::CtsToSelf { above: 0 }, 1);
     assert_eq!(h.story(), "D1 A");
 }
@@ -528,7 +527,7 @@ fn colliding_rts_cost_no_more_than_themselves() {
     h.run();
     assert!(h.story().starts_with("rtsx rtsx rts cts D"), "{}", h.story());
     assert_eq!(h.bss.airtime(h.now).get(AirtimeUse::Collision), Duration::from_micros(28));
-    // Nothing of the data was sent: no MPDU counts as tried.
+    // No data was sent, so no MPDU counts as attempted.
     let counters = h.bss.counters(AP);
     assert_eq!((counters.missed_cts, counters.retries, counters.data_mpdus), (1, 0, 10));
     assert_eq!(counters.delivered_first_try, 10);
@@ -539,7 +538,7 @@ fn unanswered_rts_are_given_up_at_the_short_retry_limit() {
     let mut c = config(Standard::A, 54);
     c.protection = Protection::RtsCts { above: 0 };
     c.short_retry_limit = 2;
-    // Too much noise for anything.
+    // Too much noise for any frame.
     c.stations[0].snr = Some(Decibels::from_db(-15.0));
     let mut h = Harness::new(c);
     h.send(2);
@@ -565,7 +564,7 @@ fn a_cts_to_self_does_not_notice_a_collision() {
 }
 
 proptest::proptest! {
-    /// Under any losses, protection changes nothing about the arrivals.
+    /// Under any losses, protection does not change which packets arrive.
     #[test]
     fn every_packet_arrives_once_and_in_order_behind_rts(
         data in proptest::collection::btree_set(0_u64..200, 0..40),
@@ -586,7 +585,7 @@ proptest::proptest! {
     }
 }
 
-/// Packets of each MPDU on the air, in order.
+/// Number of packets in each MPDU on the air, in order.
 fn msdus(h: &Harness) -> Vec<usize> {
     let packets = |frame: &AirFrame<TestPacket>| match &frame.frame {
         Frame::Data { rest, .. } => Some(1 + rest.len()),
@@ -606,18 +605,18 @@ fn packets_share_an_mpdu_up_to_the_limit() {
         assert!(h.all_delivered(count), "{:?}", h.delivered);
         (msdus(&h), h)
     };
-    // Subframes of 14 + 8 + 1500 bytes, padded to 1524: two make 3046, five 7618.
+    // Subframes of 14 + 8 + 1500 bytes, padded to 1524: two are 3046 bytes, five 7618.
     assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes3839, None, 5).0, [2, 2, 1]);
     assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes7935, Some(1), 7).0, [5, 2]);
-    // In an A-MPDU of HT no MPDU is longer than 4095 bytes; VHT takes 7991.
+    // In an A-MPDU of HT, MPDUs are limited to 4095 bytes; VHT allows 7991.
     assert_eq!(with(Standard::N, 150, AmsduLimit::Bytes7935, None, 5).0, [2, 2, 1]);
     assert_eq!(with(Standard::Ac, 390, AmsduLimit::Bytes7935, None, 12).0, [5, 5, 2]);
-    // 26 + 3046 + 4 bytes, behind a delimiter in VHT.
+    // 26 + 3046 + 4 bytes, with a delimiter before them in VHT.
     let (_, h) = with(Standard::N, 150, AmsduLimit::Bytes3839, None, 2);
     assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(3_076));
     let (_, h) = with(Standard::Ac, 390, AmsduLimit::Bytes3839, None, 2);
     assert_eq!(h.frames[0].duration, h.frames[0].mode.ppdu_duration(4 + 3_076));
-    // An A-MPDU of 65,535 bytes holds 21 such subframes of 3080, and a packet or two where they fit.
+    // An A-MPDU of 65,535 bytes holds 21 subframes of 3080 bytes, plus one or two packets if they fit.
     let (sizes, h) = with(Standard::N, 150, AmsduLimit::Bytes3839, None, 100);
     assert_eq!(sizes[..21], [2; 21]);
     assert!(h.story().starts_with("D21 B"), "{}", h.story());
@@ -627,7 +626,7 @@ fn packets_share_an_mpdu_up_to_the_limit() {
 fn one_lost_mpdu_loses_all_of_its_packets_and_nothing_else() {
     let mut c = config(Standard::N, 150);
     c.amsdu = Some(AmsduLimit::Bytes3839);
-    // Of MPDUs with packets 0 and 1, 2 and 3, 4 and 5 the second is lost.
+    // Of the MPDUs with packets 0 and 1, 2 and 3, 4 and 5, the second is lost.
     c.stations[0].downlink_loss = scripted([1]);
     let mut h = Harness::new(c);
     h.send(6);
@@ -653,7 +652,7 @@ fn an_mpdu_that_is_given_up_takes_its_packets_along() {
 }
 
 proptest::proptest! {
-    /// However packets share MPDUs and under any losses, each arrives once and in order.
+    /// For any assignment of packets to MPDUs and any losses, each packet arrives once and in order.
     #[test]
     fn every_packet_arrives_once_and_in_order_in_amsdus(
         data in proptest::collection::btree_set(0_u64..100, 0..40),

@@ -1,4 +1,4 @@
-//! Channels from outside; the rooms and the names they may use.
+//! Tests of channels through the public interface, and of the names that modules may use.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Unacknowledged data: each PPDU once, arrived or not.
+//! Unacknowledged data: each PPDU is sent once, whether or not it arrives.
 
 use crate::common;
 use crate::common::{FULL, FULL_LEN, TestPacket, channel};
@@ -14,7 +14,7 @@ const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 const SPAN: Duration = Duration::from_secs(2);
 
-/// 802.11n at 150 Mb/s, where an A-MPDU holds 42.
+/// 802.11n at 150 Mb/s, where an A-MPDU holds 42 packets.
 fn config(clients: usize) -> BssConfig {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let client = StationConfig { link_acks: BothWays::of(LinkAcks::None), ..StationConfig::new(mode) };
@@ -50,12 +50,12 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
             }
         }
     }
-    // Full aggregates throughout: no window stalls behind a missing MPDU.
+    // All aggregates are full: no window stalls behind a missing MPDU.
     assert_eq!(ppdus.iter().map(|(_, _, mpdus)| *mpdus).collect::<Vec<_>>(), [42, 42, 16]);
     let numbers: Vec<u32> = delivered.iter().map(|(_, number)| *number).collect();
     let all_but_three: Vec<u32> = (0..100).filter(|number| ![2, 41, 50].contains(number)).collect();
     assert_eq!(numbers, all_but_three);
-    // Number 3 is passed up with its PPDU, though number 2 never comes.
+    // Number 3 is passed up with its PPDU, although number 2 never arrives.
     assert_eq!(delivered[2].0, ppdus[0].1);
     // AIFS and up to 15 slots between PPDUs.
     for pair in ppdus.windows(2) {
@@ -64,7 +64,7 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
     }
     let counters = bss.counters(AP);
     assert_eq!((counters.unacknowledged, counters.retries, counters.missed_link_acks), (100, 0, 0));
-    // Their sender does not know which these are.
+    // The sender does not know which packets these are.
     assert_eq!((counters.unacknowledged_arrived, counters.delivered_bytes), (97, 97 * FULL_LEN));
     bss.check().unwrap();
 }
@@ -72,7 +72,7 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
 /// Packets of a saturated download that arrive, and the channel afterwards.
 fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<TestPacket>) {
     for station in &mut config.stations {
-        // Two A-MPDUs of 42.
+        // Two A-MPDUs of 42 MPDUs.
         station.downlink_queue.limit.packets = Some(84);
         station.uplink_queue.limit.packets = Some(84);
     }
@@ -123,8 +123,8 @@ fn nobody_notices_a_collision() {
     assert!(bss.poll_interrupt().is_none());
 }
 
-/// A sender that cannot notice a collision never backs off: two that do not hear each other drown each other, unless a CTS that
-/// both hear tells them apart.
+/// A sender that cannot detect a collision never backs off. Two such senders that are hidden from each other destroy
+/// each other's frames, unless a CTS that both receive separates them.
 #[test]
 fn hidden_stations_need_an_rts() {
     let arriving = |protection, hidden| {
@@ -145,8 +145,8 @@ fn hidden_stations_need_an_rts() {
     assert!(arriving(rts, hidden()) > 20_000);
 }
 
-/// One client without acknowledgments, one whose downlink alone does without, beside one that has them all: each way of
-/// each is acknowledged as asked for, and nothing else is.
+/// One client without acknowledgments, one without them in the downlink only, and one with all of them: each direction
+/// of each client is acknowledged as configured, and no other frame is.
 #[test]
 fn each_client_has_its_own_acknowledgments_each_way() {
     let mut config = config(3);
@@ -194,7 +194,7 @@ fn each_client_has_its_own_acknowledgments_each_way() {
     assert!(counters.unacknowledged > 0 && counters.delivered_first_try > 0);
 }
 
-/// With grants, a client without acknowledgments in one direction is granted nothing and grants nothing.
+/// With grants, a client without acknowledgments in one direction gets no grant and gives none.
 #[test]
 fn grants_leave_out_clients_without_acknowledgments() {
     let granted = |acks| {

@@ -1,4 +1,4 @@
-//! PPDUs of several users: the frames on the air, their outcome, and how much arrives.
+//! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
 use crate::common::{FULL, TestPacket, channel, saturate};
 use tacit_link::loss::Loss;
@@ -32,7 +32,7 @@ fn config(clients: usize, acknowledgment: MuAcknowledgment) -> BssConfig {
     }
 }
 
-/// Mb/s of UDP, 1472 bytes a packet, to the clients of `config`, whose queues are never empty.
+/// Mb/s of UDP, with 1472 bytes per packet, to the clients of `config`, whose queues are never empty.
 fn saturated_mbps(config: BssConfig) -> f64 {
     let clients = config.stations.len() as u16;
     let span = Duration::from_secs(2);
@@ -48,8 +48,9 @@ fn saturated_mbps(config: BssConfig) -> f64 {
     delivered as f64 * 1_472.0 * 8.0 / span.as_micros() as f64
 }
 
-/// Throughput of cycles of one access each: AIFS and the mean backoff (43 and 67.5 us), the PPDU, the trigger and the answers. The
-/// PPDUs are those of the equations of 802.11ax-2021 clause 27.3.12: 62, 27 and 12 MPDUs for each of 4, 8 and 16 users.
+/// Throughput with one access per cycle: AIFS and the mean backoff (43 and 67.5 us), the PPDU, the trigger and the
+/// responses. PPDU durations follow the equations of 802.11ax-2021 clause 27.3.12: 62, 27 and 12 MPDUs per user for 4,
+/// 8 and 16 users.
 #[test]
 fn saturated_users_get_what_the_cycle_holds() {
     for (clients, mpdus, mbps) in [(4, 62, 514.0), (8, 27, 447.0), (16, 12, 416.0)] {
@@ -61,7 +62,8 @@ fn saturated_users_get_what_the_cycle_holds() {
     }
 }
 
-/// One after the other takes longer than at once, and a trigger of its own longer than one inside.
+/// Sequential acknowledgments take longer than simultaneous ones, and a separate trigger longer than one inside the
+/// PPDU.
 #[test]
 fn answers_at_once_are_the_quicker_ones() {
     let of = |acknowledgment| saturated_mbps(config(8, acknowledgment));
@@ -69,7 +71,7 @@ fn answers_at_once_are_the_quicker_ones() {
     assert!(requests < mu_bar && mu_bar < aggregated, "{requests}, {mu_bar}, {aggregated} Mb/s");
 }
 
-/// A QoS Null with a TRS Control field is shorter than a trigger with its padding; answers to it have MCS 3 at most.
+/// A QoS Null with a TRS Control field is shorter than a trigger with its padding; responses to it have at most MCS 3.
 #[test]
 fn a_trs_control_field_saves_the_trigger() {
     let of = |acknowledgment, block_ack_mcs| {
@@ -79,7 +81,7 @@ fn a_trs_control_field_saves_the_trigger() {
     let [trs, faster] = [3, 11].map(|mcs| of(MuAcknowledgment::TriggeredResponseScheduling, mcs));
     assert_eq!(trs.to_bits(), faster.to_bits(), "its answers are no faster");
     assert!(trs > of(MuAcknowledgment::AggregatedMuBar, 3), "{trs} Mb/s");
-    // A Block Ack that takes more than 32 symbols is asked for by a trigger.
+    // A Block Ack of more than 32 symbols is requested by a trigger.
     let [trs, trigger] = [MuAcknowledgment::TriggeredResponseScheduling, MuAcknowledgment::AggregatedMuBar]
         .map(|acknowledgment| {
             let mut config = config(16, acknowledgment);
@@ -107,7 +109,7 @@ impl Harness {
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
     }
 
-    /// The access point gets packets numbered from `first` for `to`.
+    /// Queues packets for `to` at the access point, numbered from `first`.
     fn send(&mut self, to: u16, numbers: std::ops::Range<u32>) {
         for number in numbers {
             let (from, to) = (AP.first_function(), StationId(to).first_function());
@@ -131,7 +133,7 @@ impl Harness {
         }
     }
 
-    /// Frames from the second PPDU on: the first goes to one user alone, for whom packets came first.
+    /// Frames from the second PPDU on. The first PPDU has a single user, because packets for that user arrived first.
     fn script(&self) -> Vec<String> {
         let name = |frame: &Frame<TestPacket>| match frame {
             Frame::Data { .. } => "data",
@@ -164,7 +166,7 @@ fn harness(acknowledgment: MuAcknowledgment, change: impl FnOnce(&mut BssConfig)
     Harness::new(config)
 }
 
-/// A packet for the third makes the access point contend; those for the others come before it sends.
+/// A packet for the third client makes the access point contend; packets for the others arrive before it sends.
 fn four_users(mut harness: Harness) -> Harness {
     harness.send(3, 0..1);
     harness.send(1, 0..10);
@@ -195,7 +197,7 @@ fn users_answer_a_trigger_at_once() {
         harness.frames.iter().filter(|frame| matches!(frame.frame, Frame::Data { .. })).collect();
     let (first, last) = (data[0], data[data.len() - 1]);
     assert_eq!((first.at, first.duration), (last.at, last.duration), "one PPDU, as long as its longest part");
-    // Four users of 80 MHz: units of 242 tones.
+    // Four users at 80 MHz: units of 242 tones.
     assert!(
         data.iter().all(|frame| frame.mode.format == Format::HeMu
             && frame.mode.resource_unit == Some(ResourceUnit::Tones242))
@@ -207,11 +209,12 @@ fn users_answer_a_trigger_at_once() {
         == (answers[0].at, answers[0].duration, Format::HeTb)));
     // SIFS, a trigger for four users with 48 bytes of padding, SIFS.
     assert_eq!(answers[0].at, first.at + first.duration + us(16 + 60 + 16));
-    // 36 bytes at MCS 5 in 242 tones with 1.6 us: one symbol, 48 us before it, 4 us of extension or more behind.
+    // 36 bytes at MCS 5 in 242 tones with 1.6 us: one symbol, with 48 us before it and at least 4 us of extension after
+    // it.
     assert!((us(66)..us(80)).contains(&answers[0].duration), "{}", answers[0].duration);
 }
 
-/// Each user's A-MPDU ends with the request that it answers.
+/// Each user's A-MPDU ends with the request to which it responds.
 #[test]
 fn requests_within_a_mpdus_are_heard() {
     for acknowledgment in [
@@ -253,7 +256,8 @@ fn requests_within_a_mpdus_are_heard() {
     }
 }
 
-/// Three users of 80 MHz would leave a unit over: two have half of the channel each, and the third has the next turn.
+/// Three users at 80 MHz would leave one unit unused: two users get half of the channel each, and the third has the
+/// next turn.
 #[test]
 fn no_unit_is_left_over() {
     let mut harness = Harness::new(config(3, MuAcknowledgment::MuBar));
@@ -301,7 +305,8 @@ fn users_answer_one_after_the_other() {
     );
 }
 
-/// The answer of one is lost: it is asked alone, and nothing is sent twice. The data of another is lost: it comes again.
+/// If the response of one user is lost, it is asked alone and nothing is sent twice. If the data of another is lost, it
+/// is sent again.
 #[test]
 fn losses_of_one_user_do_not_touch_the_others() {
     for acknowledgment in MuAcknowledgment::ALL {
@@ -322,7 +327,7 @@ fn losses_of_one_user_do_not_touch_the_others() {
     }
 }
 
-/// No user answers: the access failed, and each is asked for its Block Ack alone.
+/// No user responds: the access failed, and each user is asked for its Block Ack alone.
 #[test]
 fn an_access_without_any_answer_failed() {
     let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
@@ -336,7 +341,7 @@ fn an_access_without_any_answer_failed() {
     assert_eq!(harness.delivered.len(), 17);
 }
 
-/// Clients send too, and collide with PPDUs of several users: nothing is lost for good, and time adds up.
+/// Clients send too and collide with multi-user PPDUs: no packet is lost in the end, and all time is accounted for.
 #[test]
 fn collisions_lose_nothing_for_good() {
     for acknowledgment in MuAcknowledgment::ALL {
@@ -366,13 +371,13 @@ fn collisions_lose_nothing_for_good() {
     }
 }
 
-/// An access point that asks its clients.
+/// An access point that triggers its clients.
 fn asking(clients: usize, triggers: Triggers, mu_edca: MuEdca, polls: bool) -> BssConfig {
     let ofdma = OfdmaConfig { triggers, mu_edca, polls, ..OfdmaConfig::USUAL };
     BssConfig { ofdma: Some(ofdma), ..config(clients, MuAcknowledgment::MuBar) }
 }
 
-/// Packets of each client on the way up, which the access point acknowledges.
+/// Uplink packets of each client, which the access point acknowledges.
 struct Up {
     bss: Bss<TestPacket>,
     now: Instant,
@@ -381,7 +386,7 @@ struct Up {
 }
 
 impl Up {
-    /// `count` packets for the access point at each client.
+    /// Runs with `count` packets for the access point at each client.
     fn run(config: BssConfig, count: u32) -> Self {
         let clients = config.stations.len() as u16;
         let mut bss = channel(config, 1, "asked", Duration::from_secs(10));
@@ -419,8 +424,8 @@ impl Up {
     }
 }
 
-/// The first client that gets the medium says that more waits; the access point asks it and all others that said so, and those that
-/// stay silent afterwards send when they are asked alone.
+/// The first client to win the medium reports that more packets wait. The access point triggers it and all others that
+/// reported packets; clients that then do not contend send when they are triggered alone.
 #[test]
 fn clients_send_when_they_are_asked() {
     for polls in [false, true] {
@@ -439,7 +444,8 @@ fn clients_send_when_they_are_asked() {
     }
 }
 
-/// PPDUs that answer a trigger begin together a SIFS after it, end together, and one Block Ack a SIFS later is for all.
+/// PPDUs in response to a trigger begin together one SIFS after it and end together; one Block Ack, a SIFS later,
+/// answers all of them.
 #[test]
 fn answers_begin_and_end_together() {
     let up = Up::run(asking(4, Triggers::Always, MuEdca::Silent, false), 400);
@@ -469,8 +475,8 @@ fn answers_begin_and_end_together() {
     assert!(rounds > 3, "{rounds}");
 }
 
-/// A client does not hear the Block Ack for all, and of another's data nothing arrives: both send it again, and nothing is passed up
-/// twice.
+/// One client misses the joint Block Ack, and of another client's data nothing arrives: both send again, and no packet
+/// is passed up twice.
 #[test]
 fn lost_uplink_mpdus_are_retransmitted_and_passed_up_once() {
     let mut config = asking(3, Triggers::Always, MuEdca::Silent, false);
@@ -486,8 +492,8 @@ fn lost_uplink_mpdus_are_retransmitted_and_passed_up_once() {
     assert!(counters.iter().all(|counters| counters.mpdus_dropped == 0));
 }
 
-/// Clients that answered a trigger keep silent for two seconds, so that nothing collides once all were asked; without that they contend
-/// beside it.
+/// Clients that responded to a trigger do not contend for two seconds, so that there are no collisions once all were
+/// triggered; without this rule they contend in addition.
 #[test]
 fn silent_clients_do_not_collide() {
     let collisions = |mu_edca| {
@@ -510,14 +516,15 @@ fn silent_clients_do_not_collide() {
     assert!(asked > contending, "{asked} and {contending} packets");
 }
 
-/// Triggers with units that are anybody's.
+/// Triggers with units for random access.
 fn random_access(clients: usize, triggers: Triggers, random_access_units: u16) -> BssConfig {
     let config = asking(clients, triggers, MuEdca::Silent, false);
     BssConfig { ofdma: config.ofdma.map(|ofdma| OfdmaConfig { random_access_units, ..ofdma }), ..config }
 }
 
-/// Backoffs of up to seven are over at each trigger with eight units: two clients take the same unit one time in eight, or less, for then
-/// their windows double. Six clients at three units collide about every other time.
+/// Backoffs of up to seven end at each trigger with eight units. Two clients choose the same unit in at most one of
+/// eight triggers, because their windows double after a collision. Six clients with three units collide about every
+/// second time.
 #[test]
 fn clients_take_units_at_random() {
     let collided = |config: BssConfig| {
@@ -545,7 +552,7 @@ fn clients_take_units_at_random() {
     assert!((0.25..0.6).contains(&of_six), "{of_six}");
 }
 
-/// Clients unknown to the access point report their queue in such a unit, and are asked for it.
+/// Clients unknown to the access point report their queues in such a unit and are then triggered.
 #[test]
 fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
     let up = Up::run(random_access(4, Triggers::AckAware, 2), 600);
@@ -560,8 +567,8 @@ fn a_report_in_a_unit_at_random_makes_the_access_point_ask() {
     assert!(up.count(|frame| matches!(frame, Frame::QosNull { .. })) > 0);
 }
 
-/// Uploads of four clients that are asked: the time of the trigger, of answers as long as a report can ask for, and of the
-/// Block Ack, besides AIFS and the mean backoff.
+/// Uploads of four triggered clients: the time of the trigger, of responses as long as a report can request, and of the
+/// Block Ack, plus AIFS and the mean backoff.
 #[test]
 fn saturated_clients_send_what_they_can_report() {
     let span = Duration::from_secs(2);
@@ -581,12 +588,14 @@ fn saturated_clients_send_what_they_can_report() {
     });
     let rounds = bss.counters(AP).triggers;
     let (each_us, per_round) = (span.as_micros() / rounds, delivered / rounds);
-    // 254 units of 256 bytes, a quarter more for headers: 52 MPDUs of 1544 bytes for each at 108.3 Mb/s, 6.2 ms, cut to 5.484 ms.
+    // 254 units of 256 bytes plus a quarter for headers are 52 MPDUs of 1544 bytes per client, 6.2 ms at 108.3 Mb/s,
+    // cut to 5.484 ms.
     assert!((5_484 + 150..5_484 + 420).contains(&each_us), "{each_us} us a round");
     assert!((4 * 46..=4 * 48).contains(&per_round), "{per_round} packets a round");
 }
 
-/// Clients have something for the access point when its PPDU ends: it comes behind their Block Acks, and one Block Ack is for all of it.
+/// Clients have packets for the access point when its PPDU ends. They follow the clients' Block Acks, and one Block Ack
+/// answers all of them.
 #[test]
 fn data_comes_behind_block_acks() {
     let ofdma = OfdmaConfig {
@@ -633,14 +642,14 @@ fn data_comes_behind_block_acks() {
     assert!(bss.collisions() < 10, "{}", bss.collisions());
 }
 
-/// Has data only for clients with even numbers share PPDUs, and asks the client that was sent most.
+/// Lets only clients with even numbers share PPDUs, and triggers the client to which the most data was sent.
 struct EvenOnes;
 
 impl MuScheduler for EvenOnes {
     fn downlink(&mut self, _: Instant, ready: &[ReadyUser], most: usize, users: &mut Vec<usize>) {
         let even = ready.iter().enumerate().filter(|(_, user)| user.client.0.is_multiple_of(2));
         users.extend(even.map(|(position, _)| position).take(most));
-        // Positions out of range, or there already, do no harm.
+        // Indices that are out of range or repeated have no effect.
         users.extend([ready.len(), users.first().copied().unwrap_or(0)]);
     }
 
@@ -662,7 +671,7 @@ impl MuSchedulerFactory for EvenOnes {
     }
 }
 
-/// A scheduler from outside says which clients share a PPDU, which has one alone, and which are asked.
+/// A custom scheduler decides which clients share a PPDU, which client gets one alone, and which are triggered.
 #[test]
 fn a_scheduler_from_outside_decides() {
     let mut config = config(4, MuAcknowledgment::MuBar);
@@ -690,7 +699,7 @@ fn a_scheduler_from_outside_decides() {
     assert_eq!(harness.delivered.len(), 21, "all of it arrives");
 }
 
-/// Under No Ack nothing follows the PPDU of several users: no trigger, no Block Acks, and nothing is sent again.
+/// Under No Ack, nothing follows the multi-user PPDU: no trigger and no Block Acks, and nothing is sent again.
 #[test]
 fn nothing_answers_what_is_sent_without_acknowledgment() {
     let unacknowledged = |config: &mut BssConfig| {
@@ -706,7 +715,7 @@ fn nothing_answers_what_is_sent_without_acknowledgment() {
         let first_to = |client| harness.frames.iter().find(|frame| frame.receiver == Some(StationId(client)));
         assert_eq!(first_to(1).unwrap().at, first_to(2).unwrap().at, "both are in one PPDU");
     }
-    // Some 170 us are saved of each cycle of 5.5 ms.
+    // About 170 us are saved per cycle of 5.5 ms.
     let mbps = |acks: LinkAcks| {
         let mut config = config(4, MuAcknowledgment::MuBar);
         config.stations.iter_mut().for_each(|station| station.link_acks.down = acks);
@@ -716,7 +725,7 @@ fn nothing_answers_what_is_sent_without_acknowledgment() {
     assert!((1.02..1.05).contains(&gain), "{gain}");
 }
 
-/// Acknowledged users and unacknowledged ones have PPDUs of their own.
+/// Acknowledged users and unacknowledged ones have separate PPDUs.
 #[test]
 fn acknowledged_and_unacknowledged_users_do_not_mix() {
     let harness = four_users(harness(MuAcknowledgment::MuBar, |config| {
@@ -730,8 +739,8 @@ fn acknowledged_and_unacknowledged_users_do_not_mix() {
     assert_eq!(harness.delivered.len(), 17);
 }
 
-/// In a cascade the access point sends more while ACKs for its data before come: it asks for those of the last PPDU, too,
-/// though the client keeps silent and has nothing else to get.
+/// In a cascade, the access point sends more data before the ACKs for its earlier data arrive. It also triggers the
+/// ACKs for the last PPDU, although the client may not contend and has no other data to receive.
 #[test]
 fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
     let ofdma = OfdmaConfig {
@@ -745,7 +754,7 @@ fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
     let mut bss = channel(config, 1, "cascade", Duration::from_secs(1));
     let ap = AP.first_function();
     let [others @ .., last] = [1, 2, 3, 4].map(|id| StationId(id).first_function());
-    // So long the last has as much to get as the others: its answers make it keep silent.
+    // Until then, the last client has as much to receive as the others; its responses make it stop contending.
     let alike_until = Instant::ZERO + Duration::from_millis(200);
     let mut round_trips = 0;
     let mut now = Instant::ZERO;
@@ -762,7 +771,7 @@ fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
             if delivery.to != ap {
                 bss.enqueue(now, delivery.to, ap, FULL);
             } else if delivery.from == last && now > alike_until && bss.queued(last, ap) == 0 {
-                // All that it had is answered: one more.
+                // All its data is acknowledged: send one more packet.
                 round_trips += u32::from(bss.queued(ap, last) == 0);
                 bss.enqueue(now, ap, last, FULL);
             }
@@ -772,7 +781,7 @@ fn the_last_data_of_a_cascade_is_acknowledged_on_request() {
     assert!(round_trips > 20, "{round_trips} in a second");
 }
 
-/// Clients that need not acknowledge data are asked for their answers to it.
+/// Clients that need not acknowledge data are triggered for their TCP responses to it.
 #[test]
 fn answers_to_unacknowledged_data_are_asked_for() {
     let span = Duration::from_secs(1);
@@ -782,7 +791,7 @@ fn answers_to_unacknowledged_data_are_asked_for() {
     let ap = AP.first_function();
     let clients = [1, 2].map(|id| StationId(id).first_function());
     let (mut now, mut round_trips) = (Instant::ZERO, 0);
-    // Eight packets at a time to each, alone and together.
+    // Eight packets at a time per client, alone and together.
     for client in clients {
         (0..8).for_each(|_| assert!(bss.enqueue(now, ap, client, FULL)));
     }

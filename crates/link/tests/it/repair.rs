@@ -1,4 +1,4 @@
-//! Data that is acknowledged late and unasked: a recipient that lacks some of it asks, and gets it once more.
+//! Data with deferred acknowledgment: a recipient that misses some of it asks, and receives it once more.
 
 use crate::common::{FULL_LEN, TestPacket, channel};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 const SPAN: Duration = Duration::from_secs(2);
 
-/// 802.11n at 150 Mb/s, where an A-MPDU holds 42.
+/// 802.11n at 150 Mb/s, where an A-MPDU holds 42 packets.
 fn config(clients: usize, loss: Loss) -> BssConfig {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let client = StationConfig {
@@ -29,7 +29,7 @@ fn percent(share: u32) -> Loss {
     Loss::Bernoulli(Ratio::from_parts_per_billion(share * 10_000_000).unwrap())
 }
 
-/// A download of `packets` that are there from the start: when each number arrived, and the channel.
+/// A download of `packets` that are queued from the start: arrival of each number, and the channel.
 fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<TestPacket>) {
     let mut bss = channel(config, 1, "repair", SPAN);
     bss.record_air();
@@ -52,8 +52,8 @@ fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<T
     (delivered, bss)
 }
 
-/// Two of 100 are lost. The recipient of the first PPDU asks once, by a Block Ack that an ACK answers; the two come in
-/// front of the next MPDUs.
+/// Two of 100 packets are lost. The recipient asks once after the first PPDU, with a Block Ack that an ACK answers; the
+/// two packets precede the next MPDUs.
 #[test]
 fn missing_mpdus_are_requested_and_come_late() {
     let (delivered, mut bss) = download(config(1, Loss::Scripted(vec![2, 41])), 100);
@@ -75,7 +75,7 @@ fn missing_mpdus_are_requested_and_come_late() {
             asked.push((*start, bitmap.first_64()));
         }
     }
-    // 42 have been sent: of numbers 2 to 40 all but 2 have come. The second is noticed behind number 42.
+    // 42 were sent: of numbers 2 to 40, all but 2 have arrived. The second loss is detected after number 42.
     assert_eq!(asked[0], (2, (1 << 39) - 2));
     let retries = |frame: &&tacit_link::wifi::AirFrame<TestPacket>| {
         matches!(frame.frame, Frame::Data { retry: true, .. })
@@ -88,7 +88,7 @@ fn missing_mpdus_are_requested_and_come_late() {
     assert_eq!(recipient.repair_request_bytes, 32 * recipient.repair_requests);
 }
 
-/// Requests are a period apart, however much is missing, and a copy that is lost is asked for again.
+/// Requests are one period apart, however much is missing, and a lost copy is requested again.
 #[test]
 fn requests_are_a_period_apart() {
     let mut config = config(1, percent(30));
@@ -99,7 +99,7 @@ fn requests_are_a_period_apart() {
         .map(|frame| frame.at)
         .collect();
     assert!(asked.len() > 20);
-    // Each goes when the channel is won, so that one may come a PPDU and a backoff late, and the next not.
+    // Each is sent when the channel is won, so one may be late by a PPDU and a backoff while the next is not.
     let least = asked.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
     assert!(least > Duration::from_millis(3), "{least}");
     assert!(SPAN / 7 > Duration::from_millis(asked.len() as u64), "{}", asked.len());
@@ -107,7 +107,7 @@ fn requests_are_a_period_apart() {
     assert!(recipient.repaired > 800 && delivered.len() > 2_990, "{} {recipient:?}", delivered.len());
 }
 
-/// MPDUs that the transmitter no longer has are given up, by both.
+/// MPDUs that the transmitter no longer keeps are given up at both ends.
 #[test]
 fn mpdus_no_longer_kept_are_given_up() {
     let mut config = config(1, Loss::Scripted(vec![2, 3, 4]));
@@ -123,7 +123,7 @@ fn mpdus_no_longer_kept_are_given_up() {
     assert_eq!(bss.counters(AP).retries, 0);
 }
 
-/// Beside repair aggregates are full as without, and nearly everything arrives in the end.
+/// With repair, aggregates are as full as without, and nearly every packet arrives in the end.
 #[test]
 fn repair_keeps_aggregates_full() {
     let arrived = |acks| {
@@ -159,8 +159,8 @@ fn repair_keeps_aggregates_full() {
     let (without, ..) = arrived(LinkAcks::None);
     let (with, full, sender, recipient) = arrived(LinkAcks::Deferred);
     assert!(full > 0.99, "{full}");
-    // An MPDU sent again takes the place of a new one: as many packets arrive, but for the requests, 100 a second, and
-    // for PPDUs of 3.5 ms that collide with them.
+    // A retransmitted MPDU takes the place of a new one, so the same number of packets arrives, except for the time of
+    // the requests, 100 per second, and of the PPDUs of 3.5 ms that collide with them.
     assert!(with as f64 > 0.93 * without as f64, "{with} {without}");
     let lost = 1.0 - sender.unacknowledged_arrived as f64 / sender.unacknowledged as f64;
     assert!(lost < 0.02, "{lost}: packets on their way at the end");
@@ -170,8 +170,8 @@ fn repair_keeps_aggregates_full() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Under any losses, and behind an RTS or not: each packet comes once at most, and one that is neither there nor given
-    /// up was lost behind everything else.
+    /// Under any losses, with and without RTS, each packet arrives at most once. A packet that neither arrived nor was
+    /// given up was lost after all the others.
     #[test]
     fn nothing_comes_twice(
         lost in prop::collection::btree_set(0_u64..400, 0..200),

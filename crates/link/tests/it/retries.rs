@@ -1,5 +1,5 @@
-//! Retries, how often and when, and the behaviour of others meanwhile: losses by script or by a client out of reach, and
-//! the invariants under any backoffs.
+//! How often and when retries happen, and how others behave meanwhile: losses are scripted or due to a client out of
+//! range. Also the invariants under any backoffs.
 
 use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
@@ -13,16 +13,16 @@ const ONE: StationId = StationId(1);
 const TWO: StationId = StationId(2);
 const THREE: StationId = StationId(3);
 
-/// Of 802.11 at 5 GHz.
+/// SIFS of 802.11 at 5 GHz.
 const SIFS: Duration = us(16);
 const SLOT: Duration = us(9);
-/// DIFS, and AIFS of best effort is a slot more.
+/// DIFS; AIFS of best effort is one slot longer.
 const DIFS: Duration = us(34);
-/// SIFS, a slot, and 20 us until a PPDU is noticed.
+/// SIFS, a slot, and 20 us until a PPDU is detected.
 const ACK_TIMEOUT: Duration = us(45);
 /// An ACK or a CTS at 6 Mb/s.
 const CTS_AT_6: Duration = us(44);
-/// The longest backoff from the smallest window.
+/// The longest backoff with the smallest window.
 const LONGEST_BACKOFF: Duration = us(15 * 9);
 
 const fn us(micros: u64) -> Duration {
@@ -55,7 +55,7 @@ impl Harness {
         Self { bss, delivered: Vec::new(), next: 0 }
     }
 
-    /// `from` gets `count` packets for `to` at `now`, numbered on.
+    /// Queues `count` packets for `to` at `from` at `now`, with consecutive numbers.
     fn send(&mut self, now: Instant, from: StationId, to: StationId, count: u32) {
         self.run_to(now);
         for _ in 0..count {
@@ -89,7 +89,7 @@ fn end(frame: &AirFrame<TestPacket>) -> Instant {
     frame.at + frame.duration
 }
 
-/// Seven tries double the window six times. A station that gives up begins with the smallest one again.
+/// Seven attempts double the window six times. A station that gives up starts with the smallest window again.
 #[test]
 fn after_the_last_try_the_window_is_the_smallest_again() {
     for seed in 1..=10 {
@@ -105,7 +105,7 @@ fn after_the_last_try_the_window_is_the_smallest_again() {
     }
 }
 
-/// At 6 Mb/s a try lasts 2 ms: the last one is under way when 5 ms are over.
+/// At 6 Mb/s an attempt takes 2 ms: the last one is in progress after 5 ms.
 #[test]
 fn mpdus_older_than_their_lifetime_are_given_up() {
     let mut c = config(Standard::A, 6, 1);
@@ -120,12 +120,12 @@ fn mpdus_older_than_their_lifetime_are_given_up() {
     assert!(before.iter().all(|frame| end(frame) + ACK_TIMEOUT <= at(6_000)), "{}", frames.len());
 }
 
-/// The limit is for requests in a row: those for an earlier Block Ack do not count against a later one.
+/// The limit applies to consecutive requests: requests for an earlier Block Ack do not count for a later one.
 #[test]
 fn an_answered_request_lets_the_next_be_tried_as_often() {
     let mut c = config(Standard::N, 150, 1);
     c.retry_limit = 2;
-    // Twice a Block Ack and those for two requests.
+    // Twice, a Block Ack and the responses to two requests are lost.
     c.stations[0].link_ack_loss = scripted([0, 1, 2, 4, 5, 6]);
     let mut h = Harness::new(c, 1);
     h.send(at(1_000), AP, ONE, 3);
@@ -136,8 +136,8 @@ fn an_answered_request_lets_the_next_be_tried_as_often() {
     assert_eq!(h.delivered, [0, 1, 2, 3, 4, 5]);
 }
 
-/// Nor do RTS that collided count against later ones: two clients that always have something lose many of them, and
-/// none so often in a row that it is given up.
+/// RTS collisions of earlier packets do not count for later packets either: two clients that always have data lose
+/// frequent RTS, but none reaches the retry limit.
 #[test]
 fn an_answered_rts_lets_the_next_be_tried_as_often() {
     let mut c = config(Standard::A, 54, 2);
@@ -151,8 +151,8 @@ fn an_answered_rts_lets_the_next_be_tried_as_often() {
     assert_eq!((counters.mpdus_dropped, h.delivered.len()), (0, 800));
 }
 
-/// MPDUs given up for lack of a CTS have their numbers: the recipient is told to go on without them, else it would hold
-/// back those that follow.
+/// MPDUs given up after RTS without CTS already have sequence numbers. A request tells the recipient to continue
+/// without them; otherwise it would hold back those that follow.
 #[test]
 fn after_unanswered_rts_a_request_moves_the_recipients_window() {
     let mut c = config(Standard::N, 150, 1);
@@ -171,7 +171,7 @@ fn after_unanswered_rts_a_request_moves_the_recipients_window() {
     assert_eq!(start, Some(2));
 }
 
-/// The SYNC bit of each data PPDU, those of one A-MPDU once.
+/// The SYNC bit of each data PPDU, once per A-MPDU.
 fn syncs(frames: &[AirFrame<TestPacket>]) -> Vec<bool> {
     let mut last = None;
     let of = |frame: &AirFrame<TestPacket>| match frame.frame {
@@ -181,13 +181,14 @@ fn syncs(frames: &[AirFrame<TestPacket>]) -> Vec<bool> {
     frames.iter().filter_map(of).collect()
 }
 
-/// TCP/HACK's SYNC bit (paper figure 8): an MPDU that follows an acknowledgment given up on, and one that goes again for
-/// want of an ACK, is no proof that the acknowledgment arrived; one that follows an acknowledgment that came is.
+/// TCP/HACK's SYNC bit (paper figure 8): an MPDU after an acknowledgment that was given up, or one retransmitted
+/// because an ACK was missing, does not prove that the acknowledgment arrived. An MPDU after an acknowledgment that
+/// arrived does prove it.
 #[test]
 fn sync_tells_that_the_transmitter_goes_on_without_an_acknowledgment() {
     let mut c = config(Standard::N, 150, 1);
     c.retry_limit = 2;
-    // After the first PPDU all requests are unanswered.
+    // No request after the first PPDU is answered.
     c.stations[0].link_ack_loss = scripted(0..4);
     let mut h = Harness::new(c, 1);
     for millis in [1_000, 20_000, 40_000] {
@@ -204,8 +205,8 @@ fn sync_tells_that_the_transmitter_goes_on_without_an_acknowledgment() {
     assert_eq!(syncs(&h.frames()), [false, true, false]);
 }
 
-/// A station that heard two at once cannot know that no ACK follows, and waits for EIFS: SIFS and an ACK at the lowest rate before
-/// DIFS (802.11-2020 clause 10.3.7).
+/// A station that received two overlapping frames does not know that no ACK follows, so it waits EIFS: SIFS and an ACK
+/// at the lowest rate before DIFS (802.11-2020 clause 10.3.7).
 #[test]
 fn a_bystander_waits_for_eifs_after_a_collision() {
     for seed in 1..=40 {
@@ -221,8 +222,8 @@ fn a_bystander_waits_for_eifs_after_a_collision() {
     }
 }
 
-/// An RTS to a client that is out of reach, and another client that gets something to send meanwhile: the frames of
-/// the channel with this seed, and with `hidden` stations among those that have nothing to send.
+/// An RTS to a client out of range, while another client gets packets to send. Returns the frames of the channel for
+/// this seed, with `hidden` stations among those without packets.
 fn unanswered_rts(
     seed: u64,
     away: (Instant, Instant),
@@ -239,8 +240,8 @@ fn unanswered_rts(
     frames
 }
 
-/// The exchange would have lasted 2 ms. Bystanders that hear nothing after the RTS forget it after two SIFS, a CTS, the
-/// time to notice a PPDU and two slots (802.11-2020 clause 10.3.2.4); its sender waits for the CTS timeout.
+/// The exchange would have lasted 2 ms. Bystanders that hear no frame after the RTS reset their NAV after two SIFS, a
+/// CTS, the time to detect a PPDU and two slots (802.11-2020 clause 10.3.2.4). The sender waits for the CTS timeout.
 #[test]
 fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
     let reset = SIFS * 2 + CTS_AT_6 + us(20) + SLOT * 2;
@@ -261,7 +262,7 @@ fn an_unanswered_rts_keeps_others_off_no_longer_than_a_cts_would_take() {
     }
 }
 
-/// The CTS is lost on the sender of the RTS alone: others have heard it, and keep off for all that it reserves.
+/// Only the sender of the RTS misses the CTS. The other stations received it and defer for the time that it reserves.
 #[test]
 fn a_cts_reserves_even_if_no_data_follows() {
     let mut bystanders = 0;
@@ -277,7 +278,7 @@ fn a_cts_reserves_even_if_no_data_follows() {
     assert!(bystanders > 5, "{bystanders}");
 }
 
-/// Packets and bytes are counted where they come, under losses, retransmissions and gaps too, and never twice.
+/// Packets and bytes are counted where they arrive, never twice, even with losses, retransmissions and gaps.
 #[test]
 fn each_arrival_is_counted_and_passed_up_once() {
     let share = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());

@@ -1,4 +1,4 @@
-//! Whom the access point serves next.
+//! Which client the access point serves next.
 
 use crate::common::{self, FULL, TestPacket, channel, short_queue};
 use tacit_link::loss::Loss;
@@ -14,8 +14,8 @@ fn config(clients: usize, ap_scheduler: ApScheduler) -> BssConfig {
     BssConfig { beacon_interval: None, ap_scheduler, ..BssConfig::new(Standard::N, vec![client; clients]) }
 }
 
-/// In which order packets arrive of which the access point gets one for each of `clients`, a microsecond apart, before
-/// the channel is free for the first time.
+/// The order in which packets arrive. The access point gets one packet for each of `clients`, a microsecond apart,
+/// before the channel is free for the first time.
 fn order(config: BssConfig, clients: &[u16]) -> Vec<u32> {
     let mut bss = channel(config, 1, "scheduler", Duration::from_secs(1));
     for (number, client) in (0..).zip(clients) {
@@ -47,7 +47,7 @@ fn the_access_point_serves_in_turn_or_by_age() {
     assert_eq!(served(ApScheduler::FirstComeFirstServed), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// A packet sent again is older than those that wait for others, so it goes first.
+/// A packet to be retransmitted is older than the waiting packets of others, so it is sent first.
 #[test]
 fn retransmissions_go_before_younger_packets() {
     let lossy = |ap_scheduler| {
@@ -65,8 +65,8 @@ fn retransmissions_go_before_younger_packets() {
 
 const SPAN: Duration = Duration::from_secs(20);
 
-/// Packets that arrive at three clients at these rates of 802.11a, for which the access point always has some, and how
-/// long PPDUs to each last together. Packets for `lossy` are lost every second time.
+/// Packets that arrive at three clients with these rates of 802.11a, while the access point always has
+/// packets for all, and the total duration of the PPDUs to each. Every second packet for `lossy` is lost.
 fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) -> ([f64; 3], [Duration; 3]) {
     let modes = mbps.map(|mbps| Mode::for_rate(Standard::A, BitRate::from_mbps(mbps)).unwrap());
     let stations =
@@ -96,8 +96,8 @@ fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) ->
     (delivered, airtime)
 }
 
-/// Heusse et al., "Performance Anomaly of 802.11b" (INFOCOM 2003): with equal turns a slow client slows all. With equal
-/// airtime each gets as many PPDUs as fit in its third.
+/// Heusse et al., "Performance Anomaly of 802.11b" (INFOCOM 2003): with equal turns, one slow client slows down all.
+/// With equal airtime, each client gets as many PPDUs as fit in its third.
 #[test]
 fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     let mbps = [54, 24, 6];
@@ -110,11 +110,11 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
         let share = time.as_secs_f64() / all;
         assert!((share - 1.0 / 3.0).abs() < 0.003, "{airtime:?}");
     }
-    // PPDUs of 1536 bytes: 20 us and 57, 129 or 514 symbols of 4 us.
+    // PPDUs of 1536 bytes: 20 us, and 57, 129 or 514 symbols of 4 us.
     let lasts_us = [248.0, 536.0, 2_076.0];
     let ratio = by_airtime[0] / by_airtime[2];
     assert!((ratio / (lasts_us[2] / lasts_us[0]) - 1.0).abs() < 0.01, "{ratio}");
-    // By hand: the overhead of a PPDU is DIFS 34, 7.5 slots of 9, SIFS 16 and an ACK of 28, 28 or 44 us.
+    // Computed by hand: the overhead of a PPDU is DIFS 34, 7.5 slots of 9, SIFS 16 and an ACK of 28, 28 or 44 us.
     let other_us = [145.5, 145.5, 161.5];
     let rounds =
         20e6 / (0..3).map(|client| (lasts_us[client] + other_us[client]) / lasts_us[client]).sum::<f64>();
@@ -124,7 +124,7 @@ fn a_slow_client_gets_as_much_time_and_not_as_many_packets() {
     }
 }
 
-/// A PPDU sent in vain is airtime too.
+/// The airtime of a lost PPDU counts too.
 #[test]
 fn losses_are_paid_by_whom_they_hit() {
     let (_, clean) = saturated(ApScheduler::Airtime, [54; 3], None);
@@ -137,7 +137,7 @@ fn losses_are_paid_by_whom_they_hit() {
     assert!((delivered[2] / delivered[0] - 0.5).abs() < 0.03, "{delivered:?}");
 }
 
-/// The limit is on airtime, so it is of the packets of a slow client that few are sent together.
+/// The limit applies to airtime, so a slow client gets fewer packets per PPDU.
 #[test]
 fn a_limit_of_airtime_bounds_the_aggregates_of_slow_clients() {
     let longest = |aql_limit, mbps| {

@@ -1,5 +1,5 @@
-//! Reports to a driver of TCP/HACK on the ACKs it sent as packets: "arrived" means passed up, not only
-//! acknowledged, because both ends start a compression context from it.
+//! Reports to a TCP/HACK driver about the ACKs that it sent as packets. "Arrived" means passed up, not only
+//! acknowledged, because both ends start a compression context from the ACK.
 
 use crate::common::TestPacket;
 use proptest::prelude::*;
@@ -11,12 +11,12 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);
 
-/// An access point that sends ACKs to its client, with losses by script.
+/// An access point that sends ACKs to its client, with scripted losses.
 struct Harness {
     bss: Bss<TestPacket>,
     now: Instant,
     sent: u32,
-    /// ACKs that the client's driver has seen.
+    /// ACKs that reached the client's driver.
     passed_up: Vec<u32>,
     /// Reports to the access point's driver, in order: the ACK, and whether it arrived.
     told: Vec<(u32, bool)>,
@@ -47,7 +47,7 @@ impl Harness {
         }
     }
 
-    /// Runs for `millis`; every ACK reported to the driver as arrived must be at the other end by then.
+    /// Runs for `millis`; every ACK reported as arrived must have reached the other end by then.
     fn run(&mut self, millis: u64) {
         let until = self.now + Duration::from_millis(millis);
         while let Some(at) = self.bss.poll_timeout().filter(|at| *at <= until) {
@@ -74,8 +74,8 @@ impl Harness {
 
 #[test]
 fn mpdus_held_behind_a_gap_have_not_arrived() {
-    // Two ACKs are lost, and every answer to the requests that follow: the window moves on, and nothing told
-    // the client.
+    // Two ACKs are lost, and so is every response to the requests that follow: the window advances without the client
+    // knowing.
     let mut h = Harness::new(0..2, 0..3);
     h.send(2);
     h.run(20);
@@ -98,14 +98,14 @@ fn a_number_beyond_the_recipients_window_ends_the_doubt() {
         h.run(1);
     }
     h.run(20);
-    // Number 1 was the last that was given up: number 65 leaves no room for it.
+    // Number 1 was the last that was given up, and number 65 moves the window past it.
     let arrived = (2..72).map(|number| (number, number >= 65)).collect::<Vec<_>>();
     assert_eq!(h.told_since(2), arrived);
 }
 
 #[test]
 fn an_answered_request_ends_the_doubt() {
-    // As above, but the next two get no Block Ack at first: the request for it tells where the window starts.
+    // As above, but the next two get no Block Ack at first: the request for it announces the start of the window.
     let mut h = Harness::new(0..2, 0..4);
     h.send(2);
     h.run(20);
@@ -115,7 +115,7 @@ fn an_answered_request_ends_the_doubt() {
 }
 
 proptest! {
-    /// Under any losses, no ACK is reported as arrived that is not.
+    /// Under any losses, an ACK is reported as arrived only if it is.
     #[test]
     fn arrived_mpdus_were_passed_up(
         data in prop::collection::btree_set(0_u64..300, 0..200),

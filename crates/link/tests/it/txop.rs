@@ -1,4 +1,4 @@
-//! Contents of a TXOP besides its first exchange: scripts of packets and losses, and the frames that follow.
+//! What a TXOP contains after its first exchange: scripts of packets and losses, and the resulting frames.
 
 use crate::common::{TestPacket, channel};
 use tacit_link::loss::Loss;
@@ -26,7 +26,7 @@ fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
     Loss::Scripted(losses.into_iter().collect())
 }
 
-/// 802.11n at 150 Mb/s, responses at 24.
+/// 802.11n at 150 Mb/s, with responses at 24 Mb/s.
 fn config(clients: usize) -> BssConfig {
     let client = StationConfig::new(Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap());
     BssConfig {
@@ -44,7 +44,7 @@ struct Harness {
 }
 
 impl Harness {
-    /// After 1 ms of quiet.
+    /// Starts after 1 ms without traffic.
     fn new(config: BssConfig) -> Self {
         Self::seeded(config, 1)
     }
@@ -56,7 +56,7 @@ impl Harness {
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
     }
 
-    /// `from` gets `count` packets of `bytes` for the other side, numbered on.
+    /// Queues `count` packets of `bytes` bytes at `from` for `to`, with consecutive numbers.
     fn send(&mut self, from: StationId, to: StationId, count: u32, bytes: u64) {
         let first = self.bss.counters(from).accepted as u32;
         for number in first..first + count {
@@ -69,7 +69,7 @@ impl Harness {
         }
     }
 
-    /// Goes on to the next event; false when there is none.
+    /// Processes the next event; false if there is none.
     fn step(&mut self) -> bool {
         let Some(at) = self.bss.poll_timeout() else { return false };
         assert!(at >= self.now, "time runs forward");
@@ -85,7 +85,7 @@ impl Harness {
         true
     }
 
-    /// Runs until nothing is left to do, and checks the books.
+    /// Runs until no event is left, and checks the accounts.
     fn run(&mut self) {
         while self.step() {}
         self.bss.check().unwrap();
@@ -97,7 +97,7 @@ impl Harness {
         }
     }
 
-    /// The access point begins to send `count` packets to the first client, which gets `acks` to send while it
+    /// The access point starts to send `count` packets to the first client, which gets `acks` packets to send while it
     /// receives them.
     fn exchange(&mut self, count: u32, acks: u32) {
         self.send(AP, ONE, count, 1500);
@@ -105,8 +105,8 @@ impl Harness {
         self.send(ONE, AP, acks, 52);
     }
 
-    /// Senders and frames: `D3` data of three MPDUs, `D3!` none of which arrived, `A` ACK, `B` Block Ack, `R` Block Ack
-    /// Request, `end` CF-End; `+` with RDG/More PPDU, `x` lost.
+    /// Senders and frames: `D3` is data of three MPDUs, `D3!` data of three of which none arrived, `A` ACK, `B` Block
+    /// Ack, `R` Block Ack Request, `end` CF-End; `+` means RDG/More PPDU, `x` lost.
     fn story(&self) -> String {
         let mut story = Vec::new();
         let mut frames = self.frames.iter().peekable();
@@ -141,7 +141,7 @@ impl Harness {
         story.join(" ")
     }
 
-    /// The first frame of `transmitter` of a kind.
+    /// The first frame of a kind from `transmitter`.
     fn first(
         &self,
         transmitter: StationId,
@@ -170,11 +170,12 @@ fn a_reverse_direction_responder_sends_one_sifs_after_its_block_ack() {
     for pair in ppdus.windows(2) {
         assert_eq!(pair[1].at - end(pair[0]), us(16), "{pair:?}");
     }
-    // Each MPDU has an HT Control field: 3 subframes of 1548, the last 1546, and 2 of 4 + 94 padded to 100, 98.
+    // Each MPDU has an HT Control field: 3 subframes of 1548 bytes, the last 1546; and 2 of 4 + 94 padded to 100, the
+    // last 98.
     let mode = h.frames[0].mode;
     assert_eq!(ppdus[0].duration, mode.ppdu_duration(2 * 1548 + 1546));
     assert_eq!(ppdus[2].duration, mode.ppdu_duration(100 + 98));
-    // 32 bytes of Block Ack at 24 Mb/s last 32 us, 38 in a Control Wrapper 36; a CF-End of 20 28.
+    // 32 bytes of Block Ack at 24 Mb/s take 32 us, the 38 bytes in a Control Wrapper 36 us, a CF-End of 20 bytes 28 us.
     assert_eq!(
         ppdus.iter().skip(1).step_by(2).map(|frame| frame.duration).collect::<Vec<_>>(),
         [us(36), us(32)]
@@ -183,7 +184,7 @@ fn a_reverse_direction_responder_sends_one_sifs_after_its_block_ack() {
     let [ap, client] = [AP, ONE].map(|station| h.bss.counters(station));
     assert_eq!((ap.reverse_grants, ap.cf_ends, ap.reverse_ppdus), (1, 1, 0));
     assert_eq!((client.reverse_ppdus, client.reverse_mpdus, client.data_ppdus), (1, 2, 1));
-    // The client spent a SIFS to win the channel.
+    // The client spent only a SIFS to get the channel.
     assert_eq!(client.tcp_ack_backoff, Duration::ZERO);
     let airtime = h.bss.station_airtime(ONE);
     assert_eq!(airtime.get(AirtimeUse::Acquisition), us(16));
@@ -219,7 +220,7 @@ fn a_bystander_keeps_off_when_the_holder_hears_nothing() {
         assert!(h.step());
         h.send(TWO, AP, 1, 1500);
         h.run();
-        // The access point is not bound by its own reservation and asks within it.
+        // The access point is not bound by its own reservation and sends the request within it.
         let story = h.story();
         assert_eq!(story, "ap:D3!+ ap:R 1:B ap:D3+ 1:B ap:end 2:D1+ ap:A 2:end", "seed {seed}");
     }
@@ -252,7 +253,7 @@ fn a_lost_reverse_ppdu_is_the_holders_to_recover_from_and_no_failed_access() {
         assert_eq!(h.story(), "ap:D3+ 1:B+ 1:D2! ap:end 1:R ap:B 1:D2+ ap:B 1:end");
         let (lost, cf_end) = (&h.frames[4], &h.frames[6]);
         assert_eq!(cf_end.at - end(lost), us(25), "PIFS");
-        // The client's window is the smallest still.
+        // The client still has the smallest window.
         let waited = h.frames[7].at - end(cf_end);
         assert!((us(43)..=us(43 + 15 * 9)).contains(&waited), "seed {seed}: {waited}");
         let client = h.bss.counters(ONE);
@@ -264,7 +265,7 @@ fn a_lost_reverse_ppdu_is_the_holders_to_recover_from_and_no_failed_access() {
 #[test]
 fn a_lost_block_ack_for_a_reverse_ppdu_is_asked_for() {
     let mut c = config(1);
-    // The access point's second acknowledgment.
+    // The access point's second acknowledgment is lost.
     c.stations[0].link_ack_loss = scripted([1]);
     let mut h = Harness::new(c);
     h.send(ONE, AP, 2, 52);
@@ -281,7 +282,7 @@ fn a_lost_block_ack_for_a_reverse_ppdu_is_asked_for() {
 #[test]
 fn the_reverse_ppdu_follows_a_block_ack_that_was_lost() {
     let mut c = config(1);
-    // The client's second.
+    // The client's second acknowledgment is lost.
     c.stations[0].link_ack_loss = scripted([1]);
     let mut h = Harness::new(c);
     h.send(AP, ONE, 2, 1500);
@@ -316,7 +317,7 @@ fn a_ppdu_too_long_for_the_rest_of_the_txop_waits_for_an_access() {
     let mut c = config(1);
     c.txop_limit = Some(us(500));
     let mut h = Harness::new(c);
-    // 2 of 1500 leave 500 - 36 - 172 - 16 - 36: room for one of 1500, not of 6000.
+    // 2 packets of 1500 bytes leave 500 - 36 - 172 - 16 - 36 us: enough for one of 1500 bytes, not for one of 6000.
     h.send(AP, ONE, 2, 1500);
     assert!(h.step());
     h.send(ONE, AP, 1, 6000);
@@ -355,7 +356,7 @@ fn packets_that_came_a_moment_ago_are_not_in_the_reverse_ppdu() {
     let mut c = config(1);
     c.reverse_direction = granted(us(200));
     let mut h = Harness::new(c);
-    // The PPDU takes 283 us, the Block Ack ends 52 us later.
+    // The PPDU takes 283 us, and the Block Ack ends 52 us later.
     h.exchange(3, 1);
     let begins = h.now;
     while h.now < begins + us(200) {
@@ -371,7 +372,7 @@ fn the_peer_sends_for_the_holder_only_and_in_its_category() {
     let mut c = config(2);
     c.categories = vec![AccessCategory::BestEffort, AccessCategory::Video];
     let mut h = Harness::new(c);
-    // A client grants; the access point has something for it, for the other, and in another category.
+    // A client grants. The access point has packets for it, for the other client, and in another category.
     h.send(ONE, AP, 3, 1500);
     assert!(h.step());
     let [ap, one] = [AP, ONE].map(|station| h.bss.function(station, AccessCategory::Video));
@@ -401,7 +402,7 @@ fn the_medium_of_hidden_stations_tells_the_same_story() {
     assert_eq!(h.story(), "ap:D3+ 1:B+ 1:D2 ap:B ap:end 2:D1+ ap:A 2:end");
     let h = hidden(false);
     assert!(h.story().starts_with("ap:D3+ 1:B+ 1:D2! ap:end "), "{}", h.story());
-    // The NAV that the grant set is gone with the CF-End.
+    // The CF-End reset the NAV that the grant had set.
     assert!(h.first(TWO, is_data).at < end(&h.frames[0]) + h.frames[0].reserves);
 }
 
@@ -429,7 +430,7 @@ fn a_cts_keeps_the_hidden_off_the_whole_grant() {
     assert!(h.first(TWO, |frame| *frame == Frame::Rts).at >= end(cts) + cts.reserves);
 }
 
-/// One client, 802.11n at 150 Mb/s without aggregation, no grants; `category` beside best effort.
+/// One client, 802.11n at 150 Mb/s without aggregation and grants; `category` in addition to best effort.
 fn bursting(category: AccessCategory) -> BssConfig {
     BssConfig {
         reverse_direction: ReverseDirection::Off,
@@ -440,7 +441,7 @@ fn bursting(category: AccessCategory) -> BssConfig {
 }
 
 impl Harness {
-    /// The access point gets `count` packets of `bytes` for `to` in `category`.
+    /// Queues `count` packets of `bytes` bytes for `to` in `category` at the access point.
     fn send_in(&mut self, category: AccessCategory, to: StationId, count: u32, bytes: u64) {
         let [ap, to] = [AP, to].map(|station| self.bss.function(station, category));
         for number in 0..count {
@@ -465,7 +466,7 @@ fn voice_sends_two_exchanges_a_sifs_apart() {
     assert_eq!(h.gaps_us(), [16, 16, 16]);
     let counters = h.bss.counters(AP);
     assert_eq!((counters.burst_ppdus, counters.data_ppdus, h.bss.accesses()), (1, 2, 1));
-    // Each reserves its own acknowledgment and no more.
+    // Each reserves only its own acknowledgment.
     assert_eq!(h.frames[0].reserves, us(16 + 28));
     assert_eq!(h.bss.station_airtime(AP).get(AirtimeUse::Acquisition), us(16));
 }
@@ -482,14 +483,14 @@ fn best_effort_sends_one_and_backs_off() {
 #[test]
 fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     let mut h = Harness::new(bursting(AccessCategory::Voice));
-    // Each takes 120 + 16 + 28 us, and 16 to the next: 8 take 1424, 9 would take 1604 of 1504.
+    // Each takes 120 + 16 + 28 us, and 16 to the next: 8 take 1424 us, 9 would take 1604 of 1504 us.
     h.send_in(AccessCategory::Voice, ONE, 10, 1500);
     h.run();
     let gaps = h.gaps_us();
     assert_eq!(gaps.iter().position(|gap| *gap != 16), Some(15), "{gaps:?}");
     assert!(gaps[15] >= 34, "AIFS of voice: {gaps:?}");
     assert_eq!((h.bss.counters(AP).burst_ppdus, h.bss.accesses()), (7 + 1, 2));
-    // A frame that is short enough still goes: 80 us are left, a small frame takes 36 + 7.2 + 16 + 28 rounded up.
+    // A short frame still fits: 80 us are left, and a small frame takes 36 + 7.2 + 16 + 28 us, rounded up.
     let mut h = Harness::new(bursting(AccessCategory::Voice));
     h.send_in(AccessCategory::Voice, ONE, 8, 1430);
     h.send_in(AccessCategory::Voice, ONE, 1, 52);
@@ -498,8 +499,8 @@ fn a_burst_ends_where_the_next_exchange_does_not_fit() {
     assert!(end(h.frames.last().unwrap()) - h.frames[0].at <= us(1_504));
 }
 
-/// The limit holds for the last acknowledgment too, with any lengths of frames before it. Room is kept for a
-/// Block Ack, which takes a symbol more than the ACK that comes: but for that another exchange would not have fitted.
+/// The limit includes the last acknowledgment, for any lengths of the frames before it. Room is reserved for a Block
+/// Ack, which takes a symbol more than the actual ACK; without that symbol, one more exchange could have fitted.
 #[test]
 fn no_burst_is_longer_than_its_limit() {
     for (first, others) in
@@ -528,7 +529,7 @@ fn an_a_mpdu_is_cut_to_what_is_left() {
     let exchange_ends = |i: usize| end(&h.frames[i]);
     assert!(h.story().starts_with("ap:D35 1:B ap:D"), "{}", h.story());
     assert!(exchange_ends(35) - h.frames[0].at <= us(3_008));
-    // With the first cut short there is room for more.
+    // If the first A-MPDU is cut short, there is room for another.
     let mut c = bursting(AccessCategory::Video);
     c.ampdu_mpdus = Some(20);
     let mut h = Harness::new(c);
@@ -547,7 +548,7 @@ fn a_failure_in_the_middle_ends_the_burst_with_a_backoff() {
     h.run();
     assert_eq!(h.story(), "ap:D1 1:A ap:D1! ap:D1 1:A ap:D1 1:A ap:D1 1:A");
     let gaps = h.gaps_us();
-    // SIFS, slot and 20 us to notice, then AIFS has passed and slots may follow.
+    // SIFS, a slot and 20 us to detect a PPDU; by then AIFS has passed, and slots may follow.
     assert!(gaps[2] >= 45 && (gaps[2] - 45).is_multiple_of(9), "{gaps:?}");
     assert_eq!((gaps[4], gaps[6]), (16, 16), "the burst after it is a new TXOP: {gaps:?}");
     assert_eq!(h.bss.accesses(), 2);
@@ -589,8 +590,8 @@ fn a_burst_is_one_turn_and_others_get_what_is_left() {
     assert_eq!(h.bss.accesses(), 1);
 }
 
-/// The rest of a TXOP of 4 ms behind an A-MPDU of 42 is room for a few MPDUs. The client that gets it has its turn
-/// still to come.
+/// After an A-MPDU of 42 MPDUs, a TXOP of 4 ms has room for a few MPDUs more. The client that gets this room keeps its
+/// own turn.
 #[test]
 fn clients_share_whatever_is_left_of_each_others_txops() {
     for (clients, reverse_direction) in [1, 2, 3, 4, 10]
@@ -605,7 +606,7 @@ fn clients_share_whatever_is_left_of_each_others_txops() {
             lifetime: us(10_000_000),
             ..config(clients)
         });
-        // Enough that none runs out before each has had 20 turns.
+        // Enough packets that each client has 20 turns before the packets run out.
         (1..=clients as u16).for_each(|client| h.send(AP, StationId(client), 1_500, 1500));
         while h.bss.accesses() < 20 * clients as u64 && h.step() {}
         let received: Vec<_> = (1..=clients as u16)
@@ -616,7 +617,7 @@ fn clients_share_whatever_is_left_of_each_others_txops() {
     }
 }
 
-/// A request is the sender's next PPDU, even if others have something waiting; the turns of the others come then.
+/// A request is the sender's next PPDU even if packets wait for other clients; their turns follow.
 #[test]
 fn a_block_ack_request_goes_before_other_destinations() {
     let mut c = BssConfig { reverse_direction: ReverseDirection::Off, ..config(3) };
@@ -682,8 +683,8 @@ fn hidden_stations_burst_too() {
 }
 
 proptest::proptest! {
-    /// Under any losses, each way packets are passed up in order and without duplicates, and with enough retries
-    /// nothing is missing.
+    /// Under any losses, packets are passed up in order and without duplicates in both directions; with enough retries,
+    /// none is missing.
     #[test]
     fn every_packet_arrives_once_and_in_order(
         data in proptest::collection::btree_set(0_u64..150, 0..60),

@@ -1,4 +1,4 @@
-//! Frames between the two processes: PPDUs as bytes, and nothing else.
+//! Frames between the two processes: encoding of PPDUs as bytes.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -11,28 +11,28 @@ pub const NUMBERS: u64 = 1 << 12;
 /// A PPDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ppdu {
-    /// Data, each MPDU with its own fate.
+    /// Data; each MPDU is lost or received on its own.
     Ampdu(Vec<Mpdu>),
-    /// Asks for a Block Ack that did not come; names the oldest MPDU in question.
+    /// Requests a Block Ack that did not arrive; names the oldest MPDU in question.
     BlockAckReq { start: u16 },
-    /// Which of the 64 MPDUs from `start` on arrived, and the bytes appended.
+    /// Which of the 64 MPDUs from `start` arrived, and the appended bytes.
     BlockAck { start: u16, bitmap: u64, appended: Vec<u8> },
-    /// There is nothing to send: the medium is the other's.
+    /// The sender has no data and passes the medium to the other station.
     CfEnd,
 }
 
-/// An MPDU of data.
+/// A data MPDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mpdu {
     pub sequence: u16,
     pub retry: bool,
-    /// More waits for the same station than this PPDU holds.
+    /// More packets wait for the same station than this PPDU holds.
     pub more_data: bool,
     /// The IP packet.
     pub packet: Vec<u8>,
 }
 
-/// First bytes of PPDUs.
+/// The first byte of a PPDU, by type.
 const AMPDU: u8 = 1;
 const BLOCK_ACK_REQ: u8 = 2;
 const BLOCK_ACK: u8 = 3;
@@ -100,7 +100,7 @@ impl Ppdu {
         })
     }
 
-    /// How long it is on the air: a preamble, then data at 150 Mb/s or all else at 24 Mb/s.
+    /// Airtime: a preamble, then data at 150 Mb/s or other frames at 24 Mb/s.
     pub fn airtime(&self) -> Duration {
         let bits = self.to_bytes().len() as u64 * 8;
         let nanos_per_thousand_bits = if matches!(self, Self::Ampdu(_)) { 6_667 } else { 41_667 };
@@ -108,19 +108,19 @@ impl Ppdu {
     }
 }
 
-/// The medium: a socket pair, of which this is one end.
+/// The medium: one end of a socket pair.
 pub struct Medium(pub UnixStream);
 
 impl Medium {
-    /// Sends a PPDU, its length in front of it.
+    /// Sends a PPDU preceded by its length.
     pub fn send(&mut self, ppdu: &Ppdu) {
         let bytes = ppdu.to_bytes();
         let framed = [&(bytes.len() as u32).to_be_bytes(), &bytes[..]].concat();
-        // Where the other has gone, the next thing to be heard is silence.
+        // If the other process has exited, the next receive reports it.
         let _ = self.0.write_all(&framed);
     }
 
-    /// The next PPDU of the other; `None` when it is gone.
+    /// The next PPDU from the other station; `None` if its process has exited.
     pub fn receive(&mut self) -> Option<Ppdu> {
         let mut len = [0; 4];
         self.0.read_exact(&mut len).ok()?;

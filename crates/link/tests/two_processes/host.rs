@@ -10,7 +10,7 @@ use tacit_proto::tcp::{AckInfo, Config, Connection, Flags, Segment, State};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint as _, wire};
 
-/// An IP packet: its bytes are all that is known of it.
+/// An IP packet as bytes only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpPacket(pub Vec<u8>);
 
@@ -45,14 +45,14 @@ impl AckPacket for IpPacket {
 /// The host at the access point, and the client.
 pub const HOSTS: [HostId; 2] = [HostId(1), HostId(2)];
 const FLOW: FlowId = FlowId(3);
-/// Numbers wrap early in every transfer.
+/// A high initial sequence number, so that sequence numbers wrap early in every transfer.
 const ISS: SeqNumber = SeqNumber(u32::MAX - 100_000);
 
-/// A host that sends a file, or gets one.
+/// A host that sends or receives a file.
 pub struct Host {
     here: HostId,
     tcp: Connection,
-    /// To be sent, or as far as it came.
+    /// The file to send, or the part received so far.
     pub file: Vec<u8>,
     sends: bool,
     /// The peer's first sequence number.
@@ -60,11 +60,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// The client opens the connection. The host that has a `file` sends it.
+    /// The client opens the connection. The host with a `file` sends it.
     pub fn new(here: HostId, file: Option<Vec<u8>>) -> Self {
         let remote = if here == HOSTS[0] { HOSTS[1] } else { HOSTS[0] };
         let ends = Ends { flow: FLOW, local: here, remote };
-        // Soon more than an A-MPDU or two, and for long: more data waits.
+        // The window soon exceeds one or two A-MPDUs and stays above, so that more data waits.
         let congestion = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into();
         let config = Config { congestion, receive_buffer: Bytes(1 << 20), ..Config::default() };
         let mut tcp = if here == HOSTS[1] {
@@ -81,7 +81,7 @@ impl Host {
         Self { here, tcp, file, sends, first: None }
     }
 
-    /// A packet arrived.
+    /// Handles an arrived packet.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         let (packet, content) = wire::decode_foreign(bytes).expect("arriving packets are sound");
         assert_eq!(packet.destination, self.here, "it is for the other host");
@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Bytes go where their sequence number says; how far there is no gap TCP knows.
+    /// Stores bytes at the position of their sequence number; TCP knows up to where there is no gap.
     fn keep(&mut self, segment: &Segment, content: &[u8]) {
         let Some(first) = self.first.filter(|_| !content.is_empty()) else { return };
         let place = (segment.seq - first) as usize;
@@ -129,12 +129,12 @@ impl Host {
         self.tcp.handle_timeout(now);
     }
 
-    /// Both sides have closed, and the other knows.
+    /// Both sides have closed, and the other side knows it.
     pub fn is_done(&self) -> bool {
         self.tcp.state() == State::Closed
     }
 
-    /// The part of the file that came, in order; nothing where it was sent.
+    /// The part of the file received in order; empty if the file was sent.
     pub fn received(&self) -> &[u8] {
         if self.sends { &[] } else { &self.file[..self.tcp.delivered_bytes() as usize] }
     }

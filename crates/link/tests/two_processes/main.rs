@@ -1,6 +1,6 @@
-//! Access point and client of a link with TCP/HACK as two processes that share nothing but the air: a socket pair that
-//! carries frames. NIC, driver, codec, TCP and the form of packets are the ones that runs use. A file crosses whole
-//! while a tenth of it is lost; so an ACK that comes out must have come out of its bytes.
+//! Access point and client of a TCP/HACK link as two processes that share only the medium: a socket pair that carries
+//! frames. NIC, driver, codec, TCP and packet format are those used in simulation runs. A file arrives intact while a
+//! tenth of the frames is lost, so every decompressed ACK must have come from its bytes.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
@@ -21,14 +21,14 @@ use self::frames::Medium;
 use self::host::{HOSTS, Host};
 use self::station::{Losses, Station};
 
-/// Environment of a process: which station it is, how ACKs are coded, and the length of the file if it sends one.
+/// Environment of a process: its station, the coding of ACKs, and the length of the file if it sends one.
 const ROLE: &str = "TACIT_TEST_ROLE";
 const CODING: &str = "TACIT_TEST_CODING";
 const FILE_LEN: &str = "TACIT_TEST_FILE_LEN";
 
 const LEN: usize = 12_345_678;
 
-/// A file of which no two stretches are alike.
+/// A file without repeated content.
 fn file(len: usize) -> Vec<u8> {
     let mut draws = Stream::new(7, "file");
     (0..len.div_ceil(4)).flat_map(|_| draws.draw().to_be_bytes()).take(len).collect()
@@ -40,7 +40,7 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// One station, in a process of its own; its standard input is the air.
+/// One station in its own process; its standard input is the medium.
 #[test]
 #[ignore = "a process for the test below, which starts two"]
 fn station() {
@@ -84,7 +84,7 @@ fn start(role: &str, air: UnixStream, coding: &str, sends: bool) -> Child {
     command.stdin(Stdio::from(OwnedFd::from(air))).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Report of a process at its end.
+/// The report that a process prints at its end.
 fn report(child: Child) -> BTreeMap<String, u64> {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -105,11 +105,11 @@ fn a_file_crosses_between_two_processes_that_share_only_frames() {
         println!("{what}");
         assert_eq!(receiver["received"], LEN as u64, "{what}");
         assert_eq!(receiver["hash"], hash(&file(LEN)), "{what}");
-        // The air was bad, and MPDUs, Block Acks and the bytes appended to those came again.
+        // Frames were lost, so MPDUs, Block Acks and the bytes appended to those were sent again.
         assert!(receiver["lost-mpdus"] > 500 && sender["retries"] > 500, "{what}");
         assert!(sender["lost-block-acks"] > 10 && sender["requests"] > 20, "{what}");
         assert!(sender["duplicates"] > 5, "{what}");
-        // The receiver's ACKs rode, and came out once each.
+        // The receiver's ACKs were appended, and each was decompressed once.
         let (rode, native) = (receiver["compressed"], receiver["native"]);
         assert!(rode > 1_000 && rode > 9 * native, "{what}");
         assert!(sender["reconstituted"] <= rode && sender["reconstituted"] + 127 >= rode, "{what}");

@@ -1,7 +1,7 @@
-//! A station: a MAC with an A-MPDU, Block Acks and retries of its own, the NIC and the driver of TCP/HACK, and a host.
+//! A station: its own MAC with A-MPDU, Block Acks and retries, the NIC and the driver of TCP/HACK, and a host.
 //!
-//! The MAC is as small as it can be and still lose and repeat everything: stations take turns, each lets the other have
-//! the medium when it has nothing to send, and nothing is given up. Both know the time from the frames that were on the air.
+//! The MAC is the smallest one that can lose and repeat every kind of frame. Stations take turns, a station without
+//! data passes the medium to the other, and nothing is given up. Both derive the time from the frames on the air.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,41 +12,41 @@ use tacit_proto::units::{Duration, Instant};
 use super::frames::{Medium, Mpdu, NUMBERS, Ppdu};
 use super::host::{Host, IpPacket};
 
-/// MPDUs that may be unacknowledged, and in one A-MPDU.
+/// Most MPDUs that may be unacknowledged, and most in one A-MPDU.
 const WINDOW: u64 = 64;
 const AMPDU_MPDUS: usize = 42;
-/// Between the end of one exchange and the next transmission: DIFS and half a contention window.
+/// Time from the end of one exchange to the next transmission: DIFS and half a contention window.
 const ACCESS: Duration = Duration::from_micros(100);
 const SIFS: Duration = Duration::from_micros(16);
-/// From there on an answer does not come any more.
+/// A response that has not started after this time never comes.
 const NO_ANSWER: Duration = Duration::from_micros(25);
-/// A transfer that is not done by then hangs.
+/// A transfer that is not complete after this time is considered stuck.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// There is one peer.
+/// The only peer.
 const PEER: usize = 0;
 
-/// Losses of a station's receiver, in percent.
+/// Loss ratios of a station's receiver, in percent.
 pub struct Losses {
-    /// Whole PPDUs, of data or anything else.
+    /// Whole PPDUs of any kind.
     pub ppdus: u32,
-    /// MPDUs of those that it gets.
+    /// MPDUs in the PPDUs that were received.
     pub mpdus: u32,
 }
 
 /// Counters of a station.
 #[derive(Default)]
 pub struct Counts {
-    /// MPDUs of data that were lost here.
+    /// Data MPDUs lost at this station.
     pub lost_mpdus: u64,
-    /// Block Acks that were lost here.
+    /// Block Acks lost at this station.
     pub lost_block_acks: u64,
-    /// MPDUs sent again.
+    /// Retransmitted MPDUs.
     pub retries: u64,
-    /// Requests sent for Block Acks that did not come.
+    /// Requests sent for Block Acks that did not arrive.
     pub requests: u64,
 }
 
-/// An MPDU on its way.
+/// A sent MPDU that is not acknowledged yet.
 struct Sent {
     number: u64,
     packet: IpPacket,
@@ -60,7 +60,7 @@ struct Originator {
     queue: VecDeque<IpPacket>,
     window: VecDeque<Sent>,
     next: u64,
-    /// A Block Ack did not come.
+    /// A Block Ack is missing and must be requested.
     must_ask: bool,
 }
 
@@ -94,7 +94,7 @@ impl Originator {
         if mpdus.is_empty() { Ppdu::CfEnd } else { Ppdu::Ampdu(mpdus) }
     }
 
-    /// A Block Ack arrived; `settled` gets the packets that have left the window, in order.
+    /// Handles a Block Ack; `settled` gets the packets that have left the window, in order.
     fn acknowledged(&mut self, start: u16, bitmap: u64, mut settled: impl FnMut(IpPacket)) {
         self.must_ask = false;
         for sent in &mut self.window {
@@ -110,20 +110,20 @@ impl Originator {
 /// The receiving half.
 #[derive(Default)]
 struct Recipient {
-    /// The first that is missing, and those that came behind it.
+    /// The first missing number; MPDUs received after it wait.
     next: u64,
     behind: BTreeMap<u64, Vec<u8>>,
-    /// One after the newest that came.
+    /// One more than the highest number received.
     end: u64,
 }
 
 impl Recipient {
-    /// Takes an MPDU in; gives the MPDUs in order to `up`.
+    /// Accepts an MPDU and passes the MPDUs in order to `up`.
     fn take(&mut self, mpdu: Mpdu, up: &mut Vec<Vec<u8>>) {
-        // The number nearest to the expected one.
+        // Of the numbers modulo 4096, the nearest to the expected one.
         let ahead = (u64::from(mpdu.sequence) + NUMBERS - self.next % NUMBERS) % NUMBERS;
         if ahead >= NUMBERS / 2 {
-            // It came before.
+            // It is a duplicate.
             return;
         }
         self.end = self.end.max(self.next + ahead + 1);
@@ -142,7 +142,7 @@ impl Recipient {
     }
 }
 
-/// A station at work.
+/// A running station.
 pub struct Station {
     medium: Medium,
     draws: Stream,
@@ -154,7 +154,7 @@ pub struct Station {
     driver: Driver<IpPacket>,
     host: Host,
     counts: Counts,
-    /// The PPDU that came in place of an answer.
+    /// The PPDU that arrived instead of a response.
     heard: Option<Ppdu>,
 }
 
@@ -175,7 +175,7 @@ impl Station {
         }
     }
 
-    /// Takes turns with the other until both hosts are done; with `begins` it has the first.
+    /// Takes turns with the other station until both hosts are done; with `begins`, this station has the first turn.
     pub fn run(mut self, begins: bool) -> (Host, Counts, Counters) {
         let mut is_mine = begins;
         while !self.host.is_done() {
@@ -189,7 +189,7 @@ impl Station {
         (self.host, self.counts, self.driver.counters())
     }
 
-    /// Time passes, with the events due in it.
+    /// Lets time pass, and processes the events due in it.
     fn wait(&mut self, time: Duration) {
         let until = self.now + time;
         assert!(until < Instant::ZERO + PATIENCE, "the transfer hangs");
@@ -204,7 +204,7 @@ impl Station {
         self.now = until;
     }
 
-    /// Does the work of driver and host, until there is none.
+    /// Does the work of the driver and the host until none is left.
     fn settle(&mut self) {
         loop {
             if let Some(action) = self.driver.poll_action() {
@@ -267,7 +267,7 @@ impl Station {
         self.settle();
     }
 
-    /// The other's turn; `None` when it is gone.
+    /// The other station's turn; `None` if its process has exited.
     fn listen(&mut self) -> Option<()> {
         let ppdu = match self.heard.take() {
             Some(ppdu) => ppdu,
@@ -305,7 +305,7 @@ impl Station {
         Some(())
     }
 
-    /// The NIC answers at once with the bytes it holds; driver and host hear of it meanwhile.
+    /// The NIC responds at once with the bytes it holds; the driver and the host are notified meanwhile.
     fn answer(&mut self, heard: Heard, more_data: bool, up: Vec<Vec<u8>>) {
         let mut appended = Vec::new();
         let response = self.nic.respond(PEER, heard, false, None, &mut appended);

@@ -53,7 +53,7 @@ fn answer_of(tag: &str, boundary: &str, ranges: &[Range]) -> Vec<u8> {
     [head.into_bytes(), body].concat()
 }
 
-/// A shape that a question has taught.
+/// A shape that was learned from the answer to a probe.
 fn taught() -> Shape {
     let (mut answers, mut shape) = (Answers::new(subject()), Shape::new(None));
     let question = Request::question(0, LEN);
@@ -74,7 +74,8 @@ fn holes(ranges: &[(u64, u64)]) -> Vec<(RequestId, Range)> {
     (0..).map(RequestId).zip(ranges.iter().map(|(start, end)| range(*start, *end))).collect()
 }
 
-/// Reads `bytes` in pieces, whose `hit` are placeholders. All events are true, and go to the ID that asked.
+/// Parses `bytes` in pieces, with placeholders at `hit`. Asserts that all reported bytes are right and belong to the
+/// request that asked for them.
 fn read(
     asked: &[(RequestId, Range)],
     bytes: &[u8],
@@ -140,7 +141,7 @@ fn a_hit_head_costs_what_stands_before_the_next() {
     assert_eq!(bytes_of(&got), 2000);
 }
 
-/// Heads of parts do not say of which state of the file they are.
+/// The head of a part does not name the version of the file.
 #[test]
 fn only_an_answers_own_head_proves_its_parts() {
     let mut shape = taught();
@@ -222,7 +223,7 @@ fn answers_that_lie_end_the_connection() {
         let (_, result) = read(&asked, lie, &[], 500, &mut shape.clone());
         assert!(result.is_err(), "{}", String::from_utf8_lossy(&lie[..200.min(lie.len())]));
     }
-    // A lie about parts is found out where the answer's head is lost, too.
+    // A wrong part is detected even if the answer's own head is lost.
     let about_parts = [
         answer("b2", &swapped),
         answer("b2", &[range(10, 8000)]),
@@ -257,8 +258,8 @@ fn placeholders_in_heads_that_nobody_can_place_are_refused() {
 }
 
 proptest! {
-    /// With any bytes hit, all bytes handed on are true (checked as they are read); bytes that are neither hit nor before the
-    /// first whole head are handed on.
+    /// Whichever bytes are hit, all bytes handed on are right (`read` checks them), and so are all bytes handed on that
+    /// are neither hit nor before the first complete head.
     #[test]
     fn answers_with_any_holes_bring_only_what_is_true(
         starts in prop::collection::btree_set(0..90_u64, 1..20),
@@ -290,7 +291,7 @@ proptest! {
         }
     }
 
-    /// Bytes of a peer that says anything: never a panic, and nothing is taken that does not stand as it must.
+    /// Arbitrary bytes from a peer cause no panic, and no misplaced bytes are accepted.
     #[test]
     fn any_bytes_are_read_or_refused(
         bytes in prop::collection::vec(any::<u8>(), 0..2000),

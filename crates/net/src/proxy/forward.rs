@@ -1,4 +1,4 @@
-//! One request of a program, from its head to its answer.
+//! One client request, from its head to its answer.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -28,27 +28,27 @@ use crate::error::NetError;
 use crate::reach::Reach;
 use crate::target::Target;
 
-/// The body of an answer to a program.
+/// The body of an answer to a client.
 pub type Reply = UnsyncBoxBody<Bytes, NetError>;
 
-/// State common to all requests.
+/// State shared by all requests.
 pub struct Forwarder {
     pub settings: Arc<Settings>,
     pub reach: Arc<Reach>,
     pub ports: Vec<u16>,
     pub hear: OnServed,
-    /// For requests, each until its answer is over or given up, and how long one waits for its own: a connection that is kept
-    /// and asks for nothing has none.
+    /// Slots for requests, each held until the answer ends or is abandoned, and how long a request waits for one. Idle
+    /// kept-alive connections hold none.
     pub places: Arc<Semaphore>,
     pub patience: Duration,
-    /// For tunnels, apart from those for requests: a browser keeps idle ones for minutes.
+    /// Slots for tunnels, separate from those for requests because browsers keep idle tunnels for minutes.
     pub tunnels: Arc<Semaphore>,
     pub tunnel_ports: Vec<u16>,
     pub tunnel_idle_max: Duration,
 }
 
 impl Forwarder {
-    /// Answers a request, in any case. The tunnel that it opens is left in `slot`.
+    /// Answers a request; errors become answers, too. If it opens a tunnel, the tunnel is left in `slot`.
     pub async fn answer(
         &self,
         request: Request<Incoming>,
@@ -105,7 +105,7 @@ impl Forwarder {
         refusal.response()
     }
 
-    /// One of `places`, or a refusal once the program waited for as long as it may.
+    /// Waits for a slot of `places`, or refuses the request after the time limit.
     async fn place(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Refusal> {
         let Ok(Ok(place)) = timeout(self.patience, Arc::clone(places).acquire_owned()).await else {
             let why = "as many connections are served as --connections allows".to_owned();
@@ -147,7 +147,7 @@ impl Forwarder {
         let mut answer = if !is_repaired {
             let body = if body.is_end_stream() { crate::connection::no_body() } else { self.timed(body) };
             let mut connection = connector.connect(false).await?;
-            // hyper frames its body anew, by its length where that is known.
+            // hyper frames the body again, with `Content-Length` if the length is known.
             let request = connector.request(head.method, &headers, body)?;
             let answer = connection.send(request, None).await?;
             plain(&connector, connection, answer)
@@ -179,7 +179,7 @@ impl Forwarder {
         Ok(target)
     }
 
-    /// The body of a request, which must not come too slowly.
+    /// The body of a request, with a time limit between reads.
     fn timed(&self, body: Incoming) -> Outgoing {
         let patience = WaitLimit::new(self.settings.idle_timeout);
         IdleTimeout { body, patience }.map_err(Into::into).boxed_unsync()
@@ -193,7 +193,7 @@ fn check_loop(request: &Request<Incoming>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Why there is no answer of a server.
+/// Why the request gets no answer from a server.
 struct Refusal(StatusCode, String);
 
 impl Refusal {
@@ -219,12 +219,12 @@ impl From<NetError> for Refusal {
     }
 }
 
-/// A body that is counted, and told of when it is over or given up.
+/// A body whose bytes are counted; reports when it has ended or was abandoned.
 struct Counted {
     body: Body,
     served: Served,
     hear: OnServed,
-    /// Given back with the body.
+    /// Released together with the body.
     _place: OwnedSemaphorePermit,
 }
 
@@ -269,7 +269,7 @@ impl Drop for Counted {
     }
 }
 
-/// A body that fails when nothing comes for long.
+/// A body that fails if no data arrive within the time limit.
 struct IdleTimeout {
     body: Incoming,
     patience: WaitLimit,

@@ -1,5 +1,5 @@
-//! A program's connection to the proxy, below hyper: heads that could be read in two ways go no further, and a
-//! program that takes no bytes for long is let go.
+//! A client's connection to the proxy, below hyper: refuses ambiguous heads, and closes the connection of a client that
+//! accepts no data for too long.
 
 use std::io;
 use std::pin::Pin;
@@ -14,31 +14,33 @@ use tokio::net::TcpStream;
 use super::patience::WaitLimit;
 use crate::head::{Framing, HeadError, HeadReader};
 
-/// The program's next element.
+/// What the client sends next.
 #[derive(Debug)]
 enum Phase {
     Head,
     Body {
         left: u64,
     },
-    /// Chunks, whose end hyper knows, or a tunnel, which has none. Nothing else is read from this connection then, see [`Guarded::last`].
+    /// A chunked body, whose end only hyper knows, or a tunnel, which has no end. No further request is read from this
+    /// connection, see [`Guarded::last`].
     Unjudged,
 }
 
-/// The connection, for hyper.
+/// The connection, as hyper sees it.
 #[derive(Debug)]
 pub struct Guarded {
     tcp: TcpStream,
     phase: Phase,
     head: HeadReader,
     heads: u64,
-    /// Set once no request may follow the one that is being read.
+    /// Set once the request being read must be the last one.
     last: Arc<AtomicBool>,
     patience: WaitLimit,
 }
 
 impl Guarded {
-    /// Guards `tcp`, which has to take bytes at least each `patience`. The flag tells when an answer has to be the last.
+    /// Guards `tcp`, whose peer must accept data at least every `patience`. The flag is set when an answer has to be
+    /// the last one.
     pub fn new(tcp: TcpStream, patience: Duration) -> (Self, Arc<AtomicBool>) {
         let last = Arc::new(AtomicBool::new(false));
         let head = HeadReader::default();
@@ -80,7 +82,7 @@ impl Guarded {
         Ok(())
     }
 
-    /// Says why, where no answer to another request can be in the way.
+    /// Writes the reason, unless an answer to an earlier request may still be in progress.
     fn refuse(&self, error: HeadError) {
         if self.heads == 0 {
             let why = format!("tacit: {error}\n");
@@ -88,7 +90,7 @@ impl Guarded {
                 "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{why}",
                 why.len()
             );
-            // A program that does not read gets no reason.
+            // A client that does not read does not get the reason.
             let _ = self.tcp.try_write(text.as_bytes());
         }
     }

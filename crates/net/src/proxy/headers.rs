@@ -1,4 +1,4 @@
-//! Headers from one connection to the next (RFC 9110 section 7.6).
+//! Forwards headers from one connection to the next (RFC 9110 section 7.6).
 
 use hyper::Version;
 use hyper::header::{
@@ -9,7 +9,7 @@ use hyper::header::{
 /// This proxy's pseudonym in `Via`.
 const PSEUDONYM: &str = "tacit";
 
-/// Those that are about one connection, whether `Connection` names them or not (RFC 9110 section 7.6.1).
+/// Headers that apply to one connection, whether or not `Connection` lists them (RFC 9110 section 7.6.1).
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     PROXY_AUTHENTICATE,
@@ -22,7 +22,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Leaves the end-to-end headers, and adds `Via`.
+/// Removes all but the end-to-end headers, and adds `Via`.
 pub fn pass_on(headers: &mut HeaderMap, version: Version) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -34,16 +34,16 @@ pub fn pass_on(headers: &mut HeaderMap, version: Version) {
     for name in HOP_BY_HOP.iter().chain(&named) {
         headers.remove(name);
     }
-    // This side answers it, by reading the body.
+    // The proxy itself answers it, by reading the body.
     headers.remove(EXPECT);
-    // Made anew from the address (RFC 9112 section 3.2.2).
+    // Generated from the URL (RFC 9112 section 3.2.2).
     headers.remove(HOST);
     let number = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
     let own = HeaderValue::try_from(format!("{number} {PSEUDONYM}"));
     headers.extend(own.map(|own| (VIA, own)).ok());
 }
 
-/// True for a message in a forwarding loop: more proxies of this kind than any chain has.
+/// True for a message in a forwarding loop: it passed more tacit proxies than any real chain has.
 pub fn is_loop(headers: &HeaderMap) -> bool {
     let values = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter(|hop| hop.trim().ends_with(PSEUDONYM)).count() > 4
@@ -73,7 +73,7 @@ mod tests {
         pass_on(&mut headers, Version::HTTP_11);
         let mut left: Vec<_> =
             headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
-        // Names come in no order.
+        // The order of header names is not specified.
         left.sort_unstable();
         assert_eq!(left, [("accept", "*/*"), ("via", "1.0 other"), ("via", "1.1 tacit")]);
         assert!(!is_loop(&headers));

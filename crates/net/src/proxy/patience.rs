@@ -1,4 +1,4 @@
-//! How long a program may keep the proxy waiting.
+//! Time limits for waiting on a client.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// A limit on each wait. It runs from the first poll that found nothing ready, until something is.
+/// A limit on each wait. It runs from the first poll that is not ready until one is.
 #[derive(Debug)]
 pub struct WaitLimit {
     span: Duration,
@@ -19,7 +19,7 @@ impl WaitLimit {
         Self { span, stuck: None }
     }
 
-    /// Passes on a ready `result`. `None` says that the wait is over without it.
+    /// Passes on a ready `result`. `None` means that the wait timed out.
     pub fn poll<T>(&mut self, cx: &mut Context<'_>, result: Poll<T>) -> Poll<Option<T>> {
         if let Poll::Ready(value) = result {
             self.stuck = None;

@@ -1,4 +1,4 @@
-//! A line of the access log: one request that the proxy served.
+//! An entry of the access log.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use serde::Serialize;
 pub struct Served {
     /// Its method.
     pub method: String,
-    /// For which address.
+    /// Its URL.
     pub url: String,
     /// The answer's status.
     pub status: u16,
-    /// Bytes of its body that the program took; of a tunnel, those from the server.
+    /// Bytes of the body that the client accepted; for a tunnel, bytes from the server.
     pub bytes: u64,
-    /// True where the body came to its end, or both ends closed their tunnel.
+    /// True if the body was complete, or both ends closed the tunnel.
     pub complete: bool,
-    /// True where holes in it were repaired.
+    /// True if holes in the body were repaired.
     pub repaired: bool,
-    /// Holes in it.
+    /// Holes in the body.
     pub holes: u64,
-    /// Requests for them.
+    /// Repair requests for them.
     pub requests: u64,
 }
 

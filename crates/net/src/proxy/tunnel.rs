@@ -1,4 +1,4 @@
-//! Tunnels (RFC 9110 section 9.3.6): bytes of TLS that pass as they are. Nothing in them can be repaired.
+//! Tunnels (RFC 9110 section 9.3.6): TLS records are forwarded unchanged. Nothing in them can be repaired.
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,14 @@ use tokio::time::timeout;
 
 use super::served::{OnServed, Served};
 
-/// The port of HTTP over TLS (RFC 9110 section 4.2.2), the only one for tunnels beside those that the user allows.
+/// The port of HTTP over TLS (RFC 9110 section 4.2.2), the only port for tunnels unless the user allows others.
 pub const TLS_PORT: u16 = 443;
 
-/// A tunnel without a byte for so long is closed: programs keep idle connections for minutes. tinyproxy's default is the same.
+/// A tunnel is closed after this time without a byte; programs keep idle connections for minutes. tinyproxy has the
+/// same default.
 pub const IDLE_MAX: Duration = Duration::from_secs(600);
 
-/// A tunnel whose answer is on its way to the program.
+/// A tunnel whose answer is being sent to the client.
 pub struct Tunnel {
     pub upgrade: OnUpgrade,
     pub server: TcpStream,
@@ -29,13 +30,13 @@ pub struct Tunnel {
     pub report: Report,
 }
 
-/// The report of a tunnel, made when it is dropped, however it ended.
+/// The report of a tunnel, written when it is dropped.
 pub struct Report {
     pub served: Served,
     pub hear: OnServed,
-    /// Bytes from the server that the program took.
+    /// Bytes from the server that the client accepted.
     pub to_program: Arc<AtomicU64>,
-    /// Given back with the tunnel.
+    /// Released together with the tunnel.
     pub _place: OwnedSemaphorePermit,
 }
 
@@ -46,7 +47,7 @@ impl Drop for Report {
     }
 }
 
-/// Where a connection's request leaves its tunnel for the task that serves the connection.
+/// Where a request leaves its tunnel for the task that serves the connection.
 pub type Slot = Arc<Mutex<Option<Tunnel>>>;
 
 /// Takes the tunnel out of `slot`, if a request opened one.
@@ -55,7 +56,7 @@ pub fn take(slot: &Slot) -> Option<Tunnel> {
 }
 
 impl Tunnel {
-    /// Carries bytes both ways until both ends have said that they are through, one fails, or neither says anything for
+    /// Forwards bytes in both directions until both ends have closed theirs, one fails, or no byte arrives for
     /// [`Tunnel::idle_max`].
     pub async fn run(self) {
         let Self { upgrade, server, idle_max, mut report } = self;
@@ -85,9 +86,9 @@ impl Tunnel {
 /// A stream whose bytes are counted.
 struct Metered<S> {
     stream: S,
-    /// Bytes that went into or came out of it.
+    /// Bytes written to or read from it.
     moved: Arc<AtomicU64>,
-    /// Bytes that went into it.
+    /// Bytes written to it.
     written: Arc<AtomicU64>,
 }
 

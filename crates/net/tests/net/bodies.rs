@@ -1,4 +1,4 @@
-//! Bodies come out as the server has them, or not at all.
+//! Bodies arrive exactly as the server has them, or not at all.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub fn settings(shim: &ShimName) -> Settings {
     settings
 }
 
-/// Waits for `condition`, for ten seconds at most.
+/// Waits at most ten seconds for `condition`.
 fn wait_until(condition: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(10);
     while !condition() && Instant::now() < until {
@@ -40,14 +40,14 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Settings with which a machine that is slow repairs in time too.
+/// Settings with time limits that a slow machine meets, too.
 pub fn patient(shim: &ShimName) -> Settings {
     let mut settings = settings(shim);
     settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
     settings
 }
 
-/// Likewise, without hedged requests: the connections that are opened first are all that there may be.
+/// The same without hedged requests: no connections are opened beyond the first ones.
 fn unhedged(shim: &ShimName) -> Settings {
     let mut settings = patient(shim);
     settings.repair.parallel_max = 4;
@@ -91,7 +91,7 @@ fn assert_same(found: &Read, content: &[u8]) {
     assert!(found.bytes == content, "the bytes differ");
 }
 
-/// As where the segment with the head of the long answer is lost, for good.
+/// As if the segment with the head of the long answer were lost for good.
 #[test]
 fn a_long_answer_whose_head_is_late_is_asked_for_on_another_connection() {
     let content = content(3_000_000);
@@ -106,11 +106,11 @@ fn a_long_answer_whose_head_is_late_is_asked_for_on_another_connection() {
     let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
     let found = read(&hop);
     assert_same(&found, &content);
-    // It was not left to the limit for heads, after which the body is resumed.
+    // The hedged request succeeded before the time limit for heads, after which the body would be resumed.
     assert_eq!((found.is_repaired, found.repaired.resumed), (true, 0));
 }
 
-/// It may be no loss but a server that takes long.
+/// The delay may come from a slow server instead of a loss.
 #[test]
 fn a_long_answer_that_is_always_late_is_taken() {
     let content = content(1_000_000);
@@ -133,7 +133,7 @@ fn bodies_are_identical_at_every_loss() {
     let server = Server::of(content.clone());
     for percent in [0, 1, 10, 20, 40] {
         let hop = Hop::before(server.address, Losses { percent, ..Losses::default() });
-        // The hop also counts placeholders of an answer that is not read.
+        // The hop also counts placeholders of answers that nothing reads.
         let found = read_with(hop.address, unhedged(&hop.shim)).unwrap();
         assert_same(&found, &content);
         assert!(found.is_repaired);
@@ -144,7 +144,7 @@ fn bodies_are_identical_at_every_loss() {
         assert!(!found.repaired.fell_back);
         let lost = hop.counts.hole_bytes.load(Ordering::Relaxed);
         assert!(lost >= counters.hole_bytes && (percent < 10 || lost > 3_000_000 * percent / 200), "{lost}");
-        // The shim hears of it on a socket of its own, maybe after the last byte was read.
+        // The shim is informed on a separate socket, possibly after the last byte was read.
         let told = || hop.counts.repaired_bytes.load(Ordering::Relaxed);
         wait_until(|| told() >= lost * 9 / 10);
         assert!(told() <= lost && told() >= lost * 9 / 10, "{} of {lost}: the shim hears of repairs", told());
@@ -158,22 +158,22 @@ fn connections_for_holes_are_no_more_than_asked_for() {
     let server = Server::of(content.clone());
     for parallel in [1, 2, 8] {
         let hop = Hop::before(server.address, Losses { percent: 30, ..Losses::default() });
-        // One alone is slow, and that is no matter here.
+        // A single connection is slow, which does not matter here.
         let mut settings = patient(&hop.shim);
         settings.repair.parallel_max = parallel;
         let found = read_with(hop.address, settings).unwrap();
         assert_same(&found, &content);
         assert!(found.repaired.counters.repaired_bytes > 0 && !found.repaired.fell_back);
-        // Beside them the one that brings the body, and the one that asks whether it is still the same.
+        // Two more connections: the one that carries the body, and the one that checks whether the file has changed.
         let most = hop.counts.open_max.load(Ordering::Relaxed);
         assert!(most <= parallel as u64 + 2, "{most} connections at once, of {parallel} for holes");
     }
 }
 
-/// A server is slow with the head of the body: the request is hedged, over connections of the number that was asked for.
+/// The server is slow with the head of the body. Hedged requests count towards the limit on connections.
 #[test]
 fn hedged_requests_are_among_the_connections_asked_for() {
-    // Four are opened for holes before the body is asked for, and hedges take two of the rest.
+    // Four connections are opened for holes before the body is requested, and hedges use up to two of the rest.
     for (parallel, expected) in [(1, 1), (4, 1), (5, 2), (6, 3), (16, 3)] {
         let content = content(2_000_000);
         let asked = Arc::new(AtomicU64::new(0));
@@ -181,14 +181,14 @@ fn hedged_requests_are_among_the_connections_asked_for() {
         let server = Server::new(move |seen| {
             if seen.range(own.len()).is_some_and(|(first, last)| last - first > 1_500_000) {
                 counted.fetch_add(1, Ordering::Relaxed);
-                // The first is answered after the last that may come, and a surplus one has time to come.
+                // Leaves a surplus connection time to appear.
                 wait_until(|| counted.load(Ordering::Relaxed) >= expected);
                 std::thread::sleep(Duration::from_millis(500));
             }
             good(seen, &own, "\"v1\"")
         });
         let hop = Hop::before(server.address, Losses { percent: 10, ..Losses::default() });
-        // A body that falls back is asked for once more.
+        // A body that falls back is requested once more.
         let mut settings = patient(&hop.shim);
         settings.repair.parallel_max = parallel;
         assert_same(&read_with(hop.address, settings).unwrap(), &content);
@@ -245,19 +245,19 @@ fn a_body_whose_connection_breaks_is_resumed() {
     let server = Server::of(content.clone());
     let losses = Losses { percent: 10, breaks_after: Some(300_000), ..Losses::default() };
     let hop = Hop::before(server.address, losses);
-    // An answer that is not read could break instead.
+    // Without hedged requests: an answer that nothing reads could break instead.
     let found = read_with(hop.address, unhedged(&hop.shim)).unwrap();
     assert_same(&found, &content);
     assert_eq!(found.repaired.resumed, 1);
-    // The same without a shim: the validator is all it takes.
+    // Without a shim, resuming needs only the validator.
     let hop = Hop::before(server.address, losses);
     let found = read_with(hop.address, settings(&ShimName::abstracted(b"tacit-test-nobody"))).unwrap();
     assert_same(&found, &content);
     assert_eq!(found.repaired.resumed, 1);
 }
 
-/// A server that says it has ranges, sends all from the start each time and cuts it at the same place: an answer without new
-/// bytes is no progress, and is given up within the time that a silent server has.
+/// A server that claims to support ranges, but sends everything from the start each time and always cuts it at the same
+/// place. An answer without new bytes is no progress, so the server is given up as early as a silent one.
 #[test]
 fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
     let server = Server::new(|_| {
@@ -275,8 +275,8 @@ fn a_server_that_cuts_each_answer_at_the_same_place_is_given_up() {
 fn placeholders_where_none_may_stand_are_never_read() {
     let content = content(300_000);
     let server = Server::of(content.clone());
-    // In heads, in the first part, at the end of bodies: placeholders that were not allowed are refused, their bytes are asked
-    // for again, and come over TCP in the end.
+    // Placeholders in heads, in the first part and at the end of bodies are not allowed, and are refused. Their bytes
+    // are requested again, and in the end are received over TCP.
     let hop = Hop::before(server.address, Losses { percent: 15, anywhere: true, ..Losses::default() });
     match read_with(hop.address, settings(&hop.shim)) {
         Ok(found) => match found.error {
@@ -290,15 +290,15 @@ fn placeholders_where_none_may_stand_are_never_read() {
 /// How a server answers.
 type Way = fn(&Seen, &[u8]) -> Reply;
 
-/// True for the two requests that bring a file of `complete` bytes over a lossy hop: for its first bytes, and for the rest.
-/// Either is made again where its answer is late, so that their numbers say nothing.
+/// True for the two requests that fetch a file of `complete` bytes over a lossy hop: for its first bytes, and for the
+/// rest. Both are repeated if their answers are late, so request numbers cannot identify them.
 pub fn is_for_the_file(seen: &Seen, complete: usize) -> bool {
     const FIRST_BYTES: usize = 1000;
     let range = seen.range(complete);
     range == Some((0, FIRST_BYTES - 1)) || range == Some((FIRST_BYTES, complete - 1))
 }
 
-/// Reads from a server that answers requests for the file well, and all others as `then` says.
+/// Reads from a server that answers requests for the file correctly, and all others as `then` does.
 fn after_first(content: &[u8], then: impl Fn(&Seen, &[u8]) -> Reply + Send + Sync + 'static) -> (Hop, Read) {
     let own = content.to_vec();
     let server = Server::new(move |seen| match is_for_the_file(seen, own.len()) {
@@ -341,12 +341,12 @@ fn a_file_that_changes_half_way_is_never_mixed() {
     }
 }
 
-/// A hop that loses a tenth of the segments, and all heads of answers for holes.
+/// A hop that loses a tenth of the segments, and every head of an answer to a repair request.
 fn headless(server: &Server) -> Hop {
     Hop::before(server.address, Losses { percent: 10, heads: true, ..Losses::default() })
 }
 
-/// Replies as of RFC 9110, with heads that fill more than the segment that is lost: parts stand behind it.
+/// Correct replies, with heads longer than the lost segment, so that parts follow that segment.
 fn with_long_heads(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     let Reply::Bytes(bytes) = good(seen, content, tag) else { panic!("it answers and goes on") };
     let end = bytes.windows(4).position(|text| text == b"\r\n\r\n").unwrap() + 2;
@@ -354,13 +354,14 @@ fn with_long_heads(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     Reply::Bytes([&bytes[..end], more.as_bytes(), &bytes[end..]].concat())
 }
 
-/// True for requests for holes, and not the one that asks how such are answered.
+/// True for repair requests, except the probe of how the server answers several ranges.
 fn is_for_holes(seen: &Seen) -> bool {
     seen.ranges(usize::MAX).is_some_and(|ranges| ranges.len() > 1 && ranges[1] != (1, 1))
 }
 
-/// RFC 9110 section 13.1.5 forbids to ignore `If-Range`. A server that does it and changes the file says so in heads alone, which
-/// are lost here: nothing of the new file is handed on, and the body does not end as if it were whole.
+/// RFC 9110 section 13.1.5 forbids ignoring `If-Range`. A server that ignores it and changes the file reveals this only
+/// in heads, which are lost here. No bytes of the new file may be handed on, and the body must not end as if it were
+/// complete.
 #[test]
 fn a_server_that_ignores_if_range_is_found_out_without_heads() {
     let old = content(2_000_000);
@@ -400,7 +401,7 @@ fn bytes_without_a_validated_head_wait_for_one() {
         assert_same(&found, &content);
         let heads = heads.load(Ordering::Relaxed);
         assert!(heads > 0 && found.repaired.counters.holes > 0, "{heads}, {:?}", found.repaired);
-        // The file of a server that refuses HEAD is read over a connection without placeholders.
+        // If the server refuses HEAD, the file is read over a connection without placeholders.
         assert_eq!(found.repaired.fell_back, head_status != 200);
     }
 }
@@ -408,9 +409,10 @@ fn bytes_without_a_validated_head_wait_for_one() {
 #[test]
 fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
     let content = content(500_000);
-    // Ranges shifted, longer, in two parts, coded, ignored for the holes; a plain request in the end is answered.
+    // Answers to repair requests are shifted, longer, in two parts, coded, or the whole file; the final plain request
+    // is answered correctly.
     let plain = |seen: &Seen, content: &[u8]| {
-        // A range without an end near its beginning is the rest of the file.
+        // An open-ended range with a start near the beginning asks for the rest of the file.
         let (first, last) = seen.range(content.len())?;
         (last + 1 == content.len() && last - first > 300_000).then(|| good(seen, content, "\"v1\""))
     };
@@ -438,10 +440,10 @@ fn repairs_that_lie_fall_back_to_tcp_or_end_it() {
         let (_, found) = after_first(&content, move |seen, content| {
             plain(seen, content).unwrap_or_else(|| then(seen, content))
         });
-        // The first hole is near the beginning, so that the rest is more than the plain answer's least.
+        // The first hole is near the beginning, so the rest is long enough to be taken as the plain request.
         assert_same(&found, &content);
         assert!(found.repaired.fell_back, "{:?}", found.repaired);
-        // If the last resort lies too, the error says so.
+        // If the plain request fails as well, the error says so.
         let (_, found) = after_first(&content, then);
         assert!(
             matches!(&found.error, Some(NetError::Range(error)) if *error == said),

@@ -1,4 +1,5 @@
-//! Files get their name when they are whole and right, and earlier bytes are never wasted or mixed.
+//! Files get their name when they are complete and correct. Bytes of earlier attempts are neither wasted nor mixed with
+//! others.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +45,7 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     let file = folder.path().join("file");
     let mut options = options(&format!("http://{}/file", hop.address), &file);
     options.settings = patient(&hop.shim);
-    // Without hedged requests: the hop also counts placeholders of an answer that is not read.
+    // Without hedged requests: the hop also counts placeholders of answers that nothing reads.
     options.settings.repair.parallel_max = 1;
     let report = run(&options).unwrap();
     assert!(fs::read(&file).unwrap() == content);
@@ -54,7 +55,7 @@ fn a_file_over_a_lossy_hop_is_whole_and_accounted_for() {
     assert!(repair.holes > 0 && repair.requests > 0);
     assert_eq!(repair.placeholder_bytes, hop.counts.hole_bytes.load(Ordering::Relaxed));
     assert_eq!(repair.expected_fer, Some(0.1));
-    // Every placeholder crosses the Internet path twice, and the bytes between holes too.
+    // Every lost byte crosses the Internet path twice, and so do the bytes between holes.
     let lost = repair.placeholder_bytes as f64 / 2e6;
     let spare = repair.spare_bytes as f64 / 2e6;
     let internet = report.internet_overhead.unwrap();
@@ -80,13 +81,13 @@ fn checksums_are_computed_and_held_to() {
     assert_eq!(fs::read(&file).unwrap(), b"abc");
 }
 
-/// A server that breaks its first answer in the middle, and has `new` after that.
+/// A server that cuts its first answer in the middle and has the content `new` afterwards.
 fn interrupted(folder: &TempDir, old: &[u8], new: &[u8], tags: [&'static str; 2]) -> (Server, Options) {
     let new = new.to_vec();
     broken(folder, old, tags[0], move |seen| good(seen, &new, tags[1]))
 }
 
-/// Likewise, with the server's `answer` once it works.
+/// The same, with `answer` as the reply of every later request.
 fn broken(
     folder: &TempDir,
     old: &[u8],
@@ -175,7 +176,7 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
     let (content, folder) = (content(400_000), TempDir::new().unwrap());
     let digest = data_encoding::BASE64.encode(&sha2::Sha256::digest(&content));
     let wanted = content.clone();
-    // The server lied about the first half, under the same tag: only the digest tells.
+    // The server sent a wrong first half under the same tag; only the digest reveals it.
     let other: Vec<u8> = content.iter().map(|byte| !byte).collect();
     let line = format!("Repr-Digest: sha-256=:{digest}:");
     let (_server, options) =
@@ -192,7 +193,7 @@ fn a_digest_of_the_server_is_held_against_and_finds_a_part_of_another_file() {
     assert_eq!(names(&folder), ["file"]);
 }
 
-/// `reply` with one more line in its head.
+/// `reply` with an additional header line.
 fn with_line(reply: Reply, line: &str) -> Reply {
     let Reply::Bytes(bytes) = reply else { return reply };
     let end = bytes.windows(2).position(|pair| pair == b"\r\n").unwrap();

@@ -1,5 +1,5 @@
-//! A hop that loses segments, as a reader sees it: a TCP relay that writes markers in place of segments, and tells of them
-//! on the control socket first.
+//! A hop that loses segments, as a reader sees it: a TCP relay that replaces segments by markers, and announces them on
+//! the control socket first.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -16,24 +16,24 @@ use socket2::{Domain, Socket, Type};
 use tacit_net::flow::ShimName;
 use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
 
-/// The bytes in place of a lost segment: the marker of the paper, without its nonce.
+/// The bytes that replace a lost segment: the marker of the paper, without its nonce.
 pub const MARKER: &[u8] = b"\x89FWP-PLACEHOLDER\r\n\r\n";
 const SEGMENT: usize = 1448;
 
 /// How the hop behaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
-    /// Segments in a hundred that are lost, where placeholders may stand.
+    /// Percentage of segments that are lost, within ranges where placeholders are allowed.
     pub percent: u64,
-    /// Of those, one in so many comes after all; 0: none.
+    /// Of these, one in `late_one_in` arrives late; 0: none.
     pub late_one_in: u64,
-    /// Placeholders stand anywhere, as the reader did not allow.
+    /// Also writes placeholders where the reader has not allowed them.
     pub anywhere: bool,
-    /// Segments with heads of partial answers are lost too, where placeholders may stand.
+    /// Also loses segments with heads of partial answers, within allowed ranges.
     pub heads: bool,
-    /// Flows are refused.
+    /// Refuses to register flows.
     pub refuses: bool,
-    /// Bytes after which the connection with the most of them breaks, once.
+    /// The connection that has carried the most bytes breaks after this number, once.
     pub breaks_after: Option<u64>,
 }
 
@@ -49,10 +49,10 @@ type Flows = Arc<Mutex<HashMap<SocketAddr, Flow>>>;
 pub struct Counts {
     pub holes: AtomicU64,
     pub hole_bytes: AtomicU64,
-    /// Bytes of holes that readers said they need no more.
+    /// Bytes of holes that readers reported as no longer needed.
     pub repaired_bytes: AtomicU64,
     pub connections: AtomicU64,
-    /// The most connections that readers had open at once.
+    /// Most connections that readers had open at once.
     pub open_max: AtomicU64,
     pub registered: AtomicU64,
 }
@@ -86,7 +86,8 @@ impl Hop {
         thread::spawn(move || {
             let mut open: Vec<TcpStream> = Vec::new();
             for (seed, client) in listener.incoming().enumerate() {
-                // Threads hear late of a reader that closed: the kernel knows before it knows of the reader's next connection.
+                // Threads notice late that a reader has closed. The kernel knows it before it reports the reader's next
+                // connection.
                 open.retain(|client| !is_closed(client));
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
                 counted.connections.fetch_add(1, Ordering::Relaxed);
@@ -103,9 +104,9 @@ impl Hop {
     }
 }
 
-/// True where either end has closed the connection, even if bytes before that wait to be read.
+/// True if either end has closed the connection, even if earlier bytes are still unread.
 fn is_closed(client: &TcpStream) -> bool {
-    // While a thread uses the socket, the kernel puts a FIN aside. Peeking waits for that thread.
+    // While a thread uses the socket, the kernel defers the FIN. Peeking waits for that thread.
     let _ = recv(client.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
     let closed = PollFlags::from_bits_retain(POLLRDHUP);
     poll(&mut [PollFd::new(client.as_fd(), closed)], PollTimeout::ZERO).unwrap() > 0
@@ -117,7 +118,8 @@ fn send(socket: &Socket, message: ToReader<'_>) {
     let _ = socket.send(&bytes);
 }
 
-/// Registers a flow, then takes its reader's messages until it is gone. `relay` takes them too, whichever comes first.
+/// Registers a flow, then reads its reader's messages until the reader is gone. `relay` reads them, too; either may be
+/// first.
 fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     let mut buffer = [0; MAX_MESSAGE_LEN];
     let Ok(bytes @ 1..) = (&*socket).read(&mut buffer) else { return };
@@ -132,7 +134,7 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
     flows.lock().unwrap().insert(local, flow);
     counts.registered.fetch_add(1, Ordering::Relaxed);
     send(socket, ToReader::Registered { nonce: [7; 16], expected_fer_ppm: 100_000 });
-    // Waits without taking the message, which the holder of the lock does.
+    // Waits without consuming the message; the holder of the lock consumes it.
     while let Ok(1..) = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_PEEK) {
         flows.lock().unwrap().get_mut(&local).unwrap().hear(counts);
     }
@@ -140,7 +142,7 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
 }
 
 impl Flow {
-    /// Takes all that the reader said so far.
+    /// Reads all messages that the reader has sent so far.
     fn hear(&mut self, counts: &Counts) {
         let mut buffer = [0; MAX_MESSAGE_LEN];
         while let Ok(bytes @ 1..) = recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
@@ -183,7 +185,7 @@ fn relay(
             draw ^= draw << 13;
             draw ^= draw >> 7;
             draw ^= draw << 17;
-            // Of a head that is cut the second half has the tag.
+            // If a head is split over two segments, the second one contains the tag.
             let has = |wanted: &[u8]| buffer[..bytes].windows(wanted.len()).any(|text| text == wanted);
             let is_head = losses.heads && (has(b"HTTP/1.1 206") || has(b"ETag: "));
             draw % 100 < losses.percent || is_head
@@ -192,7 +194,8 @@ fn relay(
             let mut flows = flows.lock().unwrap();
             let mut flow = flows.get_mut(&reader);
             if let Some(flow) = &mut flow {
-                // No message is answered but the first: an allowance that the reader sent before its request may still wait.
+                // Only the first message is acknowledged: an allowance that the reader sent before its request may
+                // still be unread.
                 flow.hear(counts);
             }
             if let Some(flow) = flow.as_ref().filter(|_| is_lost) {

@@ -1,4 +1,4 @@
-//! Readers behind a hop that loses segments, in front of servers good and bad.
+//! Readers behind a hop that loses segments, with correct and faulty servers.
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests, on real time")]
 
 mod bodies;

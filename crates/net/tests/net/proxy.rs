@@ -1,4 +1,4 @@
-//! Programs through the proxy: answers that they get, and requests that are refused.
+//! Clients of the proxy: the answers they get, and requests that are refused.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -45,7 +45,7 @@ impl Running {
         Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread), served }
     }
 
-    /// In front of `servers`, over the hop that `settings` know.
+    /// In front of `servers`, over the hop that `settings` name.
     fn before(servers: &[SocketAddr], settings: Settings) -> Self {
         Self::with(Options { ports: servers.iter().map(SocketAddr::port).collect(), ..options(settings) })
     }
@@ -89,7 +89,7 @@ fn plain() -> Settings {
     settings(&ShimName::abstracted(b"tacit-test-nobody"))
 }
 
-/// Output of a program that is told of the proxy; `None` where it is not installed.
+/// Output of a program that is configured to use the proxy; `None` if it is not installed.
 fn program(proxy: &Running, words: &[&str]) -> Option<(bool, Vec<u8>)> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env("http_proxy", format!("http://{}", proxy.address)).env_remove("no_proxy");
@@ -116,7 +116,7 @@ fn curl_and_wget_get_whole_files_over_a_lossy_hop() {
             assert_eq!((served.status, served.bytes), (200, 1_500_000));
         }
     }
-    // Short parts, heads and conditions.
+    // Short ranges, HEAD requests and conditional requests.
     if let Some((_, part)) = program(&proxy, &["curl", "-s", "-r", "5-9", &url]) {
         assert_eq!(part, content[5..10]);
     }
@@ -150,7 +150,8 @@ fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
         let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
         (head, answer.split_off(end), proxy.served.lock().unwrap().pop().unwrap())
     };
-    // To the end, up to a byte, beyond the end, from the beginning, with the right condition.
+    // An open range, one that ends early, one beyond the end, one from the beginning, and one with a matching
+    // condition.
     for (range, start, end, more) in [
         ("bytes=200000-", 200_000, 1_500_000, ""),
         ("bytes=200001-1000000", 200_001, 1_000_001, ""),
@@ -166,11 +167,11 @@ fn a_part_that_a_program_asks_for_is_repaired_and_stays_a_part() {
         assert!(bytes == content[start..end], "{range}: the bytes differ");
         assert!(served.repaired && served.holes > 0 && served.complete, "{range}: {served:?}");
     }
-    // Another version by now: all of it, as RFC 9110 section 13.1.5 has it.
+    // The file has changed, so the whole file is returned (RFC 9110 section 13.1.5).
     let (head, bytes, served) = ask("bytes=200000-", "If-Range: \"0\"\r\n");
     assert!(head.starts_with("http/1.1 200") && bytes == content, "{head}");
     assert!(served.complete, "{served:?}");
-    // A request that only the server can answer passes as it is.
+    // A request that only the server can answer is forwarded unchanged.
     let (_, bytes, served) = ask("bytes=-100000", "");
     assert!(bytes.len() == 100_000 || bytes == content, "{served:?}");
     assert!(!served.repaired && served.holes == 0, "{served:?}");
@@ -199,8 +200,8 @@ fn other_methods_pass_with_their_bodies() {
     assert!(answer.ends_with("POST 5 None Some(\"1.1 tacit\")"), "{answer}");
 }
 
-/// tinyproxy#79, mitmproxy#2180: a program that waits for word before it sends its body hears a server that refuses at once, and is
-/// told to go on by one that does not.
+/// tinyproxy#79, mitmproxy#2180: a client that sends `Expect: 100-continue` gets the refusal of a server that refuses
+/// at once, and gets 100 (Continue) if the server does not refuse.
 #[test]
 fn a_program_that_expects_word_gets_it() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -275,12 +276,12 @@ fn smuggled_requests_are_refused() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{lines:?}: {answer}");
     }
     assert_eq!(server.requests.load(Ordering::Relaxed), 0);
-    // Behind a chunked body no request is read.
+    // No request is read after a chunked body.
     let get = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
     let answer = proxy.ask(&format!("{line}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{get}"));
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     assert!(answer.to_ascii_lowercase().contains("connection: close"));
-    // After a body of known length one is.
+    // After a body of known length, one is.
     let close = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.address);
     assert_eq!(proxy.ask(&format!("{get}{close}")).matches("HTTP/1.1 200").count(), 2);
 }
@@ -311,7 +312,7 @@ fn it_is_no_open_relay() {
     refused(&proxy, "GET /", "400", "proxy");
     refused(&proxy, &format!("TRACE http://127.0.0.1:{port}/"), "405", "TRACE");
     assert_eq!(server.requests.load(Ordering::Relaxed), 0);
-    // Named, it is reached; the proxy itself is not.
+    // A server that is named explicitly can be reached; the proxy itself cannot.
     let proxy = Running::with(Options { ports: (1..=u16::MAX).collect(), ..options(plain()) });
     refused(&proxy, &format!("GET http://127.0.0.1:{port}/"), "200", "hello");
     refused(&proxy, &format!("GET http://{}/", proxy.address), "403", "own");
@@ -325,7 +326,7 @@ fn those_who_are_slow_are_let_go() {
     let big = content(20_000_000);
     let server = Server::of(big);
     let proxy = Running::before(&[server.address], plain());
-    // A head that comes a line each while.
+    // A head that arrives one line at a time.
     let started = Instant::now();
     let mut slow = TcpStream::connect(proxy.address).unwrap();
     slow.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -337,7 +338,7 @@ fn those_who_are_slow_are_let_go() {
     });
     let _ = slow.read_to_end(&mut Vec::new());
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    // One that says nothing, at first or after an answer.
+    // A client that is silent, at first or after an answer.
     let small = Server::of(b"hello".to_vec());
     let quick = Running::before(&[small.address], plain());
     for first in [String::new(), format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", small.address)] {
@@ -346,7 +347,7 @@ fn those_who_are_slow_are_let_go() {
         assert_eq!(answer.is_empty(), first.is_empty());
         assert!(started.elapsed() < Duration::from_secs(5), "{:?} after {first:?}", started.elapsed());
     }
-    // One that asks and does not read.
+    // A client that sends requests and does not read.
     let mut deaf = TcpStream::connect(proxy.address).unwrap();
     write!(deaf, "GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address).unwrap();
     let started = Instant::now();
@@ -355,7 +356,7 @@ fn those_who_are_slow_are_let_go() {
         thread::sleep(Duration::from_millis(50));
     }
     assert!(!proxy.served.lock().unwrap()[0].complete);
-    // A server that answers nothing.
+    // A server that never answers.
     let silent = Server::new(|_| Reply::Stall(Vec::new()));
     let proxy = Running::before(&[silent.address], plain());
     let request = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", silent.address);
@@ -366,7 +367,7 @@ fn those_who_are_slow_are_let_go() {
 fn more_programs_than_places_wait_for_their_turn() {
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port()];
-    // The last of them waits for all others.
+    // The last client waits for all others.
     let patience = Duration::from_secs(30);
     let proxy = Options { connections_max: 2, ports, patience, ..options(plain()) };
     let proxy = Arc::new(Running::with(proxy));
@@ -380,7 +381,7 @@ fn more_programs_than_places_wait_for_their_turn() {
     askers.into_iter().for_each(|asker| asker.join().unwrap());
 }
 
-/// A server that echoes its input, and ends when its client does.
+/// A server that echoes its input, and closes when its client does.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -396,7 +397,8 @@ fn echo() -> SocketAddr {
     address
 }
 
-/// A connection on which `address` was asked for, `early` in the same segment as the request, and the head of the answer.
+/// A connection with a CONNECT request for `address`, `early` in the same segment as the request, and the head of the
+/// answer.
 fn tunnel(proxy: &Running, address: SocketAddr, early: &[u8]) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(proxy.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -427,11 +429,11 @@ fn first_served(proxy: &Running) -> Served {
 fn a_tunnel_carries_bytes_both_ways_as_they_are() {
     let server = echo();
     let proxy = Running::before(&[server], plain());
-    // Bytes that look like a head that could be read in two ways are the tunnel's, also right behind the request.
+    // Ambiguous heads inside a tunnel are forwarded, even directly after the request.
     let early = b"GET / HTTP/1.1\nContent-Length: 1\nContent-Length: 2\n\n";
     let (mut stream, head) = tunnel(&proxy, server, early);
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    // RFC 9110 section 9.3.6: no framing in a successful answer.
+    // RFC 9110 section 9.3.6: a successful answer has no framing.
     for header in ["content-length", "transfer-encoding", "connection"] {
         assert!(!head.to_ascii_lowercase().contains(header), "{head}");
     }
@@ -457,7 +459,7 @@ fn a_tunnel_in_which_nothing_moves_is_closed() {
     let tunnel_idle_max = Duration::from_secs(2);
     let proxy = Running::with(Options { ports: vec![server.port()], tunnel_idle_max, ..options(plain()) });
     let (mut stream, _) = tunnel(&proxy, server, b"");
-    // Bytes now and then keep it open beyond the limit.
+    // Occasional bytes keep it open beyond the limit.
     for _ in 0..8 {
         thread::sleep(tunnel_idle_max / 6);
         stream.write_all(b"x").unwrap();
@@ -468,7 +470,7 @@ fn a_tunnel_in_which_nothing_moves_is_closed() {
     assert!(!served.complete && served.bytes == 8, "{served:?}");
 }
 
-/// Tunnels that stay open take no place of requests, and one more than there may be hears why.
+/// Open tunnels use no slot for requests, and a client beyond the limit gets the reason.
 #[test]
 fn tunnels_have_places_of_their_own() {
     let (server, tunnelled) = (Server::of(b"hello".to_vec()), echo());
@@ -479,11 +481,11 @@ fn tunnels_have_places_of_their_own() {
     assert!(proxy.ask(&request).ends_with("hello"));
     let (_, head) = tunnel(&proxy, tunnelled, b"");
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
-    // A closed one gives its place back.
+    // Closing a tunnel frees its slot.
     drop(open.pop());
     let began = Instant::now();
     let mut stream = loop {
-        // On a busy machine the proxy may hear of that later than a program is patient.
+        // On a busy machine the proxy may notice that later than the client's time limit.
         let (stream, head) = tunnel(&proxy, tunnelled, b"again");
         if head.starts_with("HTTP/1.1 200") {
             break stream;
@@ -493,14 +495,14 @@ fn tunnels_have_places_of_their_own() {
     stream.read_exact(&mut [0; 5]).unwrap();
 }
 
-/// Half heads take no place, and above the limit a program hears why after a while.
+/// Incomplete heads use no slot, and a client beyond the limit gets the reason after a while.
 #[test]
 fn half_heads_cost_their_senders_alone() {
     let silent = Server::new(|_| Reply::Stall(Vec::new()));
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port(), silent.address.port()];
     let patience = Duration::from_secs(5);
-    // Requests that a server does not answer keep their places for longer than the program that waits for one is patient.
+    // Requests that the server does not answer hold their slots for longer than a waiting client's time limit.
     let settings = Settings { head_timeout: Duration::from_secs(30), ..plain() };
     let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(settings) });
     let connected = |bytes: String| {
@@ -524,12 +526,12 @@ fn half_heads_cost_their_senders_alone() {
     drop(waiting);
 }
 
-/// Connections that programs keep for later requests take no place while they are idle.
+/// Idle kept-alive connections use no slot.
 #[test]
 fn idle_connections_cost_nobody_a_place() {
     let server = Server::of(b"hello".to_vec());
     let ports = vec![server.address.port()];
-    // So long would a connection that is idle keep its place.
+    // How long an idle connection would otherwise keep its slot.
     let patience = Duration::from_secs(60);
     let proxy = Running::with(Options { connections_max: 2, ports, patience, ..options(plain()) });
     let kept = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", server.address);
@@ -546,12 +548,12 @@ fn idle_connections_cost_nobody_a_place() {
     let began = Instant::now();
     let mut idle: Vec<_> = (0..20).map(|_| TcpStream::connect(proxy.address).unwrap()).collect();
     idle.iter_mut().for_each(again);
-    // Each is there still.
+    // All of them are still open.
     idle.iter_mut().rev().for_each(again);
     assert!(began.elapsed() < patience, "{:?}: some waited for others to end", began.elapsed());
 }
 
-/// Each GET is repaired over connections of its own: no more of them than were asked for, and every body whole.
+/// Each GET is repaired over connections of its own, within the limit, and every body is complete.
 #[test]
 fn twenty_programs_at_once_get_whole_files_over_few_connections() {
     const PROGRAMS: u64 = 20;
@@ -582,7 +584,8 @@ fn twenty_programs_at_once_get_whole_files_over_few_connections() {
     let served = proxy.served.lock().unwrap();
     assert_eq!(served.len() as u64, PROGRAMS);
     assert!(served.iter().all(|served| served.complete && served.repaired && served.holes > 0), "{served:?}");
-    // Beside those for holes: the one that brings the body, and the one that asks whether it is still the same.
+    // Two more connections per client: the one that carries the body, and the one that checks whether the file has
+    // changed.
     let most = hop.counts.open_max.load(Ordering::Relaxed);
     assert!(most <= PROGRAMS * (PARALLEL + 2), "{most} connections at once");
 }

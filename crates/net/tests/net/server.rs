@@ -1,4 +1,4 @@
-//! Servers: one that does as it should, and ways not to.
+//! Servers: a correct one, and faulty ones.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A request as a server sees it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
     pub path: String,
-    /// Names in small letters.
+    /// Header names are in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How many requests came before it, on all connections.
+    /// Number of requests before it, over all connections.
     pub number: u64,
 }
 
@@ -24,7 +24,7 @@ impl Seen {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// First and last byte that are asked for, of `complete`, where that is one range.
+    /// First and last requested byte of a file of `complete` bytes, if a single range is requested.
     pub fn range(&self, complete: usize) -> Option<(usize, usize)> {
         match self.ranges(complete)?[..] {
             [range] => Some(range),
@@ -32,7 +32,7 @@ impl Seen {
         }
     }
 
-    /// First and last bytes of all ranges that are asked for.
+    /// First and last bytes of all requested ranges.
     pub fn ranges(&self, complete: usize) -> Option<Vec<(usize, usize)>> {
         let ranges = self.header("range")?.strip_prefix("bytes=")?.split(',').map(|range| {
             let (first, last) = range.split_once('-')?;
@@ -44,13 +44,13 @@ impl Seen {
     }
 }
 
-/// A server's output, and whether the connection lives on.
+/// What a server sends, and what happens to the connection.
 pub enum Reply {
     Bytes(Vec<u8>),
     Last(Vec<u8>),
-    /// Bytes, then nothing more for ever.
+    /// Bytes, then nothing more.
     Stall(Vec<u8>),
-    /// Bytes, then the same ones over and over.
+    /// Bytes, then the second bytes over and over.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -74,7 +74,7 @@ impl Server {
         Self { address, requests }
     }
 
-    /// Serves `content` as RFC 9110 says.
+    /// Serves `content` as RFC 9110 specifies.
     pub fn of(content: Vec<u8>) -> Self {
         let content = Arc::new(content);
         Self::new(move |seen| good(seen, &content, "\"v1\""))
@@ -134,7 +134,7 @@ fn head(reader: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(Seen { method, path, headers, body: Vec::new(), number: 0 })
 }
 
-/// A reply as of RFC 9110.
+/// A correct reply by RFC 9110.
 pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     if content.is_empty() && seen.header("range").is_some() {
         let head =
@@ -162,7 +162,7 @@ pub fn good(seen: &Seen, content: &[u8], tag: &str) -> Reply {
     Reply::Bytes([head.as_bytes(), body].concat())
 }
 
-/// An answer in parts, with more lines in its head.
+/// A multipart answer, with additional header lines.
 pub fn parts(content: &[u8], tag: &str, boundary: &str, ranges: &[(usize, usize)], more: &str) -> Reply {
     let mut body = Vec::new();
     for (first, last) in ranges {
@@ -182,7 +182,7 @@ pub fn parts(content: &[u8], tag: &str, boundary: &str, ranges: &[(usize, usize)
     Reply::Bytes([head.as_bytes(), &body].concat())
 }
 
-/// `len` bytes that differ from each other and from markers.
+/// `len` pseudo-random bytes that do not contain markers.
 pub fn content(len: usize) -> Vec<u8> {
     let mut state = 88_172_645_463_325_252_u64;
     let bytes = std::iter::repeat_with(|| {

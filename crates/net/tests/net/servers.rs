@@ -1,4 +1,4 @@
-//! Third-party servers, and readers that play the bytes they read.
+//! Third-party servers, and readers that play video while they download.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use crate::bodies::{patient, read, read_with, settings};
 use crate::hop::{Hop, Losses};
 use crate::server::content;
 
-/// A server may take so long to begin.
+/// Time limit for a server to start.
 const START_MAX: Duration = Duration::from_secs(10);
 
-/// A server that is killed with its test.
+/// A server process that ends with its test.
 struct Running {
     child: Child,
     address: SocketAddr,
@@ -24,18 +24,18 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it has been waited for, its ID may be another program's.
+        // After it was waited for, its process ID may belong to another process.
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // nginx passes it on to its workers.
+        // nginx forwards the signal to its workers.
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM);
         let _ = self.child.wait();
     }
 }
 
-/// Starts `words` with `file` in a folder that the words can name `{folder}`, at a port that they name `{port}`.
+/// Starts `words` with `file` in a folder. In `words`, `{folder}` stands for that folder and `{port}` for the port.
 fn start(words: &[&str], file: &[u8], configuration: &str) -> Option<Running> {
     let folder = TempDir::new().unwrap();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -57,7 +57,7 @@ fn start(words: &[&str], file: &[u8], configuration: &str) -> Option<Running> {
     let mut running = Running { child, address, _folder: folder };
     let started = Instant::now();
     loop {
-        // The port was free a moment ago: another program may have it by now.
+        // The port was free a moment ago, but another program may have taken it since.
         let is_ready = serves(address, file);
         let ended = running.child.try_wait().unwrap();
         assert!(ended.is_none(), "{words:?} ended: {ended:?}");
@@ -69,7 +69,7 @@ fn start(words: &[&str], file: &[u8], configuration: &str) -> Option<Running> {
     }
 }
 
-/// True where `address` has `file`, by its length and its first bytes: a server that limits its rate takes seconds for the rest.
+/// True if `address` serves `file`, by its length and first bytes; with a rate limit the rest would take seconds.
 fn serves(address: SocketAddr, file: &[u8]) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect(address)?;
@@ -111,7 +111,7 @@ fn nginx_is_repaired_from() {
 #[test]
 fn nginx_that_closes_often_or_has_no_ranges_is_read_from() {
     let content = content(1_000_000);
-    // Each connection is good for three requests; several ranges are answered with all of the file; ranges are off.
+    // Three requests per connection; the whole file in answer to several ranges; no ranges at all.
     for (more, repaired) in
         [("keepalive_requests 3;", true), ("max_ranges 1;", true), ("max_ranges 0;", false)]
     {
@@ -137,8 +137,8 @@ fn pythons_server_has_no_ranges_and_is_read_as_it_is() {
     assert!(found.bytes == content);
 }
 
-/// Time that a player would stand still: it begins once `buffer` of its stream is there, plays at `rate` bytes a
-/// second, and waits for as much again where it runs dry.
+/// Total stall time of a player that starts once `buffer` of its stream has arrived, plays `rate` bytes per second, and
+/// buffers as much again when it runs dry.
 fn stalled(arrivals: &[(Duration, usize)], rate: f64, buffer: Duration) -> Duration {
     let (mut played_until, mut stalls) = (None::<Duration>, Duration::ZERO);
     let mut bytes = 0;
@@ -146,7 +146,7 @@ fn stalled(arrivals: &[(Duration, usize)], rate: f64, buffer: Duration) -> Durat
         bytes += len;
         let media = Duration::from_secs_f64(bytes as f64 / rate);
         played_until = match played_until {
-            // `media` is played to its end at this time, if nothing is missing before.
+            // When the playback of `media` would end without a stall.
             Some(begun)
                 if begun + media.saturating_sub(Duration::from_secs_f64(*len as f64 / rate)) < *at =>
             {
@@ -161,11 +161,11 @@ fn stalled(arrivals: &[(Duration, usize)], rate: f64, buffer: Duration) -> Durat
     stalls
 }
 
-/// The paper's players hold 8 s (live) and 30 s (on demand); repair must not make either stand still.
+/// The paper's players buffer 8 s (live) and 30 s (on demand); repair must not stall either.
 #[test]
 fn players_do_not_stand_still_for_repairs() {
     let content = content(4_000_000);
-    // At this rate the file is 40 s of video; it comes at five times that.
+    // At this rate the file is 40 s of video; it is received at five times that rate.
     let rate = 100_000.0;
     let configuration = "limit_rate 500k;";
     let Some(server) = nginx(&content, configuration) else { return };
@@ -195,6 +195,6 @@ fn players_do_not_stand_still_for_repairs() {
         println!("{buffer} s of buffer: stood still for {stalls:?}");
         assert_eq!(stalls, Duration::ZERO, "with {buffer} s of buffer");
     }
-    // The judge can tell: a player without a buffer that plays faster than the file comes stands still.
+    // Check of the method: a player without a buffer that plays faster than the download stalls.
     assert!(stalled(&arrivals, 1e6, Duration::ZERO) > Duration::from_secs(1));
 }

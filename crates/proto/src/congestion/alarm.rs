@@ -1,12 +1,12 @@
-//! A controller for tests of its owners: it acts when no ACK comes.
+//! A controller that acts when no ACK arrives, for tests of its owners.
 
 use super::AckSample;
 use super::control::{CongestionControl, Pause};
 use super::window::Window;
 use crate::units::{Duration, Instant};
 
-/// Its window never grows, and is halved each time 50 ms pass without an ACK for new data, however long none
-/// comes; sooner than any retransmission timeout.
+/// Its window never grows. It is halved after every 50 ms without an ACK for new data, which is sooner than any
+/// retransmission timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct Alarm {
     window: Window,

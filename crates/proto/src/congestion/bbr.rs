@@ -2,7 +2,7 @@
 //! (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue
 //! 14(5), 2016).
 //!
-//! `v1` and `tack` are state machines over the state in `common`; the other modules are parts they are made of.
+//! `v1` and `tack` are state machines over the state in `common`, and use the other modules as building blocks.
 
 mod aggregation;
 mod common;
@@ -16,21 +16,21 @@ pub(crate) use tack::TackBbr;
 pub use tack::{Bounds, ProbeRtt, Probes, TackConfig};
 pub(crate) use v1::Bbr;
 
-/// Whether BBR looks for a token-bucket policer: losses of a fifth and more at a steady rate make it
-/// keep to that rate for a while (`lt_bw` in Linux, where it is always on).
+/// Whether BBR detects token-bucket policers: at a steady rate with losses of a fifth or more it keeps to that rate for
+/// a while (`lt_bw` in Linux, where it is always on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicerDetection {
     /// As Linux does.
     #[default]
     On,
-    /// Not at all.
+    /// Never.
     Off,
 }
 
 /// Options of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether it looks for policers.
+    /// Whether to detect policers.
     pub policer: PolicerDetection,
 }
 

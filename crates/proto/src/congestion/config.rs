@@ -5,7 +5,7 @@ use super::pacing::Pacing;
 use super::window::Window;
 use super::{bbr, cubic, rre};
 
-/// Which controller, each with the choices that are its own.
+/// The controller, with its own options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 5681 with NewReno's window arithmetic.
@@ -15,8 +15,8 @@ pub enum Algorithm {
     /// BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with
     /// the compensation for aggregated ACKs of Linux 5.1 and later.
     Bbr(bbr::Config),
-    /// The co-designed, receiver-based BBR of TACK (successor paper section VI-D). Without a receiver that reports rates it
-    /// goes by the sender's.
+    /// The co-designed, receiver-based BBR of TACK (successor paper section VI-D). If the receiver reports no rates, it
+    /// uses the sender's.
     TackBbr(bbr::TackConfig),
     /// Vegas (Brakmo and Peterson 1995): 2 to 4 segments in the path's queues, losses as NewReno.
     Vegas,
@@ -28,7 +28,7 @@ pub enum Algorithm {
     Vivace,
     /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
     Rre(rre::Config),
-    /// A user's own.
+    /// A user's own controller.
     External(External),
     /// See [`Alarm`](super::alarm::Alarm).
     #[cfg(test)]
@@ -36,13 +36,13 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// CUBIC as it usually is.
+    /// CUBIC with its default options.
     pub const CUBIC: Self = Self::Cubic(cubic::Config::USUAL);
-    /// The co-designed BBR of TACK as it usually is.
+    /// The co-designed BBR of TACK with its default options.
     pub const TACK_BBR: Self = Self::TackBbr(bbr::TackConfig::USUAL);
-    /// BBR as it usually is.
+    /// BBR with its default options.
     pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
-    /// TCP-RRE as it usually is.
+    /// TCP-RRE with its default options.
     pub const RRE: Self = Self::Rre(rre::Config { target: None });
 }
 
@@ -55,19 +55,19 @@ pub struct Config {
     pub pacing: Pacing,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Most segments the congestion window grows by per ACK in the slow start of NewReno, CUBIC and Vegas:
-    /// `L` of RFC 3465. 2 there; Linux has no such limit, which matters where ACKs are thinned to fewer than
-    /// one in two.
+    /// Most segments by which the congestion window grows per ACK in the slow start of NewReno, CUBIC and Vegas: `L` of
+    /// RFC 3465, which recommends 2. Linux has no such limit, which matters if there are fewer ACKs than one per two
+    /// segments.
     pub byte_counting_limit: u32,
 }
 
 impl Config {
-    /// The initial window in bytes, for packets of `mss` bytes.
+    /// The initial window in bytes for packets of `mss` bytes.
     pub(crate) fn initial_window_bytes(&self, mss: u32) -> u64 {
         u64::from(self.initial_window.max(1)) * u64::from(mss)
     }
 
-    /// The window that a connection starts with, for packets of `mss` bytes.
+    /// The initial state of a connection's window for packets of `mss` bytes.
     pub(super) fn window(&self, mss: u32) -> Window {
         Window::new(self.initial_window_bytes(mss), mss, self.byte_counting_limit)
     }
@@ -79,7 +79,7 @@ impl Default for Config {
     }
 }
 
-/// The controller, and all else as usual.
+/// This controller, with the default options otherwise.
 impl From<Algorithm> for Config {
     fn from(algorithm: Algorithm) -> Self {
         Self { algorithm, ..Self::default() }

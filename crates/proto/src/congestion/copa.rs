@@ -1,6 +1,6 @@
-//! Copa (Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet",
-//! NSDI 2018): the rate that would be right for the queueing delay measured, `1 / (delta * d_q)`
-//! segments a second, is steered towards, faster the longer in the same direction.
+//! Copa (Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018). The
+//! target rate for a measured queueing delay is `1 / (delta * d_q)` segments per second. The window moves towards it,
+//! and faster the longer it has moved in the same direction.
 
 mod window;
 
@@ -12,12 +12,12 @@ use window::Extreme;
 
 /// 1/delta in default mode: delta is 0.5 (section 2.1).
 const DEFAULT: u64 = 2;
-/// Most a competing flow may queue, in segments.
+/// Most segments that a competing flow may queue.
 const MOST: u64 = 1 << 16;
-/// RTTmin is the smallest of so long (section 2.1).
+/// RTTmin is the minimum over this time (section 2.1).
 const RTT_MIN_WINDOW: Duration = Duration::from_secs(10);
-/// RTTmax is the largest of four round trips; no other flow fills the queue as long as it was nearly empty, below a tenth of
-/// the largest delay, once in five (section 2.2).
+/// RTTmax is the maximum over four round trips. If the queue was nearly empty (below a tenth of the largest delay)
+/// within the last five round trips, no buffer-filling flow competes (section 2.2).
 const RTT_MAX_ROUNDS: u64 = 4;
 const EMPTY_PART: u64 = 10;
 const EMPTY_ROUNDS: u64 = 5;
@@ -43,12 +43,12 @@ pub(crate) struct Copa {
     velocity: u64,
     direction: Direction,
     steady_rounds: u32,
-    /// The round: the bytes delivered at which it ends, and the window when it began.
+    /// The current round: the delivered bytes at which it ends, and the window when it began.
     next_round_delivered: u64,
     round_cwnd: u64,
-    /// Fraction of a byte not yet added to or taken from the window, in bytes times cwnd.
+    /// Fraction of a byte not yet added to or subtracted from the window, in bytes times cwnd.
     credit: i128,
-    /// 1/delta: the default, or the value adapted in competition with flows that fill the queue.
+    /// 1/delta: the default, or a value adapted to compete with buffer-filling flows.
     inverse_delta: u64,
     last_empty: Option<Instant>,
     lost_in_round: bool,
@@ -93,25 +93,25 @@ impl Copa {
         if up && app_limited {
             return;
         }
-        // A velocity gained on the way up must not be spent on the way down: the turn counts when it is wanted, not when a
-        // round has shown it (mvfst resets it there, too).
+        // A velocity gained on the way up must not be used on the way down. The velocity is therefore reset when the
+        // direction changes, not when a whole round has confirmed the change (as in mvfst).
         let wanted = if up { Direction::Up } else { Direction::Down };
         if self.velocity > 1 && wanted != self.direction {
             (self.direction, self.velocity, self.steady_rounds) = (wanted, 1, 0);
         }
-        // v / (delta * cwnd) segments for each segment.
+        // v / (delta * cwnd) segments per acknowledged segment.
         let step = i128::from(self.velocity * self.inverse_delta) * i128::from(acked * window.mss);
         self.credit += if up { step } else { -step };
         let cwnd = i128::from(window.cwnd);
         let moved = self.credit / cwnd;
         self.credit -= moved * cwnd;
         let least = i128::from(MIN_SEGMENTS * window.mss);
-        // No faster than slow start, at any velocity.
+        // Never faster than slow start at any velocity.
         let moved = moved.clamp(-i128::from(acked), i128::from(acked));
         window.cwnd = (cwnd + moved).max(least) as u64;
     }
 
-    /// Once a round trip: direction and velocity, and which mode.
+    /// Once per round trip: updates direction, velocity and mode.
     fn end_round(&mut self, now: Instant, standing: Duration) {
         let cwnd = self.window.cwnd;
         let direction = if cwnd > self.round_cwnd { Direction::Up } else { Direction::Down };
@@ -130,8 +130,8 @@ impl Copa {
         self.lost_in_round = false;
     }
 
-    /// The queue was not nearly empty for five round trips: another flow fills it. Then 1/delta goes the way of Reno's window,
-    /// up by one a round trip and halved by a loss.
+    /// If the queue was not nearly empty for five round trips, another flow fills it. 1/delta then follows the rule of
+    /// Reno's window: plus one per round trip, halved by a loss.
     fn choose_mode(&mut self, now: Instant, standing: Duration) {
         let (Some(rtt_min), Some(rtt_max)) = (self.rtt_min.get(), self.rtt_max.get()) else { return };
         let queueing = standing.saturating_sub(rtt_min);
@@ -176,13 +176,13 @@ impl CongestionControl for Copa {
             self.end_round(delivery.now, standing);
         }
         let queueing = standing.saturating_sub(rtt_min);
-        // lambda <= lambda_t, multiplied out: cwnd / standing <= mss / (delta * d_q).
+        // lambda <= lambda_t, without divisions: cwnd / standing <= mss / (delta * d_q).
         let waiting = u128::from(self.window.cwnd) * u128::from(queueing.as_nanos());
         let wanted = u128::from(self.inverse_delta * self.window.mss) * u128::from(standing.as_nanos());
         self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
     }
 
-    /// Loss alone says nothing in default mode; in competitive mode, it is the signal that the others go by.
+    /// Loss is ignored in default mode; in competitive mode it is the signal, as it is for the competing flows.
     fn on_loss(&mut self, _flight: u64) {
         self.lost_in_round = true;
     }
@@ -200,7 +200,8 @@ impl CongestionControl for Copa {
         self.window.cwnd = self.window.cwnd.max(cwnd_before);
     }
 
-    /// Twice the window a standing round trip, so that ACKs clock the sender and bursts do not queue (section 2.1).
+    /// Twice the window per standing round-trip time, so that ACKs clock the sender and bursts do not queue (section
+    /// 2.1).
     fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {
         BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
     }

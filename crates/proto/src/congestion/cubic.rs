@@ -15,16 +15,16 @@ const ALPHA: (u64, u64) = (9, 17);
 /// C = 0.4 segments per second cubed (RFC 9438 section 5.1).
 const C: (u128, u128) = (4, 10);
 
-/// While no loss has told how much the path carries, a round trip adds this part of the window at least. RFC 9438 knows no
-/// such rule; Linux has it (tcp_cubic.c: with no maximum known an ACK per 20 adds one), for the curve starts flat where
-/// HyStart ends slow start early.
+/// Until a loss has shown how much the path carries, the window grows by at least this fraction per round trip. RFC
+/// 9438 has no such rule; Linux has it (tcp_cubic.c: with no known maximum, one ACK in 20 adds a segment), because the
+/// curve starts flat if HyStart ends slow start early.
 const SEARCH_SHARE: u64 = 20;
 
-/// Times on the cubic curve are counted in 2^-16 s, about 15 us.
+/// Times on the cubic curve are in units of 2^-16 s, about 15 us.
 const TIME_SHIFT: u32 = 16;
 
-/// Longest time from the plateau that is computed, over an hour: beyond, the curve is a wall anyway
-/// and its cube would not fit.
+/// Longest time from the plateau that is computed, over an hour; beyond that the curve is steep in any case, and the
+/// cube would overflow.
 const TIME_LIMIT: u64 = 1 << 28;
 
 /// How CUBIC's slow start ends.
@@ -32,12 +32,12 @@ const TIME_LIMIT: u64 = 1 << 28;
 pub enum SlowStart {
     /// At ssthresh or at the first loss (RFC 5681 section 3.1).
     Standard,
-    /// Also when the round-trip time rises, or the train of ACKs grows as long as half of it: HyStart
-    /// (Ha and Rhee 2011), on by default in ns-3.
+    /// Also when the round-trip time rises, or when the ACK train becomes longer than half of it: HyStart (Ha and Rhee
+    /// 2011), on by default in ns-3.
     #[default]
     HyStart,
-    /// As [`HyStart`](Self::HyStart), and until a loss has told how much the path carries a round trip adds a twentieth of
-    /// the window at least. Linux does both by default.
+    /// Like [`HyStart`](Self::HyStart); in addition, until a loss has shown how much the path carries, the window grows
+    /// by at least a twentieth per round trip. Linux does both by default.
     Linux,
 }
 
@@ -58,7 +58,7 @@ impl Config {
 /// One congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// t_epoch, moved forward by the time the application did not fill the window.
+    /// t_epoch, moved forward by the time in which the application did not fill the window.
     start: Instant,
     /// K in units of 2^-16 s.
     plateau: u64,
@@ -81,9 +81,9 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     last_ack: Instant,
     hystart: Option<HyStart>,
-    /// The rule of [`SEARCH_SHARE`] is chosen.
+    /// The rule of [`SEARCH_SHARE`] is enabled.
     searches: bool,
-    /// It holds: nothing was lost yet, or nothing since a timeout.
+    /// The rule applies now: nothing was lost yet, or nothing since a timeout.
     is_searching: bool,
     /// The stage after a timeout starts on the plateau: K = 0 (RFC 9438 section 4.8).
     start_on_plateau: bool,
@@ -117,7 +117,7 @@ impl Cubic {
         let cwnd = self.window.cwnd;
         let mss = self.window.mss;
 
-        // Figure 4; alpha becomes 1 once W_est has come back to the window before the reduction.
+        // Figure 4; alpha becomes 1 once W_est has reached the window before the reduction.
         let (numerator, denominator) =
             if epoch.reno_window >= self.cwnd_prior { (ALPHA.1, ALPHA.1) } else { ALPHA };
         epoch.reno_credit += numerator * acked * mss;
@@ -126,8 +126,8 @@ impl Cubic {
 
         let is_reno_faster = self.curve(epoch.plateau, elapsed) < epoch.reno_window;
         if !is_reno_faster || self.is_searching {
-            // Sections 4.4 and 4.5, per byte acknowledged rather than per ACK, so that thinned ACKs
-            // grow the window no slower.
+            // Sections 4.4 and 4.5, per acknowledged byte instead of per ACK, so that fewer ACKs do not slow down the
+            // growth.
             let least = if self.is_searching { cwnd + cwnd / SEARCH_SHARE } else { cwnd };
             let target = self.curve(epoch.plateau, elapsed + round_trip).clamp(least, cwnd + cwnd / 2);
             epoch.credit += (target - cwnd) * acked;
@@ -166,7 +166,7 @@ impl Cubic {
     fn reduce(&mut self, flight: u64) {
         let cwnd = self.window.cwnd;
         self.cwnd_prior = cwnd;
-        // W_max shrinks further when a flow did not get back to where it was: (1 + beta) / 2 = 17/20.
+        // W_max is reduced further if the flow did not reach its previous W_max: (1 + beta) / 2 = 17/20.
         self.w_max = if cwnd < self.w_max { cwnd * (BETA.1 + BETA.0) / (2 * BETA.1) } else { cwnd };
         self.window.ssthresh = (flight * BETA.0 / BETA.1).max(2 * self.window.mss);
         self.epoch = None;
@@ -175,7 +175,7 @@ impl Cubic {
         }
     }
 
-    /// Time that does not count because the application left the window unused.
+    /// Excludes time in which the application did not use the window.
     fn stop_clock(&mut self, idle: Duration) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += idle;
@@ -227,7 +227,7 @@ impl CongestionControl for Cubic {
         self.reduce(flight);
         self.window.collapse();
         self.start_on_plateau = true;
-        // Linux forgets how much the path carried.
+        // Linux forgets the maximum after a timeout.
         self.is_searching = self.searches;
     }
 
@@ -235,7 +235,7 @@ impl CongestionControl for Cubic {
         self.stop_clock(idle);
         self.last_ack += idle;
         if self.window.in_slow_start() {
-            // t_epoch and W_est are those of a congestion avoidance stage, which slow start ends (RFC 9438 section 4.2).
+            // t_epoch and W_est belong to a congestion avoidance stage, which slow start ends (RFC 9438 section 4.2).
             self.epoch = None;
         }
     }
@@ -247,7 +247,7 @@ fn time_to_plateau(below: u64, mss: u64) -> u64 {
     cube_root(cubed_seconds_shifted)
 }
 
-/// The largest integer whose cube is at most `value`, digit by binary digit.
+/// The largest integer whose cube is at most `value`, computed bit by bit.
 fn cube_root(value: u128) -> u64 {
     let mut root: u128 = 0;
     for bit in (0..42).rev() {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(cubic.curve(epoch.plateau, Duration::ZERO) / MSS, 700);
         let at_plateau = cubic.curve(epoch.plateau, Duration::from_micros(9_085_603));
         assert_eq!(at_plateau, 1000 * MSS);
-        // As far beyond the plateau as the cut was below it.
+        // The curve is symmetric about the plateau.
         assert_eq!(cubic.curve(epoch.plateau, Duration::from_micros(18_171_206)) / MSS, 1299);
     }
 
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(cubic.w_max, 680 * MSS);
     }
 
-    /// A window's worth of ACKs that come together at `now`.
+    /// A window's worth of ACKs that arrive together at `now`.
     fn ack_window(cubic: &mut Cubic, now: Instant, smoothed_rtt: Option<Duration>, window_limited: bool) {
         let sample = AckSample {
             now,
@@ -333,8 +333,8 @@ mod tests {
         assert_eq!((cubic.window.ssthresh, cubic.window.cwnd), (2 * MSS, 2 * MSS));
     }
 
-    /// A round trip's ACKs bring the window to where the curve will be a round trip from now (section 4.2): here
-    /// 1000 - 0.4 (9.0856 - 2)^3 segments, a second after the loss.
+    /// A round trip's ACKs raise the window to the curve's value one round trip later (section 4.2): here 1000 - 0.4
+    /// (9.0856 - 2)^3 segments, one second after the loss.
     #[test]
     fn the_window_aims_a_round_trip_ahead() {
         let mut cubic = cubic(1000);
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(cubic.window.cwnd / MSS, 857);
     }
 
-    /// However far the curve has gone, a round trip adds half a window at most (section 4.2).
+    /// However steep the curve is, the window grows by at most half per round trip (section 4.2).
     #[test]
     fn a_round_trip_adds_no_more_than_half() {
         let mut cubic = cubic(1000);
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!(cubic.window.cwnd, 1050 * MSS);
     }
 
-    /// Ten round trips after a slow start that HyStart ended: 1.05 to the tenth, where the curve had gone from 100 to
-    /// 100.4 segments and Reno to 110.
+    /// Ten round trips after a slow start that HyStart ended: 1.05^10, while the curve alone would have gone from 100
+    /// to 100.4 segments and Reno to 110.
     #[test]
     fn before_the_first_loss_a_round_trip_adds_a_twentieth() {
         let mut cubic = cubic(100);
@@ -380,8 +380,8 @@ mod tests {
         assert!(cubic.window.cwnd < cut + cut / 40);
     }
 
-    /// Where Reno would be faster: 9/17 of a segment a round trip up to the window before the loss, then a whole one
-    /// (section 4.3).
+    /// In the Reno-friendly region: 9/17 of a segment per round trip up to the window before the loss, then a whole
+    /// segment (section 4.3).
     #[test]
     fn in_reno_s_region_the_slope_is_reno_s_beyond_the_old_window() {
         let mut cubic = cubic(10);
@@ -389,7 +389,7 @@ mod tests {
         let mut grown = Vec::new();
         for _ in 0..8 {
             let before = cubic.window.cwnd;
-            // Time stands still, so that the curve does.
+            // Time does not advance, so the curve remains constant.
             ack_window(&mut cubic, Instant::ZERO, None, true);
             grown.push(cubic.window.cwnd - before);
         }
@@ -397,7 +397,7 @@ mod tests {
     }
 
     /// "The elapsed time MUST NOT include periods during which cwnd has not been updated" (section 4.2): neither ACKs
-    /// of an application that does not fill the window nor its silence move the curve.
+    /// of an application that does not fill the window nor its idle time advance the curve.
     #[test]
     fn a_pause_of_the_application_does_not_move_the_curve() {
         let ms = |millis| Instant::ZERO + Duration::from_millis(millis);
@@ -414,8 +414,8 @@ mod tests {
         assert_eq!(grown(&|cubic| cubic.on_restart(Duration::from_secs(5)), 5_000), straight);
     }
 
-    /// After a timeout the slow start that follows ends on the plateau (section 4.8); after a loss the curve leads
-    /// back to it.
+    /// After a timeout, slow start ends on the plateau (section 4.8); after a loss, the curve leads back to the
+    /// plateau.
     #[test]
     fn after_a_timeout_the_stage_begins_on_the_plateau() {
         let plateau = |reduce: fn(&mut Cubic, u64)| {
@@ -434,7 +434,7 @@ mod tests {
         assert!(cubic.curve(0, Duration::from_nanos(u64::MAX)) > cubic.window.cwnd);
     }
 
-    /// W_est of before a pause is far above the window after it: slow start ends the stage it belonged to.
+    /// W_est from before a pause is far above the window after it: slow start must end the stage that it belongs to.
     #[test]
     fn one_ack_after_a_pause_does_not_bring_the_old_window_back() {
         let mut cubic = cubic(100);
@@ -455,7 +455,7 @@ mod tests {
             });
             cubic.window.cwnd - before
         };
-        // In Reno's region, until W_est is well above the window at the loss.
+        // In the Reno-friendly region, until W_est is well above the window at the loss.
         for _ in 0..150 {
             for _ in 0..cubic.window.cwnd / (2 * MSS) {
                 ack(&mut cubic, now);

@@ -1,7 +1,7 @@
-//! A user's own controller: for experiments, and for other languages.
+//! A user's own controller, for experiments and for other languages.
 //!
-//! It is told of every ACK, of losses and of timeouts, and sets window and rate itself, as BBR does. It may be slow: it is
-//! called through a lock and a table of functions. Its answers are kept within the abilities of a sender.
+//! It receives every ACK, loss and timeout, and sets window and rate itself, as BBR does. It is called through a lock
+//! and a table of functions, so calls are slower. Its decisions are limited to what a sender can do.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,51 +12,51 @@ use super::window::Window;
 use crate::factory::{FactoryRef, Named};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// Largest window in bytes: no path of this world holds more, and sums of it stay far below 2^63.
+/// Largest window in bytes: larger than any path needs, and small enough that sums stay far below 2^63.
 const MAX_WINDOW: u64 = 1 << 40;
 
 /// A controller of a connection.
 pub trait Control: Send {
-    /// An ACK came, whether it acknowledges anything or not.
+    /// An ACK arrived, whether or not it acknowledges anything.
     fn on_ack(&mut self, ack: &Acknowledged) -> Steering;
 
-    /// Fast recovery begins, or an ECN echo came; `in_flight` is the bytes that were in the network.
+    /// Fast recovery begins, or an ECN echo arrived; `in_flight` is the number of bytes in flight.
     fn on_loss(&mut self, in_flight: Bytes) -> Steering;
 
     /// The retransmission timer expired.
     fn on_timeout(&mut self, now: Instant, in_flight: Bytes) -> Steering;
 }
 
-/// Makes a controller for each connection.
+/// Creates a controller for each connection.
 pub trait Factory: Named + Sync {
-    /// A controller of a connection whose full segments have `mss` bytes of payload, and how it starts.
+    /// A controller for a connection whose full segments have `mss` bytes of payload, and its initial decision.
     fn control(&self, mss: Bytes, initial_window: Bytes) -> (Box<dyn Control>, Steering);
 }
 
 /// Report of one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// When it came.
+    /// Time of arrival.
     pub now: Instant,
-    /// Bytes that it newly reports, cumulatively or selectively.
+    /// Bytes that it newly acknowledges, cumulatively or selectively.
     pub delivered: Bytes,
     /// Bytes delivered since the connection began.
     pub delivered_total: Bytes,
-    /// Bytes newly held lost.
+    /// Bytes newly declared lost.
     pub lost: Bytes,
-    /// Bytes thought to be in the network before it.
+    /// Estimated bytes in flight before it.
     pub prior_in_flight: Bytes,
-    /// Bytes thought to be in the network after it.
+    /// Estimated bytes in flight after it.
     pub in_flight: Bytes,
-    /// Round-trip time of the newest segment it reports, where that is unambiguous.
+    /// Round-trip time of the newest segment it acknowledges, if unambiguous.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The rate of delivery that the sender measured, where it could.
+    /// Delivery rate measured by the sender, if it could be measured.
     pub delivery_rate: Option<BitRate>,
-    /// The rate of arrival that the receiver reports (TACK).
+    /// Arrival rate reported by the receiver (TACK).
     pub receiver_rate: Option<BitRate>,
-    /// The application set the pace: rates say little of the path.
+    /// The application limited the rate, so rates say little about the path.
     pub application_limited: bool,
     /// Losses are being repaired.
     pub in_recovery: bool,
@@ -65,7 +65,7 @@ pub struct Acknowledged {
 /// Decision of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering {
-    /// Bytes that may be in the network; at least a segment is.
+    /// Most bytes that may be in flight; at least one segment is allowed.
     pub window: Bytes,
     /// The rate to send payload at; `None` paces by the window and the smoothed round-trip time.
     pub pacing: Option<BitRate>,
@@ -74,12 +74,12 @@ pub struct Steering {
 /// A [`Factory`] as a configuration holds it.
 pub type External = FactoryRef<dyn Factory>;
 
-/// One at work.
+/// A controller of a connection in use.
 #[derive(Clone)]
 pub(crate) struct ExternalController {
     window: Window,
     pacing: Option<BitRate>,
-    /// Shared by copies, which are made to undo reductions: there is one controller to a connection.
+    /// Shared by the copies that undo reductions: each connection has only one controller.
     control: Arc<Mutex<Box<dyn Control>>>,
 }
 
@@ -101,7 +101,7 @@ impl ExternalController {
     }
 
     fn ask(&mut self, question: impl FnOnce(&mut dyn Control) -> Steering) {
-        // One that panicked elsewhere is asked again: it does no harm but to its own connection.
+        // A controller that panicked is called again: it can harm only its own connection.
         let steering = question(self.control.lock().unwrap_or_else(PoisonError::into_inner).as_mut());
         self.follow(steering);
     }

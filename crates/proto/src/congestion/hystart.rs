@@ -1,21 +1,21 @@
-//! HyStart: leaving slow start before it overflows the bottleneck's queue, as the CUBIC of Linux
-//! and ns-3 does (Ha and Rhee, "Taming the elephants: new TCP slow start", 2011).
+//! HyStart: ends slow start before the bottleneck's queue overflows, as CUBIC in Linux and ns-3 does (Ha and Rhee,
+//! "Taming the elephants: new TCP slow start", 2011).
 
 use super::AckSample;
 use super::position::Position;
 use crate::units::{Duration, Instant};
 
-/// Windows below this many segments never leave early.
+/// Below this window in segments, slow start never ends early.
 const LOW_WINDOW_SEGMENTS: u64 = 16;
 
-/// Round-trip samples at the start of a round whose minimum is compared.
+/// Round-trip samples at the start of a round whose minimum is used.
 const MIN_SAMPLES: u32 = 8;
 
-/// Bounds on how much the delay must rise over the smallest seen; between them, an eighth of that.
+/// Limits of the required rise over the smallest delay; between them, an eighth of that delay.
 const DELAY_RISE_MIN: Duration = Duration::from_millis(4);
 const DELAY_RISE_MAX: Duration = Duration::from_millis(16);
 
-/// ACKs no further apart than this belong to one train.
+/// Largest gap between two ACKs of one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
 /// Watches one slow start, round trip by round trip.
@@ -31,13 +31,13 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    /// Forgets the rounds of a slow start that ended. The smallest delay stays: the path is the same.
+    /// Forgets the rounds of a slow start that has ended. Keeps the smallest delay, because the path is the same.
     pub fn reset(&mut self) {
         *self = Self { smallest: self.smallest, ..Self::default() };
     }
 
-    /// Takes in an ACK; true when slow start should end: the train of ACKs has grown to half the
-    /// smallest round trip, so that the pipe is full, or the delay has risen, so that a queue is.
+    /// Handles an ACK. Returns true if slow start should end: either the ACK train has grown to half the smallest
+    /// round-trip time, so the pipe is full, or the delay has risen, so a queue builds up.
     pub fn should_leave(&mut self, sample: &AckSample, cwnd: u64, mss: u64) -> bool {
         if let Some(rtt) = sample.rtt {
             self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
@@ -85,7 +85,7 @@ mod tests {
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// An ACK in round `round` at `millis`, with a window of `segments`; whether slow start shall end.
+    /// An ACK in round `round` at `millis`, with a window of `segments`; returns whether slow start should end.
     fn ack(hystart: &mut HyStart, round: u64, millis: u64, rtt: Option<Duration>, segments: u64) -> bool {
         let sample = AckSample {
             now: Instant::ZERO + MS(millis),
@@ -100,8 +100,8 @@ mod tests {
         hystart.should_leave(&sample, segments * MSS, MSS)
     }
 
-    /// The ACK, counted from one, at which a round whose ACKs all measured `rtt` ends a slow start that had seen
-    /// `smallest` in the round before; they come so far apart that they are no train.
+    /// The number of the ACK (from one) that ends slow start in a round in which every ACK measured `rtt`, after a
+    /// round with `smallest`. The ACKs are too far apart to form a train.
     fn leaves_at(smallest: Duration, rtt: Duration, segments: u64) -> Option<u64> {
         let mut hystart = HyStart::default();
         for millis in 0..20 {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(leaves_at(MS(100), MS(200), 15), None);
     }
 
-    /// An eighth of the smallest round trip, but 4 to 16 ms.
+    /// The threshold is an eighth of the smallest round-trip time, but 4 to 16 ms.
     #[test]
     fn the_rise_that_counts_has_bounds() {
         assert_eq!(leaves_at(MS(8), MS(12), 16), None);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(leaves_at(MS(1_000), MS(1_017), 16), Some(9));
     }
 
-    /// ACKs without a pause for half a round trip: the pipe is full. A pause of more than 2 ms ends the train.
+    /// ACKs without a gap for half a round trip mean that the pipe is full. A gap of more than 2 ms ends the train.
     #[test]
     fn a_train_of_half_a_round_trip_ends_slow_start() {
         let leaves_at = |pause: u64| {

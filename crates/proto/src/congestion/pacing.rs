@@ -1,52 +1,52 @@
-//! Pacing: a rate becomes times at which segments may leave.
+//! Pacing: converts a rate to the times at which segments may leave.
 //!
-//! Segments go in bursts of about a millisecond's worth, as Linux sizes those for the interface; after a burst the next one
-//! waits until the whole of it would have left at the rate.
+//! Segments leave in bursts of about a millisecond, the size that Linux chooses for the interface. The next burst waits
+//! for the time in which the whole burst would have left at the rate.
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// A burst is the data of this time at the rate: 2^-10 s (Linux `sk_pacing_shift` 10).
+/// Duration of a burst at the rate: 2^-10 s (Linux `sk_pacing_shift` 10).
 const BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);
 
-/// Least segments in a burst (Linux `tcp_min_tso_segs`): one alone would draw one delayed ACK.
+/// Least segments in a burst (Linux `tcp_min_tso_segs`): a single segment would cause a delayed ACK.
 const MIN_BURST_SEGMENTS: u64 = 2;
 
-/// Most bytes in a burst of segments: the capacity of one IP packet, and so of one offloaded send.
+/// Most bytes in a burst of segments: the size limit of one IP packet, and so of one offloaded send.
 const MAX_BURST: Bytes = Bytes(65_535);
 
-/// A burst of datagrams may last so long however many bytes that are: 2^-12 s. Ours: a program that has a socket sleeps
-/// between bursts, and to set a timer costs it as much as to send 30 kB (a virtual machine, Linux 6.18).
+/// Duration up to which a burst of datagrams may exceed that size: 2^-12 s. Ours: a program with a socket sleeps
+/// between bursts, and setting a timer costs it as much as sending 30 kB (a virtual machine, Linux 6.18).
 const LONG_BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 12);
 
 /// Whether a sender spaces its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// When the congestion control asks for it: BBR and Copa do, the others do not.
+    /// When the congestion control requires it: only BBR and Copa do.
     #[default]
     Auto,
-    /// Always. Controls that know only a window pace at 200 % of it per smoothed round-trip time in
-    /// slow start and at 120 % after, as Linux does.
+    /// Always. Window-based controllers are paced at 200 % of the window per smoothed round-trip time in slow start and
+    /// at 120 % afterwards, as in Linux.
     On,
-    /// Never. A control that is about rates is then hardly itself.
+    /// Never. Rate-based controllers do not work as designed then.
     Off,
 }
 
-/// Source of bursts, which bounds their length.
+/// What sends bursts, which limits their size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Bursts {
-    /// The kernel: one offloaded send each.
+    /// The kernel: one offloaded send per burst.
     #[default]
     Segments,
-    /// A program, above UDP: several of them at high rates, from 2.1 Gb/s on.
+    /// A program that sends over UDP: several sends per burst at high rates, from 2.1 Gb/s.
     Datagrams,
 }
 
-/// Lateness of a driver that is made up for at once. Ours: turns are so far apart where a dozen programs want a processor (Linux 6.18,
-/// slices of some 3 ms). The window bounds the burst that leaves at once.
+/// Most lateness of a driver that is made up for in one burst. Ours: the time between two turns if a dozen programs
+/// compete for a processor (Linux 6.18, slices of some 3 ms). The window limits the resulting burst.
 const LATENESS_MAX: Duration = Duration::from_millis(50);
 
 impl Bursts {
-    /// Bytes that leave together at `rate`: whole segments of `mss` bytes, at least two.
+    /// Size of a burst in bytes at `rate`: whole segments of `mss` bytes, at least two.
     pub fn size(self, rate: BitRate, mss: u64) -> u64 {
         let most = match self {
             Self::Segments => MAX_BURST,
@@ -57,16 +57,16 @@ impl Bursts {
     }
 }
 
-/// When the next segment may leave.
+/// Computes when the next segment may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacer {
     bursts: Bursts,
     /// When everything sent so far would have left at the rate.
     next_at: Instant,
-    /// When the burst under way began, and its bytes left to send.
+    /// Start of the current burst, and its remaining bytes.
     burst_at: Instant,
     burst_left: u64,
-    /// How late the driver came, until that is made up for.
+    /// Lateness of the driver that has not been made up for yet.
     lateness: Duration,
 }
 
@@ -81,18 +81,19 @@ impl Pacer {
         (self.burst_left == 0 && now < self.next_at).then_some(self.next_at)
     }
 
-    /// The driver came so much later than it was told to: others had the processor. With one burst for each turn the rate would fall to
-    /// that of its turns, and a controller that measures that rate would pace by it, in smaller bursts, so that it falls on.
+    /// The driver came later than scheduled by `lateness`, because other programs had the processor. With only one
+    /// burst per turn, the rate would be limited by the turns. A controller that measures that rate would then pace by
+    /// it, with smaller bursts, and the rate would fall further.
     pub fn on_late(&mut self, lateness: Duration) {
         self.lateness = self.lateness.max(lateness.min(LATENESS_MAX));
     }
 
-    /// Nothing is made up for any more.
+    /// Discards the recorded lateness.
     pub fn forget_lateness(&mut self) {
         self.lateness = Duration::ZERO;
     }
 
-    /// `bytes` leave at `now`, at `rate`; `None` while no rate is known lets them through.
+    /// Records that `bytes` leave at `now`, at `rate`; while `rate` is `None` nothing is delayed.
     pub fn on_sent(&mut self, bytes: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
         let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
             *self = Self::of(self.bursts);
@@ -101,7 +102,8 @@ impl Pacer {
         if now >= self.next_at && (self.burst_left == 0 || now > self.burst_at) {
             self.burst_at = now;
             self.burst_left = self.bursts.size(rate, mss);
-            // A driver that comes late by less than half a burst does not slow the flow down, nor one that says so.
+            // A driver that is late by less than half a burst, or that reports its lateness, does not slow the flow
+            // down.
             let (behind, half) =
                 (now.saturating_since(self.next_at), rate.time_for(Bytes(self.burst_left)) / 2);
             self.next_at = now - behind.min(half.max(self.lateness));
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(burst(10_000), 305 * MSS);
     }
 
-    /// Sends as much as the pacer lets through in 100 ms, coming back `late`, and saying so where it `tells`.
+    /// Sends as much as the pacer allows in 100 ms, with a driver that is always `late`, and reports it if `tells`.
     fn sent_in_100_ms(rate: BitRate, late: Duration, tells: bool) -> u64 {
         let mut pacer = Pacer::default();
         let (mut now, mut sent) = (Instant::ZERO + Duration::from_millis(1), 0);
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_kept_even_by_a_driver_that_comes_late() {
-        // 80 Mb/s for 100 ms is 1 000 000 bytes; half a burst of credit, and a last burst, on top.
+        // 80 Mb/s for 100 ms are 1 000 000 bytes, plus half a burst of credit and a last burst.
         for late in [0, 100, 400] {
             let sent = sent_in_100_ms(BitRate::from_mbps(80), Duration::from_micros(late), false);
             assert!((1_000_000..=1_014_000).contains(&sent), "{sent}");
@@ -172,7 +174,7 @@ mod tests {
     fn the_rate_is_kept_by_a_driver_that_says_how_late_it_comes() {
         let sent = |late, tells| sent_in_100_ms(BitRate::from_mbps(80), Duration::from_millis(late), tells);
         for late in [1, 3, 10] {
-            // Data that makes up for the last turn may come after the end.
+            // Data that makes up for the last delay may be sent after the end.
             let least = 1_000_000 - late * 10_000;
             assert!((least..=1_014_000).contains(&sent(late, true)), "{late} ms: {}", sent(late, true));
         }
@@ -194,7 +196,7 @@ mod tests {
         let start = Instant::ZERO + Duration::from_secs(5);
         sent(&mut pacer, start);
         pacer.on_late(Duration::from_millis(20));
-        // 20 ms of 1000 bytes each, and a burst.
+        // 20 ms at 1000 bytes per ms, and one burst.
         let late = start + Duration::from_millis(21);
         assert!((20 * MSS..=23 * MSS).contains(&sent(&mut pacer, late)));
         assert_eq!(sent(&mut pacer, late + Duration::from_secs(1)), 2 * MSS, "a pause is not made up for");
@@ -209,7 +211,7 @@ mod tests {
             assert_eq!(pacer.held_until(start), None);
             pacer.on_sent(MSS, start, Some(rate), MSS);
         }
-        // 2000 bytes take 2 ms; one is forgiven.
+        // 2000 bytes take 2 ms, and 1 ms of it is credit.
         assert_eq!(pacer.held_until(start), Some(start + Duration::from_millis(1)));
     }
 

@@ -1,9 +1,9 @@
-//! Performance-oriented congestion control: a sender tries rates for a monitor interval each, computes the utility of their
-//! outcome, and goes where it is higher. Two ways to go: [`allegro`] and [`vivace`].
+//! Performance-oriented congestion control (PCC): a sender tries each rate for a monitor interval, computes the utility
+//! of the outcome, and moves towards the higher utility. There are two variants: [`allegro`] and [`vivace`].
 //!
-//! Ours, where the papers leave it open or the sender's books do not tell: losses count for the interval in which the newest data was
-//! sent that the same ACK reports; after a move nothing else is moved until it has been reported; the window is twice the data of a
-//! round trip at the rate.
+//! Ours, where the papers are silent or the sender has no such data: a loss counts for the interval in which the newest
+//! data was sent that the same ACK reports; after a move, the rate does not change again until the move has been
+//! reported; the window is twice the data of a round trip at the rate.
 
 mod allegro;
 mod fixed;
@@ -21,27 +21,27 @@ use allegro::{Allegro, Decision};
 use interval::{Interval, Purpose, Report};
 use vivace::Vivace;
 
-/// Which of the two.
+/// The variant of PCC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Law {
-    /// Two pairs of trials decide on a direction (NSDI 2015).
+    /// Two pairs of trials determine the direction (NSDI 2015).
     Allegro,
-    /// The gradient of utility (NSDI 2018).
+    /// Follows the gradient of utility (NSDI 2018).
     Vivace,
 }
 
-/// Before a round trip is known.
+/// Assumed round-trip time before the first measurement.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 /// Allegro's intervals have ten packets at least (section 3.1).
 const PACKETS_MIN: u64 = 10;
-/// And last a random 1.7 to 2.2 round trips, in tenths (section 3.1); Vivace's one.
+/// Allegro's intervals last a random 1.7 to 2.2 round trips, in tenths (section 3.1); Vivace's last one.
 const ALLEGRO_TENTHS: (u64, u32) = (17, 6);
 const VIVACE_TENTHS: u64 = 10;
-/// Data of an interval has been reported or is held lost when data sent so much later is reported: an eighth of a round trip. Ours.
+/// An interval's data is fully reported once data sent this much later is reported: an eighth of a round trip. Ours.
 const SETTLE: u64 = 8;
-/// Intervals that are waited for, at most. Ours.
+/// Most intervals with pending results. Ours.
 const MAX_INTERVALS: usize = 64;
-/// Rates stay between two packets a round trip and a wire of 100 Gb/s. Ours.
+/// Highest rate; the lowest is two packets per round trip. Ours.
 const MAX_RATE: BitRate = BitRate::from_mbps(100_000);
 
 #[derive(Clone, Debug)]
@@ -55,11 +55,11 @@ enum Learner {
 enum Phase {
     /// Rates double each interval until utility falls.
     Start,
-    /// Trials of this round that have begun.
+    /// Trials of this round that have started.
     Trials(u8),
-    /// A rate that was moved to has to be tried.
+    /// A rate that was moved to has to be measured.
     Move,
-    /// Results are waited for.
+    /// Waiting for results.
     Wait,
 }
 
@@ -68,13 +68,13 @@ pub(crate) struct Pcc {
     window: Window,
     learner: Learner,
     phase: Phase,
-    /// The rate that trials are about.
+    /// The rate in the middle of the trials.
     base: BitRate,
-    /// The interval under way is the last.
+    /// The current interval is the last one.
     intervals: VecDeque<Interval>,
-    /// Of the pair of trials under way the first is the higher one.
+    /// In the current pair of trials, the higher rate is first.
     higher_first: bool,
-    /// Of the start-up: the rate and utility of the generation reported last, and how many there were.
+    /// During start-up: rate and utility of the last reported generation, and the number of generations.
     last: Option<(BitRate, i64)>,
     generation: u32,
     chance: Chance,
@@ -102,7 +102,7 @@ impl Pcc {
         }
     }
 
-    /// Section 2.1 of the first paper: the rate of the interval under way.
+    /// The rate of the current interval (section 2.1 of the first paper).
     fn rate(&self) -> BitRate {
         self.intervals.back().map_or(self.base, |interval| interval.rate)
     }
@@ -144,7 +144,7 @@ impl Pcc {
         }
     }
 
-    /// The next interval begins.
+    /// Starts the next interval.
     fn begin(&mut self, now: Instant) {
         let (purpose, rate) = self.next();
         let rate = self.bounded(rate);
@@ -236,7 +236,7 @@ impl CongestionControl for Pcc {
         }
         let settled = |interval: &Interval| sent_at >= interval.end + self.rtt / SETTLE;
         let complete = self.intervals.iter().take_while(|interval| settled(interval)).count();
-        // The one under way ends with the next.
+        // The current interval is never removed here.
         for interval in self.intervals.drain(..complete.min(self.intervals.len() - 1)).collect::<Vec<_>>() {
             self.take_in(&interval.report());
         }
@@ -246,7 +246,7 @@ impl CongestionControl for Pcc {
         self.hold_window();
     }
 
-    /// The results so far are of another path: half the rate, and from the start. Ours.
+    /// The path may have changed: halves the rate and starts over. Ours.
     fn on_timeout(&mut self, _now: Instant, _flight: u64) {
         self.base = self.bounded(BitRate::from_bps(self.base.as_bps() / 2));
         self.intervals.clear();
@@ -285,7 +285,7 @@ mod tests {
     const MSS: u32 = 1_250;
     const RTT: Duration = Duration::from_millis(40);
 
-    /// A link of `mbps` without a queue: data beyond it is lost. Returns the mean rate of the last half.
+    /// A link of `mbps` without a queue: excess data is lost. Returns the mean rate of the second half.
     fn mean_rate(law: Law, mbps: u64) -> f64 {
         let window = Config::from(Algorithm::NewReno).window(MSS);
         let start = Start { seed: 7, at: Instant::ZERO, rtt: Some(RTT), ..Start::default() };

@@ -4,17 +4,17 @@ use core::ops::{Add, AddAssign, Sub};
 
 use crate::units::SeqNumber;
 
-/// A place in the sequence space of one direction of a connection, counted in 64 bits.
+/// A position in the sequence space of one direction of a connection, in 64 bits.
 ///
-/// On the wire a sequence number has 32 bits and wraps; in here it never does, so order is plain
-/// order and no comparison can be fooled by a peer that sends numbers from the far side of the
-/// circle. The low 32 bits are the wire's number. Positions start one whole turn above the initial
-/// sequence number, so that a number read as "a little earlier" still has a place to stand.
+/// A sequence number on the wire has 32 bits and wraps; a position never wraps. Positions therefore compare as plain
+/// integers, and a peer cannot confuse comparisons with numbers half the sequence space away. The low 32 bits are the
+/// number on the wire. Positions start at 2^32 plus the initial sequence number, so that slightly earlier numbers can
+/// be represented, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position(u64);
 
 impl Position {
-    /// The position of the initial sequence number of a direction.
+    /// Position of the initial sequence number of a direction.
     pub const fn first(initial: SeqNumber) -> Self {
         Self((1 << 32) + initial.0 as u64)
     }
@@ -25,36 +25,36 @@ impl Position {
         SeqNumber(self.0 as u32)
     }
 
-    /// The position nearest to `self` whose wire number is `seq`: at most 2^31 away.
+    /// The position nearest to `self` with the wire number `seq`, at most 2^31 away.
     #[inline]
     pub const fn nearest(self, seq: SeqNumber) -> Self {
         let ahead = seq.0.wrapping_sub(self.0 as u32) as i32;
         Self(self.0.wrapping_add_signed(ahead as i64))
     }
 
-    /// The position nearest to `self` whose wire number ends in the 16 bits `low`: at most 2^15 away.
+    /// The position nearest to `self` whose wire number has the low 16 bits `low`, at most 2^15 away.
     #[inline]
     pub const fn nearest_to_low(self, low: u16) -> Self {
         let ahead = low.wrapping_sub(self.0 as u16) as i16;
         Self(self.0.wrapping_add_signed(ahead as i64))
     }
 
-    /// Bytes from `earlier` to `self`, or zero when `earlier` is later.
+    /// Bytes from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// `self - bytes`, stopping at the start of the number space.
+    /// `self - bytes`, saturating at the start of the number space.
     #[inline]
     pub const fn saturating_sub(self, bytes: u64) -> Self {
         Self(self.0.saturating_sub(bytes))
     }
 
-    /// `self + bytes`, stopping at the end of the number space.
+    /// `self + bytes`, saturating at the end of the number space.
     #[inline]
     pub const fn saturating_add(self, bytes: u64) -> Self {
-        // Room is kept above for a FIN, and for adding windows without overflow.
+        // Leaves room for a FIN and for adding windows without overflow.
         const LAST: u64 = u64::MAX >> 1;
         let sum = self.0.saturating_add(bytes);
         Self(if sum > LAST { LAST } else { sum })
@@ -86,7 +86,7 @@ impl Sub<u64> for Position {
 
 impl Sub for Position {
     type Output = u64;
-    /// Bytes from `earlier` to `self`. Panics in debug builds when `earlier` is later.
+    /// Bytes from `earlier` to `self`. Panics in debug builds if `earlier` is later.
     #[inline]
     fn sub(self, earlier: Self) -> u64 {
         self.0 - earlier.0

@@ -1,16 +1,16 @@
-//! Delivery rate samples: how fast the network carried the data that an ACK reports.
+//! Delivery rate samples: how fast the network delivered the data that an ACK reports.
 //!
-//! Kept only for a controller that asks. The method is that of draft-ietf-ccwg-bbr section 4.1, which was
-//! draft-cheng-iccrg-delivery-rate-estimation: each transmission notes how much had been delivered by then; when the ACK for it
-//! comes, the data delivered in between over the time it took is a rate. The time is the longer of sending and acknowledging
-//! the same data, so that neither a burst of sending nor ACKs that arrive bunched together can make the rate larger than it
-//! was.
+//! Samples are kept only for controllers that need them. The method is that of draft-ietf-ccwg-bbr section 4.1,
+//! formerly draft-cheng-iccrg-delivery-rate-estimation. Each transmission records how much data had been delivered by
+//! then. When its ACK arrives, the data delivered since then, divided by the elapsed time, is a rate. The time is the
+//! longer of the sending time and the acknowledgment time of that data, so that neither a burst of data nor bunched
+//! ACKs can increase the rate.
 
 use std::collections::VecDeque;
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-/// State when a segment was (last) sent.
+/// State when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     /// P.sent_time.
@@ -28,18 +28,18 @@ struct Snapshot {
 /// Sample of the delivery rate from one ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Bytes delivered since the newest segment it reports was sent, and the time that took; `None`
-    /// when it reports nothing, or in less than the smallest round-trip time, which proves nothing.
+    /// Bytes delivered since the newest reported segment was sent, and the time that took. `None` if the ACK reports
+    /// nothing, or if that time is below the minimum round-trip time, because such a sample is invalid.
     pub over: Option<(Bytes, Duration)>,
     /// C.delivered when that segment was sent.
     pub prior_delivered: u64,
-    /// The application, not the network, set the pace.
+    /// The application, not the network, limited the rate.
     pub app_limited: bool,
-    /// Bytes this ACK newly reports, cumulatively or selectively.
+    /// Bytes that this ACK newly acknowledges, cumulatively or selectively.
     pub newly_delivered: u64,
-    /// C.delivered: bytes ever delivered.
+    /// C.delivered: total delivered bytes.
     pub delivered: u64,
-    /// Round-trip time of the newest segment it reports, unless that was sent twice.
+    /// Round-trip time of the newest reported segment, unless it was sent twice.
     pub rtt: Option<Duration>,
 }
 
@@ -51,7 +51,7 @@ impl RateSample {
     }
 }
 
-/// The books of one connection. Snapshots stand in the order of the scoreboard's segments.
+/// State of the samples of one connection. Snapshots are in the order of the scoreboard's segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     snapshots: VecDeque<Snapshot>,
@@ -60,24 +60,24 @@ pub(crate) struct RateSampler {
     delivered_at: Instant,
     /// C.first_sent_time: when the newest segment reported so far was sent.
     first_sent_at: Instant,
-    /// Data sent while less than this was delivered is marked as limited by the application.
+    /// Data sent while less than this was delivered counts as limited by the application.
     app_limited_until: Option<u64>,
-    /// Smallest round-trip time seen.
+    /// Minimum round-trip time.
     rtt_min: Option<Duration>,
-    /// The ACK being taken in: when it came, the bytes it reports, and the newest segment among them.
+    /// The current ACK: its time of arrival, the bytes it reports, and the newest reported segment.
     now: Instant,
     newly_delivered: u64,
     newest: Option<Snapshot>,
 }
 
 impl RateSampler {
-    /// A segment of new data is sent, with `in_flight` bytes in the network before it.
+    /// Records that a segment of new data is sent, with `in_flight` bytes in flight before it.
     pub fn on_sent(&mut self, now: Instant, in_flight: u64) {
         let snapshot = self.snapshot(now, in_flight, false);
         self.snapshots.push_back(snapshot);
     }
 
-    /// The segment at `place` is sent again.
+    /// Records that the segment at index `place` is retransmitted.
     pub fn on_resent(&mut self, place: usize, now: Instant, in_flight: u64) {
         let snapshot = self.snapshot(now, in_flight, true);
         self.snapshots[place] = snapshot;
@@ -85,7 +85,7 @@ impl RateSampler {
 
     fn snapshot(&mut self, now: Instant, in_flight: u64, resent: bool) -> Snapshot {
         if in_flight == 0 {
-            // A flight begins: time before it does not count.
+            // A new flight begins; the idle time before it does not count.
             self.first_sent_at = now;
             self.delivered_at = now;
         }
@@ -99,24 +99,24 @@ impl RateSampler {
         }
     }
 
-    /// Nothing is left to send though there is room: `in_flight` bytes are under way.
+    /// Nothing is left to send although there is room; `in_flight` bytes are in flight.
     pub fn limit_by_application(&mut self, in_flight: u64) {
         self.app_limited_until = Some((self.delivered + in_flight).max(1));
     }
 
-    /// True while data sent counts as limited by the application.
+    /// True while data being sent counts as limited by the application.
     pub fn limited_by_application(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// An ACK arrived; its reports follow.
+    /// Starts processing an ACK.
     pub fn begin_ack(&mut self, now: Instant) {
         self.now = now;
         self.newly_delivered = 0;
         self.newest = None;
     }
 
-    /// The segment at `place`, of `bytes`, is reported for the first time.
+    /// The segment at index `place`, of `bytes`, is reported for the first time.
     pub fn on_delivered(&mut self, place: usize, bytes: u64) {
         let snapshot = self.snapshots[place];
         self.on_partly_delivered(bytes);
@@ -126,19 +126,19 @@ impl RateSampler {
         }
     }
 
-    /// Part of a segment is reported: `bytes` count, but its time is that of the rest.
+    /// Part of a segment is reported: its `bytes` count, but its time of sending is used with the rest.
     pub fn on_partly_delivered(&mut self, bytes: u64) {
         self.delivered += bytes;
         self.delivered_at = self.now;
         self.newly_delivered += bytes;
     }
 
-    /// The first segment leaves the books.
+    /// Removes the first segment.
     pub fn forget_first(&mut self) {
         self.snapshots.pop_front();
     }
 
-    /// The sample of the ACK.
+    /// Ends the ACK and returns its sample.
     pub fn finish_ack(&mut self) -> RateSample {
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
@@ -159,8 +159,8 @@ impl RateSampler {
         let sending = newest.sent_at.saturating_since(newest.first_sent_at);
         let acking = self.delivered_at.saturating_since(newest.delivered_at);
         let span = sending.max(acking);
-        // Data delivered in less than the smallest round trip came with an earlier copy, or was not lost after all when it was
-        // sent again: no rate follows from it.
+        // Data that was delivered in less than the minimum round-trip time arrived with an earlier transmission, or was
+        // not lost when it was retransmitted; it gives no rate.
         if span.as_nanos() > 0 && self.rtt_min.is_some_and(|least| span >= least) {
             sample.over = Some((Bytes(self.delivered - newest.delivered), span));
         }
@@ -178,7 +178,7 @@ mod tests {
         Instant::ZERO + MS(millis)
     }
 
-    /// Takes in one ACK for the first `segments` of 1000 bytes.
+    /// Acknowledges the first `segments` of 1000 bytes with one ACK.
     fn acknowledge(sampler: &mut RateSampler, now: Instant, segments: usize) -> RateSample {
         sampler.begin_ack(now);
         for _ in 0..segments {
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_steady_flow_is_measured_over_one_round_trip() {
         let mut sampler = RateSampler::default();
-        // One segment a millisecond over a path of 10 ms.
+        // One segment per millisecond over a path of 10 ms.
         let mut last = RateSample::default();
         for now in 0..40 {
             if now >= 10 {
@@ -210,7 +210,7 @@ mod tests {
         for now in 0..20 {
             sampler.on_sent(at(now), 1000 * u64::from(now > 0));
         }
-        // All 20 ACKs wait and come at 60 ms: 20 segments in 60 ms, not in an instant.
+        // All 20 ACKs are held back and arrive at 60 ms: 20 segments in 60 ms, not in an instant.
         let first = acknowledge(&mut sampler, at(60), 10);
         let second = acknowledge(&mut sampler, at(60), 10);
         assert_eq!(first.over, Some((Bytes(10_000), MS(60))));
@@ -225,14 +225,14 @@ mod tests {
         }
         let first = acknowledge(&mut sampler, at(10), 1);
         sampler.on_sent(at(10), 9000);
-        // The rest of the burst comes 1 ms apart.
+        // The rest of the burst arrives at intervals of 1 ms.
         for now in 11..20 {
             acknowledge(&mut sampler, at(now), 1);
         }
         let next = acknowledge(&mut sampler, at(20), 1);
         assert_eq!(first.over, Some((Bytes(1000), MS(10))));
         assert_eq!(next.over, Some((Bytes(10_000), MS(10))));
-        // 30 ms of silence between two sends are 30 ms of the sender's own making.
+        // 30 ms between two sends are due to the sender.
         sampler.on_sent(at(20), 1);
         sampler.on_sent(at(50), 1000);
         acknowledge(&mut sampler, at(60), 1);
@@ -270,7 +270,7 @@ mod tests {
         acknowledge(&mut sampler, at(10), 1);
         sampler.on_sent(at(10), 0);
         sampler.on_resent(0, at(15), 0);
-        // The first copy's ACK comes 5 ms after the second was sent.
+        // The ACK of the first transmission arrives 5 ms after the second transmission.
         assert_eq!(acknowledge(&mut sampler, at(20), 1).over, None);
     }
 }

@@ -5,7 +5,7 @@ use super::control::CongestionControl;
 use super::window::Window;
 use crate::units::Instant;
 
-/// Additive increase by one segment a round trip, multiplicative decrease by half.
+/// Additive increase by one segment per round trip, multiplicative decrease by half.
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
     window: Window,
@@ -45,8 +45,8 @@ impl CongestionControl for Reno {
                 return;
             }
         }
-        // "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to
-        // SMSS bytes" (RFC 5681 section 3.1): one segment a round trip however seldom ACKs come.
+        // "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to SMSS bytes" (RFC
+        // 5681 section 3.1): one segment per round trip, however rare ACKs are.
         self.counted += acked;
         if self.counted >= window.cwnd {
             self.counted -= window.cwnd;

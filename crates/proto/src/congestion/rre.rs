@@ -1,11 +1,12 @@
-//! TCP-RRE: a sender that goes by the rate at which the receiver receives, read off TCP timestamps, and not by the arrival
-//! of ACKs (Leong, Xu, Leong and Wang, "Mitigating egregious ACK delays in cellular data networks by eliminating TCP ACK
+//! TCP-RRE: a sender that is controlled by the receive rate, derived from TCP timestamps, instead of the arrival of
+//! ACKs (Leong, Xu, Leong and Wang, "Mitigating egregious ACK delays in cellular data networks by eliminating TCP ACK
 //! clocking", ICNP 2013).
 //!
-//! The paper's text could not be had. Content of the slides is marked [S], values of an industrial sender that follows them
-//! [F], and our own additions [DERIVED]; docs/design/rre.md has the whole.
+//! The paper's text was not available. Statements from the slides are marked [S], values of an industrial sender that
+//! follows them [F], and our own additions [DERIVED]; docs/design/rre.md has the details.
 //!
-//! [`Core`] knows nothing of this crate: numbers go in and come out, so that a kernel can do the same in C.
+//! [`Core`] does not use this crate: its inputs and outputs are numbers, so that a kernel can run the same algorithm in
+//! C.
 
 mod clock;
 mod compete;
@@ -29,7 +30,7 @@ use crate::units::{BitRate, Duration, Instant};
 /// Options of TCP-RRE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The buffer delay to keep to at 250 kb/s and below, above which it falls with the root of the rate; `None`: 80 ms.
+    /// Target buffer delay at 250 kb/s and below; above, it falls with the square root of the rate. `None`: 80 ms.
     pub target: Option<Duration>,
 }
 
@@ -135,7 +136,7 @@ impl CongestionControl for Rre {
     }
 }
 
-/// An amount larger than 32 bits hold is as good as the largest they do.
+/// Saturates at the largest amount that 32 bits can hold.
 fn bytes(amount: u64) -> u32 {
     u32::try_from(amount).unwrap_or(u32::MAX)
 }

@@ -5,7 +5,7 @@ use crate::units::Duration;
 /// RTO before the first measurement (RFC 6298 section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
-/// RTO when data starts after a SYN had to be sent again and nothing was measured (RFC 6298 section 5.7).
+/// RTO when data transfer starts after a SYN was retransmitted and nothing was measured (RFC 6298 section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 /// "A maximum value MAY be placed on RTO provided it is at least 60 seconds" (RFC 6298 section 2.5).
@@ -13,9 +13,10 @@ const RTO_MAX: Duration = Duration::from_secs(60);
 
 /// SRTT, RTTVAR and the backed-off RTO.
 ///
-/// Samples are exact to the nanosecond, far finer than the coarse clocks RFC 6298 was written for, and a path with a steady
-/// delay lets RTTVAR decay to nothing. The lower bound is therefore put under the variance term, `RTO = SRTT + max(rto_min, 4 *
-/// RTTVAR)`, as Linux does: never below section 2.4's bound on the sum, and no spurious timeout when a long steady delay grows.
+/// Samples are exact to the nanosecond, far finer than the coarse clocks RFC 6298 was written for, and on a path with a
+/// steady delay RTTVAR decays to zero. The lower bound therefore applies to the variance term, `RTO = SRTT +
+/// max(rto_min, 4 * RTTVAR)`, as in Linux. This is never below section 2.4's bound on the sum, and it avoids spurious
+/// timeouts when a long steady delay grows.
 #[derive(Clone, Debug)]
 pub(crate) struct RttEstimator {
     smoothed: Option<Duration>,
@@ -38,7 +39,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes in one measurement and takes back any backing off (RFC 6298 sections 2.2, 2.3, 5).
+    /// Adds a measurement and ends any back-off (RFC 6298 sections 2.2, 2.3, 5).
     pub fn sample(&mut self, measured: Duration) {
         match self.smoothed {
             None => {
@@ -62,7 +63,7 @@ impl RttEstimator {
         self.base = (smoothed + self.variation.saturating_mul(4).max(self.rto_min)).min(RTO_MAX);
     }
 
-    /// Starts data with RFC 6298 section 5.7's caution when the handshake needed a retransmission
+    /// Starts the data transfer with the larger RTO of RFC 6298 section 5.7, if the handshake needed a retransmission
     /// and gave no measurement.
     pub fn syn_was_lost(&mut self) {
         self.backoff = 0;
@@ -76,18 +77,18 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(16);
     }
 
-    /// The timeout to arm now.
+    /// The current timeout.
     #[inline]
     pub fn rto(&self) -> Duration {
         self.base.saturating_mul(1 << self.backoff).min(RTO_MAX)
     }
 
-    /// The timeout after `times` doublings, for probes that back off on their own.
+    /// The timeout after `times` doublings, for probes with their own back-off.
     pub fn rto_backed_off(&self, times: u32) -> Duration {
         self.base.saturating_mul(1 << times.min(16)).min(RTO_MAX)
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Smoothed round-trip time; `None` before the first measurement.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
@@ -97,7 +98,7 @@ impl RttEstimator {
         self.latest
     }
 
-    /// Mean deviation.
+    /// Mean deviation of the round-trip time.
     pub fn variation(&self) -> Duration {
         self.variation
     }

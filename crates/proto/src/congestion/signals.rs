@@ -7,7 +7,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 /// An acknowledgment of new data, as a controller sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSample {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Instant,
     /// Bytes newly acknowledged.
     pub acked: u64,
@@ -15,18 +15,18 @@ pub(crate) struct AckSample {
     pub snd_una: Position,
     /// SND.NXT.
     pub snd_nxt: Position,
-    /// Round-trip time of the newest segment it covers, when that is unambiguous.
+    /// Round-trip time of the newest segment it covers, if unambiguous.
     pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The window held the sender back while this data was in flight. When the application or the receiver did, the window
-    /// proves nothing and must not grow (RFC 5681 section 3.1, RFC 7661).
+    /// The congestion window limited the sender while this data was in flight. If the application or the receiver
+    /// limited it, the window was not tested and must not grow (RFC 5681 section 3.1, RFC 7661).
     pub window_limited: bool,
-    /// The sender is repairing after a retransmission timeout.
+    /// The sender is retransmitting after a retransmission timeout.
     pub after_timeout: bool,
 }
 
-/// Repair under way.
+/// Kind of loss recovery in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// Nothing.
@@ -34,71 +34,71 @@ pub(crate) enum Repair {
     None,
     /// Fast recovery.
     Fast,
-    /// Of the data outstanding at a retransmission timeout.
+    /// Retransmission of the data that was outstanding at a timeout.
     Timeout,
 }
 
-/// All that one ACK told, for controllers that ask.
+/// Everything that one ACK reports, for controllers that use it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Instant,
-    /// Data that it delivered, and how fast.
+    /// Data that it delivered, and the delivery rate.
     pub sample: RateSample,
-    /// Bytes newly held lost.
+    /// Bytes newly declared lost.
     pub lost: u64,
-    /// Bytes thought to be in the network before it.
+    /// Estimated bytes in flight before it.
     pub prior_in_flight: u64,
-    /// And after it.
+    /// Estimated bytes in flight after it.
     pub in_flight: u64,
-    /// It acknowledges more in sequence than those before.
+    /// It acknowledges new data in sequence.
     pub advanced: bool,
-    /// The phase it led to.
+    /// The recovery state after it.
     pub repair: Repair,
     /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The clocks it carries, where the transport has them (TCP-RRE lives on these).
+    /// The clocks it carries, if the transport has timestamps (TCP-RRE needs them).
     pub stamps: Option<Stamps>,
-    /// The peer's windows, not the application, kept the sender from sending more at some time since the last.
+    /// At some time since the last report, the peer's windows and not the application limited the sender.
     pub receiver_limited: bool,
-    /// The receiver's own measurements, where it makes them.
+    /// The receiver's own measurements, if it reports any.
     pub receiver: Option<ReceiverReport>,
 }
 
-/// Measurements that the receiver of a connection reports at a rate of its own (TACK).
+/// Measurements that the receiver reports at its own rate (TACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReceiverReport {
-    /// Rate at which bytes of data arrived lately; `None` while it is not known. Never more than was sent.
+    /// Recent arrival rate of data; `None` if unknown. Never more than was sent.
     pub rate: Option<BitRate>,
-    /// Packets lost on their way to it, in 65,536ths of those sent.
+    /// Fraction of the sent packets that were lost on the way to it, in units of 1/65,536.
     pub loss: u16,
-    /// The time in which a controller counts: RTT_min / beta, or longer where reports are rarer than in a round trip.
+    /// The time unit for a controller: RTT_min / beta, or longer if reports are rarer than once per round trip.
     pub interval: Duration,
-    /// How long it may withhold feedback beside the round trip; zero where that is the interval or less.
+    /// How long feedback may be delayed in addition to the round trip; zero if that is at most the interval.
     pub wait: Duration,
-    /// The most that arrives at once lately.
+    /// Most bytes that recently arrived in one burst.
     pub burst: Bytes,
 }
 
-/// The clocks an ACK carries, in ticks of the clock's owner; each wraps.
+/// The clocks in an ACK, in ticks of the clock's owner; each wraps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamps {
-    /// The receiver's clock when it made the ACK.
+    /// The receiver's clock when it sent the ACK.
     pub receiver: u32,
-    /// Ours, with its offset, when the data that the ACK answers was sent.
+    /// Our clock, including its offset, when the acknowledged data was sent.
     pub sender: u32,
 }
 
-/// Parameters known when data starts to flow.
+/// Parameters that are known when data transfer starts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Start {
-    /// Seed of chance: the same in each run, different in each connection.
+    /// Seed for random numbers: the same in each run, different for each connection.
     pub seed: u32,
-    /// When that is.
+    /// Time of the start.
     pub at: Instant,
-    /// Round-trip time of the handshake, where it could be measured.
+    /// Round-trip time of the handshake, if measured.
     pub rtt: Option<Duration>,
-    /// The clocks that the handshake's last segment carries, and the length of a tick of ours.
+    /// The clocks in the handshake's last segment, and the length of a tick of our clock.
     pub stamps: Option<Stamps>,
     pub tick: Duration,
 }

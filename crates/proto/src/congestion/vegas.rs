@@ -1,5 +1,5 @@
-//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995): a
-//! window a few segments larger than the capacity of the path itself.
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+//! 1995): keeps the window a few segments above the capacity of the path itself.
 
 use super::AckSample;
 use super::control::CongestionControl;
@@ -7,13 +7,13 @@ use super::position::Position;
 use super::window::Window;
 use crate::units::{Duration, Instant};
 
-/// Segments that should wait in the path's queues: at least alpha, at most beta, and gamma in slow
-/// start. "2 and 4" in the paper's words for alpha and beta; gamma as in Linux.
+/// Segments that should be queued in the path: at least alpha, at most beta, and gamma in slow start. The paper gives
+/// "2 and 4" for alpha and beta; gamma is as in Linux.
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 const GAMMA: u64 = 1;
 
-/// Round-trip samples a round needs to be trusted: one may be of a delayed ACK.
+/// Least round-trip samples per round, because a single one may include a delayed ACK.
 const MIN_SAMPLES: u32 = 3;
 
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Vegas {
     window: Window,
     /// BaseRTT.
     base: Option<Duration>,
-    /// The round: where it ends, its smallest round-trip time, and of how many.
+    /// The current round: its end, its minimum round-trip time, and the number of samples.
     round_end: Option<Position>,
     smallest: Option<Duration>,
     samples: u32,
@@ -32,7 +32,7 @@ impl Vegas {
         Self { window, base: None, round_end: None, smallest: None, samples: 0 }
     }
 
-    /// Once a round trip: Diff = (Expected - Actual) * BaseRTT, the bytes that wait in queues.
+    /// Once per round trip: Diff = (Expected - Actual) * BaseRTT, the bytes that are queued.
     fn end_round(&mut self) {
         let (Some(base), Some(rtt)) = (self.base, self.smallest) else { return };
         if rtt.as_nanos() == 0 {
@@ -44,7 +44,7 @@ impl Vegas {
         let mss = window.mss;
         if window.in_slow_start() {
             if self.samples >= MIN_SAMPLES && waiting > GAMMA * mss {
-                // The path's capacity without its queues, and one segment more.
+                // The path's capacity without its queues, plus one segment.
                 window.cwnd = (window.cwnd - waiting + mss).max(2 * mss);
                 window.ssthresh = window.cwnd;
             }
@@ -56,7 +56,7 @@ impl Vegas {
         }
     }
 
-    /// Losses count as for Reno.
+    /// Losses are handled as in Reno.
     fn reduce(&mut self, flight: u64) {
         self.window.halve_ssthresh(flight);
         self.round_end = None;

@@ -1,9 +1,9 @@
-//! The window, and the rules of RFC 5681 that several controllers share.
+//! The congestion window, and the rules of RFC 5681 that several controllers share.
 
 use super::AckSample;
 use crate::units::{BitRate, Bytes, Duration};
 
-/// State every controller has.
+/// State that every controller has.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     /// Congestion window in bytes.
@@ -17,7 +17,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Of `initial` bytes, for segments of `mss`; no `byte_counting_limit` is below 1.
+    /// A window of `initial` bytes for segments of `mss`; a `byte_counting_limit` below 1 counts as 1.
     pub(super) fn new(initial: u64, mss: u32, byte_counting_limit: u32) -> Self {
         Self {
             cwnd: initial,
@@ -32,9 +32,9 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start with appropriate byte counting: by the bytes acknowledged, at most `L` segments (RFC 3465 section 2.2), and
-    /// at most one after a timeout, where one ACK may cover a whole window that left the network long ago (section 2.3).
-    /// Returns the bytes ssthresh left over.
+    /// Slow start with appropriate byte counting: grows by the acknowledged bytes, at most by `L` segments (RFC 3465
+    /// section 2.2), and at most by one after a timeout, when one ACK may cover a whole window that left the network
+    /// long ago (section 2.3). Returns the acknowledged bytes beyond ssthresh.
     pub(super) fn slow_start(&mut self, sample: &AckSample) -> u64 {
         let limit = if sample.after_timeout { 1 } else { self.byte_counting_limit };
         let growth = sample.acked.min(limit * self.mss);
@@ -54,8 +54,8 @@ impl Window {
         self.cwnd = self.mss;
     }
 
-    /// The rate that paces it: 200 % of it per smoothed round-trip time while far from ssthresh, then 120 % (Linux
-    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). Bytes `in_flight` count where they are more.
+    /// The pacing rate: 200 % of the window per smoothed round-trip time while far below ssthresh, then 120 % (Linux
+    /// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`). Uses the bytes `in_flight` if they are more than the window.
     pub(super) fn pacing_rate(&self, smoothed_rtt: Duration, in_flight: u64) -> Option<BitRate> {
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
         BitRate::from_amount(Bytes(self.cwnd.max(in_flight) * percent / 100), smoothed_rtt)

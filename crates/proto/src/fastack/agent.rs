@@ -1,4 +1,4 @@
-//! The table of flows, and the packets that come in and go out.
+//! The table of flows, and the handling of packets in both directions.
 
 use super::flow::{Flow, Key, Outbox};
 use super::{Config, Counters, Verdict};
@@ -8,29 +8,29 @@ use crate::units::Instant;
 
 /// An access point's agent.
 ///
-/// The contract is that of [`Endpoint`](crate::Endpoint), for an agent between two ends: after any call drain
-/// [`Agent::poll_up`] and [`Agent::poll_down`] to `None`, then read [`Agent::poll_timeout`]. A packet with a verdict
-/// goes on before those.
+/// The contract is that of [`Endpoint`](crate::Endpoint), for an agent between two ends: after any call, drain
+/// [`Agent::poll_up`] and [`Agent::poll_down`] to `None`, then read [`Agent::poll_timeout`]. A packet with a verdict is
+/// forwarded before these.
 #[derive(Clone, Debug)]
 pub struct Agent {
     config: Config,
-    /// By key.
+    /// Sorted by key.
     flows: Vec<Flow>,
-    /// Flows with something settled by the link-layer acknowledgment at hand; kept for its capacity.
+    /// Flows with packets that the current link-layer acknowledgment settled; kept to reuse its capacity.
     settled: Vec<Key>,
     out: Outbox,
-    /// No flow is due before this.
+    /// No flow has a deadline before this.
     due: Option<Instant>,
 }
 
 impl Agent {
-    /// One that has seen nothing yet.
+    /// An agent without flows.
     pub fn new(config: Config) -> Self {
         Self { config, flows: Vec::new(), settled: Vec::new(), out: Outbox::default(), due: None }
     }
 
-    /// `packet` is about to be queued for a client. Packets other than TCP pass, and so does every flow whose handshake was
-    /// not seen.
+    /// `packet` is about to be queued for a client. Packets other than TCP pass, and so does every flow whose handshake
+    /// was not seen.
     pub fn handle_downlink(&mut self, now: Instant, packet: &Packet) -> Verdict {
         let Transport::Tcp(segment) = &packet.transport else { return Verdict::Pass };
         let key = Key::of_downlink(packet);
@@ -48,8 +48,8 @@ impl Agent {
         flow.downlink(segment, out)
     }
 
-    /// The MPDU of `packet` was acknowledged by the client's NIC, or given up; `last` of those that one link-layer
-    /// acknowledgment decided.
+    /// The client's NIC acknowledged the MPDU of `packet`, or the link gave it up. `last` is true for the last MPDU of
+    /// one link-layer acknowledgment.
     pub fn handle_fate(&mut self, now: Instant, packet: &Packet, acknowledged: bool, last: bool) {
         if let Transport::Tcp(segment) = &packet.transport {
             self.settle(now, packet, segment, acknowledged);
@@ -81,7 +81,7 @@ impl Agent {
         }
     }
 
-    /// `packet` came from a client and goes on towards its destination.
+    /// `packet` came from a client on its way to its destination.
     pub fn handle_uplink(&mut self, now: Instant, packet: &Packet) -> Verdict {
         let Transport::Tcp(segment) = &packet.transport else { return Verdict::Pass };
         let key = Key::of_uplink(packet);
@@ -125,12 +125,12 @@ impl Agent {
         self.out.down.pop_front()
     }
 
-    /// When it wants [`Agent::handle_timeout`] next; may change after any call.
+    /// When [`Agent::handle_timeout`] is due; may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Sends again the data that clients have left unanswered for too long. Early calls do no harm.
+    /// Retransmits data that clients have left unacknowledged for too long. Early calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.due.is_none_or(|due| due > now) {
             return;
@@ -149,10 +149,10 @@ impl Agent {
         self.out.counters
     }
 
-    /// Verifies its books.
+    /// Verifies its state.
     ///
     /// # Errors
-    /// An inconsistency in them.
+    /// A description of an inconsistency.
     pub fn check(&self) -> Result<(), String> {
         match self.flows.iter().find(|flow| !flow.is_sound(&self.config)) {
             Some(flow) => Err(format!("the books of {} are wrong", flow.key.flow)),
@@ -174,7 +174,7 @@ impl Agent {
         flow.is_open().then_some((flow, &mut self.out))
     }
 
-    /// A flow of which a SYN goes by; `None` for lack of room.
+    /// The flow of a SYN, created if it is new; `None` if there is no room.
     fn flow_or_new(&mut self, now: Instant, key: Key) -> Option<&mut Flow> {
         let place = match self.flows.binary_search_by_key(&key, |flow| flow.key) {
             Ok(place) => place,
@@ -191,8 +191,8 @@ impl Agent {
         self.flows.get_mut(place)
     }
 
-    /// Room for one more flow: the one not used for longest goes, of those whose clients have all that was
-    /// acknowledged for them. Its sender knows as much as its client, so the agent is not missed.
+    /// Makes room for one more flow: removes the least recently used flow whose client has acknowledged everything that
+    /// was acknowledged for it. Its sender then knows as much as its client, so the agent is not needed.
     fn make_room(&mut self) -> bool {
         if self.flows.len() < self.config.flows as usize {
             return true;

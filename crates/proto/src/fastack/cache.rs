@@ -1,4 +1,4 @@
-//! Copies of segments that reached a client's NIC and that its TCP has not acknowledged.
+//! Copies of segments that have reached a client's NIC but are not acknowledged by its TCP.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::packet::Packet;
 use crate::tcp::SackBlocks;
 use crate::units::{Instant, SeqNumber};
 
-/// Most copies of one flow, however small.
+/// Most copies per flow, of any size.
 const MOST_SEGMENTS: usize = 1 << 14;
 
-/// Segments SACKed above a hole that make it one (RFC 6675 section 2, DupThresh).
+/// SACKed segments above a hole from which it counts as lost (RFC 6675 section 2, DupThresh).
 pub(super) const DUPLICATES: usize = 3;
 
 /// A copy.
@@ -17,29 +17,29 @@ pub(super) const DUPLICATES: usize = 3;
 pub(super) struct Cached {
     pub packet: Packet,
     pub start: SeqNumber,
-    /// The byte after its last.
+    /// Sequence number after its last byte.
     pub end: SeqNumber,
-    /// When it reached the NIC, and its place among all that did.
+    /// When it reached the NIC, and its rank in the order of arrival there.
     pub at: Instant,
     order: u64,
-    /// The client's TCP says that it has it.
+    /// The client's TCP has SACKed it.
     sacked: bool,
-    /// Sent again, and its fate is open.
+    /// It was retransmitted, and its fate is not known yet.
     pub resent: bool,
 }
 
-/// The copies of one flow: first those acknowledged for the client, in order and without gaps, then by their starts
-/// those that wait behind a hole.
+/// The copies of one flow: first those acknowledged for the client, in order and without gaps, then those that wait
+/// behind a hole, sorted by start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     segments: VecDeque<Cached>,
-    /// How many were acknowledged for the client.
+    /// Number of copies that were acknowledged for the client.
     promised: usize,
     bytes: u64,
     next_order: u64,
-    /// The latest three in order that the client SACKed, earliest first.
+    /// Ranks of the latest three copies that the client SACKed, earliest first.
     latest_sacked: [Option<u64>; DUPLICATES],
-    /// The blocks that it SACKed with its last ACK.
+    /// The blocks in the client's last ACK.
     known_blocks: SackBlocks,
 }
 
@@ -48,7 +48,8 @@ impl Cache {
         self.segments.len()
     }
 
-    /// Keeps a copy of `packet`, the bytes from `start` to `end`, which reached the NIC; false for lack of room.
+    /// Keeps a copy of `packet`, the bytes from `start` to `end`, which reached the NIC; returns false if there is no
+    /// room.
     pub fn insert(
         &mut self,
         now: Instant,
@@ -62,7 +63,7 @@ impl Cache {
             return true;
         }
         while self.bytes + len > most_bytes || self.segments.len() >= MOST_SEGMENTS {
-            // The lowest data can be acknowledged soonest.
+            // Makes room by dropping the highest data, because the lowest can be acknowledged soonest.
             let last = self.segments.back().filter(|last| last.start.after(start));
             if last.is_none() || self.segments.len() == self.promised {
                 return false;
@@ -77,10 +78,10 @@ impl Cache {
         true
     }
 
-    /// Where a copy from `start` on belongs among those that wait.
+    /// Index at which a copy with this `start` belongs among those that wait.
     fn position(&self, start: SeqNumber) -> usize {
         match self.segments.back() {
-            // Nearly always: the next one.
+            // Almost always it is the next one.
             Some(last) if self.segments.len() > self.promised && !last.start.before(start) => {
                 let waiting = self.segments.range(self.promised..);
                 self.promised + waiting.take_while(|known| known.start.before(start)).count()
@@ -89,8 +90,8 @@ impl Cache {
         }
     }
 
-    /// The next copy that continues the data acknowledged up to `acked`, inside the window that ends at `edge`; from
-    /// here on it counts as acknowledged.
+    /// The next copy that continues the data acknowledged up to `acked`, within the window that ends at `edge`; from
+    /// now on it counts as acknowledged.
     pub fn promise(&mut self, acked: SeqNumber, edge: SeqNumber) -> Option<&Cached> {
         while self.segments.get(self.promised).is_some_and(|next| next.end.before_eq(acked)) {
             let gone = self.segments.remove(self.promised)?;
@@ -104,7 +105,7 @@ impl Cache {
         self.segments.get(self.promised - 1)
     }
 
-    /// The client's own TCP has everything below `acked`.
+    /// The client's own TCP has acknowledged everything below `acked`.
     pub fn release(&mut self, acked: SeqNumber) {
         while self.segments.front().is_some_and(|first| first.end.before_eq(acked)) {
             let Some(gone) = self.segments.pop_front() else { break };
@@ -113,7 +114,7 @@ impl Cache {
         }
     }
 
-    /// The client's TCP holds `blocks` behind a hole. Only the parts of them beyond the last ones are looked at.
+    /// The client's TCP has `blocks` behind a hole. Only the parts that were not in its last ACK are examined.
     pub fn sack(&mut self, blocks: SackBlocks) {
         let known_blocks = std::mem::replace(&mut self.known_blocks, blocks);
         for block in blocks.as_slice() {
@@ -132,28 +133,28 @@ impl Cache {
         }
     }
 
-    /// The copy of the first data that the client's TCP misses, if that was acknowledged for it.
+    /// The copy of the first data that the client's TCP lacks, if that was acknowledged for it.
     pub fn first(&mut self) -> Option<&mut Cached> {
         if self.promised == 0 { None } else { self.segments.front_mut() }
     }
 
-    /// Hands out each copy that was acknowledged for the client and that its TCP never got: at least three that reached
-    /// its NIC later are SACKed.
+    /// Calls `each` with every copy that was acknowledged for the client but that its TCP lacks: at least three copies
+    /// that reached its NIC later are SACKed.
     pub fn for_each_lost(&mut self, mut each: impl FnMut(&mut Cached)) {
         let Some(third) = self.latest_sacked[0] else { return };
         let missing = |copy: &&mut Cached| !copy.sacked && !copy.resent && copy.order < third;
         self.segments.iter_mut().take(self.promised).filter(missing).for_each(&mut each);
     }
 
-    /// The link gave up a copy that was sent again.
+    /// The link gave up a retransmitted copy.
     pub fn resent_lost(&mut self, start: SeqNumber) {
         if let Some(copy) = self.resent(start) {
             copy.resent = false;
         }
     }
 
-    /// A copy that was sent again reached the NIC, or found no room in a queue: in either case the SACK blocks from now on will
-    /// tell.
+    /// A retransmitted copy reached the NIC, or found no room in a queue; in either case later SACK blocks show whether
+    /// it arrived.
     pub fn resent_anew(&mut self, now: Instant, start: SeqNumber) {
         let order = self.next_order;
         if let Some(copy) = self.resent(start) {
@@ -167,7 +168,7 @@ impl Cache {
         self.segments.get_mut(place).filter(|copy| copy.resent && copy.start == start)
     }
 
-    /// Whether everything from `from` to `to` is kept, and no more than `most_bytes` in all.
+    /// Whether everything from `from` to `to` is cached, with no more than `most_bytes` in total.
     pub fn holds(&self, from: SeqNumber, to: SeqNumber, most_bytes: u64) -> bool {
         let mut reached = from;
         for copy in self.segments.iter().take(self.promised) {

@@ -1,4 +1,5 @@
-//! One direction of a connection: the data acknowledged to its sender, the data that its client's TCP has, and the rest between.
+//! One direction of a connection: the data acknowledged to its sender, the data that its client's TCP has, and the
+//! copies of what is in between.
 
 use std::collections::VecDeque;
 
@@ -11,10 +12,10 @@ use crate::units::{FlowId, HostId, Instant, SeqNumber};
 /// "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Silence is answered with copies at most this often doubled: 300 ms become 19 s.
+/// Most doublings of the time until the next copy is sent to a silent client: 300 ms become 19 s.
 const MAX_BACKOFF: u32 = 6;
 
-/// Which direction of which connection.
+/// Identifies one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub flow: FlowId,
@@ -34,7 +35,7 @@ impl Key {
     }
 }
 
-/// Packets that an agent gives out, and its counters.
+/// Packets that an agent sends, and its counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     pub up: VecDeque<Packet>,
@@ -45,7 +46,7 @@ pub(super) struct Outbox {
 /// Content of one end's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Syn {
-    /// The number after it.
+    /// The sequence number after it.
     next: SeqNumber,
     scale: Option<u8>,
     window: u16,
@@ -69,53 +70,53 @@ pub(super) struct Flow {
     pub key: Key,
     sender_syn: Option<Syn>,
     client_syn: Option<Syn>,
-    /// Shift of the windows that the client offers.
+    /// Shift of the client's windows.
     pub(super) scale: u8,
-    /// The end of the data that the client's own ACKs cover.
+    /// End of the data covered by the client's own ACKs.
     pub(super) client_acked: SeqNumber,
-    /// The end of the data that may be acknowledged: the client's TCP has it, or its NIC has and there is a copy.
+    /// End of the data that may be acknowledged: the client's TCP has it, or its NIC has it and there is a copy.
     pub(super) answered: SeqNumber,
-    /// The ACK number last sent to the sender.
+    /// Last ACK number sent to the sender.
     pub(super) acked_to_sender: SeqNumber,
-    /// The end of the data that has been seen going down.
+    /// End of the data that was seen on its way to the client.
     pub(super) highest: SeqNumber,
-    /// The end of the window that the client offered last.
+    /// End of the window that the client last offered.
     pub(super) edge: SeqNumber,
-    /// The end of the window that the sender was told last.
+    /// End of the window last sent to the sender.
     pub(super) told_edge: SeqNumber,
     /// The largest window the client has offered, and the largest segment seen.
     pub(super) largest_window: u32,
     pub(super) largest_segment: u32,
-    /// Segments answered for that the sender has not been told of.
+    /// Segments that may be acknowledged, but whose ACK was not sent yet.
     untold_segments: u32,
-    /// The client's next byte, its clock and the headers of its packets: those of a forged ACK.
+    /// The client's next byte, its clock and its packet headers, as a forged ACK needs them.
     pub(super) client_next: SeqNumber,
     pub(super) client_clock: Option<u32>,
     pub(super) client_ip: IpHeader,
-    /// TS.Recent (RFC 7323 section 4.3), as a client has it that has received all that is answered for.
+    /// TS.Recent (RFC 7323 section 4.3) of a client that has received everything that may be acknowledged.
     pub(super) recent: Option<u32>,
-    /// The echo of congestion marks of such a client (RFC 3168 section 6.1.3).
+    /// Such a client's echo of congestion marks (RFC 3168 section 6.1.3).
     pub(super) echoes_congestion: bool,
-    /// The latest segment of the sender: a copy sent again carries its fields.
+    /// The sender's latest segment: a retransmitted copy carries its fields.
     sender_latest: Segment,
-    /// Where the stream ends, FIN included.
+    /// End of the stream, including the FIN.
     fin_end: Option<SeqNumber>,
     /// Duplicate ACKs in a row.
     pub(super) duplicates: u32,
-    /// Duplicate ACKs that copies sent again may cause.
+    /// Expected duplicate ACKs caused by retransmitted copies.
     pub(super) caused_duplicates: u32,
-    /// Without SACK: holes below are filled one after the other.
+    /// Without SACK: holes below this are filled one after the other.
     pub(super) repairs_until: Option<SeqNumber>,
-    /// The blocks that went up last.
+    /// The SACK blocks last sent to the sender.
     pub(super) last_sack: SackBlocks,
-    /// The sender asked whether the window is open, or the client there.
+    /// The sender has probed a closed window, or the client a half-open connection.
     pub(super) probed: bool,
     pub(super) cache: Cache,
     /// Copies in a row that the client left unanswered.
     tries: u32,
-    /// When the client has been silent for too long.
+    /// When the client counts as silent for too long.
     pub due: Option<Instant>,
-    /// When it was last used.
+    /// Time of its last use.
     pub used_at: Instant,
 }
 
@@ -155,12 +156,12 @@ impl Flow {
         }
     }
 
-    /// Both SYNs were seen: without their options nothing can be said in the client's name.
+    /// True if both SYNs were seen; without their options no ACK can be forged.
     pub fn is_open(&self) -> bool {
         self.sender_syn.is_some() && self.client_syn.is_some()
     }
 
-    /// Data was acknowledged that the client's own TCP has not: only the agent has it.
+    /// True if data was acknowledged that the client's own TCP has not acknowledged; only the agent has it.
     pub fn owes(&self) -> bool {
         self.client_acked.before(self.answered)
     }
@@ -170,20 +171,20 @@ impl Flow {
         self.fin_end.is_some_and(|end| !self.client_acked.before(end))
     }
 
-    /// Everything that was acknowledged for the client and that its TCP has not is kept, within the limits; the sender
-    /// was told no more than is answered for.
+    /// Checks that all data that was acknowledged for the client, and that its TCP lacks, is cached within the limits,
+    /// and that the sender got no ACK for other data.
     pub fn is_sound(&self, config: &Config) -> bool {
         self.acked_to_sender.before_eq(self.answered)
             && self.client_acked.before_eq(self.answered)
             && self.cache.holds(self.client_acked, self.answered, config.cache.0)
     }
 
-    /// A SYN of the sender, going down.
+    /// The sender's SYN, on its way to the client.
     pub fn sender_syn(&mut self, now: Instant, segment: &Segment) {
         self.take_syns(now, Some(Syn::of(segment)), self.client_syn);
     }
 
-    /// A SYN of the client, going up.
+    /// The client's SYN, on its way to the sender.
     pub fn client_syn(&mut self, now: Instant, segment: &Segment, ip: IpHeader) {
         self.client_ip = ip;
         self.take_syns(now, self.sender_syn, Some(Syn::of(segment)));
@@ -194,7 +195,7 @@ impl Flow {
             known.zip(new).is_some_and(|(known, new)| known.next != new.next)
         };
         if changed(self.sender_syn, sender) || changed(self.client_syn, client) {
-            // Another connection on the same ports: its handshake has just begun.
+            // Another connection on the same ports; its handshake has just begun.
             let (sender_is_new, ip) = (changed(self.sender_syn, sender), self.client_ip);
             *self = Self::new(self.key, now);
             self.client_ip = ip;
@@ -209,7 +210,7 @@ impl Flow {
     }
 
     fn open(&mut self, sender: Syn, client: Syn) {
-        // Windows are scaled where both ends said so (RFC 7323 section 2.2).
+        // Windows are scaled if both ends offered it (RFC 7323 section 2.2).
         self.scale = sender.scale.and(client.scale).unwrap_or(0).min(MAX_SCALE);
         let first = sender.next;
         (self.client_acked, self.answered, self.acked_to_sender, self.highest) = (first, first, first, first);
@@ -220,7 +221,7 @@ impl Flow {
         (self.client_clock, self.recent) = (client.clock, sender.clock);
     }
 
-    /// A segment of the sender goes down.
+    /// A segment of the sender is on its way to the client.
     pub fn downlink(&mut self, segment: &Segment, out: &mut Outbox) -> Verdict {
         let newer = |known: u32, seen: u32| SeqNumber(known).before_eq(SeqNumber(seen));
         let known = self.sender_latest.timestamps.map_or(0, |stamps| stamps.value);
@@ -235,21 +236,21 @@ impl Flow {
         if segment.flags.contains(Flags::FIN) {
             self.fin_end = Some(end);
         } else if segment.payload_len > 0 && end.before_eq(self.acked_to_sender) {
-            // Told already, but that was lost. The client has it, or there is a copy.
+            // Already acknowledged, but that ACK was lost. The client has the data, or there is a copy.
             out.counters.answered_retransmissions += 1;
             self.tell(out);
             return Verdict::Drop;
         } else if segment.payload_len == 0 && segment.seq.before(self.acked_to_sender) {
             self.probed = !self.owes();
             if !self.probed {
-                // The client misses something below, so it may not mind data above.
+                // The client lacks earlier data, so an ACK may still be needed.
                 self.tell(out);
             }
         }
         Verdict::Pass
     }
 
-    /// The MPDU of a segment was acknowledged, or given up.
+    /// The MPDU of a segment was acknowledged, or the link gave it up.
     pub fn settled(
         &mut self,
         now: Instant,
@@ -270,7 +271,7 @@ impl Flow {
             }
             return true;
         }
-        // Data beyond the window is a probe, which a client need not take.
+        // Data beyond the window is a probe, which a client may discard.
         if !arrived || end.after(self.edge) {
             return true;
         }
@@ -278,12 +279,12 @@ impl Flow {
         self.cache.insert(now, packet.clone(), [start, end], config.cache.0)
     }
 
-    /// Answers for all data that continues the answered data, with an ACK for each `ack_every` segments.
+    /// Acknowledges all data that continues the acknowledged data, with one ACK per `ack_every` segments.
     pub fn answer(&mut self, now: Instant, config: &Config, out: &mut Outbox) {
         while let Some(copy) = self.cache.promise(self.answered, self.edge) {
             let Transport::Tcp(segment) = copy.packet.transport else { break };
             let (packet_ecn, end) = (copy.packet.ip.ecn, copy.end);
-            // Data that waited behind a hole gets one ACK when that is filled (RFC 5681 section 4.2).
+            // Data that waited behind a hole gets one ACK when the hole is filled (RFC 5681 section 4.2).
             self.untold_segments += u32::from(copy.at == now);
             self.note_stamp(&segment);
             self.answered = end;
@@ -300,7 +301,7 @@ impl Flow {
         }
     }
 
-    /// RFC 7323 section 4.3 rule (2): the stamp of the segment that the next ACK begins with.
+    /// RFC 7323 section 4.3 rule (2): the timestamp of the segment with which the next ACK begins.
     fn note_stamp(&mut self, segment: &Segment) {
         let (Some(stamps), Some(recent)) = (segment.timestamps, self.recent) else { return };
         if segment.seq.before_eq(self.acked_to_sender) && SeqNumber(recent).before_eq(SeqNumber(stamps.value))
@@ -309,7 +310,7 @@ impl Flow {
         }
     }
 
-    /// Nothing more comes with this link-layer acknowledgment: the rest is told.
+    /// The link-layer acknowledgment contains nothing more: sends the remaining ACK.
     pub fn flush(&mut self, out: &mut Outbox) {
         if self.acked_to_sender != self.answered {
             self.forge(out);
@@ -321,7 +322,7 @@ impl Flow {
         self.tell(out);
     }
 
-    /// Sends an ACK in the client's name.
+    /// Forges an ACK of the client.
     pub fn tell(&mut self, out: &mut Outbox) {
         let segment = Segment { seq: self.client_next, flags: Flags::ACK, ..Segment::default() };
         let packet = Packet {
@@ -335,7 +336,7 @@ impl Flow {
         out.up.push_back(packet);
     }
 
-    /// `packet` with `segment`, which acknowledges all that is answered for.
+    /// `packet` with `segment`, which acknowledges everything that may be acknowledged.
     pub(super) fn speak_for(&mut self, packet: &Packet, mut segment: Segment) -> Packet {
         segment.ack = self.answered;
         segment.window = self.window_field();
@@ -349,32 +350,33 @@ impl Flow {
         Packet { transport: Transport::Tcp(segment), ..*packet }
     }
 
-    /// The rest of the window that the client offered, rounded down: the client's window ends where it said.
+    /// The rest of the window that the client offered, rounded down so that the window ends no later than the client
+    /// said.
     pub(super) fn window_field(&self) -> u16 {
         let left = if self.edge.after(self.answered) { self.edge - self.answered } else { 0 };
         u16::try_from(left >> self.scale).unwrap_or(u16::MAX)
     }
 
-    /// The sender hears of `segment`.
+    /// Records that the sender gets `segment`.
     pub(super) fn note_told(&mut self, segment: &Segment) {
         self.acked_to_sender = segment.ack;
         self.told_edge = segment.ack + (u32::from(segment.window) << self.scale);
         self.untold_segments = 0;
     }
 
-    /// The client's TCP moved on, or was sent something again: patience begins anew.
+    /// The client's TCP made progress, or a copy was sent: restarts the timer.
     pub(super) fn wait_anew(&mut self, now: Instant, config: &Config) {
         let patience = config.patience * (1 << self.tries.min(MAX_BACKOFF));
         self.due = self.owes().then(|| now + patience);
     }
 
-    /// The client acknowledged more.
+    /// The client acknowledged more data.
     pub(super) fn moved_on(&mut self, now: Instant, config: &Config) {
         self.tries = 0;
         self.wait_anew(now, config);
     }
 
-    /// The client has been silent for too long; false when it is given up.
+    /// The client was silent for too long; returns false if the flow is abandoned.
     pub fn timed_out(&mut self, now: Instant, config: &Config, out: &mut Outbox) -> bool {
         if self.tries >= config.tries {
             return false;
@@ -387,7 +389,7 @@ impl Flow {
         true
     }
 
-    /// Sends the client again the first data that its TCP misses.
+    /// Retransmits the first data that the client's TCP lacks.
     pub(super) fn resend_first(&mut self, out: &mut Outbox) {
         let latest = self.sender_latest;
         if let Some(copy) = self.cache.first() {
@@ -396,7 +398,7 @@ impl Flow {
         }
     }
 
-    /// Sends the client again all that its SACKs show missing.
+    /// Retransmits all data that the client's SACKs show as missing.
     pub(super) fn resend_lost(&mut self, out: &mut Outbox) {
         let latest = self.sender_latest;
         let mut copies = 0;
@@ -408,8 +410,9 @@ impl Flow {
     }
 }
 
-/// A copy as its sender would send it now: latest acknowledgment, window and clock, else the client's TCP might take it
-/// for an old duplicate (RFC 7323 section 5); not ECN-capable (RFC 3168 section 6.1.5).
+/// A copy as its sender would send it now, with the latest acknowledgment, window and timestamp, because the client's
+/// TCP might otherwise discard it as an old duplicate (RFC 7323 section 5). It is not ECN-capable (RFC 3168 section
+/// 6.1.5).
 fn resend(copy: &mut Cached, latest: &Segment, out: &mut Outbox) {
     copy.resent = true;
     let Transport::Tcp(segment) = copy.packet.transport else { return };

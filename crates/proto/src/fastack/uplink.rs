@@ -1,4 +1,4 @@
-//! A client's ACKs, and the parts of them that its sender has to hear.
+//! A client's ACKs, and which parts of them its sender needs.
 
 use super::cache::DUPLICATES;
 use super::flow::{Flow, Outbox};
@@ -7,11 +7,12 @@ use crate::packet::Packet;
 use crate::tcp::{Flags, SackBlocks, Segment};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Without SACK duplicates do not name their segment: they count against a copy that has had this long to show.
+/// Without SACK, duplicate ACKs do not identify a segment: they count against a copy only after this time since it was
+/// sent.
 const SETTLING: Duration = Duration::from_millis(50);
 
 impl Flow {
-    /// A segment of the client comes up.
+    /// A segment of the client is on its way to the sender.
     pub fn uplink(
         &mut self,
         now: Instant,
@@ -46,18 +47,18 @@ impl Flow {
             Verdict::Replace(_) => out.counters.raised_acks += 1,
             Verdict::Pass => {}
         }
-        // The client may have moved the window's end, or closed a hole that the link left.
+        // The client may have moved the end of its window, or filled a hole that the link left.
         self.answer(now, config, out);
         self.flush(out);
         verdict
     }
 
-    /// Notes the fields that later ACKs in the client's name carry.
+    /// Records the fields that later forged ACKs carry.
     fn note_client(&mut self, packet: &Packet, segment: &Segment) {
         self.client_ip = packet.ip;
         self.client_next = self.client_next.max(segment.seq + segment.sequence_len());
         if let (Some(clock), Some(stamps)) = (self.client_clock, segment.timestamps) {
-            // Never backwards: the sender's PAWS would drop later segments.
+            // Never backwards, because the sender's PAWS would drop later segments.
             self.client_clock = Some(SeqNumber(clock).max(SeqNumber(stamps.value)).0);
         }
     }
@@ -68,7 +69,7 @@ impl Flow {
         self.largest_window = self.largest_window.max(window);
     }
 
-    /// The client's TCP has more than it had.
+    /// The client's TCP has acknowledged more than before.
     fn advance(&mut self, now: Instant, segment: &Segment, config: &Config, out: &mut Outbox) {
         self.client_acked = segment.ack;
         self.cache.release(segment.ack);
@@ -85,7 +86,8 @@ impl Flow {
         }
         self.moved_on(now, config);
         if self.repairs_until.is_some_and(|until| segment.ack.before(until)) {
-            // Part of the missing data: the next hole begins here (RFC 6582 section 3.2). SACKs say more than that.
+            // Part of the missing data arrived, so the next hole begins here (RFC 6582 section 3.2). With SACK this is
+            // not needed.
             if segment.sack.is_empty() && self.cache.first().is_some_and(|copy| !copy.resent) {
                 self.resend_first(out);
             }
@@ -94,7 +96,7 @@ impl Flow {
         }
     }
 
-    /// Sends again the data that the client shows to miss and that its sender holds for arrived.
+    /// Retransmits data that the client's ACKs show as missing, and that its sender considers delivered.
     fn repair(&mut self, now: Instant, segment: &Segment, out: &mut Outbox) {
         if !self.owes() {
             return;
@@ -134,9 +136,9 @@ impl Flow {
         Verdict::Replace(self.speak_for(packet, Segment { sack: blocks, ..*segment }))
     }
 
-    /// A duplicate ACK that no copy of ours has caused.
+    /// True for a duplicate ACK that was not caused by our own copies.
     fn is_own_duplicate(&mut self, segment: &Segment) -> bool {
-        // Data that came twice is no news to a sender that sent it once (RFC 2883).
+        // A D-SACK is no news for a sender that sent the data once (RFC 2883).
         if !segment.sack.is_empty() {
             return false;
         }
@@ -145,19 +147,19 @@ impl Flow {
         !ours
     }
 
-    /// The blocks of `segment` that tell its sender something: above the data that it knows to have arrived.
+    /// The blocks of `segment` that are news for its sender: those above the data that it knows to be delivered.
     fn blocks_above(&self, segment: &Segment) -> SackBlocks {
         let mut above = SackBlocks::EMPTY;
         for block in segment.sack.as_slice().iter().filter(|block| block.start.after(self.answered)) {
-            // No more than there were.
+            // There are no more blocks than before, so there is room.
             above.push(*block);
         }
         above
     }
 
-    /// True when the sender must hear how far the window reaches: it moved by a segment, or half of its size (RFC 9293
-    /// section 3.8.6.2.2), and of the window that the sender knows half is used. With more than that left it is not held up, and
-    /// hears of it with the next forged ACK. Or the window was taken back.
+    /// True if the sender must get a window update. Either the window moved by a segment or by half of its size (RFC
+    /// 9293 section 3.8.6.2.2), and half of the window known to the sender is used; with more than half left the sender
+    /// is not limited, and gets the update with the next forged ACK. Or the window has shrunk.
     fn window_is_news(&self) -> bool {
         let unit = 1_u32 << self.scale;
         if self.edge.before(self.told_edge) {

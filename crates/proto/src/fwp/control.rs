@@ -1,12 +1,12 @@
 //! Messages between the reader of a flow and the shim below its TCP: one message per packet of a connection that
-//! keeps packets apart (`SOCK_SEQPACKET`), one connection per flow.
+//! preserves packet boundaries (`SOCK_SEQPACKET`), one connection per flow.
 //!
-//! A flow has placeholders only from [`ToReader::Registered`] on, and only while its connection lives. Every hole is
-//! announced before its placeholder reaches TCP: a reader that reads bytes from TCP and then all messages knows which bytes
-//! are true.
+//! A flow has placeholders only after [`ToReader::Registered`], and only while its connection exists. Every hole is
+//! announced before its placeholder reaches TCP. A reader that reads bytes from TCP and then all messages therefore
+//! knows which bytes are original.
 //!
-//! A message is a byte that names it, then its fields with the most significant byte first. Positions count bytes of
-//! the stream that the reader receives; the first one is 0. Ranges have bytes, and end before the last position.
+//! A message is a byte for its kind, then its fields in big-endian order. Positions count bytes of the stream that the
+//! reader receives, from 0. Ranges are not empty, and end before the last position.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +16,7 @@ pub const SOCKET_NAME: &[u8] = b"tacit-fwp";
 /// Version of this protocol. A shim refuses a reader of another version.
 pub const VERSION: u8 = 1;
 
-/// Most bytes that one [`ToReader::Late`] carries: an Ethernet jumbo frame has room for no more. Longer data goes in several.
+/// Most bytes in one [`ToReader::Late`]: the payload of an Ethernet jumbo frame is not longer. Longer data is split.
 pub const MAX_LATE_LEN: usize = 9000;
 
 /// Bytes of the longest message.
@@ -25,7 +25,7 @@ pub const MAX_MESSAGE_LEN: usize = 9 + MAX_LATE_LEN;
 /// Bytes of a flow's nonce.
 pub const NONCE_LEN: usize = 16;
 
-/// The byte that names a message.
+/// Message kinds.
 mod kind {
     pub const REGISTER: u8 = 1;
     pub const ALLOW: u8 = 2;
@@ -41,79 +41,80 @@ mod kind {
 /// A message from a reader to the shim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToShim {
-    /// The first message: which flow this connection is about, by the addresses that the reader's TCP socket has.
+    /// First message: identifies the flow of this connection by the addresses of the reader's TCP socket.
     Register {
         /// The reader's [`VERSION`].
         version: u8,
-        /// Its own end.
+        /// The reader's own address.
         local: SocketAddr,
         /// The server.
         remote: SocketAddr,
     },
-    /// Placeholders may stand in `start..end`. Later ones add to earlier ones; nothing outside all of them is filled.
+    /// Placeholders are allowed in `start..end`. Ranges accumulate; holes outside all of them are not filled.
     Allow {
         /// The first byte.
         start: u64,
         /// The byte after the last.
         end: u64,
     },
-    /// The reader has the true bytes of `start..end`, or wants them no more: a hole there no longer counts among those
-    /// outstanding, of which the shim allows a number. A reader that never says it has holes forgotten after a while.
+    /// The reader has the original bytes of `start..end`, or no longer needs them: a hole there no longer counts
+    /// towards the shim's limit of outstanding holes. If a reader never sends this, its holes are forgotten after a
+    /// while.
     Repaired {
         /// The first byte.
         start: u64,
         /// The byte after the last.
         end: u64,
     },
-    /// No more placeholders. Announced holes stay announced, and late data is still reported.
+    /// Stop placeholders. Announced holes remain announced, and late data is still reported.
     Stop,
 }
 
 /// A message from the shim to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToReader<'a> {
-    /// The flow is looked after from here on.
+    /// The flow is registered from now on.
     Registered {
-        /// The nonce that its placeholders are made from (the paper's marker).
+        /// The nonce from which its placeholders are generated (the paper's marker).
         nonce: [u8; NONCE_LEN],
-        /// Frames in a million that the link is expected to lose at its present rate.
+        /// Expected frame loss of the link at its present rate, in parts per million.
         expected_fer_ppm: u32,
     },
-    /// It is not, and the connection ends.
+    /// The flow is not registered, and the connection ends.
     Refused(Refusal),
-    /// A placeholder is about to stand in `start..end`. Holes do not overlap, but they come in any order: one that was left
-    /// to TCP may be filled after later ones.
+    /// A placeholder is about to be put in `start..end`. Holes do not overlap, but are announced in any order: one that
+    /// was left to TCP may be filled after later ones.
     Hole {
         /// The first byte.
         start: u64,
         /// The byte after the last.
         end: u64,
     },
-    /// The true bytes from `start` on came after their placeholder, which TCP has delivered or will.
+    /// The original bytes from `start` on arrived after their placeholder, which TCP has delivered or will deliver.
     Late {
         /// The first byte.
         start: u64,
         /// The bytes, at most [`MAX_LATE_LEN`].
         bytes: &'a [u8],
     },
-    /// Losses came to more than the link's errors explain, and TCP sees holes again (`on: false`); or they no longer do.
+    /// Losses exceeded what the link's errors explain, so TCP sees holes again (`on: false`); or they no longer do.
     Switched {
         /// Whether holes are filled.
         on: bool,
     },
 }
 
-/// Why a flow is not looked after.
+/// Why a flow is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Refusal {
-    /// The first message was no [`ToShim::Register`], or not one that can be read.
+    /// The first message was not a valid [`ToShim::Register`].
     #[error("the reader did not register a flow")]
     Unreadable = 1,
     /// The reader speaks another [`VERSION`].
     #[error("the reader speaks another version")]
     Version = 2,
-    /// The shim looks after as many flows as it may.
+    /// The shim's limit of flows is reached.
     #[error("the shim has no room for another flow")]
     Room = 3,
     /// Another connection has registered the flow.
@@ -122,18 +123,18 @@ pub enum Refusal {
     /// The flow does not pass the shim.
     #[error("the flow does not pass the shim")]
     Elsewhere = 5,
-    /// The flow's socket is another user's, or there is none.
+    /// The flow's socket belongs to another user, or does not exist.
     #[error("the flow is another user's")]
     Foreign = 6,
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misread {
-    /// Nothing begins like this.
+    /// The first byte is no known kind.
     #[error("no message begins with {0:?}")]
     Kind(Option<u8>),
-    /// Fewer or more bytes than the message has.
+    /// The message has too few or too many bytes.
     #[error("a message of {0} bytes")]
     Length(usize),
     /// A field has an invalid value.
@@ -156,10 +157,10 @@ impl ToShim {
         }
     }
 
-    /// The message in `bytes`.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Bytes that [`ToShim::encode`] does not write.
+    /// If [`ToShim::encode`] cannot have written the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Misread> {
         let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {
@@ -182,8 +183,8 @@ impl ToShim {
 }
 
 impl<'a> ToReader<'a> {
-    /// Encodes the message into `out`, which is cleared first. Of [late](ToReader::Late) bytes at most [`MAX_LATE_LEN`] are
-    /// written.
+    /// Encodes the message into `out`, which is cleared first. Writes at most [`MAX_LATE_LEN`] bytes of a
+    /// [late](ToReader::Late) message.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
         match *self {
@@ -203,10 +204,10 @@ impl<'a> ToReader<'a> {
         }
     }
 
-    /// The message in `bytes`.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Bytes that [`ToReader::encode`] does not write of messages that keep the module's rules.
+    /// If [`ToReader::encode`] cannot have written the bytes for a message that follows the module's rules.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Misread> {
         let mut fields = Fields::of(bytes)?;
         let message = match fields.kind {
@@ -270,7 +271,7 @@ fn put_end(out: &mut Vec<u8>, end: SocketAddr) {
     out.extend(end.port().to_be_bytes());
 }
 
-/// The fields of a message that are still to be read.
+/// The fields of a message that have not been read yet.
 struct Fields<'a> {
     kind: u8,
     rest: &'a [u8],

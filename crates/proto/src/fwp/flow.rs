@@ -1,4 +1,4 @@
-//! One registered flow: the data that its host's TCP has, the missing data, and the placeholders for it.
+//! One registered flow: the data that its host's TCP has, the missing data, and its placeholders.
 
 use std::collections::VecDeque;
 
@@ -15,20 +15,20 @@ use crate::units::{Duration, Instant, SeqNumber};
 
 /// A position beyond all waiting segments.
 const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);
-/// Ranges that a reader may have allowed and TCP not passed yet.
+/// Most ranges that a reader may have allowed beyond TCP's position.
 const MOST_ALLOWED: usize = 256;
-/// Ranges beyond a hole that TCP repairs; with more the shim waits for the host's ACKs.
+/// Most ranges beyond a hole that TCP repairs; with more, the shim relies on the host's ACKs.
 const MOST_BEYOND: usize = 1024;
-/// Holes left to TCP whose age is known; a hole above this number stays with TCP however long it takes.
+/// Most holes left to TCP whose age is recorded; holes beyond this number are never overdue.
 const MOST_LEFT: usize = 1024;
-/// Unrepaired bytes of overdue holes, beyond which others wait: all that a queue dropped at the end of slow start would keep
-/// the repair connections busy for longer than TCP takes.
+/// Most unrepaired bytes of overdue holes; with more, other overdue holes wait. Everything that a queue drops at the
+/// end of slow start would keep the repair connections busy for longer than TCP takes.
 const MOST_OVERDUE: u64 = 32 << 10;
-/// Bytes that may wait for holes to settle: 4 ms at 1 Gb/s.
+/// Most bytes that may wait for holes to settle: 4 ms at 1 Gb/s.
 const MOST_HELD: u64 = 512 << 10;
-/// The segment size of a sender that has shown none (RFC 9293 section 3.7.1).
+/// Assumed segment size of a sender that has not sent a segment (RFC 9293 section 3.7.1).
 const USUAL_SEGMENT: u32 = 536;
-/// Resets of one connection: a host that takes none has another idea of where it stands, which its ACKs tell.
+/// Most resets of one connection: a host that ignores a reset expects another sequence number, which its ACKs show.
 const MOST_RESETS: u32 = 10;
 
 /// Packets for the host, and counters.
@@ -38,11 +38,11 @@ pub(super) struct Outbox<P> {
     pub counters: Counters,
 }
 
-/// Fate of a packet.
+/// What happens with a packet.
 pub(super) enum Fate<P> {
-    /// It goes to the host behind the packets in the outbox.
+    /// It is delivered to the host after the packets in the outbox.
     Passes(P),
-    /// It is in the outbox, waits, or goes nowhere.
+    /// It is in the outbox, waits, or is dropped.
     Taken,
 }
 
@@ -51,14 +51,14 @@ pub(super) enum Fate<P> {
 struct Hole {
     range: Range,
     at: Instant,
-    /// The sender's clock when it sent the data after the hole: earlier packets bear nothing later.
+    /// The sender's timestamp of the data after the hole: earlier packets have no later timestamp.
     stamp: Option<u32>,
-    /// It had been left to TCP.
+    /// The hole had first been left to TCP.
     is_overdue: bool,
 }
 
 impl Hole {
-    /// Its bytes, where it had been left to TCP.
+    /// Its bytes, if it had first been left to TCP.
     fn overdue_len(&self) -> u64 {
         if self.is_overdue { self.range.len() } else { 0 }
     }
@@ -69,15 +69,15 @@ impl Hole {
 struct LeftHole {
     range: Range,
     since: Instant,
-    /// The first timestamp of the host that was not sent yet then; `None` where it sends none.
+    /// The first timestamp that the host had not sent yet at that time; `None` if it sends no timestamps.
     next_stamp: Option<u32>,
-    /// When something arrived that echoes that timestamp or a later one: the sender has heard of the hole.
+    /// When a segment arrived that echoes that timestamp or a later one: the sender knows of the hole.
     answered: Option<Instant>,
     /// When data arrived that the sender sent after the hole's retransmission.
     overtaken: Option<Instant>,
 }
 
-/// Fields of the last segment that went to the host, beside its text.
+/// Header fields of the last segment delivered to the host.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastHeader {
     ack: SeqNumber,
@@ -91,7 +91,7 @@ impl LastHeader {
     }
 }
 
-/// The reason to leave a hole to TCP.
+/// Why a hole is left to TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Congested,
@@ -100,13 +100,13 @@ enum Reason {
     Other,
 }
 
-/// A packet behind a hole that may yet be reordering.
+/// A packet behind a hole that may be due to reordering.
 #[derive(Clone, Debug)]
 struct Held<P> {
     text: Range,
     since: Instant,
     segment: Segment,
-    /// Frames that the link lost since this flow had something new, where it says so.
+    /// Frames that the link lost since the last new data of this flow, if the link reports them.
     lost_frames: Option<u64>,
     packet: P,
 }
@@ -116,51 +116,51 @@ struct Held<P> {
 pub(super) struct Flow<P> {
     pub key: FlowKey,
     marker: Marker,
-    /// Where the stream begins.
+    /// Position of the start of the stream.
     first: Position,
     /// Shift of the host's windows.
     scale: u8,
-    /// The end of the window that the host offered; `None` until it said something.
+    /// End of the window that the host offered; `None` before its first segment.
     edge: Option<Position>,
-    /// The host has everything before, placeholders included.
+    /// The host has everything before this position, including placeholders.
     next: Position,
-    /// The end of the data passed on; above `next` while TCP repairs a hole.
+    /// End of the delivered data; above `next` while TCP repairs a hole.
     top: Position,
     /// Data that the host has beyond `next`.
     beyond: RangeSet,
-    /// Where placeholders may stand.
+    /// Where placeholders are allowed.
     allowed: RangeSet,
-    /// In order; none of them is repaired.
+    /// Filled holes in order of position, not yet repaired.
     holes: VecDeque<Hole>,
     hole_bytes: u64,
-    /// Those of holes that had been left to TCP.
+    /// Bytes of those that had first been left to TCP.
     overdue_bytes: u64,
     /// Holes left to TCP, in order of position and of age. TCP may have repaired parts of them.
     left: VecDeque<LeftHole>,
-    /// When data came last.
+    /// When data last arrived.
     data_at: Option<Instant>,
-    /// A placeholder's timestamp must not be older than the last that the host took (RFC 7323 section 5.3).
+    /// A placeholder's timestamp must not be older than the last one that the host accepted (RFC 7323 section 5.3).
     last_header: LastHeader,
     /// The newest timestamp of the host.
     host_stamp: Option<u32>,
-    /// By start.
+    /// Sorted by start.
     held: VecDeque<Held<P>>,
     held_bytes: u64,
-    /// The largest text of a segment.
+    /// The largest payload of a segment.
     largest: u32,
     switch: Switch,
-    /// Frames that the link had lost when the newest of the flow came.
+    /// Frames that the link had lost when the newest data of the flow arrived.
     lost_frames: u64,
     trip: RoundTrip,
     stopped: bool,
-    /// The connection is being reset, so often so far.
+    /// Number of resets sent, if the connection is being reset.
     resets: Option<u32>,
-    /// A packet of the sender, to forge others like it.
+    /// A packet of the sender, as a template for forged ones.
     like: P,
 }
 
 impl<P: SegmentPacket> Flow<P> {
-    /// The connection whose SYNs said this; `None` where the sender's is missing.
+    /// The connection with these SYNs; `None` if the sender's SYN is missing.
     pub fn new(handshake: Handshake<P>, marker: Marker) -> Option<Self> {
         let (scale, reached) = (handshake.scale(), handshake.reached);
         let (first, like) = handshake.down?;
@@ -194,13 +194,13 @@ impl<P: SegmentPacket> Flow<P> {
         })
     }
 
-    /// State that a later registration needs; `None` where the host has unrepaired placeholders, or is being reset.
+    /// State for a later registration; `None` if the host has unrepaired placeholders, or is being reset.
     pub fn into_handshake(self) -> Option<Handshake<P>> {
         let is_clean = self.holes.is_empty() && self.resets.is_none();
         is_clean.then(|| Handshake::known(self.key, (self.first.wire(), self.like), self.scale, self.next))
     }
 
-    /// The first byte of its stream has this number.
+    /// True if the first byte of its stream has this sequence number.
     pub fn begins_at(&self, first: SeqNumber) -> bool {
         self.first.wire() == first
     }
@@ -228,14 +228,14 @@ impl<P: SegmentPacket> Flow<P> {
         self.overdue_bytes = self.holes.iter().map(Hole::overdue_len).sum();
     }
 
-    /// No more placeholders; waiting segments go on.
+    /// Stops placeholders; waiting segments are delivered.
     pub fn stop(&mut self, out: &mut Outbox<P>) {
         self.stopped = true;
         self.left.clear();
         self.release_all(out);
     }
 
-    /// Resets the connection at the host, as often as it takes.
+    /// Resets the connection at the host, repeatedly if necessary.
     pub fn fail(&mut self, out: &mut Outbox<P>) {
         self.stop(out);
         if self.resets.is_none() {
@@ -245,7 +245,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// A host resets a connection for the very number that it expects (RFC 5961 section 3.2).
+    /// A host only accepts a reset with exactly the sequence number that it expects (RFC 5961 section 3.2).
     fn reset(&mut self, expected: SeqNumber, out: &mut Outbox<P>) {
         if let Some(resets) = self.resets.as_mut().filter(|resets| **resets < MOST_RESETS) {
             *resets += 1;
@@ -288,7 +288,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// `packet` came with `segment`, which is no SYN and no RST.
+    /// `packet` arrived with `segment`, which is neither a SYN nor a RST.
     pub fn down(
         &mut self,
         now: Instant,
@@ -301,7 +301,7 @@ impl<P: SegmentPacket> Flow<P> {
         self.trip.arrived(now, segment.timestamps);
         self.note_answer(now, segment.timestamps);
         let fin = segment.flags.contains(Flags::FIN);
-        // A probe asks for an ACK, and an ACK fills nothing: neither shows a hole.
+        // A probe asks for an ACK and fills nothing, so it does not show a hole.
         if segment.payload_len == 0 && !fin {
             return Fate::Passes(packet);
         }
@@ -309,7 +309,7 @@ impl<P: SegmentPacket> Flow<P> {
         let mut text = Range { start, end: start + u64::from(segment.payload_len) };
         self.note_overtaken(now, text, segment.timestamps, config);
         let Some(edge) = self.edge.filter(|_| self.resets.is_none()) else {
-            // Where the host stands is not known yet: its next ACK says, and until then nothing is missing.
+            // The host's position is not known yet; its next ACK gives it, and until then nothing counts as missing.
             self.pass(text);
             self.lost_frames = limit.lost_frames.unwrap_or(0);
             return Fate::Passes(packet);
@@ -317,7 +317,7 @@ impl<P: SegmentPacket> Flow<P> {
         if text.start > edge {
             return Fate::Passes(packet);
         }
-        // The host takes nothing beyond its window.
+        // The host accepts nothing beyond its window.
         text.end = text.end.min(edge);
         self.largest = self.largest.max(segment.payload_len);
         if text.start < self.top && self.is_late(text, segment, &packet, &mut out.counters, readers) {
@@ -343,8 +343,9 @@ impl<P: SegmentPacket> Flow<P> {
         Fate::Taken
     }
 
-    /// Frames that the link lost since the newest of the flow came, which `text` may be now. Late data, or data sent again,
-    /// moves nothing: frames that are missing before it are not missing before new data.
+    /// Frames that the link lost since the newest data of the flow arrived, which may now be `text`. Late or
+    /// retransmitted data does not update this number, because frames that are missing before it are not missing before
+    /// new data.
     fn lost_before(&mut self, text: Range, limit: Limit) -> Option<u64> {
         let newest = self.held.back().map_or(self.top, |held| held.text.end.max(self.top));
         let lost = limit.lost_frames?;
@@ -355,7 +356,7 @@ impl<P: SegmentPacket> Flow<P> {
         Some(since)
     }
 
-    /// `text` goes to the host.
+    /// Records that `text` is delivered to the host.
     fn pass(&mut self, text: Range) {
         if text.start <= self.next {
             self.advance(text.end);
@@ -365,7 +366,7 @@ impl<P: SegmentPacket> Flow<P> {
         self.top = self.top.max(text.end);
     }
 
-    /// A new segment arrived, and `lost` before it did not.
+    /// A new segment arrived, and `lost` segments before it did not.
     fn count(
         &mut self,
         now: Instant,
@@ -386,7 +387,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// Something is missing before `new`.
+    /// Data is missing before `new`.
     fn behind_a_hole(
         &mut self,
         now: Instant,
@@ -407,13 +408,13 @@ impl<P: SegmentPacket> Flow<P> {
             out.counters.held_bytes_max = out.counters.held_bytes_max.max(self.held_bytes);
             return;
         }
-        // All waiting segments are decided too: they must not come behind this.
+        // All waiting segments are decided as well, because they must not be delivered after this one.
         while let Some(first) = self.take_held(END) {
             self.decide(now, first, (config, limit), out, readers);
         }
     }
 
-    /// The first that waits and begins before `limit` or there.
+    /// Removes the first waiting segment that begins at or before `limit`.
     fn take_held(&mut self, limit: Position) -> Option<Held<P>> {
         self.held.front().filter(|first| first.text.start <= limit)?;
         let first = self.held.pop_front()?;
@@ -421,7 +422,7 @@ impl<P: SegmentPacket> Flow<P> {
         Some(first)
     }
 
-    /// The data missing before `new` is filled, or left to TCP; then `new` goes on.
+    /// Fills the data missing before `new`, or leaves it to TCP; then delivers `new`.
     fn decide(
         &mut self,
         now: Instant,
@@ -431,7 +432,7 @@ impl<P: SegmentPacket> Flow<P> {
         readers: &mut impl Readers,
     ) {
         let hole = Range { start: self.top, end: new.text.start };
-        // Below data that arrived already TCP repairs, and knows best.
+        // Holes below data that has already arrived are repaired by TCP, which knows more about them.
         if hole.start < hole.end {
             let size = u64::from(self.segment_size());
             let segments = hole.len().div_ceil(size);
@@ -453,28 +454,28 @@ impl<P: SegmentPacket> Flow<P> {
         self.hand_on(new, out);
     }
 
-    /// `held` goes to the host.
+    /// Delivers `held` to the host.
     fn hand_on(&mut self, held: Held<P>, out: &mut Outbox<P>) {
         self.pass(held.text);
         self.last_header = LastHeader::of(&held.segment);
         out.down.push_back(held.packet);
     }
 
-    /// The size of the sender's segments.
+    /// Segment size of the sender.
     fn segment_size(&self) -> u32 {
         if self.largest == 0 { USUAL_SEGMENT } else { self.largest }
     }
 
-    /// Placeholders could stand in `hole`, regardless of the losses: the reader allows it and the host has room. Data missing
-    /// before it was left to TCP, which knows by its own signs the data to send again.
+    /// Whether placeholders would be possible in `hole`, regardless of losses: the reader allows it, the host has room,
+    /// and no data before it was left to TCP, which uses its own signals for retransmission.
     fn may_stand(&self, hole: Range) -> bool {
         !self.stopped && self.edge.is_some_and(|edge| hole.end <= edge) && self.allowed.covers(hole)
     }
 
-    /// Tells the reader that placeholders will stand in `hole`, which is the link's doing or not.
+    /// Announces to the reader that placeholders will be put in `hole`, if the link caused the loss.
     ///
     /// # Errors
-    /// Why none may; then the reader was not told.
+    /// Why there can be no placeholders; the reader was not informed then.
     fn announce(
         &mut self,
         now: Instant,
@@ -503,7 +504,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// `hole` is left to TCP, for `reason`, until its retransmission is overdue.
+    /// Leaves `hole` to TCP, for `reason`, until its retransmission is overdue.
     fn leave(&mut self, now: Instant, hole: Range, reason: Reason, config: &Config, counters: &mut Counters) {
         *match reason {
             Reason::Congested => &mut counters.congested_holes,
@@ -523,7 +524,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// A segment with `stamps` arrived: it tells of which holes that were left to TCP the sender has heard.
+    /// A segment with `stamps` arrived. Its echo shows which of the holes left to TCP the sender already knows.
     fn note_answer(&mut self, now: Instant, stamps: Option<Timestamps>) {
         let Some(stamps) = stamps.filter(|_| !self.left.is_empty()) else { return };
         // A sender that has heard of a hole has heard of those before it.
@@ -534,10 +535,10 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// `text` arrived, which tells of which holes the retransmissions are lost where a path keeps the order. A sender
-    /// sends lost segments again from the lowest on, so data that it sends again beyond a hole followed the hole's own; and
-    /// it sends nothing new while something is lost (RFC 6675 section 5, NextSeg), but for the data that it sends before it takes
-    /// the hole for a loss, within the half round trip after its first answer.
+    /// `text` arrived, which shows which retransmissions are lost if the path preserves order. A sender retransmits
+    /// lost segments from the lowest on, so data that it retransmits beyond a hole was sent after the retransmission of
+    /// that hole. While data is missing it sends nothing new (RFC 6675 section 5, NextSeg), except before it treats the
+    /// hole as a loss, which is within half a round trip after its first answer.
     fn note_overtaken(&mut self, now: Instant, text: Range, stamps: Option<Timestamps>, config: &Config) {
         self.data_at = Some(now);
         let Some(stamps) = stamps.filter(|_| !self.left.is_empty()) else { return };
@@ -556,15 +557,15 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// When the retransmission of the oldest hole that was left to TCP is overdue: a share of round trips after the hole
-    /// was left, once later data has come in its place. In a retransmission's place TCP would meet the ACK of a
-    /// placeholder whose timestamp is older, and take the loss for none (Eifel, RFC 3522): congestion would be hidden.
-    /// A sender that is silent for as long waits for a timer; for twice as long where it has not heard of the hole. `None`
-    /// while [`MOST_OVERDUE`] bytes wait for repair.
+    /// When the retransmission of the oldest hole left to TCP is overdue: a share of a round trip after the hole was
+    /// left, once later data has arrived instead. (Earlier, TCP would meet the ACK of a placeholder with an older
+    /// timestamp in place of the retransmission's ACK, and treat the loss as spurious (Eifel, RFC 3522); congestion
+    /// would be hidden.) If the sender is silent for that time, it waits for a timer; if it does not know of the hole
+    /// yet, the time is doubled. `None` while [`MOST_OVERDUE`] bytes wait for repair.
     fn overdue_at(&self, config: &Config) -> Option<Instant> {
         let oldest = self.left.front().filter(|_| self.overdue_bytes < MOST_OVERDUE)?;
         let round_trip = self.trip.or(config.round_trip);
-        // A round trip is at least 1 ms and at most 1 s: neither loses digits that matter nor overflows.
+        // A round trip of 1 ms to 1 s neither loses significant digits nor overflows.
         let share = Duration::from_nanos(round_trip.as_nanos() / 100 * u64::from(config.overdue_percent));
         let silent_since = self.data_at.map_or(oldest.since, |at| at.max(oldest.since));
         Some(match (oldest.next_stamp, oldest.answered, oldest.overtaken) {
@@ -575,8 +576,9 @@ impl<P: SegmentPacket> Flow<P> {
         })
     }
 
-    /// Fills holes that TCP did not repair in time. Its duplicate ACKs have told the sender of these losses, and the link may have
-    /// lost the retransmission; a link that loses nothing did not, so that loss too is left to TCP.
+    /// Fills holes that TCP did not repair in time. Its duplicate ACKs have reported these losses to the sender, and
+    /// the link may have lost the retransmissions. If the link loses nothing, it did not lose them, so the loss is left
+    /// to TCP again.
     pub fn fill_overdue(
         &mut self,
         now: Instant,
@@ -603,8 +605,8 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// Placeholders for `hole` go to the host, as if the sender had sent them with `header` just before `after`, or where
-    /// nothing is after it, just after the last segment.
+    /// Delivers placeholders for `hole` to the host, as if the sender had sent them with `header` just before `after`
+    /// or, without `after`, just after the last segment.
     fn fill(
         &mut self,
         now: Instant,
@@ -632,7 +634,7 @@ impl<P: SegmentPacket> Flow<P> {
             at += len;
         }
         let stamp = header.timestamps.map(|stamps| stamps.value);
-        // Behind all others, unless it was left to TCP first.
+        // After all other holes, unless it was first left to TCP.
         let place = self.holes.partition_point(|other| other.range.start < hole.start);
         let filled = Hole { range: hole, at: now, stamp, is_overdue: after.is_none() };
         self.hole_bytes += hole.len();
@@ -643,9 +645,10 @@ impl<P: SegmentPacket> Flow<P> {
         self.pass(hole);
     }
 
-    /// Bytes that the host has came again: those that placeholders stand for are told. True where the host need not see them:
-    /// all of them stand in holes, and the sender sent them before the data that showed them to be missing. TCP would
-    /// answer with a duplicate ACK. Bytes sent again later ask for an ACK, and pass.
+    /// Bytes that the host already has arrived again; those covered by placeholders are reported to the reader. Returns
+    /// true if the host need not see the segment: all of its bytes are in holes, and the sender sent it before the data
+    /// that revealed the holes. TCP would answer it with a duplicate ACK. Bytes that were retransmitted later need an
+    /// ACK, and are delivered.
     fn is_late(
         &mut self,
         text: Range,
@@ -657,7 +660,7 @@ impl<P: SegmentPacket> Flow<P> {
         let known = text.start..text.end.min(self.top);
         let from = self.holes.partition_point(|hole| hole.range.end <= known.start);
         let (mut covered, mut overtaken) = (0, true);
-        // A keep-alive may have one byte of garbage (RFC 9293 section 3.8.4).
+        // A keep-alive may contain one byte of garbage (RFC 9293 section 3.8.4).
         let tells = segment.payload_len > 1;
         for hole in self.holes.range(from..).take_while(|hole| tells && hole.range.start < known.end) {
             let (start, end) = (hole.range.start.max(known.start), hole.range.end.min(known.end));
@@ -679,7 +682,7 @@ impl<P: SegmentPacket> Flow<P> {
         swallowed
     }
 
-    /// Passes on segments that wait for data that the host has by now.
+    /// Delivers segments that waited for data that the host has by now.
     fn release_reached(&mut self, out: &mut Outbox<P>) {
         while let Some(held) = self.take_held(self.next) {
             out.counters.reordered_segments += 1;
@@ -689,7 +692,7 @@ impl<P: SegmentPacket> Flow<P> {
         }
     }
 
-    /// All that waits.
+    /// Delivers all waiting segments.
     fn release_all(&mut self, out: &mut Outbox<P>) {
         while let Some(held) = self.held.pop_front() {
             self.hand_on(held, out);
@@ -697,17 +700,18 @@ impl<P: SegmentPacket> Flow<P> {
         self.held_bytes = 0;
     }
 
-    /// When something waits to be decided.
+    /// When a waiting segment has to be decided.
     pub fn poll_timeout(&self, config: &Config) -> Option<Instant> {
         self.settles_at(config).into_iter().chain(self.overdue_at(config)).min()
     }
 
     fn settles_at(&self, config: &Config) -> Option<Instant> {
-        // The first hole is before the first that waits; the first to come behind it may stand later in the list.
+        // The first hole is before the first waiting segment; but the segment that arrived first behind it may be later
+        // in the list.
         self.held.iter().map(|held| held.since).min().map(|since| since + config.settle)
     }
 
-    /// Holes that have had time to settle are decided.
+    /// Decides holes that have had time to settle.
     pub fn settle(
         &mut self,
         now: Instant,

@@ -1,69 +1,69 @@
-//! Handshakes of connections that are not registered: a flow begins with its handshake.
+//! Handshakes of connections that are not registered yet: a flow can be registered only if its handshake was seen.
 
 use crate::FlowKey;
 use crate::congestion::position::Position;
 use crate::tcp::{Flags, Segment};
 use crate::units::SeqNumber;
 
-/// Content of a connection's SYNs, and how far it is.
+/// The SYNs of a connection, and its progress.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake<P> {
     pub key: FlowKey,
-    /// The greatest is the newest.
+    /// The connection with the largest age is the newest.
     age: u64,
-    /// The host has everything before. To extend a number of 32 bits beyond 2 GiB one must know a place nearby.
+    /// The host has everything before this position. A nearby position is needed to extend 32-bit numbers beyond 2 GiB.
     pub reached: Position,
-    /// The number of the first byte that comes down, and the SYN before it.
+    /// Sequence number of the first byte towards the host, and the SYN before it.
     pub down: Option<(SeqNumber, P)>,
-    /// Both ends scale windows, and the host by this.
+    /// The host's window shift, if both ends scale windows.
     host_scale: Option<u8>,
     sender_scales: bool,
 }
 
 impl<P> Handshake<P> {
-    /// Of a connection that is no longer looked after.
+    /// For a connection that is no longer registered.
     pub fn known(key: FlowKey, (first, like): (SeqNumber, P), scale: u8, reached: Position) -> Self {
         Self { key, age: 0, reached, down: Some((first, like)), host_scale: Some(scale), sender_scales: true }
     }
 
-    /// By how much windows of the host are shifted; "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
+    /// Shift of the host's windows; "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
     pub fn scale(&self) -> u8 {
         self.host_scale.filter(|_| self.sender_scales).unwrap_or(0).min(14)
     }
 }
 
-/// Connections that may be registered, the newest of them.
+/// Handshakes of the newest connections that may be registered.
 #[derive(Clone, Debug)]
 pub(super) struct Handshakes<P> {
-    /// By key.
+    /// Sorted by key.
     known: Vec<Handshake<P>>,
-    /// Of the newest of them.
+    /// Age of the newest one.
     age: u64,
     most: usize,
 }
 
 impl<P> Handshakes<P> {
-    /// None yet, and never more than `most`.
+    /// An empty table for at most `most` connections.
     pub fn new(most: usize) -> Self {
         Self { known: Vec::new(), age: 0, most }
     }
 
-    /// Takes out that of `key`, which is about to be registered; none unless the sender's SYN went by.
+    /// Removes the handshake of `key`, which is about to be registered; `None` unless the sender's SYN was seen.
     pub fn take(&mut self, key: FlowKey) -> Option<Handshake<P>> {
         let place = self.place_of(key).ok().filter(|place| self.known[*place].down.is_some())?;
         Some(self.known.remove(place))
     }
 
-    /// The SYN of a host goes by.
+    /// A host's SYN was sent.
     pub fn syn_up(&mut self, key: FlowKey, segment: &Segment) {
         self.newest(key).host_scale = segment.window_scale;
     }
 
-    /// The SYN of a sender goes by, whose packets are `like` this one.
+    /// A sender's SYN arrived; `like` is a template for its packets.
     pub fn syn_down(&mut self, key: FlowKey, segment: &Segment, like: P) {
         let first = segment.seq + 1;
         let handshake = self.newest(key);
-        // One that is sent again says nothing of how far the connection is.
+        // A repeated SYN does not reset the progress of the connection.
         let is_new = handshake.down.as_ref().is_none_or(|(known, _)| *known != first);
         (handshake.down, handshake.sender_scales) = (Some((first, like)), segment.window_scale.is_some());
         if is_new {
@@ -80,7 +80,7 @@ impl<P> Handshakes<P> {
         }
     }
 
-    /// The known handshake of `key`, which is the newest now; the oldest makes room.
+    /// The handshake of `key`, which becomes the newest; the oldest one makes room.
     fn newest(&mut self, key: FlowKey) -> &mut Handshake<P> {
         let known = self.place_of(key).map(|place| self.known.remove(place));
         let place = self.remember(known.unwrap_or(Handshake {
@@ -94,7 +94,7 @@ impl<P> Handshakes<P> {
         &mut self.known[place]
     }
 
-    /// Keeps `handshake` as the newest, and says where.
+    /// Stores `handshake` as the newest, and returns its index.
     pub fn remember(&mut self, handshake: Handshake<P>) -> usize {
         if self.known.len() >= self.most {
             let ages = self.known.iter().enumerate().map(|(place, known)| (known.age, place));
@@ -102,7 +102,7 @@ impl<P> Handshakes<P> {
         }
         self.age += 1;
         let place = match self.place_of(handshake.key) {
-            // A flow that is registered has no handshake here.
+            // A registered flow has no handshake here.
             Ok(place) => {
                 self.known.remove(place);
                 place

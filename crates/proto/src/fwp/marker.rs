@@ -2,28 +2,28 @@
 
 use super::control::NONCE_LEN;
 
-/// The content of a flow's placeholders: its nonce, then bytes that follow from nonce and place. Content from any other source
-/// has them with a chance of 2^-128.
+/// The content of a flow's placeholders: its nonce, followed by bytes that are derived from nonce and position. Other
+/// content equals it with a probability of 2^-128.
 ///
-/// The truth about holes is in the messages to the reader; this is for inspection of the bytes (the paper's way), and so that
-/// bytes that were never sent are never something else by accident.
+/// The messages to the reader are authoritative about holes. This content is for inspection of the bytes (the paper's
+/// way), and ensures that bytes that were never sent are not mistaken for other data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     nonce: [u8; NONCE_LEN],
 }
 
 impl Marker {
-    /// For placeholders of the flow with this nonce.
+    /// The content for the flow with this nonce.
     pub const fn new(nonce: [u8; NONCE_LEN]) -> Self {
         Self { nonce }
     }
 
-    /// The nonce that the reader was told.
+    /// The nonce sent to the reader.
     pub const fn nonce(&self) -> [u8; NONCE_LEN] {
         self.nonce
     }
 
-    /// The byte number `index` of a placeholder whose first byte stands at `start` of the stream.
+    /// Byte `index` of a placeholder whose first byte is at position `start` of the stream.
     fn byte(&self, start: u64, index: usize) -> u8 {
         match self.nonce.get(index) {
             Some(byte) => *byte,
@@ -40,14 +40,14 @@ impl Marker {
         mix(mix(place ^ half(0)) ^ half(8))
     }
 
-    /// Fills `content` of a placeholder whose first byte stands at `start` of the stream.
+    /// Fills `content` of a placeholder whose first byte is at position `start` of the stream.
     pub fn fill(&self, start: u64, content: &mut [u8]) {
         for (index, byte) in content.iter_mut().enumerate() {
             *byte = self.byte(start, index);
         }
     }
 
-    /// Whether `content`, whose first byte stands at `start` of the stream, is a placeholder.
+    /// True if `content`, whose first byte is at position `start` of the stream, is a placeholder.
     pub fn made(&self, start: u64, content: &[u8]) -> bool {
         content.iter().enumerate().all(|(index, byte)| *byte == self.byte(start, index))
     }

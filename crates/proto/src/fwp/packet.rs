@@ -1,11 +1,11 @@
-//! Packets as the shim sees them, and the simulator's among them.
+//! Packets as the shim sees them, with the implementation for simulated ones.
 
 use super::Marker;
 use crate::FlowKey;
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::Segment;
 
-/// Carrier of segments past a [`Shim`](super::Shim): a packet of a simulated world, or the bytes of a real one.
+/// A packet that carries a TCP segment past a [`Shim`](super::Shim): of a simulation, or the bytes of a real one.
 pub trait SegmentPacket: Sized {
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
@@ -13,18 +13,18 @@ pub trait SegmentPacket: Sized {
     /// The key of the other direction.
     fn reverse_key(&self) -> FlowKey;
 
-    /// Its TCP segment; `None` if it is not a whole one.
+    /// Its TCP segment; `None` if it does not contain a complete one.
     fn segment(&self) -> Option<Segment>;
 
     /// True if its checksum is correct. Others pass unchanged, and the host drops them.
     fn is_intact(&self) -> bool;
 
-    /// The bytes of its text; none where it carries lengths alone.
+    /// The bytes of its payload; empty if the packet carries only lengths.
     fn payload(&self) -> &[u8];
 
-    /// A packet from the same sender to the same receiver with `segment`, which has no option but timestamps. Its text is
-    /// a placeholder's that stands at this place of the stream, if one is named. It is not marked as having met
-    /// congestion.
+    /// A packet from the same sender to the same receiver with `segment`, which has no options except timestamps. If a
+    /// position is given, its payload is that of a placeholder at this position of the stream. It has no congestion
+    /// mark.
     #[must_use]
     fn forged(&self, segment: &Segment, text: Option<(Marker, u64)>) -> Self;
 }

@@ -1,4 +1,4 @@
-//! The readers of flows as the shim sees them.
+//! The interface of the shim to the readers of flows.
 
 use crate::FlowKey;
 
@@ -7,10 +7,10 @@ pub trait Readers {
     /// Announces placeholders in `start..end` of the stream of `flow`; false if the reader cannot be reached.
     fn hole(&mut self, flow: FlowKey, start: u64, end: u64) -> bool;
 
-    /// The true bytes of `start..end` came after their placeholder. `bytes` are none where packets carry lengths
-    /// alone.
+    /// The original bytes of `start..end` arrived after their placeholder. `bytes` is empty if packets carry only
+    /// lengths.
     fn late(&mut self, flow: FlowKey, start: u64, end: u64, bytes: &[u8]);
 
-    /// From here on holes are filled, or not.
+    /// From now on holes are filled (`on`), or not.
     fn switched(&mut self, flow: FlowKey, on: bool);
 }

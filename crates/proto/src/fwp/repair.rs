@@ -1,13 +1,14 @@
-//! Which bytes of a body with holes are there, which to ask for again, and which to hand on: session repair of FWP
-//! (§V-D), without sockets and without bytes.
+//! Session repair of FWP (§V-D), without sockets and without the bytes themselves: which bytes of a body with holes are
+//! there, which must be requested again, and which can be handed on.
 //!
-//! The reader tells of the bytes that TCP delivered ([`Repair::arrived`]) and of the placeholders in them ([`Repair::hole`],
-//! always first); it makes the requests that [`Repair::poll_request`] gives, tells how they went, and takes the bytes to be
-//! handed on from [`Repair::poll_release`], in order and once. Positions count bytes of the whole body that the server has.
+//! The reader reports the placeholders among the bytes from TCP ([`Repair::hole`], always first) and then the bytes
+//! that TCP delivered ([`Repair::arrived`]). It sends the requests from [`Repair::poll_request`], reports their
+//! outcome, and hands on the bytes from [`Repair::poll_release`], in order and each once. Positions count bytes of the
+//! server's whole body.
 //!
-//! Memory is bounded: no more than [`Config::held_max`] bytes lie between those handed on and those read
-//! ([`Repair::room`] says how many more may be read), and no more than [`Config::holes_max`] holes are open. A hole that
-//! cannot be filled ends everything ([`Repair::failure`]): the paper waits for ever and names a timeout as future work.
+//! Memory is bounded: at most [`Config::held_max`] bytes are read but not handed on ([`Repair::room`] is how many more
+//! may be read), and at most [`Config::holes_max`] holes are open. A hole that cannot be filled ends the repair
+//! ([`Repair::failure`]); the paper waits forever and names a timeout as future work.
 
 mod missing;
 mod patience;
@@ -29,62 +30,62 @@ pub struct Range {
 }
 
 impl Range {
-    /// The bytes `start..end`; `None` where those are none.
+    /// The bytes `start..end`; `None` if that is empty.
     pub const fn new(start: u64, end: u64) -> Option<Self> {
         if start < end { Some(Self { start, end }) } else { None }
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     pub const fn bytes(self) -> u64 {
         self.end - self.start
     }
 
-    /// The common part of both.
+    /// The overlap of both.
     pub fn common(self, other: Self) -> Option<Self> {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
 }
 
-/// How holes are asked for.
+/// How holes are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Requests at once.
+    /// Most requests in progress.
     pub parallel_max: usize,
-    /// Bytes of one request, unless the first hole alone is longer: that is cut.
+    /// Most bytes of one request; a longer hole is split.
     pub request_max: u64,
     /// Most bytes between holes that go into one request.
     pub gap_max: u64,
-    /// Likewise, while more holes wait than requests may be made.
+    /// The same, while more holes wait than requests are allowed.
     pub gap_busy_max: u64,
-    /// From the first request for a hole on, it may take so long.
+    /// Time limit for a hole, from its first request on.
     pub deadline: Duration,
-    /// A request fails when no byte came for so long.
+    /// A request fails after this time without a byte.
     pub answer_timeout: Duration,
-    /// Requests for the same bytes that may fail, come back short or be hit by holes.
+    /// How many requests for the same bytes may fail, be short or be hit by holes.
     pub attempts_max: u32,
-    /// Wait before asking again after a failure; twice as long each further time, up to 64 times.
+    /// Delay before a retry after a failure. It doubles each time, up to 64 times.
     pub retry_wait: Duration,
-    /// Bytes between those handed on and those read.
+    /// Most bytes that are read but not handed on.
     pub held_max: u64,
-    /// Holes open at once.
+    /// Most open holes.
     pub holes_max: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            // Browsers open six connections to a host; RFC 9112 section 9.4 asks for restraint and names no number.
+            // Browsers open six connections to a host; RFC 9112 section 9.4 advises restraint without a number.
             parallel_max: 6,
             request_max: 256 * 1024,
-            // A request costs about so much in heads of both directions: closer holes cost less together.
+            // The heads of a request and its answer cost about this much, so closer holes are cheaper together.
             gap_max: 512,
             // Ten segments of 1,460 bytes: at a frame error rate of 10 % the holes of a burst become one.
             gap_busy_max: 14_600,
-            // Players of live video hold 8 s (§V-D): a hole must not take longer.
+            // Players of live video buffer 8 s (§V-D), so a hole must not take longer.
             deadline: Duration::from_secs(8),
             answer_timeout: Duration::from_secs(3),
-            // Where half of the frames are lost one is hit so often once in 17 million times; a minute at 50 Mb/s has a quarter
-            // of a million.
+            // With half of the frames lost, one in 17 million holes is hit this many times; a minute at 50 Mb/s has a
+            // quarter of a million frames.
             attempts_max: 24,
             retry_wait: Duration::from_millis(10),
             held_max: 8 * 1024 * 1024,
@@ -93,26 +94,26 @@ impl Default for Config {
     }
 }
 
-/// The name of a request.
+/// Identifies a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
 /// Bytes to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its name.
+    /// Its identifier.
     pub id: RequestId,
-    /// Holes, and the bytes between them.
+    /// Holes, including the bytes between them.
     pub range: Range,
 }
 
-/// Why a body cannot be made whole.
+/// Why a body cannot be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The byte's hole was the lowest, and open for longer than [`Config::deadline`].
+    /// The hole of this byte was the lowest, and open for longer than [`Config::deadline`].
     #[error("byte {0} did not come in time")]
     Deadline(u64),
-    /// The byte was asked for [`Config::attempts_max`] times.
+    /// This byte was requested [`Config::attempts_max`] times.
     #[error("byte {0} did not come, however often it was asked for")]
     Attempts(u64),
     /// More holes than [`Config::holes_max`].
@@ -123,38 +124,38 @@ pub enum Failure {
 crate::counters! {
     /// Counts since the start.
     pub struct Counters {
-        /// Holes told of.
+        /// Reported holes.
         holes: u64,
         /// Bytes in them.
         hole_bytes: u64,
-        /// Bytes of them whose original came after all, before an answer had them.
+        /// Bytes of holes whose original arrived late, but before an answer.
         late_bytes: u64,
         /// Requests made.
         requests: u64,
         /// Requests that failed, timed out or left a hole open.
         requests_short: u64,
-        /// Requests that were not needed any more before they had ended.
+        /// Requests that were no longer needed before they ended.
         requests_cancelled: u64,
         /// Bytes of answers that filled holes.
         repaired_bytes: u64,
-        /// Bytes of answers that were there already.
+        /// Bytes of answers that were already there.
         spare_bytes: u64,
-        /// All times together for which an open hole, or [`Repair::hold_from`], held back bytes that were there.
+        /// Total time in which an open hole, or [`Repair::hold_from`], held back received bytes.
         blocked_total: Duration,
     }
     peaks {
-        /// Most bytes that were held at a time.
+        /// Most bytes held back at one time.
         held_bytes_max: u64,
-        /// Longest of those times.
+        /// Longest of these times.
         blocked_max: Duration,
     }
 }
 
-/// A request that runs.
+/// A request in progress.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     range: Range,
-    /// Holes still open that it is to fill.
+    /// Open holes that it should fill.
     parts: usize,
     quiet_since: Instant,
 }
@@ -171,9 +172,9 @@ pub struct Repair {
     running: BTreeMap<RequestId, Running>,
     cancelled: Vec<RequestId>,
     next_id: u64,
-    /// No request is quiet for too long before.
+    /// No request times out before this.
     quiet_at: Instant,
-    /// The latest time that it was told.
+    /// The latest time that was passed to this repair.
     now: Instant,
     blocked_since: Option<Instant>,
     failure: Option<Failure>,
@@ -201,17 +202,17 @@ impl Repair {
         }
     }
 
-    /// How many more bytes may be read from TCP now. Zero: read nothing until something is released.
+    /// How many more bytes may be read from TCP now. If zero, read nothing until bytes are released.
     pub fn room(&self) -> u64 {
         (self.released + self.config.held_max).min(self.end).saturating_sub(self.reached)
     }
 
-    /// The first byte that was not read from TCP yet.
+    /// The first byte that has not been read from TCP.
     pub fn reached(&self) -> u64 {
         self.reached
     }
 
-    /// The first byte that was not released yet.
+    /// The first byte that has not been released.
     pub fn released(&self) -> u64 {
         self.released
     }
@@ -221,12 +222,12 @@ impl Repair {
         self.end
     }
 
-    /// True once all is released.
+    /// True once all bytes are released.
     pub fn is_done(&self) -> bool {
         self.released == self.end
     }
 
-    /// Why it cannot go on, if so: nothing is released or asked for any more.
+    /// The reason, if the repair has failed; nothing more is released or requested then.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
@@ -246,8 +247,9 @@ impl Repair {
         self.missing.within(range)
     }
 
-    /// The bytes of `hole` are, or will be, placeholders. Released bytes stay; filled bytes stay filled only
-    /// where the hole is told of before it is read, so holes are told of first and once.
+    /// The bytes of `hole` are, or will be, placeholders. Bytes that were already released are not affected. A byte
+    /// that was already filled becomes missing again, so each hole must be reported once, and before its bytes are
+    /// read.
     pub fn hole(&mut self, now: Instant, hole: Range) {
         let Some(hole) = hole.common(Range { start: self.released, end: self.end }) else { return };
         let added = self.missing.add(hole);
@@ -262,7 +264,7 @@ impl Repair {
         self.note_blocked(now);
     }
 
-    /// TCP delivered everything up to `end`, placeholders included.
+    /// TCP has delivered everything up to `end`, including placeholders.
     pub fn arrived(&mut self, now: Instant, end: u64) {
         debug_assert!(end <= self.reached + self.room(), "the reader keeps to the room there is");
         self.reached = self.reached.max(end.min(self.end));
@@ -270,19 +272,19 @@ impl Repair {
         self.note_blocked(now);
     }
 
-    /// The original bytes of `range` came after their placeholder.
+    /// The original bytes of `range` arrived after their placeholder.
     pub fn late(&mut self, now: Instant, range: Range) {
         self.counters.late_bytes += self.fill(range, None);
         self.note_blocked(now);
     }
 
-    /// Bytes from `start` on are not to be released, though they are there; `None` where all may be.
+    /// Forbids releasing bytes from `start` on, although they are there; `None` allows all.
     pub fn hold_from(&mut self, now: Instant, start: Option<u64>) {
         self.held_from = start;
         self.note_blocked(now);
     }
 
-    /// The bytes to ask for next, while there are any and requests are free.
+    /// The next request, if there are missing bytes and the limit of requests allows one.
     pub fn poll_request(&mut self, now: Instant) -> Option<Request> {
         self.now = self.now.max(now);
         if self.failure.is_some() || self.running.len() >= self.config.parallel_max {
@@ -300,8 +302,8 @@ impl Repair {
         Some(Request { id, range })
     }
 
-    /// The bytes of `range` came as (part of) the answer to `id`, which may have been given up. True while more of it is
-    /// wanted.
+    /// The bytes of `range` arrived as (part of) the answer to `id`, which may have been cancelled. Returns true while
+    /// more of the answer is needed.
     pub fn answered(&mut self, now: Instant, id: RequestId, range: Range) -> bool {
         let Some(running) = self.running.get_mut(&id) else {
             let filled = self.fill(range, None);
@@ -319,27 +321,27 @@ impl Repair {
         self.running.contains_key(&id)
     }
 
-    /// The answer to `id` is over. Bytes that it left open, because it was short or hit by holes itself, are asked for again at
-    /// once.
+    /// The answer to `id` has ended. Bytes that it left open, because it was short or had holes itself, are requested
+    /// again at once.
     pub fn ended(&mut self, now: Instant, id: RequestId) {
         if let Some(request) = self.running.remove(&id) {
             self.fall_short(now, id, request.range, Duration::ZERO);
         }
     }
 
-    /// There is no answer to `id`.
+    /// The request `id` has failed.
     pub fn failed(&mut self, now: Instant, id: RequestId) {
         if let Some(request) = self.running.remove(&id) {
             self.fall_short(now, id, request.range, self.config.retry_wait);
         }
     }
 
-    /// A request to give up: its bytes are there, or it takes too long. Nothing has to be told of it any more.
+    /// A request to cancel: its bytes are there, or it takes too long. Nothing needs to be reported for it any more.
     pub fn poll_cancel(&mut self) -> Option<RequestId> {
         self.cancelled.pop()
     }
 
-    /// Bytes to hand on, at most `limit`. They are forgotten here: nothing is released twice.
+    /// Bytes to hand on, at most `limit`. Each byte is released only once.
     pub fn poll_release(&mut self, now: Instant, limit: u64) -> Option<Range> {
         if self.failure.is_some() {
             return None;
@@ -351,13 +353,13 @@ impl Repair {
         Some(range)
     }
 
-    /// True when [`Repair::poll_release`] has something.
+    /// True if [`Repair::poll_release`] would return bytes.
     pub fn can_release(&self) -> bool {
         self.failure.is_none() && self.releasable_to() > self.released
     }
 
-    /// When [`Repair::handle_timeout`] has something to do, or [`Repair::poll_request`] something to ask for that waits
-    /// for nothing but time.
+    /// When [`Repair::handle_timeout`] is due, or when [`Repair::poll_request`] will return a request that only has to
+    /// wait for time to pass.
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.failure.is_some() {
             return None;
@@ -368,7 +370,7 @@ impl Repair {
         quiet.into_iter().chain(waiting).chain(self.first_deadline().map(|(_, at)| at)).min()
     }
 
-    /// When the first part may be asked for; where several might by now, of any of them.
+    /// When the first part may be requested; if several may be requested by now, the time of any of them.
     fn first_askable(&self) -> Option<Instant> {
         let mut first = None;
         for (_, part) in self.askable() {
@@ -380,7 +382,7 @@ impl Repair {
         first
     }
 
-    /// Gives up requests that went quiet, and everything once a hole is open for too long.
+    /// Cancels requests that are silent for too long, and fails once a hole is open for too long.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some((start, at)) = self.first_deadline()
             && at <= now
@@ -403,12 +405,12 @@ impl Repair {
         self.quiet_at = first.unwrap_or(now) + timeout;
     }
 
-    /// The lowest hole, and when it has to be filled. Others are asked for later, or hold nothing back before it is.
+    /// The lowest hole and its deadline. Other holes have later deadlines, or hold nothing back before it is filled.
     fn first_deadline(&self) -> Option<(u64, Instant)> {
         self.missing.iter().next().and_then(|(start, part)| part.deadline.map(|at| (start, at)))
     }
 
-    /// Bytes that are there and wait for others before them.
+    /// Bytes that are there and wait for earlier ones.
     pub fn held(&self) -> u64 {
         let above = Range::new(self.released, self.reached);
         let missing: u64 = above.into_iter().flat_map(|range| self.missing_in(range)).map(Range::bytes).sum();
@@ -421,7 +423,7 @@ impl Repair {
         self.held_from.map_or(there, |held| there.min(held.max(self.released)))
     }
 
-    /// Bytes behind this have no place yet.
+    /// There is no room for bytes after this.
     fn window_end(&self) -> u64 {
         (self.released + self.config.held_max).min(self.end)
     }
@@ -432,7 +434,7 @@ impl Repair {
         self.missing.unasked().take_while(move |(start, _)| *start < end)
     }
 
-    /// The lowest holes to ask for, as many as belong together.
+    /// The lowest holes to request, combined where they are close together.
     fn next_range(&self, now: Instant) -> Option<Range> {
         let (start, first) = self.askable().find(|(_, part)| part.not_before <= now)?;
         let longest = (start + self.config.request_max).min(self.window_end());
@@ -453,7 +455,7 @@ impl Repair {
         Some(range)
     }
 
-    /// Takes `range` out of the missing bytes, and gives up requests that are left without a purpose.
+    /// Marks `range` as filled, and cancels requests that are no longer needed.
     fn fill(&mut self, range: Range, by: Option<RequestId>) -> u64 {
         let running = &mut self.running;
         let mut idle = Vec::new();
@@ -466,7 +468,7 @@ impl Repair {
         });
         for id in idle {
             let Some(request) = self.running.remove(&id) else { continue };
-            // An answer that has brought its last byte ends by itself.
+            // A request that has delivered its last byte ends by itself.
             if by != Some(id) || range.end < request.range.end {
                 self.cancelled.push(id);
                 self.counters.requests_cancelled += 1;
@@ -475,13 +477,13 @@ impl Repair {
         filled
     }
 
-    /// Parts that `id` was to fill wait for another request.
+    /// Returns the parts that `id` should have filled, so that they wait for another request.
     fn fall_short(&mut self, now: Instant, id: RequestId, range: Range, wait: Duration) {
         let attempts_max = self.config.attempts_max;
         let mut exhausted = None;
         let left = self.missing.give_back(id, range, |start, part| {
             part.attempts += 1;
-            // Doubled six times it is longer than most round trips.
+            // Doubled at most six times, which exceeds most round-trip times.
             part.not_before = now + wait.saturating_mul(1 << (part.attempts - 1).min(6));
             if part.attempts >= attempts_max && exhausted.is_none() {
                 exhausted = Some(start);
@@ -493,7 +495,7 @@ impl Repair {
         }
     }
 
-    /// Keeps the clock of the data that an open hole holds back.
+    /// Starts or stops the clock of data that an open hole holds back.
     fn note_blocked(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let blocked = self.releasable_to() == self.released && self.reached > self.released;

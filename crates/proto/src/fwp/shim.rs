@@ -1,4 +1,4 @@
-//! The table of flows, and the packets that come in and go out.
+//! The table of flows, and the handling of packets in both directions.
 
 use std::collections::VecDeque;
 
@@ -13,30 +13,30 @@ use crate::FlowKey;
 use crate::tcp::{Flags, Segment};
 use crate::units::Instant;
 
-/// Handshakes remembered per flow that may be looked after: which of them become such is known later.
+/// Handshakes remembered per possible flow, because it is known only later which connections are registered.
 const HANDSHAKES_PER_FLOW: usize = 4;
 
 /// The shim of a receiver.
 ///
-/// The contract is that of [`Endpoint`](crate::Endpoint), for a stage between a link and a host: after any call drain
-/// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is called by the key of the direction that
-/// brings data, and positions in its stream count from 0.
+/// The contract is that of [`Endpoint`](crate::Endpoint), for a stage between a link and a host: after any call, drain
+/// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is identified by the key of the direction
+/// that carries data, and positions in its stream count from 0.
 #[derive(Clone, Debug)]
 pub struct Shim<P> {
     config: Config,
-    /// Registered ones, by key.
+    /// Registered flows, sorted by key.
     flows: Vec<Flow<P>>,
     /// Connections that may be registered.
     handshakes: Handshakes<P>,
     expected_ppm: u32,
     lost_frames: Option<u64>,
     out: Outbox<P>,
-    /// No flow is due before this.
+    /// No flow has a deadline before this.
     due: Option<Instant>,
 }
 
 impl<P: SegmentPacket> Shim<P> {
-    /// One that has seen nothing yet.
+    /// A shim without flows.
     pub fn new(config: Config) -> Self {
         Self {
             handshakes: Handshakes::new(HANDSHAKES_PER_FLOW * config.flows as usize),
@@ -59,8 +59,9 @@ impl<P: SegmentPacket> Shim<P> {
         self.expected_ppm
     }
 
-    /// The link lost `frames` directly before the next packet. A driver that reports this does so for every packet. If it
-    /// places the placeholders, holes that these frames explain are the link's, and others are congestion.
+    /// The link lost `frames` directly before the next packet. A driver that reports this does so for every packet. If
+    /// the configuration relies on the driver, holes that these frames explain are due to the link, and others are
+    /// congestion.
     pub fn link_lost(&mut self, frames: u16) {
         if self.config.placeholders == Placeholders::Driver {
             *self.lost_frames.get_or_insert(0) += u64::from(frames);
@@ -72,10 +73,10 @@ impl<P: SegmentPacket> Shim<P> {
         Limit { expected_ppm, margin_tenths: self.config.margin_tenths, lost_frames }
     }
 
-    /// Looks after the flow `key` from here on, whose placeholders are made from `nonce`. Its SYN must have passed.
+    /// Registers the flow `key`, with placeholders generated from `nonce`. Its SYN must have passed.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Why the flow is refused.
     pub fn register(&mut self, key: FlowKey, nonce: [u8; NONCE_LEN]) -> Result<(), Refusal> {
         let Err(place) = self.place_of(key) else { return Err(Refusal::Taken) };
         if self.flows.len() >= self.config.flows as usize {
@@ -88,21 +89,21 @@ impl<P: SegmentPacket> Shim<P> {
         Ok(())
     }
 
-    /// Placeholders may stand in `start..end` of the stream.
+    /// Allows placeholders in `start..end` of the stream.
     pub fn allow(&mut self, key: FlowKey, start: u64, end: u64) {
         if let Some(flow) = self.flow(key) {
             flow.allow(start, end);
         }
     }
 
-    /// The reader has the true bytes of `start..end`, or no longer needs them.
+    /// The reader has the original bytes of `start..end`, or no longer needs them.
     pub fn repaired(&mut self, key: FlowKey, start: u64, end: u64) {
         if let Some(flow) = self.flow(key) {
             flow.repaired(start, end);
         }
     }
 
-    /// No more placeholders in the flow `key`.
+    /// Stops placeholders in the flow `key`.
     pub fn stop(&mut self, key: FlowKey) {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].stop(&mut self.out);
@@ -117,8 +118,8 @@ impl<P: SegmentPacket> Shim<P> {
         }
     }
 
-    /// Resets the connection at the host because a hole of the flow `key` cannot be repaired: a placeholder must not pass for
-    /// data. The host informs the sender at the sender's next segment.
+    /// Resets the connection at the host because a hole of the flow `key` cannot be repaired, so that no placeholder is
+    /// taken for data. The host informs the sender when its next segment arrives.
     pub fn fail(&mut self, key: FlowKey) {
         let Ok(place) = self.place_of(key) else { return };
         self.flows[place].fail(&mut self.out);
@@ -180,8 +181,8 @@ impl<P: SegmentPacket> Shim<P> {
         self.due
     }
 
-    /// Holes that have had time to settle are decided, and holes left to TCP are filled where its retransmission is overdue.
-    /// Early calls do no harm.
+    /// Decides holes that have had time to settle, and fills holes left to TCP whose retransmission is overdue. Early
+    /// calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant, readers: &mut impl Readers) {
         if self.due.is_none_or(|due| due > now) {
             return;
@@ -199,10 +200,10 @@ impl<P: SegmentPacket> Shim<P> {
         self.out.counters
     }
 
-    /// Verifies its books.
+    /// Verifies its state.
     ///
     /// # Errors
-    /// An inconsistency in them.
+    /// A description of an inconsistency.
     pub fn check(&self) -> Result<(), String> {
         if self.flows.len() > self.config.flows as usize {
             return Err("too many flows".to_owned());
@@ -211,11 +212,11 @@ impl<P: SegmentPacket> Shim<P> {
         unsound.map_or(Ok(()), |flow| Err(format!("the books of {:?} are wrong", flow.key)))
     }
 
-    /// The SYN of a sender goes by.
+    /// A sender's SYN arrived.
     fn syn_down(&mut self, key: FlowKey, segment: &Segment, packet: P) -> P {
         let first = segment.seq + 1;
         if let Ok(place) = self.place_of(key) {
-            // Sent again, or another connection between the same ends, which is not registered.
+            // A repeated SYN, or another connection with the same addresses, which is not registered.
             if self.flows[place].begins_at(first) {
                 return packet;
             }

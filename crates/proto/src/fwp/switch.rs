@@ -1,33 +1,34 @@
-//! The bi-stable switch: whether a flow's holes are the link's doing or congestion's (section V-C of the paper).
+//! The bi-stable switch: whether a flow's holes are due to the link or to congestion (section V-C of the paper).
 
 use crate::tcp::Timestamps;
 use crate::units::{Duration, Instant};
 
-/// A million: losses are counted in parts of it.
+/// Losses are counted in parts per million.
 const MILLION: u64 = 1_000_000;
 
-/// Bounds of a round trip worth measuring losses over.
+/// Bounds of the period over which losses are measured.
 const ROUND_TRIPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_secs(1)];
 
-/// A flow's round trip as its receiver sees it: from a segment of its own to the first that echoes its timestamp.
+/// A flow's round-trip time as seen by its receiver: from one of its own segments to the first that echoes its
+/// timestamp.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
     smoothed: Option<Duration>,
-    /// A timestamp that went out and has not been echoed, and when.
+    /// A timestamp that was sent and not echoed yet, and the time of sending.
     sent: Option<(u32, Instant)>,
 }
 
 impl RoundTrip {
     pub const UNKNOWN: Self = Self { smoothed: None, sent: None };
 
-    /// A segment went out.
+    /// Records that a segment was sent.
     pub fn sent(&mut self, now: Instant, stamps: Option<Timestamps>) {
         if let (None, Some(stamps)) = (self.sent, stamps) {
             self.sent = Some((stamps.value, now));
         }
     }
 
-    /// A segment arrived.
+    /// Records that a segment arrived.
     pub fn arrived(&mut self, now: Instant, stamps: Option<Timestamps>) {
         let (Some((value, at)), Some(stamps)) = (self.sent, stamps) else { return };
         if !stamps.echoes(value) {
@@ -42,7 +43,7 @@ impl RoundTrip {
         });
     }
 
-    /// The last known, or `usual`.
+    /// The current estimate, or `usual` if there is none.
     pub fn or(&self, usual: Duration) -> Duration {
         let [least, most] = ROUND_TRIPS;
         self.smoothed.unwrap_or(usual).clamp(least, most)
@@ -53,7 +54,7 @@ impl RoundTrip {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Switch {
     pub on: bool,
-    /// When the round trip began over which losses are counted.
+    /// Start of the current measurement period.
     since: Option<Instant>,
     arrived: u64,
     lost: u64,
@@ -62,8 +63,8 @@ pub(super) struct Switch {
 impl Switch {
     pub const ON: Self = Self { on: true, since: None, arrived: 0, lost: 0 };
 
-    /// A segment arrived and `lost` before it did not. At the end of a round trip the sums are compared, without this
-    /// one: true when that moved the switch.
+    /// A segment arrived, and `lost` segments before it did not. At the end of a round trip the sums, without this
+    /// segment, are compared with the limit; returns true if that moved the switch.
     pub fn note(&mut self, now: Instant, lost: u64, round_trip: Duration, limit: Limit) -> bool {
         let since = *self.since.get_or_insert(now);
         let was_on = self.on;
@@ -76,33 +77,34 @@ impl Switch {
         self.on != was_on
     }
 
-    /// A segment arrived that was late, not lost.
+    /// A segment arrived that was only late, not lost.
     pub fn arrived(&mut self) {
         self.arrived += 1;
     }
 }
 
-/// Losses that a link may have.
+/// Losses that a link may cause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
-    /// Expected losses, in a million frames.
+    /// Expected losses per million frames.
     pub expected_ppm: u32,
-    /// Tenths of a standard deviation more.
+    /// Margin in tenths of a standard deviation.
     pub margin_tenths: u32,
-    /// Frames that it lost so far, where it says which.
+    /// Frames that the link has lost so far, if it reports them.
     pub lost_frames: Option<u64>,
 }
 
 impl Limit {
-    /// The link has lost frames, or is expected to where it does not say.
+    /// True if the link has lost frames or, if it does not report them, is expected to.
     pub fn loses_frames(self) -> bool {
         self.lost_frames.map_or(self.expected_ppm > 0, |lost| lost > 0)
     }
 
-    /// `lost` segments of `sent` are more than the link explains. Without a margin: more than the expected share of them,
-    /// as in the paper. With a margin of z deviations: by more than t with t^2 = z^2 (n p (1 - p) + t / 3), which
-    /// independent losses exceed with a chance of at most exp(-z^2 / 2) (Bernstein's inequality; the normal distribution's
-    /// t^2 = z^2 n p (1 - p) is too little where few losses are expected). A link that loses nothing explains nothing.
+    /// True if `lost` segments of `sent` are more than the link explains. Without a margin, that is more than the
+    /// expected share, as in the paper. With a margin of z deviations, that is an excess over t with t^2 = z^2 (n p (1
+    /// - p) + t / 3), which independent losses exceed with a probability of at most exp(-z^2 / 2) (Bernstein's
+    /// inequality; the normal distribution's t^2 = z^2 n p (1 - p) is too small if few losses are expected). A link
+    /// that loses nothing explains nothing.
     pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
         let expected_ppm = u64::from(self.expected_ppm).min(MILLION);
         let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0)

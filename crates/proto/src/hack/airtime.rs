@@ -1,33 +1,34 @@
-//! Airtime of both ways of an ACK, riding and as a packet, and which is shorter.
+//! Compares the airtime of ACKs appended to a link-layer ACK with their airtime as packets.
 
 use std::fmt::Debug;
 
 use crate::units::Duration;
 
-/// Airtime of ACKs to one peer. Code that knows the physical layer gives it to the driver.
+/// Airtime of ACKs to one peer, supplied to the driver by code that knows the physical layer.
 pub trait AckAirtime: Debug + Send {
-    /// By how much `bytes` behind it lengthen a link-layer ACK to the peer, which goes at the control response rate.
+    /// By how much `bytes` appended to a link-layer ACK to the peer lengthen it, at the control response rate.
     fn appended(&self, bytes: u32) -> Duration;
 
-    /// Of `acks` packets of `bytes` bytes each that are sent together, in as many PPDUs as they need: for each PPDU the
-    /// access as it is to be expected without others, the PPDU, SIFS, and the link-layer ACK that answers it.
+    /// Airtime of `acks` packets of `bytes` bytes each that are sent together, in as many PPDUs as they need: for each
+    /// PPDU the expected channel access time without contention, the PPDU itself, SIFS, and the link-layer ACK.
     fn packets(&self, acks: u32, bytes: u32) -> Duration;
 }
 
 /// ACKs that wait for a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
-    /// Those in frames, and bytes of the frames.
+    /// ACKs in frames, and bytes of these frames.
     pub framed: u32,
     pub frame_bytes: u32,
-    /// Bytes that those have as IP packets.
+    /// Bytes of those ACKs as IP packets.
     pub packet_bytes: u32,
-    /// All that wait, those in frames among them.
+    /// All waiting ACKs, including those in frames.
     pub all: u32,
 }
 
 impl Load {
-    /// True where packets take less airtime than riding does. ACKs in no frame yet count as much as those in one, on an average.
+    /// True if packets take less airtime than appending. ACKs that are not in a frame yet count with the average size
+    /// of those in one.
     pub fn goes_cheaper_as_packets(&self, airtime: &dyn AckAirtime) -> bool {
         let Some(mean_bytes) = self.packet_bytes.checked_div(self.framed) else { return false };
         let bytes = u64::from(self.frame_bytes) * u64::from(self.all) / u64::from(self.framed);
@@ -40,7 +41,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// A byte that rides takes 1 us; packets take 100 us, and 1 us for each 10 bytes.
+    /// An appended byte takes 1 us; packets take 100 us, plus 1 us per 10 bytes.
     #[derive(Debug)]
     struct Prices;
 
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn acks_waiting_for_a_frame_count_like_those_in_frames() {
-        // 20 bytes each ride 200 us for 150 of packets, and 4 ACKs ride 80 us for 120.
+        // With 20 bytes each, appending takes 200 us and packets 150 us; for 4 ACKs it is 80 us and 120 us.
         assert!(cheaper(2, 40, 100, 10));
         assert!(!cheaper(2, 40, 100, 4));
     }

@@ -1,8 +1,8 @@
-//! Feedback as bytes and back: TCP ACKs compressed, anything else as it is, side by side in one chain.
+//! Encodes feedback as bytes and back: TCP ACKs are compressed, other feedback is not; both share one sequence of
+//! frames.
 //!
-//! A frame of feedback that is not TCP's has the layout of the codec's other frames
-//! ([`tacit_rohc::hack`]), with a kind that those do not use, so that each finds the end of the other:
-//!
+//! A frame of feedback other than TCP's has the layout of the codec's other frames ([`tacit_rohc::hack`]), with a kind
+//! that those do not use, so that each decoder can find the end of the other's frames:
 //! ```text
 //!   0 1 2 3   4 5 6 7
 //! +---------+---------+
@@ -18,40 +18,39 @@
 //! +-------------------+
 //! ```
 //!
-//! Feedback of this kind stands for itself: no frame needs another. The number is there because the NIC
-//! repeats unproven frames (paper section 3.4): one that is not newer than the newest is a repetition. Frames
-//! that were given up leave a gap, which is none of the receiver's business. Nothing checks the bytes but
-//! the FCS of the link-layer ACK.
+//! Frames of this kind do not depend on each other. The number is needed because the NIC repeats unproven frames (paper
+//! section 3.4): a frame that is not newer than the newest is a repetition. Frames that were given up leave a gap in
+//! the numbers, which the receiver ignores. Only the FCS of the link-layer ACK protects the bytes.
 
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal};
 
 use super::packet::Rides;
 
-/// Bytes before the feedback, if it is short.
+/// Bytes before the feedback, if the length is short.
 const HEAD_LEN: usize = 4;
 /// The kind, in the low nibble of the first byte.
 const KIND: u8 = 13;
-/// Length nibble of a frame with more length behind the number.
+/// Length nibble of a frame with more length bytes after the number.
 const MORE: usize = 15;
-/// Most bytes of [`Rides::AsIs`] feedback in one frame for the NIC, unless one alone is longer.
+/// Most bytes of [`Rides::AsIs`] feedback in one frame for the NIC, unless a single one is longer.
 const USUAL_BYTES: usize = 1024;
 
-/// Flows that the receiving end knows, where the sending end has a context for 64: there is one for each of the 256
-/// CIDs, but here flows whose CID is taken count too, whose ACKs always come as packets.
+/// Flows known to the receiver, while the sender has contexts for 64. There is one per CID (256); flows whose CID is
+/// taken, and whose ACKs are always packets, count here, too.
 const DECODER_CONTEXTS: usize = 256;
 
-/// The sending end.
+/// The sending side.
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     acks: Compressor,
-    /// Frames of other feedback since the last [`Encoder::finish_frame`], and how many.
+    /// Frames of other feedback since the last [`Encoder::finish_frame`], and their number.
     others: Vec<u8>,
     pending: usize,
     number: u32,
     bytes_limit: usize,
 }
 
-/// The receiving end.
+/// The receiving side.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     acks: Decompressor,
@@ -59,19 +58,19 @@ pub(super) struct Decoder {
     next: u32,
 }
 
-/// Outcome of the bytes of one link-layer ACK.
+/// Result for the bytes of one link-layer ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     /// Packets passed on.
     pub delivered: usize,
-    /// Frames that came before.
+    /// Repeated frames.
     pub duplicates: usize,
     /// Frames that could not be decoded.
     pub failures: usize,
 }
 
 impl Encoder {
-    /// `appended_limit` is the most that one link-layer ACK may carry: frames are made small enough that one fits.
+    /// `appended_limit` is the most bytes that one link-layer ACK may carry; frames are small enough to fit.
     pub fn new(coding: Coding, appended_limit: Option<u32>) -> Self {
         Self {
             acks: Compressor::new(coding, frame_limits(appended_limit)),
@@ -85,7 +84,7 @@ impl Encoder {
     /// Adds feedback to the frame being built.
     ///
     /// # Errors
-    /// A [`Refusal`] where it has to go as a packet, or the frame is full.
+    /// A [`Refusal`] if it has to be sent as a packet, or the frame is full.
     pub fn push(&mut self, rides: Rides, bytes: &[u8]) -> Result<(), Refusal> {
         match rides {
             Rides::Compressed => self.acks.push(bytes),
@@ -104,10 +103,10 @@ impl Encoder {
         }
     }
 
-    /// Whether [`Encoder::push`] would take it, were there room.
+    /// Whether [`Encoder::push`] would accept it if there is room.
     ///
     /// # Errors
-    /// A [`Refusal`] where it has to go as a packet.
+    /// A [`Refusal`] if it has to be sent as a packet.
     pub fn accepts(&self, rides: Rides, bytes: &[u8]) -> Result<(), Refusal> {
         match rides {
             Rides::Compressed => self.acks.accepts(bytes),
@@ -116,24 +115,24 @@ impl Encoder {
         }
     }
 
-    /// Ends the frame being built and appends it to `out`; returns how many packets it holds.
+    /// Ends the frame being built and appends it to `out`; returns the number of packets in it.
     pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
         let acks = self.acks.finish_frame(out);
         out.append(&mut self.others);
         acks + std::mem::take(&mut self.pending)
     }
 
-    /// The peer has this packet, which went as one.
+    /// The peer has received this packet, which was sent as a packet.
     pub fn note_native(&mut self, packet: &[u8]) {
         self.acks.note_native(packet);
     }
 
-    /// The peer may not have the ACKs of this packet's flow that rode.
+    /// The peer may lack appended ACKs of this packet's flow.
     pub fn invalidate(&mut self, packet: &[u8]) {
         self.acks.invalidate(packet);
     }
 
-    /// The peer may not have the ACKs of any flow that rode.
+    /// The peer may lack appended ACKs of any flow.
     pub fn invalidate_all(&mut self) {
         self.acks.invalidate_all();
     }
@@ -145,17 +144,17 @@ impl Decoder {
         Self { acks: Decompressor::new(limits), next: 0 }
     }
 
-    /// A packet came as one.
+    /// Records a packet that arrived as a packet.
     pub fn note_native(&mut self, packet: &[u8]) {
         self.acks.note_native(packet);
     }
 
-    /// Takes in the bytes that an acknowledgment carried; `deliver` gets each packet that is new.
+    /// Decodes the bytes that a link-layer ACK carried; calls `deliver` for each new packet.
     pub fn receive(&mut self, bytes: &[u8], deliver: &mut dyn FnMut(&[u8])) -> Report {
         let mut report = Report::default();
         let mut rest = bytes;
         while !rest.is_empty() {
-            // ACKs up to the next frame of ours, or to the end.
+            // ACKs up to the next frame of other feedback, or to the end.
             let acks = rest.len() - behind_acks(rest).len();
             if acks > 0 {
                 let found = self.acks.receive(&rest[..acks], &mut *deliver);
@@ -179,7 +178,7 @@ impl Decoder {
         report
     }
 
-    /// Notes `number`; false when it is not newer than the newest, on a circle of 24 bits.
+    /// Records `number`; returns false if it is not newer than the newest, modulo 2^24.
     fn is_new(&mut self, number: u32) -> bool {
         let ahead = number.wrapping_sub(self.next) % NUMBERS;
         let new = ahead < NUMBERS / 2;
@@ -192,13 +191,13 @@ impl Decoder {
 
 const NUMBERS: u32 = 1 << 24;
 
-/// A frame as far as its first bytes tell; only the end is of interest where it is one of ACKs.
+/// The header of a frame; for a frame of ACKs only its end matters.
 struct Frame<'a> {
     number: u32,
     body: &'a [u8],
 }
 
-/// Splits the first frame off; `None` when its length runs past the end.
+/// Splits off the first frame; `None` if its length exceeds the bytes.
 fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     let (head, mut rest) = bytes.split_first_chunk::<HEAD_LEN>()?;
     let mut len = usize::from(head[0] >> 4);
@@ -212,7 +211,7 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
             if byte & 0x80 == 0 {
                 break;
             }
-            // No acknowledgment is longer than two groups of seven bits say.
+            // No link-layer ACK needs more than two groups of seven bits for a length.
             if shift > 14 {
                 return None;
             }
@@ -223,7 +222,7 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     Some((Frame { number, body }, behind))
 }
 
-/// The bytes after the frames of compressed ACKs at the start of `bytes`; nothing when one of them lies.
+/// The bytes after the frames of compressed ACKs at the start of `bytes`; empty if one of them has an invalid length.
 fn behind_acks(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while !rest.is_empty() && rest[0] & 0xf != KIND {
@@ -247,8 +246,8 @@ fn write_frame(out: &mut Vec<u8>, number: u32, body: &[u8]) {
     out.extend_from_slice(body);
 }
 
-/// Frames small enough that one of them fits under `appended_limit` unless its ACKs are unusual: an
-/// ACK with news in every field takes up to about 12 bytes.
+/// Limits with which one frame fits in `appended_limit` unless its ACKs are unusual: an ACK in which every field
+/// changes takes up to about 12 bytes.
 fn frame_limits(appended_limit: Option<u32>) -> Limits {
     let usual = Limits::default();
     let fitting = appended_limit.map_or(usual.frame_acks, |bytes| bytes as usize / 12);
@@ -284,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The NIC repeats until proof: old frames stand before new ones.
+    /// The NIC repeats frames until they are proven: old frames come before new ones.
     #[test]
     fn repetitions_are_dropped_by_number_and_gaps_are_nobodys_business() {
         let mut encoder = encoder();
@@ -300,7 +299,7 @@ mod tests {
         assert_eq!(received(&mut decoder, &frames[0]).0, [[0]]);
         let (packets, report) = received(&mut decoder, &[&frames[0][..], &frames[1]].concat());
         assert_eq!((packets, report.duplicates), (vec![vec![1]], 1));
-        // The third was given up by its driver.
+        // The third frame was given up by its driver.
         assert_eq!(received(&mut decoder, &frames[3]).0, [[3]]);
         let (packets, report) = received(&mut decoder, &frames[2]);
         assert_eq!((packets.len(), report.duplicates), (0, 1), "older than the newest");

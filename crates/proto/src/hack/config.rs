@@ -1,4 +1,4 @@
-//! Options of a driver: when an ACK waits, which ACKs ride, and within which bounds.
+//! Options of a driver: when an ACK waits, which ACKs are appended, and within which limits.
 
 use tacit_rohc::hack::Coding;
 
@@ -7,31 +7,31 @@ use crate::units::Duration;
 /// When an ACK waits for a link-layer ACK (paper section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Always; after this long it goes as a packet after all.
+    /// Always; after this time it is sent as a packet.
     Timer(Duration),
-    /// Never: it is queued as a packet too, and whichever goes first goes.
+    /// Never: it is also queued as a packet, and the first opportunity of either kind is used.
     Opportunistic,
     /// While the last PPDU from the peer had More Data set.
     MoreData,
-    /// As `MoreData`, and while data is about to come that an ACK provoked: the timestamp of one that was sent has not
-    /// been echoed, and echoes usually take as long. The paper leaves it for future work (section 5). It needs TCP
-    /// timestamps, and serves paced senders, which leave the access point no queue to announce.
+    /// Like `MoreData`, and also while data triggered by an ACK is about to arrive: the timestamp of a sent ACK has not
+    /// been echoed, and echoes usually take this long. The paper leaves this for future work (section 5). It needs TCP
+    /// timestamps, and is for paced senders, which leave no queue at the access point that More Data could announce.
     TimestampEcho,
 }
 
-/// Which ACKs ride, of those that [wait](Variant) for a link-layer ACK.
+/// Which of the [waiting](Variant) ACKs are appended to a link-layer ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// Every one, as in the paper.
     #[default]
     Every,
-    /// Those that save airtime. Of ACKs that come together and of which the last says it all, the first rides, one in
-    /// `one_in`, and the last. All that wait go as packets where that takes less
-    /// [airtime](super::Driver::compare_airtime), unless [`Config::appended_limit`] says how many may ride.
+    /// The ones that save airtime. If ACKs arrive together and the last one contains all their information, only the
+    /// first, one in `one_in`, and the last are appended. All waiting ACKs are sent as packets if that takes less
+    /// [airtime](super::Driver::compare_airtime), unless [`Config::appended_limit`] limits the appended bytes.
     ///
-    /// Not with [`Variant::Opportunistic`], whose ACKs are packets too.
+    /// Not with [`Variant::Opportunistic`], whose ACKs are also packets.
     Airtime {
-        /// 1 thins nothing.
+        /// One ACK in this many is appended; 1 drops none.
         one_in: u32,
     },
 }
@@ -41,18 +41,18 @@ pub enum Rule {
 pub struct Config {
     /// When an ACK waits.
     pub variant: Variant,
-    /// Which ACKs ride.
+    /// Which ACKs are appended.
     pub rule: Rule,
     /// How the ACKs of a frame are coded.
     pub coding: Coding,
-    /// From the reception of data to the moment the compressed ACKs for it lie in the NIC: interrupt,
-    /// stack, compression, DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
+    /// Time from the reception of data until the compressed ACKs for it are in the NIC: interrupt, stack, compression,
+    /// DMA. Never zero on real hosts (paper section 3.2: SIFS is too short).
     pub turnaround: Duration,
-    /// Most bytes appended to one link-layer ACK; the rest rides on the next. `None` appends
-    /// everything, as the paper's simulator does (section 3.3.2, footnote 7).
+    /// Most bytes appended to one link-layer ACK; the rest waits for the next. `None` appends everything, as the
+    /// paper's simulator does (section 3.3.2, footnote 7).
     pub appended_limit: Option<u32>,
-    /// Nothing waits longer than this. The paper has no such limit; it keeps a promise of more data
-    /// that is not kept (packets dropped for age) from ending in a retransmission timeout.
+    /// Longest wait of an ACK. The paper has no such limit. It is needed if announced data never arrives (packets
+    /// dropped for their age), which would otherwise cause a retransmission timeout.
     pub hold_limit: Duration,
 }
 

@@ -6,29 +6,29 @@ crate::counters! {
     pub struct Counters {
         /// Pure ACKs queued as packets.
         native_acks: u64,
-        /// Pure ACKs that rode on a link-layer ACK, each counted once.
+        /// Pure ACKs appended to a link-layer ACK, each counted once.
         compressed_acks: u64,
-        /// Bytes of the frames those were in, each counted once.
+        /// Bytes of the frames of those ACKs, each counted once.
         compressed_bytes: u64,
-        /// Bytes those would have had as IP packets.
+        /// Bytes of those ACKs as IP packets.
         uncompressed_bytes: u64,
         /// Frames handed to the NIC.
         frames: u64,
-        /// ACKs held and then queued as packets after all.
+        /// ACKs held and then queued as packets.
         flushed_acks: u64,
-        /// Pure ACKs the codec refused.
+        /// Pure ACKs refused by the codec.
         refused_acks: u64,
-        /// ACKs that gave way, before they rode, to a later one that says as much.
+        /// ACKs replaced, before they were appended, by a later one with the same information.
         thinned_acks: u64,
-        /// ACKs held and then queued as packets because that takes less airtime.
+        /// ACKs held and then queued as packets to save airtime.
         cheaper_acks: u64,
-        /// Times an ACK had waited for the hold limit, or the timer.
+        /// How often an ACK reached the hold limit or the timer.
         hold_limits: u64,
         /// Reconstituted ACKs passed up.
         reconstituted_acks: u64,
         /// Frames dropped as duplicates.
         duplicate_frames: u64,
-        /// Frames that could not be decoded (wrong CRC, no context, gaps), and packets in them that are none.
+        /// Frames that could not be decoded (wrong CRC, no context, gaps), and invalid packets in them.
         failed_frames: u64,
     }
 }
@@ -39,13 +39,13 @@ crate::counters! {
     pub struct FlowCounters {
         /// Pure ACKs queued as packets.
         native_acks: u64,
-        /// Pure ACKs that rode on a link-layer ACK, each counted once.
+        /// Pure ACKs appended to a link-layer ACK, each counted once.
         compressed_acks: u64,
-        /// Pure ACKs that gave way, before they rode, to a later one that says as much.
+        /// Pure ACKs replaced, before they were appended, by a later one with the same information.
         thinned_acks: u64,
-        /// Their share of the bytes of the frames they were in, by number where flows share a frame.
+        /// Their share of the bytes of their frames, by number of ACKs if flows share a frame.
         compressed_bytes: u64,
-        /// Bytes they would have had as IP packets.
+        /// Bytes of these ACKs as IP packets.
         uncompressed_bytes: u64,
     }
 }

@@ -1,7 +1,7 @@
 //! The driver's part of TCP/HACK (paper sections 3.2 to 3.4): which ACKs wait for a link-layer ACK.
 //!
-//! It is made for TCP's ACKs; any other transport's feedback may ride beside them ([`Rides::AsIs`]).
-//! The text on ACKs below holds for both.
+//! It is designed for TCP's ACKs; other transports' feedback may be appended as well ([`Rides::AsIs`]). The comments on
+//! ACKs apply to both.
 
 use std::collections::VecDeque;
 
@@ -16,34 +16,34 @@ use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer, Waiting};
 use crate::FlowKey;
 use crate::units::{Duration, Instant};
 
-/// An action of the driver for the peer numbered `.0`.
+/// An action of the driver for the peer with number `.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<P> {
-    /// Queue the packet as it is.
+    /// Queue the packet unchanged.
     Send(usize, P),
     /// Hand the frame to the NIC.
     Descriptor(usize, Vec<u8>),
-    /// Remove the unsent frames from the NIC.
+    /// Remove the frames that were not sent from the NIC.
     ClearFresh(usize),
-    /// Remove the sent and unproven frames from the NIC.
+    /// Remove the frames that were sent but not proven from the NIC.
     ClearRetained(usize),
-    /// Remove these from the transmit queue: they were sent on a link-layer ACK.
+    /// Remove these packets from the transmit queue, because they were sent on a link-layer ACK.
     Retract(usize, Vec<P>),
     /// Pass the reconstituted ACK up.
     Deliver(usize, P),
 }
 
-/// A driver at work. Peers are numbered as the NIC numbers them.
+/// A driver. Peers have the same numbers as in the NIC.
 #[derive(Debug)]
 pub struct Driver<P> {
     config: Config,
     peers: Vec<Peer<P>>,
-    /// The earlier deadline of each peer, and the earliest of all: most calls change neither.
+    /// The earlier deadline of each peer, and the earliest of all; most calls change neither.
     deadlines: Vec<Option<Instant>>,
     next_deadline: Option<Instant>,
     actions: VecDeque<Action<P>>,
     counters: Counters,
-    /// Scratch, kept for its capacity.
+    /// Scratch buffer, kept to reuse its capacity.
     bytes: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Gives the airtime of ACKs to `peer`, for [`Rule::Airtime`]; without it none goes as a packet to save any.
+    /// Sets the airtime of ACKs to `peer` for [`Rule::Airtime`]; without it no ACK is sent as a packet to save airtime.
     pub fn compare_airtime(&mut self, peer: usize, airtime: Box<dyn AckAirtime>) {
         self.peers[peer].airtime = Some(airtime);
     }
@@ -77,7 +77,7 @@ impl<P: AckPacket> Driver<P> {
         counted.fold(FlowCounters::default(), |sum, (_, counters)| sum.plus(counters))
     }
 
-    /// The next thing to do. Drain it to `None` after any other call.
+    /// The next action. Drain it to `None` after any other call.
     pub fn poll_action(&mut self) -> Option<Action<P>> {
         self.actions.pop_front()
     }
@@ -88,7 +88,7 @@ impl<P: AckPacket> Driver<P> {
         self.next_deadline
     }
 
-    /// Those of `peer` may have changed.
+    /// Updates the deadlines after a change of `peer`.
     fn note_deadline(&mut self, peer: usize) {
         let deadline = self.peers[peer].deadline();
         if deadline != self.deadlines[peer] {
@@ -105,7 +105,7 @@ impl<P: AckPacket> Driver<P> {
         }
         let state = &self.peers[peer];
         let may_wait = match self.config.variant {
-            // Both ways at once, unless some are beyond recall.
+            // Both ways at once, unless some ACKs can no longer be taken back.
             Variant::Opportunistic => state.all_natives() as usize == state.held(),
             variant => state.will_send(variant, now),
         };
@@ -150,14 +150,15 @@ impl<P: AckPacket> Driver<P> {
         }
         self.peers[peer].more_data = more_data;
         if !self.peers[peer].will_send(self.config.variant, now) {
-            // Nothing will come to carry the waiting ACKs: the race of section 3.3.1, or the end of a burst.
+            // No link-layer ACK will follow that could carry the waiting ACKs: the race of section 3.3.1, or the end of
+            // a burst.
             self.flush(peer);
         } else if response.proven {
             self.unblock(now, peer);
         }
     }
 
-    /// The oldest `frames` in the NIC have ridden for the first time.
+    /// The oldest `frames` in the NIC were sent for the first time.
     fn note_sent(&mut self, now: Instant, peer: usize, frames: usize) {
         let longest_hold = self.longest_hold(peer);
         let state = &mut self.peers[peer];
@@ -193,8 +194,8 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Handles `bytes` that an acknowledgment from `peer` carried. `read` parses a reconstituted packet, as for any packet that
-    /// the host receives.
+    /// Handles `bytes` that a link-layer ACK from `peer` carried. `read` parses a reconstituted packet, as for any
+    /// packet that the host receives.
     pub fn handle_appended(&mut self, peer: usize, bytes: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
         let actions = &mut self.actions;
         let mut unreadable = 0;
@@ -207,7 +208,7 @@ impl<P: AckPacket> Driver<P> {
         self.counters.failed_frames += report.failures as u64 + unreadable;
     }
 
-    /// `packet` arrived from `peer` as it is.
+    /// `packet` arrived from `peer` as a packet.
     pub fn handle_incoming(&mut self, now: Instant, peer: usize, packet: &P) {
         if packet.rides() == Rides::Compressed {
             self.bytes.clear();
@@ -223,7 +224,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// A pure ACK queued for `peer` has been acknowledged, or given up.
+    /// A pure ACK queued for `peer` was acknowledged, or given up.
     pub fn handle_settled(&mut self, now: Instant, peer: usize, packet: &P, delivered: bool) {
         let state = &mut self.peers[peer];
         state.native_gone(packet.flow_key());
@@ -242,7 +243,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Packets for `peer` are being sent: ACKs that wait beside them must not be sent twice.
+    /// Packets for `peer` are being sent: ACKs that also wait for a link-layer ACK must not be sent twice.
     pub fn handle_drained(&mut self, peer: usize) {
         if self.config.variant == Variant::Opportunistic {
             self.forget_waiting(peer);
@@ -250,7 +251,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// `packets` asked back by [`Action::Retract`] were still there.
+    /// A packet requested by [`Action::Retract`] was still in the queue.
     pub fn handle_retracted(&mut self, peer: usize, packet: &P) {
         let state = &mut self.peers[peer];
         state.native_gone(packet.flow_key());
@@ -275,8 +276,8 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// One ACK in how many rides where ACKs are gathered before they are compressed; `None` where each is compressed as it
-    /// comes.
+    /// If ACKs are gathered before they are compressed: one ACK in how many is appended. `None` if each is compressed
+    /// as it arrives.
     fn thins(&self) -> Option<u32> {
         match (self.config.rule, self.config.variant) {
             (Rule::Every, _) | (_, Variant::Opportunistic) => None,
@@ -284,8 +285,9 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Lets an ACK wait until it may enter a frame. As a packet it would be no faster behind packets of its flow, and
-    /// beyond the unproven ones it would take all of those with it. False when too many wait, or no frame would take it.
+    /// Makes an ACK wait until it may enter a frame. As a packet it would not be faster behind packets of its flow, and
+    /// beyond the limit of unproven ACKs it would force all of those to be packets. Returns false if too many wait, or
+    /// no frame would accept it.
     fn postpone(&mut self, now: Instant, peer: usize, packet: &P) -> bool {
         let (thins, hold_until) = (self.thins(), now + self.longest_hold(peer));
         let state = &mut self.peers[peer];
@@ -307,7 +309,7 @@ impl<P: AckPacket> Driver<P> {
         let flow = packet.flow_key();
         let info = thins.and_then(|_| packet.ack_info());
         let packet = packet.clone();
-        // Whether its number is new shows beside the ACK before it.
+        // Whether its number advances is determined by comparison with the ACK before it.
         let waiting = Waiting { packet, flow, info, since: now, advances: false, stands_for: 1, ready_at };
         if state.gather(waiting, thins.unwrap_or(1)) {
             self.counters.thinned_acks += 1;
@@ -318,7 +320,7 @@ impl<P: AckPacket> Driver<P> {
         true
     }
 
-    /// Some of the ACKs that no frame could take may enter one now.
+    /// Some of the postponed ACKs may now enter a frame.
     fn unblock(&mut self, now: Instant, peer: usize) {
         let at = now + self.config.turnaround;
         if self.thins().is_none() {
@@ -331,8 +333,8 @@ impl<P: AckPacket> Driver<P> {
         self.note_deadline(peer);
     }
 
-    /// Compresses of the postponed ACKs that are `due` those that may be, in order, into frames that will be in the NIC at
-    /// `ready_at`; false when all that waits went as packets instead.
+    /// Compresses the postponed ACKs that are `due` and allowed, in order, into frames that will be in the NIC at
+    /// `ready_at`. Returns false if all waiting ACKs were sent as packets instead.
     fn compress_postponed(
         &mut self,
         ready_at: Instant,
@@ -344,7 +346,8 @@ impl<P: AckPacket> Driver<P> {
             let state = &mut self.peers[peer];
             let Some(mut waiting) = state.postponed.pop_front() else { break };
             let is_due = due(&waiting);
-            // Room does not come back on the way, nor do packets arrive: of one flow all are kept from one on.
+            // Within this loop no room is freed and no packets arrive, so once an ACK of a flow is blocked, its later
+            // ones are, too.
             let is_blocked = state.in_frames() >= RETAINED_ACKS || state.natives_of(waiting.flow) > 0;
             if is_blocked || !is_due {
                 waiting.ready_at = waiting.ready_at.filter(|_| !is_due);
@@ -371,7 +374,8 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Adds an ACK that came at `since` to the frame that will be in the NIC at `ready_at`; false when the codec refuses it.
+    /// Adds an ACK that arrived at `since` to the frame that will be in the NIC at `ready_at`; returns false if the
+    /// codec refuses it.
     fn hold(&mut self, ready_at: Instant, since: Instant, peer: usize, packet: &P) -> bool {
         self.bytes.clear();
         packet.write_to(&mut self.bytes);
@@ -402,7 +406,7 @@ impl<P: AckPacket> Driver<P> {
         true
     }
 
-    /// Compression and DMA are done: the frames whose time has come lie in the NIC.
+    /// Compression and DMA have finished: hands over the frames that are ready.
     fn hand_over(&mut self, now: Instant, peer: usize) {
         let gathers = self.thins().is_some();
         let is_ready = |waiting: &Waiting<P>| waiting.ready_at.is_some_and(|at| at <= now);
@@ -429,7 +433,7 @@ impl<P: AckPacket> Driver<P> {
         self.note_deadline(peer);
     }
 
-    /// True where all that waits takes less airtime as packets.
+    /// True if all waiting ACKs take less airtime as packets.
     fn packets_are_cheaper(&self, peer: usize) -> bool {
         let state = &self.peers[peer];
         let airtime = state.airtime.as_deref().filter(|_| self.config.appended_limit.is_none());
@@ -441,7 +445,7 @@ impl<P: AckPacket> Driver<P> {
         let variant = self.config.variant;
         let waiting = self.forget_waiting(peer);
         if variant == Variant::Opportunistic {
-            // They are in the transmit queue already.
+            // They are already in the transmit queue.
             return;
         }
         self.counters.flushed_acks += waiting.len() as u64;
@@ -450,7 +454,7 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Takes back everything that waits; its contexts must be made anew by packets.
+    /// Removes all waiting ACKs; packets must refresh their contexts.
     fn forget_waiting(&mut self, peer: usize) -> Vec<P> {
         (self.peers[peer].job_at, self.peers[peer].hold_until) = (None, None);
         self.note_deadline(peer);
@@ -474,7 +478,7 @@ impl<P: AckPacket> Driver<P> {
         waiting
     }
 
-    /// Gives up on frames sent and not proven; contexts must be made anew by packets.
+    /// Gives up frames that were sent and not proven; packets must refresh their contexts.
     fn forget_retained(&mut self, peer: usize) {
         let state = &mut self.peers[peer];
         if state.retained.is_empty() {
@@ -486,7 +490,7 @@ impl<P: AckPacket> Driver<P> {
         self.actions.push_back(Action::ClearRetained(peer));
     }
 
-    /// Before an ACK of `flow` goes as a packet: nothing older of that flow may come after it.
+    /// Before an ACK of `flow` is sent as a packet: ensures that no older ACK of the flow follows it.
     fn make_way(&mut self, peer: usize, flow: FlowKey) {
         let state = &self.peers[peer];
         let in_nic = state.fresh.iter().flat_map(|fresh| &fresh.packets);
@@ -501,8 +505,8 @@ impl<P: AckPacket> Driver<P> {
     fn send_native(&mut self, peer: usize, packet: P) {
         let flow = packet.flow_key();
         if self.config.variant != Variant::Opportunistic && self.peers[peer].retained.contains(&flow) {
-            // Figure 7: cumulative ACKs cover those that may have been lost. Flows that shared those frames
-            // cannot know the peer's contexts, and start anew too.
+            // Figure 7: cumulative ACKs cover those that may have been lost. Flows that shared those frames do not know
+            // the peer's contexts, and also need new ones.
             self.forget_retained(peer);
             self.flush(peer);
         }
@@ -514,9 +518,9 @@ impl<P: AckPacket> Driver<P> {
     }
 }
 
-/// Flows per peer that are counted one by one; those beyond, on a live hop, are counted together.
+/// Flows per peer with separate counters; on a live hop, further flows are counted together.
 const COUNTED_FLOWS: usize = 256;
-/// The key of those counted together.
+/// Key for the flows counted together.
 const OTHER_FLOWS: FlowKey = FlowKey::OTHERS;
 
 fn counters_of(flows: &mut Vec<(FlowKey, FlowCounters)>, flow: FlowKey) -> &mut FlowCounters {

@@ -1,5 +1,5 @@
-//! Timestamps of ACKs as implicit ACKs of ACKs (HACK paper section 5; RFC 7323 section 3): when the data comes that an ACK
-//! provoked.
+//! Timestamps of ACKs as implicit ACKs of ACKs (HACK paper section 5; RFC 7323 section 3): predicts when the data
+//! arrives that an ACK triggered.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use super::packet::{AckPacket, FlowTimestamps};
 use crate::FlowKey;
 use crate::units::{Duration, Instant};
 
-/// Most flows of a peer that are followed. Ours.
+/// Most tracked flows of a peer. Ours.
 const FLOWS: usize = 64;
-/// Most timestamps of a flow that wait for their echo: beyond it the newest takes the place of the one before. Ours.
+/// Most timestamps per flow that wait for an echo; beyond that the newest replaces the previous one. Ours.
 const UNECHOED: usize = 64;
 
-/// The ACKs that reached the peer and that no segment has echoed.
+/// The ACKs that reached the peer and were not echoed by any segment.
 #[derive(Debug, Default)]
 pub(super) struct Echoes {
     flows: Vec<Flow>,
@@ -21,16 +21,16 @@ pub(super) struct Echoes {
 #[derive(Debug)]
 struct Flow {
     key: FlowKey,
-    /// TSval of ACKs, and when the first with it reached the peer; the oldest first.
+    /// TSvals of ACKs, and when the first ACK with each reached the peer; oldest first.
     unechoed: VecDeque<(u32, Instant)>,
-    /// From an ACK to the data that echoes it, smoothed as RFC 6298 smooths round trips.
+    /// Smoothed time from an ACK to the data that echoes it (smoothed like RFC 6298's round-trip time).
     delay: Option<Duration>,
     last_sent: Instant,
 }
 
 impl Flow {
-    /// An ACK waits for data that comes within half the time of an echo. Senders do not feel that beside a whole round
-    /// trip; a sender in slow start, whose next data is a round trip away, gets its ACKs at once. Ours.
+    /// An ACK waits if data should arrive within half the usual echo time, which senders hardly notice compared with a
+    /// whole round trip. A sender in slow start, whose next data is a round trip away, gets its ACKs at once. Ours.
     fn patience(&self) -> Option<Duration> {
         self.delay.map(|delay| delay / 2)
     }
@@ -39,18 +39,18 @@ impl Flow {
         let Some((_, sent)) = self.unechoed.front() else { return false };
         let (Some(delay), Some(patience)) = (self.delay, self.patience()) else { return false };
         let due = *sent + delay;
-        // Data overdue by as much is not believed in.
+        // Data that is overdue by this time is no longer expected.
         due <= now + patience && now <= due + patience
     }
 }
 
 impl Echoes {
-    /// Whether data is about to come that some ACK provoked.
+    /// Whether data triggered by some ACK should arrive soon.
     pub fn data_is_due(&self, now: Instant) -> bool {
         self.flows.iter().any(|flow| flow.expects_data(now))
     }
 
-    /// The longest that an ACK may wait for it.
+    /// The longest time that an ACK may wait for it.
     pub fn patience(&self) -> Duration {
         self.flows.iter().filter_map(Flow::patience).max().unwrap_or(Duration::ZERO)
     }
@@ -83,7 +83,7 @@ impl Echoes {
         }
     }
 
-    /// The flow of that key: a new one in the place of that whose last ACK is the oldest, where there is no room.
+    /// The flow with that key; if there is no room, it replaces the flow with the oldest last ACK.
     fn flow_of(&mut self, now: Instant, key: FlowKey) -> &mut Flow {
         let at = self.flows.iter().position(|flow| flow.key == key).unwrap_or_else(|| {
             if self.flows.len() == FLOWS {

@@ -1,4 +1,4 @@
-//! The NIC's part of TCP/HACK (paper section 3.3.1): bytes it does not understand, per destination.
+//! The NIC's part of TCP/HACK (paper section 3.3.1): opaque bytes per destination.
 
 use std::collections::VecDeque;
 
@@ -10,36 +10,36 @@ pub enum Heard {
         /// MAC sequence number.
         sequence: u16,
     },
-    /// An A-MPDU of which at least one MPDU arrived.
+    /// An A-MPDU with at least one received MPDU.
     Ampdu,
     /// A Block Ack Request.
     BlockAckRequest,
 }
 
-/// Actions of the NIC when it acknowledged: part of the receive interrupt.
+/// What the NIC did when it acknowledged; reported with the receive interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
-    /// The peer received the appended frames, which are removed.
+    /// The peer has received the appended frames, which are removed.
     pub proven: bool,
     /// Frames sent for the first time.
     pub fresh_frames: u32,
     /// Bytes appended, repeated ones included.
     pub appended_bytes: u32,
-    /// Frames wait that had no room.
+    /// Frames still wait because there was no room.
     pub holds_more: bool,
 }
 
 /// Frames of compressed ACKs for one destination.
 #[derive(Clone, Debug, Default)]
 struct Peer {
-    /// Sent, and not yet known to have arrived.
+    /// Sent, but not known to have arrived.
     retained: Vec<u8>,
-    /// Handed over by the driver, not yet sent, and the length of each frame in it.
+    /// Handed over by the driver but not sent, and the length of each frame.
     fresh: Vec<u8>,
     fresh_lens: VecDeque<usize>,
-    /// MAC sequence number of the single MPDU acknowledged last; `None` after a Block Ack.
+    /// MAC sequence number of the last acknowledged single MPDU; `None` after a Block Ack.
     last_single: Option<u16>,
-    /// The last acknowledgment had no room for `retained`: the next PPDU proves nothing of that.
+    /// The last acknowledgment had no room for `retained`, so the next PPDU does not prove them.
     withheld: bool,
 }
 
@@ -58,12 +58,12 @@ impl Nic {
     }
 
     /// Splits waiting frames over several acknowledgments, so that none carries more than `bytes` (paper section 3.3.2,
-    /// footnote 7: no longer than AIFS protects). A larger frame goes alone.
+    /// footnote 7: no longer than AIFS protects). A larger frame is sent alone.
     pub fn limit_appended(&mut self, bytes: usize) {
         self.limit = Some(bytes);
     }
 
-    /// The driver hands over a frame for `peer`: ready from now on.
+    /// Adds a frame for `peer`, which can be sent from now on.
     pub fn add(&mut self, peer: usize, frame: &[u8]) {
         let peer = &mut self.peers[peer];
         peer.fresh.extend_from_slice(frame);
@@ -82,15 +82,15 @@ impl Nic {
         self.peers[peer].retained.clear();
     }
 
-    /// One SIFS after a PPDU from `peer`: decides which frames were proven by it, and appends the unproven
-    /// and the new ones to `appended`.
+    /// Called one SIFS after a PPDU from `peer`: decides which frames the PPDU proves, and appends the unproven and the
+    /// new ones to `appended`.
     ///
-    /// Proof (paper section 3.4): with A-MPDUs any later A-MPDU, for a transmitter without the Block
-    /// Ack would have sent a request; with single MPDUs one of another sequence number. Not with the
-    /// SYNC bit, by which the transmitter says that it moved on without (figure 8).
+    /// Proof (paper section 3.4): with A-MPDUs, any later A-MPDU, because a transmitter without the Block Ack would
+    /// have sent a request; with single MPDUs, an MPDU with another sequence number. Not with the SYNC bit, which means
+    /// that the transmitter continued without the acknowledgment (figure 8).
     ///
-    /// `room` are the bytes that the acknowledgment has beside its own, where its length is fixed before it is made: in answer to
-    /// a trigger. Nothing is appended beyond them, nor anything new where not even the frames sent before fit.
+    /// `room` is the number of bytes available if the length of the acknowledgment is fixed in advance, as in answer to
+    /// a trigger. Nothing is appended beyond it, and no new frames if the previously sent ones do not fit.
     pub fn respond(
         &mut self,
         peer: usize,
@@ -158,7 +158,7 @@ mod tests {
         nic.add(0, b"c");
         // Figure 5a, 6: a request proves nothing.
         assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abc");
-        // Figure 8: SYNC says that it did not arrive.
+        // Figure 8: SYNC means that it did not arrive.
         assert_eq!(respond(&mut nic, Heard::Ampdu, true).0, b"abc");
         nic.add(0, b"d");
         let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(respond(&mut nic, Heard::Single { sequence: 8 }, false).0, b"");
     }
 
-    /// Numbers are compared with the MPDU before only: behind an A-MPDU the same one is another MPDU, 4096 later.
+    /// Only consecutive MPDUs are compared: after an A-MPDU the same number is another MPDU, 4096 later.
     #[test]
     fn an_a_mpdu_between_makes_the_same_number_a_new_one() {
         let mut nic = Nic::new(1);
@@ -193,15 +193,15 @@ mod tests {
             nic.add(0, frame);
         }
         assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"abcd");
-        // Nothing proved that those arrived: they ride again, alone.
+        // Nothing proved that those frames arrived: they are sent again, alone.
         assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abcd");
         let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
         assert_eq!((appended.as_slice(), response.fresh_frames), (&b"efghij"[..], 1), "too long, but alone");
         assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"k");
     }
 
-    /// In answer to a trigger: an acknowledgment of a fixed length ends at a frame, and one without room for the frames to
-    /// repeat is no sign that they arrived.
+    /// In answer to a trigger: an acknowledgment of fixed length ends at a frame boundary, and one without room for
+    /// repeated frames does not prove that they arrived.
     #[test]
     fn an_acknowledgment_of_a_fixed_length_is_cut_at_a_frame() {
         let within = |nic: &mut Nic, heard, room| {
@@ -215,12 +215,12 @@ mod tests {
         }
         let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
         assert_eq!((appended.as_slice(), response.fresh_frames, response.holds_more), (&b"abc"[..], 1, true));
-        // The first is proven; the next has no room at all, and later ones do not overtake it.
+        // The first frame is proven; the next one has no room at all, and later ones do not overtake it.
         let (appended, response) = within(&mut nic, Heard::Ampdu, 3);
         assert_eq!((appended.as_slice(), response.proven, response.holds_more), (&b""[..], true, true));
         let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
         assert_eq!((appended.as_slice(), response.holds_more), (&b"defgh"[..], false));
-        // Lost; no room to repeat it, and the A-MPDU that follows does not mean that it came.
+        // It was lost and there is no room to repeat it, so the next A-MPDU does not prove that it arrived.
         let (appended, response) = within(&mut nic, Heard::BlockAckRequest, 4);
         assert_eq!((appended.as_slice(), response.holds_more), (&b""[..], true));
         let (appended, response) = within(&mut nic, Heard::Ampdu, 9);

@@ -1,32 +1,32 @@
-//! Packets as the driver sees them, and the simulator's among them.
+//! Packets as the driver sees them, with the implementation for simulated ones.
 
 use crate::FlowKey;
 use crate::packet::{Packet, Transport};
 use crate::tcp::{AckInfo, Timestamps};
 use crate::wire;
 
-/// How a packet may ride on a link-layer ACK.
+/// How a packet may be appended to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rides {
-    /// Not at all: it is always queued.
+    /// Not at all: it is always queued as a packet.
     Never,
-    /// As a pure TCP ACK: compressed against the ones before it.
+    /// As a pure TCP ACK, compressed relative to earlier ones.
     Compressed,
-    /// Uncompressed. For cumulative feedback, whose next report covers a lost one, and which tolerates the wait for a
+    /// Uncompressed. For cumulative feedback whose next report covers a lost one, and which tolerates waiting for a
     /// link-layer ACK.
     AsIs,
 }
 
-/// A packet a driver can look into: a struct in the simulator, bytes on a live machine.
+/// A packet that a driver can examine: a struct in the simulator, bytes on a live machine.
 pub trait AckPacket: Clone + PartialEq {
-    /// Appends the packet to `bytes`: the whole IP packet where it [rides](AckPacket::rides) compressed,
-    /// anything that the other end knows again where it rides as it is.
+    /// Appends the packet to `bytes`: the whole IP packet if it [rides](AckPacket::rides) compressed; if it rides
+    /// uncompressed, any form that the other end can parse.
     fn write_to(&self, bytes: &mut Vec<u8>);
-    /// Whether a link-layer ACK may carry it, and how.
+    /// Whether and how a link-layer ACK may carry it.
     fn rides(&self) -> Rides;
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
-    /// Fields of a pure TCP ACK without other options than timestamps and SACK; `None` for anything else.
+    /// Fields of a pure TCP ACK with no options except timestamps and SACK; `None` for anything else.
     fn ack_info(&self) -> Option<AckInfo>;
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;
@@ -43,8 +43,8 @@ pub struct FlowTimestamps {
 
 impl AckPacket for Packet {
     fn write_to(&self, bytes: &mut Vec<u8>) {
-        // Neither a pure ACK, with few options and no payload, nor a report is ever too long; a TACK's lists are made
-        // in order and to fit.
+        // Neither a pure ACK, with few options and no payload, nor a report can be too long; a TACK's lists are built
+        // in order and with a limited size.
         wire::encode_into(self, bytes).expect("feedback has a wire form");
     }
 

@@ -1,4 +1,4 @@
-//! A driver's state for one peer: the ACKs on their way to it, in which state, and since when.
+//! A driver's state for one peer: the ACKs for it, their state, and how long they have waited.
 
 use std::collections::VecDeque;
 
@@ -19,37 +19,37 @@ use crate::units::Instant;
 pub(super) struct Peer<P> {
     pub encoder: Encoder,
     pub decoder: Decoder,
-    /// The last PPDU said that more data follows.
+    /// The last PPDU announced more data.
     pub more_data: bool,
-    /// Which ACKs the peer's hosts have not echoed; of the timestamp variant alone.
+    /// ACKs that the peer's hosts have not echoed; only for the timestamp variant.
     pub echoes: Echoes,
-    /// Costs of the ways of its ACKs, where they are compared.
+    /// Airtime of its ACKs, if it is compared.
     pub airtime: Option<Box<dyn AckAirtime>>,
-    /// In no frame yet, in the order they came: behind packets of their flow that are queued or in the air, to be
-    /// compressed once those arrived; beyond the limit of unproven ACKs, once some are proven; or gathered to be thinned.
+    /// ACKs that are not in a frame, in order of arrival. They wait for queued packets of their flow to arrive before
+    /// they are compressed, for earlier ACKs to be proven (beyond the limit of unproven ACKs), or to be thinned out.
     pub postponed: VecDeque<Waiting<P>>,
-    /// In the frame being built: all of one instant, so that each has its whole turnaround.
+    /// ACKs in the frame being built; all arrived at the same instant, so that each has its full turnaround time.
     pub building: Vec<P>,
     /// When that frame will be in the NIC.
     pub building_ready_at: Instant,
-    /// Since when the oldest of them waits.
+    /// Arrival of the oldest of them.
     pub building_oldest: Instant,
-    /// Bytes that they have as IP packets.
+    /// Bytes of these ACKs as IP packets.
     pub building_bytes: u32,
-    /// Frames on their way to the NIC, in order.
+    /// Frames being transferred to the NIC, in order.
     pub finished: VecDeque<Finished<P>>,
-    /// In the NIC, not sent.
+    /// Frames in the NIC that were not sent.
     pub fresh: VecDeque<Fresh<P>>,
     /// When the next frame will be in the NIC.
     pub job_at: Option<Instant>,
-    /// When the oldest ACK that waits has waited for too long.
+    /// When the oldest waiting ACK reaches its limit.
     pub hold_until: Option<Instant>,
-    /// Pure ACKs in the transmit queue or in the air, by flow.
+    /// Pure ACKs per flow that are in the transmit queue or in the air.
     pub natives: Vec<(FlowKey, u32)>,
-    /// Flows of ACKs that were appended and are not proven to have arrived, and how many those are.
+    /// Flows of ACKs that were appended but not proven, and their number.
     pub retained: Vec<FlowKey>,
     pub retained_acks: usize,
-    /// Counters by flow; few flows have ACKs for one peer.
+    /// Counters per flow; few flows have ACKs for one peer.
     pub flows: Vec<(FlowKey, FlowCounters)>,
 }
 
@@ -58,41 +58,41 @@ pub(super) struct Peer<P> {
 pub(super) struct Waiting<P> {
     pub packet: P,
     pub flow: FlowKey,
-    /// Its fields, where a later one may take its place.
+    /// Its fields, if a later ACK may replace it.
     pub info: Option<AckInfo>,
-    /// Since when it waits, or the first of those whose place it took.
+    /// Its arrival, or that of the first ACK that it replaced.
     pub since: Instant,
-    /// Its number is higher than that of the one before it of its flow, which waits or waited with it: it is no duplicate
-    /// and no window update.
+    /// Its number is higher than that of the previous ACK of its flow which waits or has waited with it: it is neither
+    /// a duplicate nor a window update.
     pub advances: bool,
-    /// How many ACKs it stands for, itself among them.
+    /// Number of ACKs that it represents, including itself.
     pub stands_for: u32,
-    /// When it will be in the NIC; `None` as long as no frame may take it.
+    /// When it will be in the NIC; `None` while no frame may contain it.
     pub ready_at: Option<Instant>,
 }
 
-/// A frame that is made and reaches the NIC at `ready_at`; the oldest of its packets came at `oldest`.
+/// A complete frame that reaches the NIC at `ready_at`; the oldest of its packets arrived at `oldest`.
 #[derive(Debug)]
 pub(super) struct Finished<P> {
     pub packets: Vec<P>,
     pub frame: Vec<u8>,
     pub ready_at: Instant,
     pub oldest: Instant,
-    /// Bytes that its packets have outside of it.
+    /// Bytes of its packets as IP packets.
     pub packet_bytes: u32,
 }
 
-/// A frame that lies in the NIC.
+/// A frame in the NIC.
 #[derive(Debug)]
 pub(super) struct Fresh<P> {
     pub packets: Vec<P>,
     pub bytes: usize,
     pub oldest: Instant,
-    /// Bytes that its packets have outside of it.
+    /// Bytes of its packets as IP packets.
     pub packet_bytes: u32,
 }
 
-/// Most ACKs that wait before any frame holds them: about the length of a station's queue.
+/// Most ACKs that wait for a frame: about the length of a station's queue.
 pub(super) const POSTPONED_ACKS: usize = 1024;
 
 impl<P: AckPacket> Peer<P> {
@@ -119,12 +119,12 @@ impl<P: AckPacket> Peer<P> {
         }
     }
 
-    /// When something of it is due next.
+    /// Its next deadline.
     pub fn deadline(&self) -> Option<Instant> {
         [self.job_at, self.hold_until].into_iter().flatten().min()
     }
 
-    /// Whether the peer is about to send data that an ACK can wait for, as far as `variant` asks for a sign of it.
+    /// Whether the peer will soon send data whose link-layer ACK can carry ACKs, if `variant` requires such a sign.
     pub fn will_send(&self, variant: Variant, now: Instant) -> bool {
         match variant {
             Variant::MoreData => self.more_data,
@@ -133,7 +133,7 @@ impl<P: AckPacket> Peer<P> {
         }
     }
 
-    /// True where no frame may take `packet` yet.
+    /// True if no frame may contain `packet` yet.
     pub fn has_no_room_for(&self, packet: &P) -> bool {
         let flow = packet.flow_key();
         let gathered = self.postponed.iter().filter(|waiting| waiting.ready_at.is_some()).count();
@@ -142,8 +142,9 @@ impl<P: AckPacket> Peer<P> {
             || self.postponed.iter().any(|before| before.ready_at.is_none() && before.flow == flow)
     }
 
-    /// Puts `newest` behind the ACKs that wait for a frame, or in the place of the last of its flow, where that may go with
-    /// it, says nothing that this one does not, and stands for fewer than `one_in`; true in the latter case.
+    /// Appends `newest` to the ACKs that wait for a frame, or replaces the last one of its flow, if that one may be
+    /// appended in the same frame, contains no other information, and represents fewer than `one_in`. Returns true if
+    /// it replaced one.
     pub fn gather(&mut self, mut newest: Waiting<P>, one_in: u32) -> bool {
         let last = self.postponed.iter_mut().rev().find(|waiting| waiting.flow == newest.flow);
         let infos = last.as_ref().and_then(|last| newest.info.zip(last.info));
@@ -160,21 +161,21 @@ impl<P: AckPacket> Peer<P> {
         true
     }
 
-    /// ACKs that were in no frame because packets of their flow, or too many unproven ACKs, were before them will be in the NIC
-    /// at `at`, unless that is so still.
+    /// ACKs that no frame could contain, because of packets of their flow or too many unproven ACKs, will be in the NIC
+    /// at `at`, unless they are still blocked.
     pub fn unblock(&mut self, at: Instant) {
         let mut follows_one = false;
         for waiting in &mut self.postponed {
             let has_natives = self.natives.iter().any(|(flow, _)| *flow == waiting.flow);
             follows_one |= waiting.ready_at.is_none();
-            // Nothing overtakes one of its flow.
+            // No ACK overtakes an earlier one of its flow.
             if !has_natives && follows_one {
                 waiting.ready_at = waiting.ready_at.max(Some(at));
             }
         }
     }
 
-    /// Load of the waiting ACKs, for the comparison of airtimes.
+    /// Number and size of the waiting ACKs, used to compare airtimes.
     pub fn load(&self) -> Load {
         let in_nic = self.fresh.iter().map(|fresh| (fresh.packets.len(), fresh.bytes, fresh.packet_bytes));
         let finished =
@@ -188,19 +189,19 @@ impl<P: AckPacket> Peer<P> {
         })
     }
 
-    /// ACKs given to the codec that the peer is not known to have.
+    /// ACKs passed to the codec that are not known to have reached the peer.
     pub fn in_frames(&self) -> usize {
         let in_nic = self.fresh.iter().map(|fresh| fresh.packets.len()).sum::<usize>();
         let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
         self.retained_acks + self.building.len() + on_their_way + in_nic
     }
 
-    /// ACKs that wait for an acknowledgment to ride on, or for a frame.
+    /// ACKs that wait for a link-layer ACK or for a frame.
     pub fn held(&self) -> usize {
         self.postponed.len() + self.in_frames() - self.retained_acks
     }
 
-    /// Since when the oldest of those waits.
+    /// Arrival of the oldest of those.
     pub fn oldest_held(&self) -> Option<Instant> {
         let in_nic = self.fresh.iter().map(|fresh| fresh.oldest);
         let on_their_way = self.finished.iter().map(|finished| finished.oldest);
@@ -209,7 +210,7 @@ impl<P: AckPacket> Peer<P> {
         in_nic.chain(on_their_way).chain(building).chain(postponed).min()
     }
 
-    /// When the next ACK will be in the NIC, of those in finished frames and those that are gathered.
+    /// When the next ACK will be in the NIC, among those in finished frames and those being gathered.
     pub fn next_job(&self) -> Option<Instant> {
         let gathered = self.postponed.iter().filter_map(|waiting| waiting.ready_at);
         self.finished.front().map(|next| next.ready_at).into_iter().chain(gathered).min()

@@ -1,15 +1,15 @@
-//! Contents of a pure ACK, for queues that drop one where a later one says it all.
+//! Contents of a pure ACK, for queues that drop an ACK if a later one contains all its information.
 
 use super::segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use crate::units::SeqNumber;
 
-/// Contents of a segment that does nothing but acknowledge: no payload, no flag but ACK, ECE and CWR, and no option but
+/// Contents of a segment that only acknowledges: no payload, no flags except ACK, ECE and CWR, and no options except
 /// timestamps and SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckInfo {
     /// Next byte expected.
     pub ack: SeqNumber,
-    /// ACK, and perhaps ECE and CWR.
+    /// ACK, and possibly ECE and CWR.
     pub flags: Flags,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,
@@ -18,26 +18,27 @@ pub struct AckInfo {
 }
 
 impl AckInfo {
-    /// Contents of `segment`; `None` where it does more than acknowledge.
+    /// Contents of `segment`; `None` if it does not only acknowledge.
     pub fn of(segment: &Segment) -> Option<Self> {
         let Segment { ack, flags, timestamps, sack, .. } = *segment;
-        // Filters stand back where PSH asks for haste, for any reason.
+        // PSH requests fast delivery, so filters do not drop such segments.
         let pure = segment.is_pure_ack() && !flags.contains(Flags::PSH);
         pure.then_some(Self { ack, flags, timestamps, sack })
     }
 
-    /// True when it says nothing but a number: no flag but ACK, no SACK block.
+    /// True if it contains only a number: no flag except ACK, and no SACK block.
     pub fn is_plain(&self) -> bool {
         self.flags == Flags::ACK && self.sack.is_empty()
     }
 
-    /// True when a sender that got both, `older` first, knows no more than one that got this one alone.
+    /// True if a sender that received both, `older` first, knows no more than one that received only this one.
     ///
-    /// The rule is that of CAKE's filter (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)): a higher number, or the same with
-    /// more SACKed; everything that `older` SACKs acknowledged or SACKed; the same ECE and CWR; timestamps that do not go back.
-    /// The same number with nothing new is a duplicate ACK, or a window update, and counts (RFC 5681 section 2). Stricter than
-    /// CAKE: an ACK that reports a duplicate segment (RFC 2883) is covered by nothing and covers no duplicate ACK, and flags
-    /// must agree whichever other ACKs wait.
+    /// The rule is that of CAKE's filter (Høiland-Jørgensen et al., LANMAN 2018; tc-cake(8)): a higher number, or the
+    /// same number with more SACKed; everything that `older` SACKs is acknowledged or SACKed; the same ECE and CWR;
+    /// timestamps that do not go back. The same number without news is a duplicate ACK or a window update, which
+    /// matters (RFC 5681 section 2). Two rules are stricter than CAKE's: an ACK that reports a duplicate segment (RFC
+    /// 2883) is covered by no ACK and covers no duplicate ACK, and flags must be equal regardless of which other ACKs
+    /// wait.
     pub fn covers(&self, older: &Self) -> bool {
         let sacks_more = !self.reports_duplicate() && !older.sacks_all_of(self);
         let more = self.ack.after(older.ack) || self.ack == older.ack && sacks_more;
@@ -47,20 +48,21 @@ impl AckInfo {
             && self.sacks_all_of(older)
     }
 
-    /// True when this may stand in the place of `older`: neither says anything but a number, and this one
-    /// [covers](Self::covers) it by a higher one.
+    /// True if this ACK may replace `older`: both contain only a number, and this one [covers](Self::covers) `older`
+    /// with a higher number.
     pub fn replaces(&self, older: &Self) -> bool {
         self.is_plain() && older.is_plain() && self.ack.after(older.ack) && self.covers(older)
     }
 
-    /// True when a sender that gets both at once misses nothing without `older`: this one [replaces](Self::replaces) it,
-    /// and both echo one timestamp, so that either gives the same sample of the round trip (RFC 7323 section 4).
+    /// True if a sender that gets both at the same time loses nothing without `older`: this one
+    /// [replaces](Self::replaces) it, and both echo the same timestamp, so that either gives the same round-trip sample
+    /// (RFC 7323 section 4).
     pub fn stands_for(&self, older: &Self) -> bool {
         let echo = |info: &Self| info.timestamps.map(|timestamps| timestamps.echo_reply);
         self.replaces(older) && echo(self) == echo(older)
     }
 
-    /// True when each block of `other` is acknowledged or within a block of this one.
+    /// True if each block of `other` is acknowledged or within a block of this one.
     fn sacks_all_of(&self, other: &Self) -> bool {
         let within = |block: &SackRange, outer: &SackRange| {
             outer.start.before_eq(block.start) && block.end.before_eq(outer.end)
@@ -70,7 +72,7 @@ impl AckInfo {
         })
     }
 
-    /// RFC 2883 section 4: the first block lies below the acknowledgment, or within the second.
+    /// RFC 2883 section 4: the first block is below the acknowledgment, or within the second.
     fn reports_duplicate(&self) -> bool {
         match self.sack.as_slice() {
             [first, ..] if first.start.before(self.ack) => true,

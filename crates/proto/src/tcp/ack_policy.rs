@@ -1,4 +1,4 @@
-//! When to acknowledge: [`AckPolicy`] at work.
+//! Decides when to acknowledge: executes an [`AckPolicy`].
 
 pub mod external;
 mod linux;
@@ -22,19 +22,19 @@ pub use policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, Pack
 pub enum AckDecision {
     /// Send one at once.
     Now,
-    /// Send one at this time unless one was sent before.
+    /// Send one at this time, unless one is sent earlier.
     At(Instant),
-    /// Nothing now: one is due at an earlier time already, or none is.
+    /// Do nothing now: one is already due at an earlier time, or none is due.
     Wait,
 }
 
-/// A segment that arrived above a gap, or closed one.
+/// A segment that arrived above a gap, or filled one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disorder<'a> {
     pub now: Instant,
-    /// The new part of it.
+    /// Its new part.
     pub range: Range,
-    /// Where the data received before had ended.
+    /// End of the highest data received before it.
     pub highest_before: Position,
     /// RCV.NXT, after it.
     pub rcv_nxt: Position,
@@ -54,14 +54,14 @@ impl Disorder<'_> {
     }
 }
 
-/// Counts data received and not yet acknowledged.
+/// Counts received data that is not acknowledged yet.
 #[derive(Clone, Debug)]
 pub(crate) struct AckScheduler {
     unacked_bytes: u64,
-    /// Segments still to be acknowledged one by one.
+    /// Segments that are still to be acknowledged individually.
     quick: u32,
-    /// Size of a full segment as the peer sends them: the largest seen. The peer's path or options
-    /// may make it smaller than the MSS we offered (RFC 5681 section 4.2).
+    /// Size of the peer's full segments: the largest seen. The peer's path or options may make it smaller than the MSS
+    /// we offered (RFC 5681 section 4.2).
     full_segment: u64,
     rule: Rule,
 }
@@ -87,7 +87,7 @@ impl AckScheduler {
         Self { unacked_bytes: 0, quick, full_segment: 1, rule }
     }
 
-    /// `bytes` arrived in order with no gap anywhere.
+    /// `bytes` arrived in order, and there is no gap.
     #[inline]
     pub fn on_in_order(&mut self, bytes: u64, now: Instant) -> AckDecision {
         self.full_segment = self.full_segment.max(bytes);
@@ -110,7 +110,7 @@ impl AckScheduler {
         if first { AckDecision::At(now + policy.delay) } else { AckDecision::Wait }
     }
 
-    /// Data arrived above a gap, or below one so that RCV.NXT moved.
+    /// Data arrived above a gap, or below one so that RCV.NXT advanced.
     pub fn on_out_of_order(&mut self, disorder: &Disorder<'_>) -> AckDecision {
         match &mut self.rule {
             Rule::Delayed(_) => {
@@ -123,7 +123,7 @@ impl AckScheduler {
         }
     }
 
-    /// Something was lost or reordered, or came twice: the sender needs every ACK while it recovers.
+    /// Data was lost, reordered or duplicated: the sender needs every ACK while it recovers.
     pub fn on_disorder(&mut self) {
         match &mut self.rule {
             Rule::Delayed(policy) => self.quick = policy.quick_ack_segments,
@@ -132,7 +132,7 @@ impl AckScheduler {
         }
     }
 
-    /// The delay of an ACK is over, or that of something before it.
+    /// The delay of an ACK, or of an intermediate step, has passed.
     pub fn on_timer(&mut self, now: Instant) -> AckDecision {
         match &mut self.rule {
             Rule::Delayed(_) | Rule::Packets(_) => AckDecision::Now,
@@ -153,7 +153,7 @@ impl AckScheduler {
         }
     }
 
-    /// True for policies that depend on the round-trip time as the receiver sees it.
+    /// True for policies that depend on the receiver's estimate of the round-trip time.
     #[inline]
     pub fn wants_rtt(&self) -> bool {
         !matches!(self.rule, Rule::Delayed(_))
@@ -166,7 +166,7 @@ impl AckScheduler {
         }
     }
 
-    /// Data of `bytes` echoed `stamp`, which stood on an ACK sent `rtt` ago.
+    /// Data of `bytes` echoed `stamp`, the timestamp of an ACK sent `rtt` ago.
     pub fn on_echo(&mut self, bytes: u64, stamp: u32, rtt: Duration) {
         let full = bytes >= self.full_segment;
         if let Some(estimate) = self.rtt_mut().filter(|_| full) {

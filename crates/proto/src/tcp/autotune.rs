@@ -1,4 +1,4 @@
-//! A receive buffer that grows with the bytes that the application takes: dynamic right-sizing (Fisk and Feng, "Dynamic
+//! A receive buffer that grows with the application's reading rate: dynamic right-sizing (Fisk and Feng, "Dynamic
 //! right-sizing in TCP", 2001), with the rule and the limits of Linux.
 
 use crate::congestion::position::Position;
@@ -7,23 +7,23 @@ use crate::units::{Bytes, Duration, Instant};
 /// Whether the receive buffer grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiveAutotuning {
-    /// It stays as configured.
+    /// It keeps its configured size.
     #[default]
     Off,
-    /// It starts as configured and grows up to this.
+    /// It starts with the configured size and grows up to this.
     UpTo(Bytes),
-    /// It starts as configured and is as large as keeps the queue on the way of data short, up to this: receive-side flow
-    /// control, see `rsfc.rs`.
+    /// It starts with the configured size, and is adjusted up to this limit so that the queue on the path remains
+    /// short: receive-side flow control, see `rsfc.rs`.
     Rsfc(Bytes),
 }
 
 impl ReceiveAutotuning {
-    /// Linux: 131072 bytes at first, 6 MiB at most (the last two numbers of net.ipv4.tcp_rmem).
+    /// Linux: initially 131072 bytes, at most 6 MiB (the last two numbers of net.ipv4.tcp_rmem).
     pub const LINUX: Self = Self::UpTo(Bytes(6 << 20));
     /// Initial buffer of [`LINUX`](Self::LINUX).
     pub const LINUX_START: Bytes = Bytes(131_072);
 
-    /// The largest buffer there may be, starting with `buffer`.
+    /// The largest possible buffer, starting with `buffer`.
     pub(crate) fn largest(self, buffer: u64) -> u64 {
         match self {
             Self::Off => buffer,
@@ -32,19 +32,19 @@ impl ReceiveAutotuning {
     }
 }
 
-/// Segments of room beyond twice the bytes taken, as in Linux.
+/// Segments of room in addition to twice the bytes read, as in Linux.
 const SPARE_SEGMENTS: u64 = 16;
 
-/// Measures round trips and the bytes that the application takes in each.
+/// Measures round trips and the bytes that the application reads in each.
 #[derive(Clone, Debug)]
 pub(crate) struct Autotune {
     max: u64,
     mss: u64,
     rtt: Option<Duration>,
-    /// The right edge offered at some time: data beyond it is a round trip later at least.
+    /// A right edge and the time it was offered: data beyond it arrives at least a round trip later.
     offered: Option<(Position, Instant)>,
     round_start: Instant,
-    /// Bytes taken since then, and the most in any round.
+    /// Bytes read since then, and the maximum over all rounds.
     taken: u64,
     most_taken: u64,
 }
@@ -63,16 +63,16 @@ impl Autotune {
         }
     }
 
-    /// The application took `bytes`.
+    /// The application has read `bytes`.
     pub fn on_taken(&mut self, bytes: u64) {
         self.taken += bytes;
     }
 
-    /// Data arrived in order up to `rcv_nxt`, with the window open up to `edge`; its timestamp echoes a segment sent `echoed`
-    /// ago. Returns the buffer's new size where `buffer` is too small.
+    /// Data arrived in order up to `rcv_nxt`, with the window open up to `edge`; its timestamp echoes a segment sent
+    /// `echoed` ago. Returns the buffer's new size if `buffer` is too small.
     ///
-    /// A buffer of twice the data of a round trip lets slow start double the next one; the faster that grows, the more room it
-    /// gets.
+    /// A buffer of twice the data of a round trip lets slow start double in the next one; it gets more room if the rate
+    /// grows faster.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -91,7 +91,7 @@ impl Autotune {
             return None;
         }
         let room = (2 * taken + SPARE_SEGMENTS * self.mss).min(self.max);
-        // No sender more than doubles: bytes that came at once beyond that had waited behind a gap.
+        // A sender at most doubles its rate: further bytes that arrived at once had waited behind a gap.
         let risen = (taken - self.most_taken).min(self.most_taken);
         let growth = (u128::from(room) * u128::from(risen) / u128::from(self.most_taken)) as u64;
         self.most_taken = taken;
@@ -99,7 +99,8 @@ impl Autotune {
         (wanted > buffer).then_some(wanted)
     }
 
-    /// Timestamps measure the round trip, smoothed; without them, how long a window takes bounds it.
+    /// With timestamps the round-trip time is measured and smoothed; without them, the time for a window is its upper
+    /// bound.
     fn measure(&mut self, now: Instant, rcv_nxt: Position, edge: Position, echoed: Option<Duration>) {
         if let Some(sample) = echoed {
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt - rtt / 8 + sample / 8));
@@ -150,7 +151,7 @@ mod tests {
             let now = start + MS(step);
             assert_eq!(tuning.on_data(now, at(step * MSS - 1), at(40_000), None, 20_000), None);
         }
-        // The twenty bytes thousand offered at first are through: no round trip is longer than 21 ms.
+        // The initially offered 20,000 bytes have arrived, so the round-trip time is at most 21 ms.
         let grown = tuning.on_data(start + MS(21), at(20_000), at(40_000), None, 20_000);
         assert_eq!(grown, Some(168_000));
     }

@@ -26,7 +26,7 @@ use output::Reset;
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No connection, or none any more.
+    /// No connection yet, or no longer.
     Closed,
     /// Waiting for a SYN.
     Listen,
@@ -34,7 +34,7 @@ pub enum State {
     SynSent,
     /// A SYN was sent and one received.
     SynReceived,
-    /// Data flows.
+    /// Data can be sent and received.
     Established,
     /// We closed; our FIN is not acknowledged.
     FinWait1,
@@ -42,11 +42,11 @@ pub enum State {
     FinWait2,
     /// The peer closed.
     CloseWait,
-    /// Both closed at once; our FIN is not acknowledged.
+    /// Both ends closed at the same time; our FIN is not acknowledged.
     Closing,
-    /// The peer closed, then we; our FIN is not acknowledged.
+    /// The peer closed first, then we did; our FIN is not acknowledged.
     LastAck,
-    /// Both closed; late segments are still answered for [`Config::time_wait`].
+    /// Both ends closed; late segments are still answered for [`Config::time_wait`].
     TimeWait,
 }
 
@@ -71,10 +71,9 @@ struct TimestampState {
 
 /// One end of a TCP connection.
 ///
-/// A sans-IO [`Endpoint`]: see there for how it is driven. Methods that queue something to send
-/// ([`write`](Self::write), [`close`](Self::close), [`abort`](Self::abort), [`read`](Self::read))
-/// take no time; their output appears on the next [`poll_transmit`](Endpoint::poll_transmit), so drain after them as after any
-/// other call.
+/// A sans-IO [`Endpoint`]; see there for how to drive it. Methods that queue something to send ([`write`](Self::write),
+/// [`close`](Self::close), [`abort`](Self::abort), [`read`](Self::read)) need no time; their output appears on the next
+/// [`poll_transmit`](Endpoint::poll_transmit), so drain it after them as after any other call.
 ///
 /// Costs: no allocation and constant amortised time per packet while nothing is lost.
 #[derive(Clone, Debug)]
@@ -95,15 +94,15 @@ pub struct Connection {
     timers: Timers,
     counters: Counters,
     events: VecDeque<Event>,
-    /// When this end was made: no echo can be older.
+    /// When this end was created: no echo can be older.
     opened: Instant,
     syn_due: bool,
     syn_sent_at: Option<Instant>,
-    /// More than one SYN was sent: the peer's answer is ambiguous.
+    /// More than one SYN was sent, so the peer's answer is ambiguous.
     syn_resent: bool,
     syn_retries: u32,
     ack_due: bool,
-    /// The ACK due only announces a window.
+    /// The pending ACK is only a window update.
     update_due: bool,
     reset_due: Option<Reset>,
     last_challenge: Option<Instant>,
@@ -156,15 +155,15 @@ impl Connection {
         }
     }
 
-    /// Adds `bytes` to the data to send. The supply saturates: `write(u64::MAX)` is a source that never ends. Before the
-    /// connection is established the data waits; after [`close`](Self::close) it is ignored.
+    /// Adds `bytes` to the data to send. The amount saturates: `write(u64::MAX)` is a source that never ends. Before
+    /// the connection is established the data waits; after [`close`](Self::close) it is ignored.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// Sends FIN after everything written; the peer's data is still taken in. Called before the handshake is done it waits for
-    /// that, so that a whole exchange can be queued up front. (RFC 9293 section 3.10.4 would delete a connection in LISTEN or
-    /// SYN-SENT; [`abort`](Self::abort) does.)
+    /// Sends a FIN after everything written; data from the peer is still received. If called before the handshake is
+    /// complete, it takes effect after that, so that a whole exchange can be queued in advance. (RFC 9293 section
+    /// 3.10.4 would delete a connection in LISTEN or SYN-SENT; [`abort`](Self::abort) does.)
     pub fn close(&mut self) {
         match self.state {
             State::Listen | State::SynSent | State::SynReceived => self.sender.close(),
@@ -180,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once, telling a peer that knows of it by RST (RFC 9293 section 3.10.5).
+    /// Ends the connection at once, with a RST for a peer that knows of it (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
         match self.state {
             State::Closed => return,
@@ -196,13 +195,13 @@ impl Connection {
         self.end(Event::Closed);
     }
 
-    /// Says when the application takes data out of the receive buffer. Set it before data arrives.
+    /// Sets when the application reads data from the receive buffer. Must be called before data arrives.
     pub fn set_read_policy(&mut self, policy: ReadPolicy) {
         self.receiver.set_policy(policy);
     }
 
-    /// Takes up to `bytes` of in-order data out of the receive buffer, under [`ReadPolicy::Manual`];
-    /// returns how many there were. May make the window reopen.
+    /// Reads up to `bytes` of in-order data from the receive buffer, under [`ReadPolicy::Manual`]; returns the number
+    /// of bytes read. May reopen the window.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let (taken, announce) = self.receiver.read(bytes, &mut self.counters);
         if announce && self.can_receive() && !self.receiver.finished() {
@@ -222,10 +221,10 @@ impl Connection {
         self.sender.unsent()
     }
 
-    /// Bytes of it that may lie in the queue of its own host: with as many there, [`poll_transmit`](Endpoint::poll_transmit)
-    /// is to be asked when some have left. `None` for any number: without
-    /// [small queues](Config::small_queues), before a round trip was measured, where nothing new waits to be sent, where
-    /// nothing is out (Linux `tcp_rtx_queue_empty_or_single_skb`), and while losses are repaired.
+    /// Most of its bytes that may be in its own host's queue; if there are that many, call
+    /// [`poll_transmit`](Endpoint::poll_transmit) again when some have left. `None` for no limit: without [small
+    /// queues](Config::small_queues), before a round trip was measured, if no new data waits to be sent, if nothing is
+    /// outstanding (Linux `tcp_rtx_queue_empty_or_single_skb`), and while losses are repaired.
     pub fn small_queue(&self) -> Option<Bytes> {
         self.sender.small_queue(self.config.small_queues?)
     }
@@ -240,28 +239,28 @@ impl Connection {
         self.ends
     }
 
-    /// The configuration this end was made with.
+    /// The configuration of this end.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Payload bytes of a full segment (Eff.snd.MSS); before the handshake is done, the MSS offered.
+    /// Payload bytes of a full segment (Eff.snd.MSS); before the handshake is complete, the offered MSS.
     pub fn segment_payload(&self) -> u32 {
         self.sender.mss
     }
 
-    /// Payload bytes handed to the application, in order and once; one field of
-    /// [`counters`](Self::counters) at the price of a load.
+    /// Payload bytes delivered to the application, in order and once. The same as in [`counters`](Self::counters), but
+    /// cheaper.
     pub fn delivered_bytes(&self) -> u64 {
         self.counters.delivered_bytes
     }
 
-    /// Bytes that wait in the receive buffer for others before them.
+    /// Bytes in the receive buffer that wait for earlier ones.
     pub fn blocked_bytes(&self) -> u64 {
         self.receiver.blocked()
     }
 
-    /// Counts so far, and readings as of now.
+    /// Counters so far, and current readings.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         self.sender.read_out(&mut counters);
@@ -269,7 +268,7 @@ impl Connection {
         counters
     }
 
-    /// Those of them that every transport has.
+    /// The counters and readings that all transports have.
     pub fn stats(&self) -> Stats {
         let counters = self.counters();
         Stats {
@@ -300,7 +299,7 @@ impl Connection {
         }
     }
 
-    /// True when the peer may still send text.
+    /// True if the peer may still send data.
     fn can_receive(&self) -> bool {
         matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
     }
@@ -321,7 +320,7 @@ impl Connection {
         self.timers.set(Timer::TimeWait, now + self.config.time_wait);
     }
 
-    /// When congestion control acts of itself; never before data can flow, nor after.
+    /// When congestion control acts on its own; `None` before data can be sent, and after the end.
     #[inline]
     fn congestion_deadline(&self) -> Option<Instant> {
         match self.state {
@@ -373,7 +372,7 @@ impl Endpoint for Connection {
         if self.timers.take_expired(Timer::TimeWait, now) {
             self.end(Event::Closed);
         }
-        // Nothing to do: data that it held back goes out on the next poll_transmit.
+        // Nothing to do: the held-back data is sent by the next poll_transmit.
         self.timers.take_expired(Timer::Pacing, now);
         if self.congestion_deadline().is_some_and(|at| at <= now) {
             self.sender.congestion.handle_timeout(now);
@@ -382,7 +381,7 @@ impl Endpoint for Connection {
 
     #[inline]
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
-        // Half of the calls: a receiver is asked once more after each segment that came.
+        // Half of the calls: a receiver is polled once more after each received segment.
         if self.is_quiet() { None } else { self.transmit(now) }
     }
 
@@ -391,8 +390,8 @@ impl Endpoint for Connection {
         self.events.pop_front()
     }
 
-    /// The earliest of five timers and of congestion control's deadline. Changes with almost every ACK: drivers should let an
-    /// event already scheduled fire early rather than move it each time.
+    /// The earliest of five timers and of congestion control's deadline. It changes with almost every ACK: drivers
+    /// should let a scheduled event fire early rather than move it each time.
     #[inline]
     fn poll_timeout(&self) -> Option<Instant> {
         let timer = self.timers.next();

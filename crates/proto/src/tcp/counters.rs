@@ -2,34 +2,34 @@
 
 use crate::units::Duration;
 
-/// Counts and readings of one end of a connection since it was made.
+/// Counters and readings of one end of a connection since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments sent, of any kind.
     pub segments_sent: u64,
-    /// Segments taken in, of any kind and whether acceptable or not.
+    /// Segments received, of any kind, whether acceptable or not.
     pub segments_received: u64,
-    /// Segments sent with payload or FIN, including those sent again.
+    /// Segments sent with payload or FIN, including retransmissions.
     pub data_segments_sent: u64,
     /// Segments received with payload.
     pub data_segments_received: u64,
-    /// Payload bytes sent, including those sent again.
+    /// Payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// Payload bytes that were sent before.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Segments that were sent before, SYN and FIN included.
+    /// Segments retransmitted, including SYN and FIN.
     pub segments_retransmitted: u64,
-    /// Bytes of ours acknowledged cumulatively, SYN and FIN left out.
+    /// Bytes of ours acknowledged cumulatively, without SYN and FIN.
     pub bytes_acked: u64,
     /// Payload bytes received, duplicates included.
     pub bytes_received: u64,
-    /// Payload bytes handed to the application, in order and once.
+    /// Payload bytes delivered to the application, in order and once.
     pub delivered_bytes: u64,
-    /// Payload bytes that arrived although they had been received before.
+    /// Payload bytes received that had been received before.
     pub duplicate_bytes: u64,
     /// Duplicates reported to the peer (RFC 2883).
     pub dsacks_sent: u64,
-    /// Payload bytes that lay outside the window or found no room.
+    /// Payload bytes received outside the window or without room.
     pub dropped_bytes: u64,
     /// Segments that arrived above a gap.
     pub out_of_order_segments: u64,
@@ -41,25 +41,25 @@ pub struct Counters {
     pub challenge_acks_sent: u64,
     /// Segments received that only acknowledge.
     pub acks_received: u64,
-    /// Duplicate acknowledgments: with SACK, those with news in their blocks; else as RFC 5681 says.
+    /// Duplicate acknowledgments: with SACK, those with new information in their blocks; otherwise as in RFC 5681.
     pub dup_acks_received: u64,
-    /// Duplicates the peer reported (RFC 2883) that a copy of ours explains.
+    /// Duplicates reported by the peer (RFC 2883) that a retransmission of ours explains.
     pub dsacks_received: u64,
-    /// Bytes of ours the peer SACKed, ever.
+    /// Total bytes of ours that the peer has SACKed.
     pub bytes_sacked: u64,
-    /// Times fast recovery began.
+    /// How often fast recovery began.
     pub fast_recoveries: u64,
-    /// Times the retransmission timer expired with data outstanding.
+    /// How often the retransmission timer expired with data outstanding.
     pub timeouts: u64,
-    /// Times the window was reduced because the peer echoed congestion (RFC 3168).
+    /// How often the window was reduced because the peer echoed congestion (RFC 3168).
     pub ecn_reductions: u64,
-    /// Data segments received that were marked as having met congestion.
+    /// Received data segments with a congestion mark (CE).
     pub ce_received: u64,
-    /// Fast recoveries found needless and undone.
+    /// Fast recoveries that were found unnecessary and undone.
     pub spurious_recoveries: u64,
-    /// Timeouts found needless and undone.
+    /// Timeouts that were found unnecessary and undone.
     pub spurious_timeouts: u64,
-    /// SYN and SYN-ACK segments sent again.
+    /// SYN and SYN-ACK segments retransmitted.
     pub syn_retransmissions: u64,
     /// Rescue retransmissions (RFC 6675 NextSeg rule (4)).
     pub rescue_retransmissions: u64,
@@ -71,15 +71,15 @@ pub struct Counters {
     pub paws_drops: u64,
     /// Segments dropped for any other reason: outside the window, impossible ACK, missing timestamps.
     pub unacceptable_segments: u64,
-    /// Times the window was cut back after idling (RFC 5681 section 4.1).
+    /// How often the window was reduced after an idle time (RFC 5681 section 4.1).
     pub idle_restarts: u64,
     /// Smoothed round-trip time; `None` before the first measurement. A reading.
     pub srtt: Option<Duration>,
     /// Mean deviation of the round-trip time. A reading.
     pub rttvar: Duration,
-    /// Latest round-trip time measured. A reading.
+    /// Latest round-trip time. A reading.
     pub latest_rtt: Option<Duration>,
-    /// Retransmission timeout, backing off included; at a closed window that of its probes. A reading.
+    /// Retransmission timeout, including back-off; with a closed window the timeout of its probes. A reading.
     pub rto: Duration,
     /// Congestion window in bytes. A reading.
     pub cwnd: u64,
@@ -87,7 +87,7 @@ pub struct Counters {
     pub ssthresh: u64,
     /// Bytes sent and not yet acknowledged cumulatively. A reading.
     pub bytes_in_flight: u64,
-    /// Bytes thought to be in the network (RFC 6675 `pipe`). A reading.
+    /// Estimated bytes in the network (RFC 6675 `pipe`). A reading.
     pub pipe: u64,
     /// Our receive buffer in bytes. A reading.
     pub receive_buffer: u64,

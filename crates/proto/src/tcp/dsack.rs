@@ -1,12 +1,12 @@
-//! Duplicate SACK (RFC 2883): a receiver reports in the first block data that it had already, and a sender learns that a copy
-//! was needless.
+//! Duplicate SACK (RFC 2883): in the first block a receiver reports data that it already had, so that the sender learns
+//! of an unnecessary retransmission.
 
 use super::segment::SackBlocks;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
 
-/// The duplicate the first of `blocks` reports, in an ACK for `ack`; `None` when it reports none or
-/// cannot be true: of data above `snd_nxt`, or further below `ack` than `reach`, the largest window.
+/// The duplicate reported by the first of `blocks` in an ACK for `ack`; `None` if there is no such report, or if it
+/// cannot be true: data above `snd_nxt`, or further below `ack` than `reach`, the largest window.
 ///
 /// "If the first SACK block ... covers a part of the data below the cumulative acknowledgment, or is
 /// contained in the second" (RFC 2883 section 4, in other words).
@@ -23,8 +23,8 @@ pub(crate) fn reported(blocks: &SackBlocks, ack: Position, snd_nxt: Position, re
     ((below || within()) && possible).then_some(first)
 }
 
-/// Keeps the peer honest: as many duplicates are believed as copies were sent. More come from a
-/// network that doubles packets, or from a peer that lies; they say nothing about our sending.
+/// Limits the effect of false reports: at most as many duplicates are accepted as retransmissions were sent. More would
+/// be due to a network that duplicates packets or a peer that lies, and say nothing about our retransmissions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CopyLedger {
     sent: u64,
@@ -32,12 +32,12 @@ pub(crate) struct CopyLedger {
 }
 
 impl CopyLedger {
-    /// A segment was sent again.
+    /// Records a retransmission.
     pub fn on_copy(&mut self) {
         self.sent += 1;
     }
 
-    /// A duplicate as long as `segments` segments was reported; false when no copy of ours explains it.
+    /// A duplicate of `segments` segments was reported; returns false if no retransmission of ours explains it.
     pub fn believes(&mut self, segments: u64) -> bool {
         let explained = self.reported + segments <= self.sent;
         if explained {

@@ -1,4 +1,4 @@
-//! Explicit Congestion Notification (RFC 3168 section 6.1): the memory of each half of a connection.
+//! Explicit Congestion Notification (RFC 3168 section 6.1): the state of each half of a connection.
 
 use super::segment::Flags;
 use crate::congestion::position::Position;
@@ -18,13 +18,12 @@ pub(crate) fn accepts(flags: Flags) -> bool {
     flags.contains(ACCEPTANCE) && !flags.contains(Flags::CWR)
 }
 
-/// The receiver's memory: CE was seen, and the sender has not said yet that it knows.
+/// The receiver's state: CE was received, and the sender has not confirmed it with CWR yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Echo(bool);
 
 impl Echo {
-    /// An acceptable data segment arrived. CWR ends the echo; CE on the same packet starts it again
-    /// (section 6.1.3).
+    /// An acceptable data segment arrived. CWR ends the echo; CE in the same packet starts it again (section 6.1.3).
     pub fn on_data(&mut self, codepoint: Ecn, flags: Flags) {
         if flags.contains(Flags::CWR) {
             self.0 = false;
@@ -34,18 +33,18 @@ impl Echo {
         }
     }
 
-    /// Flags of the ACKs to come.
+    /// Flags for the next ACKs.
     pub fn flags(self) -> Flags {
         if self.0 { Flags::ECE } else { Flags::NONE }
     }
 }
 
-/// The sender's memory: one reduction per window of data (section 6.1.2).
+/// The sender's state: one reduction per window of data (section 6.1.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reductions {
-    /// An ACK up to here belongs to a window that was reduced already.
+    /// An ACK up to here belongs to a window that was already reduced.
     answered: Position,
-    /// The next new data says so (CWR).
+    /// The next new data carries CWR.
     cwr_due: bool,
 }
 
@@ -54,18 +53,18 @@ impl Reductions {
         Self { answered: una, cwr_due: false }
     }
 
-    /// True when an ECE in an ACK for `ack` is news.
+    /// True if an ECE in an ACK for `ack` requires a reduction.
     pub fn is_news(&self, ack: Position) -> bool {
         ack > self.answered
     }
 
-    /// The window was reduced, for any reason, with data up to `snd_nxt` sent.
+    /// The window was reduced, for any reason, when data up to `snd_nxt` had been sent.
     pub fn on_reduced(&mut self, snd_nxt: Position) {
         self.answered = snd_nxt;
         self.cwr_due = true;
     }
 
-    /// The flags of the next segment with new data. Asking spends them.
+    /// The flags of the next segment with new data; each call clears them.
     pub fn take_flags(&mut self) -> Flags {
         if core::mem::take(&mut self.cwr_due) { Flags::CWR } else { Flags::NONE }
     }

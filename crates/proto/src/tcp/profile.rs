@@ -1,4 +1,4 @@
-//! Configurations that go by a name.
+//! Named configurations.
 
 use super::ack_policy::AckPolicy;
 use super::autotune::ReceiveAutotuning;
@@ -9,26 +9,26 @@ use super::undo::Undo;
 use crate::congestion::{self, Algorithm, cubic};
 use crate::units::Duration;
 
-/// A set of choices to start from.
+/// A named set of options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The rules of the RFCs up to 6675, with CUBIC and HyStart: [`Config::default`].
     #[default]
     Classic,
-    /// A Linux host of today with its defaults, as far as it is modelled.
+    /// A current Linux host with its defaults, as far as it is modelled.
     Linux,
 }
 
 impl Profile {
-    /// The configuration that goes by the name.
+    /// The configuration with this name.
     pub fn config(self) -> Config {
         match self {
             Self::Classic => Config::default(),
             Self::Linux => Config {
                 congestion: congestion::Config {
-                    // hystart = 1, and bictcp_update()'s 5 % a round trip before the first loss.
+                    // hystart = 1, and bictcp_update()'s 5 % per round trip before the first loss.
                     algorithm: Algorithm::Cubic(cubic::Config::LINUX),
-                    // tcp_slow_start() counts all that was acknowledged, without a limit.
+                    // tcp_slow_start() counts all acknowledged segments, without a limit.
                     byte_counting_limit: u32::MAX,
                     ..congestion::Config::default()
                 },
@@ -40,13 +40,13 @@ impl Profile {
                 dsack: true,
                 unstamped: Unstamped::Taken,
                 undo: Undo::All,
-                // tcp_ecn = 2 accepts and never offers, which between two such hosts is none.
+                // tcp_ecn = 2 accepts but never offers ECN, so two such hosts do not use it.
                 ecn: false,
                 receive_buffer: ReceiveAutotuning::LINUX_START,
                 receive_autotuning: ReceiveAutotuning::LINUX,
                 // TCP_RTO_MIN.
                 rto_min: Duration::from_millis(200),
-                // Initial window and send buffer are Linux's by default.
+                // Initial window and send buffer are already Linux's.
                 ..Config::default()
             },
         }

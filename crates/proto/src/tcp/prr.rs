@@ -3,12 +3,12 @@
 /// How much may be sent during fast recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// As much as fits between `pipe` and the reduced window (RFC 6675 section 5 step (C)): nothing until enough has left the
-    /// network, then one segment per segment.
+    /// As much as fits between `pipe` and the reduced window (RFC 6675 section 5 step (C)): nothing until enough data
+    /// has left the network, then one segment per segment.
     #[default]
     Rfc6675,
-    /// A share of the data that every ACK delivers, so that the reduction is spread over the round trip; below the reduced
-    /// window as slow start would, PRR-SSRB (RFC 6937).
+    /// A share of the data that each ACK delivers, so that the reduction is spread over the round trip; below the
+    /// reduced window like slow start, PRR-SSRB (RFC 6937).
     Prr,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Prr {
     out: u64,
     /// RecoverFS.
     flight_at_start: u64,
-    /// The rest of sndcnt.
+    /// The remaining part of sndcnt.
     allowance: u64,
 }
 
@@ -31,8 +31,8 @@ impl Prr {
         Self { delivered: 0, out: 0, flight_at_start: flight.max(1), allowance: 0 }
     }
 
-    /// An ACK delivered `delivered` bytes and left `pipe` in the network; `target` is the window that
-    /// recovery shall end with: ssthresh.
+    /// An ACK delivered `delivered` bytes and left `pipe` in the network; `target` is the window at the end of
+    /// recovery: ssthresh.
     pub fn on_ack(&mut self, delivered: u64, pipe: u64, target: u64, mss: u64) {
         self.delivered += delivered;
         self.allowance = if pipe > target {
@@ -45,13 +45,13 @@ impl Prr {
         };
     }
 
-    /// `bytes` were sent, new or again.
+    /// `bytes` were sent, new or retransmitted.
     pub fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;
         self.allowance = self.allowance.saturating_sub(bytes);
     }
 
-    /// True when a segment of `bytes` may be sent.
+    /// True if a segment of `bytes` may be sent.
     pub fn allows(&self, bytes: u64) -> bool {
         bytes <= self.allowance
     }
@@ -63,8 +63,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// RFC 6937 section 3.1's first example: twenty in flight, one lost, the window halved: every second
-    /// ACK sends a segment.
+    /// The first example in RFC 6937 section 3.1: twenty in flight, one lost, window halved; every second ACK sends a
+    /// segment.
     #[test]
     fn a_single_loss_sends_on_every_other_ack() {
         let mut prr = Prr::new(20 * MSS);
@@ -83,8 +83,8 @@ mod tests {
         assert_eq!(pipe, 10 * MSS);
     }
 
-    /// The second example's shape: losses take the pipe far below ssthresh, and each ACK is answered
-    /// with one segment more than it delivered until the window is full.
+    /// The second example: losses reduce the pipe far below ssthresh, and each ACK sends one segment more than it
+    /// delivered until the window is full.
     #[test]
     fn below_the_target_each_ack_sends_one_more_than_it_delivered() {
         let mut prr = Prr::new(20 * MSS);
@@ -105,8 +105,8 @@ mod tests {
         assert_eq!(pipe, 8 * MSS);
     }
 
-    /// Above ssthresh the share is rounded up, so that the reduction is not more than was asked for; below, an allowance that
-    /// ACKs brought and that was not used is not lost (RFC 6937 section 3).
+    /// Above ssthresh the share is rounded up, so that the reduction is not larger than required; below it, unused
+    /// allowance from earlier ACKs is kept (RFC 6937 section 3).
     #[test]
     fn shares_are_rounded_up_and_kept_until_they_are_used() {
         let mut prr = Prr::new(3 * MSS);

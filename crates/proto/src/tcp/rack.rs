@@ -1,21 +1,20 @@
-//! RACK (RFC 8985): a segment sent before one that has arrived, and long enough before, is lost.
+//! RACK (RFC 8985): a segment that was sent sufficiently long before one that has arrived is lost.
 //!
-//! [`Rack`] keeps the variables of section 5.3 and says how much reordering is borne; going through
-//! segments is the scoreboard's (`sack/timed.rs`), timers and probes are the sender's
-//! (`sender/rack_tlp.rs`).
+//! [`Rack`] keeps the variables of section 5.3 and computes the tolerated reordering. The scoreboard walks through
+//! segments (`sack/timed.rs`), and the sender has timers and probes (`sender/rack_tlp.rs`).
 
 use super::segment::TIMESTAMP_TICK;
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
-/// How a sender finds out that a segment is lost.
+/// How a sender detects that a segment is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossDetection {
-    /// By SACKed data above it, or by duplicate ACKs (RFC 6675, without SACK RFC 6582).
+    /// By SACKed data above it, or by duplicate ACKs (RFC 6675; without SACK RFC 6582).
     #[default]
     DupAck,
-    /// By when it was sent, with a probe where the last segments of a flight may be lost (RFC 8985).
-    /// Connections whose peer does not speak SACK fall back to [`DupAck`](Self::DupAck).
+    /// By its time of sending, with a probe if the last segments of a flight may be lost (RFC 8985). Without SACK a
+    /// connection falls back to [`DupAck`](Self::DupAck).
     RackTlp,
 }
 
@@ -23,10 +22,11 @@ pub enum LossDetection {
 /// 6.2 step 4).
 const REO_WND_PERSIST: u32 = 16;
 
-/// Of the smallest round trip: the reordering window starts with a quarter (RFC 8985 section 6.2 step 4).
+/// The reordering window starts with this fraction of the minimum round-trip time: a quarter (RFC 8985 section 6.2 step
+/// 4).
 const REO_WND_SHARE: u64 = 4;
 
-/// A minimum is believed for one to two of these. Linux keeps it for 300 s (tcp_min_rtt_wlen).
+/// A minimum remains valid for one to two of these periods. Linux keeps it for 300 s (tcp_min_rtt_wlen).
 const MIN_RTT_EPOCH: Duration = Duration::from_secs(150);
 
 /// "a windowed min-filtered estimate" of the round-trip time (RFC 8985 section 6.2 step 1).
@@ -51,12 +51,12 @@ impl MinRtt {
     }
 }
 
-/// A segment that was delivered, as the scoreboard knows it.
+/// A delivered segment, as the scoreboard knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
     /// Segment.end_seq.
     pub end: Position,
-    /// Segment.xmit_ts: when its latest copy was sent.
+    /// Segment.xmit_ts: when it was last sent.
     pub sent_at: Instant,
     /// Segment.retransmitted.
     pub resent: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Delivered {
     pub cumulatively: bool,
 }
 
-/// A place in the order of transmissions: by time, and by sequence where times are equal.
+/// A position in the order of transmissions: by time, and by sequence for equal times.
 pub(crate) type SentOrder = (Instant, Position);
 
 /// The variables of RFC 8985 section 5.3.
@@ -89,14 +89,15 @@ pub(crate) struct Rack {
     reo_wnd_mult: u64,
     /// RACK.reo_wnd_persist.
     reo_wnd_persist: u32,
-    /// This ACK: when it came, the age of the segment that its timestamp echoes, and the newest segment it delivered.
+    /// The current ACK: its time of arrival, the age of the segment that its timestamp echoes, and the newest segment
+    /// it delivered.
     now: Instant,
     echoed: Option<Duration>,
     newest_of_ack: Option<SentOrder>,
 }
 
 impl Rack {
-    /// For data from `una` on; `handshake` is the round trip the SYN measured, if it did.
+    /// For data from `una` on; `handshake` is the round-trip time of the handshake, if measured.
     pub fn new(una: Position, handshake: Option<Duration>, now: Instant) -> Self {
         let mut min_rtt = MinRtt::default();
         if let Some(rtt) = handshake {
@@ -129,9 +130,9 @@ impl Rack {
 
     /// Steps 2 and 3 of section 6.2 for one segment, in any order within an ACK.
     ///
-    /// The echo decides only for segments that SEG.ACK covers: the ACK that a segment above a gap brings echoes the last one
-    /// below it (RFC 7323 section 4.3), so that the text's own example of a lost retransmission (section 3.4) would never be
-    /// noticed.
+    /// The echo is used only for segments covered by SEG.ACK. An ACK triggered by a segment above a gap echoes the last
+    /// segment below it (RFC 7323 section 4.3); used for others, the RFC's own example of a lost retransmission
+    /// (section 3.4) would never be detected.
     pub fn on_delivered(&mut self, segment: Delivered) {
         let rtt = self.now.saturating_since(segment.sent_at);
         self.fack = self.fack.max(segment.end);
@@ -153,12 +154,12 @@ impl Rack {
         self.newest = self.newest.max(order);
     }
 
-    /// RACK_sent_after(RACK.xmit_ts, RACK.end_seq, ...): something sent later has been delivered.
+    /// RACK_sent_after(RACK.xmit_ts, RACK.end_seq, ...): true if something sent later was delivered.
     pub fn overtook(&self, order: SentOrder) -> bool {
         self.newest.is_some_and(|newest| newest > order)
     }
 
-    /// The ACK that has just come reports a duplicate (RFC 2883): the window grows, once a round trip.
+    /// The current ACK reports a duplicate (RFC 2883): the reordering window grows, once per round trip.
     pub fn on_dsack(&mut self, snd_una: Position, snd_nxt: Position) {
         if self.dsack_round.is_none_or(|round| snd_una >= round) {
             self.dsack_round = Some(snd_nxt);
@@ -167,7 +168,7 @@ impl Rack {
         }
     }
 
-    /// Fast recovery or the repair after a timeout is over.
+    /// Fast recovery, or the recovery after a timeout, has ended.
     pub fn on_recovered(&mut self) {
         self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
         if self.reo_wnd_persist == 0 {
@@ -175,7 +176,7 @@ impl Rack {
         }
     }
 
-    /// RACK.reo_wnd (section 6.2 step 4). `repairing` in fast recovery and after a timeout.
+    /// RACK.reo_wnd (section 6.2 step 4). `repairing` is true in fast recovery and after a timeout.
     pub fn reordering_window(&self, repairing: bool, dup_thresh: u32, srtt: Option<Duration>) -> Duration {
         if !self.reordering_seen && (repairing || self.segments_sacked >= u64::from(dup_thresh)) {
             return Duration::ZERO;
@@ -192,7 +193,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// A RACK that has measured 80 ms.
+    /// A RACK with a measured round-trip time of 80 ms.
     fn rack() -> Rack {
         let mut rack = Rack::new(at(0), None, Instant::ZERO);
         rack.begin_ack(Instant::ZERO + MS(80), None);
@@ -211,7 +212,7 @@ mod tests {
         rack.segments_sacked = 3;
         assert_eq!(rack.reordering_window(false, 3, None), MS(0));
         assert_eq!(rack.reordering_window(true, 3, None), MS(0));
-        // Once reordering was seen neither counts.
+        // Once reordering was seen, neither matters.
         rack.reordering_seen = true;
         assert_eq!(rack.reordering_window(true, 3, None), MS(20));
     }

@@ -11,17 +11,17 @@ use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::units::{Duration, Instant};
 
-/// When the application takes data out of the receive buffer.
+/// When the application reads data from the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadPolicy {
-    /// The moment it is in order: the window never closes.
+    /// As soon as it is in order: the window never closes.
     #[default]
     Immediate,
     /// When [`read`](super::Connection::read) is called.
     Manual,
 }
 
-/// Outcome of a segment's text.
+/// Result of processing a segment's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     /// Decision about an acknowledgment.
@@ -30,7 +30,7 @@ pub(crate) struct Received {
     pub finished: bool,
 }
 
-/// How the size of the buffer follows the arrivals.
+/// How the buffer size follows the arrivals.
 #[derive(Clone, Debug)]
 enum Tuning {
     Grows(Autotune),
@@ -41,30 +41,30 @@ enum Tuning {
 pub(crate) struct Receiver {
     /// RCV.NXT.
     pub rcv_nxt: Position,
-    /// RCV.NXT + RCV.WND: the right edge offered, which never moves back (RFC 9293 section 3.10.7.4).
+    /// RCV.NXT + RCV.WND: the offered right edge, which never moves back (RFC 9293 section 3.10.7.4).
     edge: Position,
     buffer: u64,
-    /// Where the buffer does not stay as it is.
+    /// Present if the buffer size changes.
     tuning: Option<Tuning>,
     /// In order but not yet read: RCV.USER.
     unread: u64,
     policy: ReadPolicy,
     reorder: ReorderQueue,
-    /// Duplicates are reported (RFC 2883).
+    /// Report duplicates (RFC 2883).
     report_duplicates: bool,
     /// The duplicate that the next ACK reports.
     duplicate: Option<Range>,
-    /// Where the peer's FIN stands, once seen in the window.
+    /// Position of the peer's FIN, once one was seen within the window.
     fin_at: Option<Position>,
     pub acks: AckScheduler,
-    /// Our own effective MSS, taken for the peer's in SWS avoidance.
+    /// Our own effective MSS, used for the peer's in SWS avoidance.
     mss: u64,
     /// RCV.WND.SCALE: shift of the windows we offer.
     pub scale: u8,
 }
 
 impl Receiver {
-    /// A receiver that will start at `irs + 1` once [`start`](Self::start) is told the peer's number.
+    /// A receiver that starts at `irs + 1` after [`start`](Self::start) passes the peer's number.
     pub fn new(config: &Config, policy: ReadPolicy) -> Self {
         Self {
             rcv_nxt: Position::default(),
@@ -83,7 +83,7 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN stands at `irs`.
+    /// Sets the position of the peer's SYN.
     pub fn start(&mut self, irs: Position) {
         self.rcv_nxt = irs + 1;
         self.edge = self.rcv_nxt + self.buffer.min(u64::from(u16::MAX));
@@ -94,13 +94,13 @@ impl Receiver {
         self.buffer
     }
 
-    /// True when [`tune`](Self::tune) wants to be told of data.
+    /// True if [`tune`](Self::tune) must be called for data.
     #[inline]
     pub fn tunes(&self) -> bool {
         self.tuning.is_some()
     }
 
-    /// Data has arrived, sent when the peer's clock showed `stamp`; its timestamp echoes a segment sent `echoed` ago.
+    /// Data has arrived, sent when the peer's clock was `stamp`; its timestamp echoes a segment sent `echoed` ago.
     pub fn tune(&mut self, now: Instant, stamp: Option<u32>, echoed: Option<Duration>) {
         let (nxt, edge, buffer) = (self.rcv_nxt, self.edge, self.buffer);
         let wanted = match &mut self.tuning {
@@ -117,26 +117,26 @@ impl Receiver {
         }
     }
 
-    /// Duplicates are to be reported from here on.
+    /// From now on duplicates are reported.
     pub fn report_duplicates(&mut self) {
         self.report_duplicates = true;
     }
 
-    /// Bytes `start .. end` came, all of which were received before.
+    /// Bytes `start .. end` arrived, all of them for the second time.
     pub fn note_duplicate(&mut self, start: Position, end: Position) {
         if self.report_duplicates && start < end {
             self.duplicate = Some(Range { start, end });
         }
     }
 
-    /// True when an ACK has SACK blocks to carry.
+    /// True if an ACK has SACK blocks.
     #[inline]
     pub fn has_blocks(&self) -> bool {
         !self.reorder.is_empty() || self.duplicate.is_some()
     }
 
-    /// The blocks of the next ACK, at most `room`: a duplicate goes first and is reported once (RFC 2883 section 4), then the
-    /// data behind gaps.
+    /// The blocks of the next ACK, at most `room`: first a duplicate, which is reported once (RFC 2883 section 4), then
+    /// the data behind gaps.
     pub fn take_blocks(&mut self, room: usize, counters: &mut Counters) -> SackBlocks {
         let Some(duplicate) = self.duplicate.take_if(|_| room > 0) else { return self.reorder.blocks(room) };
         counters.dsacks_sent += 1;
@@ -162,7 +162,7 @@ impl Receiver {
         self.edge.saturating_since(self.rcv_nxt)
     }
 
-    /// The right edge of the window offered.
+    /// The offered right edge of the window.
     pub fn edge(&self) -> Position {
         self.edge
     }
@@ -172,24 +172,24 @@ impl Receiver {
         self.unread
     }
 
-    /// True once the peer's FIN has been taken in order.
+    /// True once the peer's FIN was received in order.
     pub fn finished(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.rcv_nxt > fin)
     }
 
-    /// The right edge the buffer has room for.
+    /// The right edge for which the buffer has room.
     fn room_edge(&self) -> Position {
         self.rcv_nxt + self.buffer.saturating_sub(self.unread)
     }
 
-    /// The window field for a segment sent now. The right edge moves only when by at least
-    /// min(half the buffer, one segment): SWS avoidance (RFC 9293 section 3.8.6.2.2).
+    /// The window field for a segment sent now. The right edge moves only by at least min(half the buffer, one
+    /// segment): SWS avoidance (RFC 9293 section 3.8.6.2.2).
     pub fn offer_window(&mut self) -> u16 {
         let room = self.room_edge();
         if room.saturating_since(self.edge) >= (self.buffer / 2).min(self.mss) {
             self.edge = room;
         }
-        // Rounded up to the scale's unit, else rounding would move the edge back (RFC 7323 section 2.4).
+        // Rounded up to the unit of the scale, because rounding down could move the edge back (RFC 7323 section 2.4).
         let units = self.window().div_ceil(1 << self.scale).min(u64::from(u16::MAX));
         self.edge = self.edge.max(self.rcv_nxt + (units << self.scale));
         units as u16
@@ -200,8 +200,7 @@ impl Receiver {
         u16::try_from(self.buffer).unwrap_or(u16::MAX)
     }
 
-    /// Takes in text `start .. end` and perhaps a FIN after it, in a segment that passed the
-    /// acceptability test.
+    /// Receives data `start .. end`, and possibly a FIN after it, from a segment that passed the acceptability test.
     pub fn receive(
         &mut self,
         now: Instant,
@@ -215,8 +214,8 @@ impl Receiver {
         counters.duplicate_bytes += self.rcv_nxt.min(end).saturating_since(start);
         counters.dropped_bytes += end.saturating_since(start.max(limit));
         self.note_duplicate(start, self.rcv_nxt.min(end));
-        // A FIN counts only if no byte before it was cut off, and only one place can be the end: a
-        // second FIN elsewhere, or one below data already held, is a lie.
+        // A FIN counts only if no byte before it was cut off. There can be only one: a second FIN at another position,
+        // or one below received data, is invalid.
         let last_held = self.reorder.highest().unwrap_or(self.rcv_nxt);
         if fin && end <= self.edge && end >= last_held.max(self.rcv_nxt) && self.fin_at.is_none() {
             self.fin_at = Some(end);
@@ -247,8 +246,8 @@ impl Receiver {
         Received { ack, finished }
     }
 
-    /// True when the next `len` bytes can be taken in by [`receive_next`](Self::receive_next): nothing is missing, the peer has
-    /// not closed, there is room for all of them, and nothing is measured by them.
+    /// True if [`receive_next`](Self::receive_next) can receive the next `len` bytes: there is no gap, the peer has not
+    /// closed, there is room for all of them, and they need not be measured.
     #[inline]
     pub fn is_ready_for(&self, len: u32) -> bool {
         self.reorder.is_empty()
@@ -258,7 +257,8 @@ impl Receiver {
             && !self.acks.wants_rtt()
     }
 
-    /// [`receive`](Self::receive) for the next `len` bytes, for which it [is ready](Self::is_ready_for), without a FIN.
+    /// [`receive`](Self::receive) for the next `len` bytes without a FIN, if it [is ready](Self::is_ready_for) for
+    /// them.
     #[inline]
     pub fn receive_next(&mut self, now: Instant, len: u32, counters: &mut Counters) -> AckDecision {
         let bytes = u64::from(len);
@@ -278,7 +278,7 @@ impl Receiver {
         }
     }
 
-    /// `range` arrived above a gap or below one, when the highest byte held stood before `highest_before`.
+    /// `range` arrived above or below a gap, when the highest received data ended at `highest_before`.
     fn answer_disorder(&mut self, now: Instant, range: Range, highest_before: Position) -> AckDecision {
         self.acks.on_out_of_order(&Disorder {
             now,
@@ -299,13 +299,13 @@ impl Receiver {
         }
     }
 
-    /// Bytes that arrived and wait for others before them.
+    /// Received bytes that wait for earlier ones.
     pub fn blocked(&self) -> u64 {
         self.reorder.bytes()
     }
 
-    /// Takes up to `bytes` out of the buffer. Returns how many, and whether the window should be
-    /// announced at once: it was closed and may open, or has grown by two segments or half the buffer.
+    /// Takes up to `bytes` out of the buffer. Returns their number, and whether a window update should be sent at once:
+    /// the window was closed and may open, or has grown by two segments or half the buffer.
     pub fn read(&mut self, bytes: u64, counters: &mut Counters) -> (u64, bool) {
         let taken = bytes.min(self.unread);
         self.unread -= taken;
@@ -326,7 +326,7 @@ fn tuning(config: &Config) -> Option<Tuning> {
     }
 }
 
-/// The smallest shift that lets 16 bits say `buffer`, at most 14 (RFC 7323 section 2.3).
+/// The smallest shift with which 16 bits can represent `buffer`, at most 14 (RFC 7323 section 2.3).
 fn scale_for(buffer: u64) -> u8 {
     (0..14).find(|scale| buffer >> scale <= u64::from(u16::MAX)).unwrap_or(14)
 }

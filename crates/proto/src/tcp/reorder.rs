@@ -4,8 +4,8 @@ use super::segment::{SackBlocks, SackRange};
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 
-/// Most separate ranges held. A peer that sends every other byte would otherwise make the list as
-/// long as the window; data that would need one more range is dropped, as if the network had.
+/// Most separate ranges. If a peer sends every other byte, the list would otherwise become as long as the window. Data
+/// that needs another range is dropped, as if the network had lost it.
 pub(crate) const MAX_RANGES: usize = 1024;
 
 /// Data that arrived out of order.
@@ -17,65 +17,65 @@ pub(crate) struct ReorderQueue {
 }
 
 impl ReorderQueue {
-    /// True when no data waits for a gap to fill.
+    /// True if no data waits for a gap to be filled.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Separate ranges held.
+    /// Number of separate ranges.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Bytes held.
+    /// Bytes in the queue.
     pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.len()).sum()
     }
 
-    /// The byte after the last one held.
+    /// The byte after the highest one in the queue.
     pub fn highest(&self) -> Option<Position> {
         self.ranges.last().map(|range| range.end)
     }
 
-    /// The range held that contains the byte at `position`.
+    /// The range that contains the byte at `position`.
     pub fn held_at(&self, position: Position) -> Option<Range> {
         self.ranges.containing(position)
     }
 
-    /// Bytes of the highest range held; zero when none is.
+    /// Bytes of the highest range; zero if there is none.
     pub fn last_len(&self) -> u64 {
         self.ranges.last().map_or(0, Range::len)
     }
 
-    /// The first byte at or above `from` that is missing below one that is held.
+    /// The first missing byte at or above `from` that is below a received one.
     pub fn first_missing(&self, from: Position) -> Option<Position> {
         let end = self.highest().filter(|end| from < *end)?;
         self.ranges.first_gap(Range { start: from, end }).map(|gap| gap.start)
     }
 
-    /// Holds `range` until the gap below it fills; false when it had to be dropped.
+    /// Keeps `range` until the gap below it is filled; returns false if it had to be dropped.
     pub fn hold(&mut self, range: Range) -> bool {
         let Some(joined) = self.ranges.insert(range, MAX_RANGES) else { return false };
         self.remember(joined, range.start);
         true
     }
 
-    /// Puts the range that holds `byte` first; a range that `joined` has swallowed is no block of its own.
+    /// Moves the range that contains `byte` to the front; a range merged into `joined` is no longer a block of its own.
     fn remember(&mut self, joined: Range, byte: Position) {
         let mut first = Some(byte);
         for slot in &mut self.recent {
             let previous = core::mem::replace(slot, first);
             match previous {
                 Some(other) if other < joined.start || other >= joined.end => first = previous,
-                // Empty, or part of the range that now stands first: everything behind it stays in place.
+                // Empty, or part of the first range: the entries after it do not move.
                 _ => return,
             }
         }
     }
 
-    /// Takes out the data that follows `rcv_nxt` without a gap; returns the new RCV.NXT.
+    /// Removes the data that continues `rcv_nxt` without a gap; returns the new RCV.NXT.
     pub fn advance(&mut self, rcv_nxt: Position) -> Position {
         let mut next = rcv_nxt;
         while let Some(first) = self.ranges.first() {

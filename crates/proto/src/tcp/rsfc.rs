@@ -1,33 +1,34 @@
-//! Receive-side flow control: the receiver of data keeps the queue on its way short with the window that it offers (Xu, Leong,
-//! Leong and Razeen, "Dynamic regulation of mobile 3G/HSPA uplink buffer with receiver-side flow control", ICNP 2012).
+//! Receive-side flow control: the receiver keeps the queue on the path short by limiting the window that it offers (Xu,
+//! Leong, Leong and Razeen, "Dynamic regulation of mobile 3G/HSPA uplink buffer with receiver-side flow control", ICNP
+//! 2012).
 //!
-//! Of the paper's mechanism the slides of TCP-RRE name the signal alone: the relative delay between both ends' clocks, read off TCP
-//! timestamps, less its smallest, is the time that data waits in the queue. Numbers here are our own.
+//! The slides of TCP-RRE only describe the paper's signal: the relative delay between the clocks of both ends, from TCP
+//! timestamps, minus its minimum, is the queueing delay. The numbers here are our own.
 
 use crate::congestion::position::Position;
 use crate::units::{Bytes, Duration, Instant};
 
-/// The wait that the window aims at.
+/// Target queueing delay.
 const TARGET: Duration = Duration::from_millis(50);
-/// Waits beyond this shrink the window.
+/// Queueing delays above this shrink the window.
 const MOST: Duration = Duration::from_millis(100);
-/// Gain of a window, above the demand of the rate and the target, while the wait is short, and loss while it is long: a
-/// quarter. It finds rates that grow.
+/// While the queueing delay is short, the window is larger than required for the rate and the target by this fraction;
+/// while it is long, smaller by this fraction: a quarter. The excess finds higher rates.
 const STEP: u64 = 4;
-/// Shortest time over which a rate is measured, and how much of the last rate stays in the next.
+/// Shortest time over which a rate is measured, and the weight of the previous rate in the next.
 const SPAN_MIN: Duration = Duration::from_millis(100);
-/// Least window in segments: two, so that delayed ACKs are not waited for, and two that make up for a loss.
+/// Smallest window in segments: two, so that delayed ACKs cause no wait, and two to make up for a loss.
 const MIN_SEGMENTS: u64 = 4;
-/// The smallest relative delay and round trip are those of so long: clocks drift, and paths change.
+/// The minimum relative delay and round-trip time are over this time, because clocks drift and paths change.
 const FORGET: Duration = Duration::from_secs(30);
-/// Each so often the window is the least for the time of a few round trips, so that the queue empties: a flow that found others' data
-/// in it takes that for the path's own delay, and leaves the others little (LEDBAT++ does likewise,
-/// draft-irtf-iccrg-ledbat-plus-plus).
+/// At this interval the window is set to its minimum for a few round trips, so that the queue empties. Otherwise a flow
+/// that started while others' data was queued would mistake that for the path's own delay, and leave the others little
+/// (LEDBAT++ does the same, draft-irtf-iccrg-ledbat-plus-plus).
 const DRAIN_EVERY: Duration = Duration::from_secs(10);
-/// A tick of the sender's clock, as Linux has it.
+/// Tick of the sender's clock, as in Linux.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The smallest of lately, in two halves of the time in which it is forgotten.
+/// A recent minimum, kept for two halves of the validity period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Smallest {
     before: Option<i64>,
@@ -46,21 +47,21 @@ impl Smallest {
     }
 }
 
-/// The receiver's model of the way to it.
+/// The receiver's model of the path to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rsfc {
     max: u64,
     mss: u64,
-    /// The first reading of the sender's clock; relative delays count from there.
+    /// The first value of the sender's clock; relative delays count from it.
     first_stamp: Option<u32>,
     delay: Smallest,
     rtt: Smallest,
-    /// The least wait in the span under way, in microseconds.
+    /// Minimum queueing delay in the current measurement span, in microseconds.
     wait_us: Option<i64>,
     span: (Instant, Position),
-    /// Bytes per second, once measured.
+    /// Bytes per second; `None` before the first measurement.
     rate: Option<u64>,
-    /// The window offered last, and when it is the least next, or until when it is.
+    /// The last offered window, and when the next drain begins, or until when it lasts.
     window: u64,
     drain_at: Instant,
     drain_until: Option<Instant>,
@@ -83,8 +84,8 @@ impl Rsfc {
         }
     }
 
-    /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock showed `stamp`, in answer to a segment sent `echoed`
-    /// ago. Returns the window to offer from here on, once a span has ended.
+    /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock was `stamp`, in answer to a segment sent
+    /// `echoed` ago. Returns the window to offer from now on, once a measurement span has ended.
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -116,7 +117,8 @@ impl Rsfc {
             return None;
         }
         if now >= self.drain_at {
-            // Data on the way arrives within a round trip and the wait; as long again shows the path without it.
+            // Data in flight arrives within a round trip plus the queueing delay; the same time again measures the path
+            // without it.
             self.drain_until = Some(now + Duration::from_micros((rtt + wait) as u64) * 2);
             return Some(MIN_SEGMENTS * self.mss);
         }
@@ -137,7 +139,7 @@ impl Rsfc {
         Some(self.window)
     }
 
-    /// The queue is being emptied until `until`: the window that was offered before follows, and rates are measured again.
+    /// The queue is drained until `until`: then the previous window is offered again, and rates are measured again.
     fn drain(&mut self, now: Instant, rcv_nxt: Position, until: Instant) -> Option<u64> {
         self.wait_us = None;
         self.span = (now, rcv_nxt);
@@ -151,7 +153,7 @@ impl Rsfc {
 }
 
 impl super::ReceiveAutotuning {
-    /// Receive-side flow control with as much room as Linux has.
+    /// Receive-side flow control with the same maximum as Linux's buffer.
     pub const RSFC: Self = Self::Rsfc(Bytes(6 << 20));
 }
 
@@ -163,8 +165,8 @@ mod tests {
     const MSS: u64 = 1_000;
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// 1 MB/s arrives for a second, each packet after `wait` in the queue (the first after none), with round trips of 50 ms
-    /// beside that; the last window offered.
+    /// 1 MB/s arrives for a second, each packet after queueing for `wait` (the first without queueing), with round
+    /// trips of 50 ms in addition. Returns the last offered window.
     fn window(wait: Duration) -> u64 {
         let mut rsfc = Rsfc::new(1 << 20, MSS);
         let mut offered = None;
@@ -177,7 +179,7 @@ mod tests {
         offered.unwrap()
     }
 
-    /// The rate times the round trip and the target, 100 kB, and a quarter more or less.
+    /// The rate times round-trip time and target, 100 kB, plus or minus a quarter.
     #[test]
     fn the_window_grows_beyond_the_rate_while_the_queue_is_short_and_shrinks_while_it_is_long() {
         let close = |window: u64, expected: u64| {

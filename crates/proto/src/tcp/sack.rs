@@ -1,7 +1,8 @@
-//! The scoreboard: segments sent, those of them that arrived, those held lost (RFC 6675 section 3).
+//! The scoreboard: the segments that were sent, and which of them have arrived or are declared lost (RFC 6675 section
+//! 3).
 //!
-//! It only keeps the books. *Whether* a segment is lost is decided in [`Scoreboard::detect_lost`] by SACKed data, or in `timed`
-//! by when it was sent; *which* to send next in [`sender`](super::sender).
+//! It only stores this state. [`Scoreboard::detect_lost`] decides by SACKed data whether a segment is lost, and `timed`
+//! by its time of sending; [`sender`](super::sender) decides which segment to send next.
 
 mod timed;
 
@@ -18,14 +19,14 @@ pub(crate) const DUP_THRESH: u32 = 3;
 
 /// Selectively acknowledged.
 const SACKED: u8 = 1;
-/// Held lost.
+/// Declared lost.
 const LOST: u8 = 2;
-/// Sent again since it was last held lost; that copy is thought to be on its way.
+/// Retransmitted since it was last declared lost; that transmission is considered in flight.
 const RESENT: u8 = 4;
-/// Sent more than once ever: no round-trip time can be read off it (Karn's rule).
+/// Sent more than once: it gives no round-trip time (Karn's rule).
 const AMBIGUOUS: u8 = 8;
 
-/// One transmitted segment: boundaries stay as they were first sent.
+/// One transmitted segment, with the boundaries of its first transmission.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: Position,
@@ -43,7 +44,7 @@ impl Sent {
         self.marks & marks != 0
     }
 
-    /// Its share of SetPipe's count: once unless lost, and once if sent again (RFC 6675 section 4).
+    /// Its contribution to SetPipe's count: once unless lost, plus once if retransmitted (RFC 6675 section 4).
     fn in_pipe(&self) -> u64 {
         if self.has(SACKED) {
             return 0;
@@ -52,21 +53,21 @@ impl Sent {
     }
 }
 
-/// Outcome of a cumulative acknowledgment.
+/// Result of a cumulative acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
-    /// Bytes newly covered.
+    /// Bytes newly acknowledged.
     pub bytes: u64,
-    /// Round-trip time of the oldest segment covered, if none of them was ambiguous.
+    /// Round-trip time of the oldest acknowledged segment, if none of them was ambiguous.
     pub oldest_rtt: Option<Duration>,
     /// Round-trip time of the newest.
     pub newest_rtt: Option<Duration>,
-    /// Set when a segment covered had been sent more than once: the time since the latest copy of it
-    /// was sent, the longest such time when there are several.
+    /// Set if an acknowledged segment had been sent more than once: the time since its last transmission, the longest
+    /// such time if there are several.
     pub ambiguous_for: Option<Duration>,
 }
 
-/// A segment to send again.
+/// A segment to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resend {
     index: u64,
@@ -83,46 +84,46 @@ impl Resend {
     }
 }
 
-/// Every segment between SND.UNA and SND.NXT, with marks, and sums over them kept up to date.
+/// Every segment between SND.UNA and SND.NXT with marks, and sums over them that are kept up to date.
 ///
-/// Cost without loss: one push per segment sent and one pop per segment acknowledged. With loss,
-/// each segment is marked at most once per mark; cursors remember where searches ended.
+/// Cost without loss: one push per sent segment and one pop per acknowledged segment. With loss, each mark is set at
+/// most once per segment; cursors remember where searches ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     /// Contiguous, ascending.
     segments: VecDeque<Sent>,
-    /// Segments ever removed from the front: `index - removed` is a place in `segments`.
+    /// Number of segments removed from the front: `index - removed` is an index into `segments`.
     removed: u64,
     /// SACKed bytes, always whole segments.
     sacked: RangeSet,
     sacked_bytes: u64,
     pipe: u64,
-    /// Segments before this index were looked at by `detect_lost`.
+    /// `detect_lost` has examined the segments before this index.
     examined: u64,
-    /// HighRxt: no segment before this index needs sending again.
+    /// HighRxt: no segment before this index needs a retransmission.
     resend_from: u64,
-    /// Told of data sent and delivered, where the congestion control asks for rates.
+    /// Records sent and delivered data, if the congestion control needs rates.
     pub rate: Option<Box<RateSampler>>,
-    /// Where times of transmission decide about loss (RFC 8985).
+    /// Present if times of sending decide about loss (RFC 8985).
     timed: Option<Box<Timed>>,
-    /// No segment at or above it bears a mark.
+    /// No segment at or above it has a mark.
     marked_below: Position,
 }
 
 impl Scoreboard {
-    /// True when nothing is outstanding.
+    /// True if nothing is outstanding.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Bytes thought to be in the network (RFC 6675 SetPipe).
+    /// Estimated bytes in the network (RFC 6675 SetPipe).
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.pipe
     }
 
-    /// True when the peer holds some bytes selectively.
+    /// True if some outstanding bytes are SACKed.
     pub fn any_sacked(&self) -> bool {
         !self.sacked.is_empty()
     }
@@ -133,7 +134,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// Notes a segment of new data sent at `now`; it starts where the last one ended.
+    /// Adds a segment of new data sent at `now`; it starts where the last one ended.
     #[inline]
     pub fn push(&mut self, start: Position, len: u32, now: Instant) {
         debug_assert!(self.segments.back().is_none_or(|last| last.end() == start));
@@ -144,8 +145,8 @@ impl Scoreboard {
         self.pipe += u64::from(len);
     }
 
-    /// True while every segment outstanding was sent once and nothing but that is known of any, and none has to be reported
-    /// singly.
+    /// True while every outstanding segment was sent once and has no marks, and segments need not be reported
+    /// individually.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.rate.is_none()
@@ -159,8 +160,8 @@ impl Scoreboard {
         if self.is_plain() { self.acknowledge_plain(una, now) } else { self.acknowledge_each(una, now) }
     }
 
-    /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): it covers all that lies below `una`, and
-    /// only the first and the last segment of it have anything more to say.
+    /// [`acknowledge`](Self::acknowledge) for a board that [is plain](Self::is_plain): removes everything below `una`;
+    /// only the first and the last removed segment matter for the result.
     #[inline]
     fn acknowledge_plain(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
@@ -185,14 +186,14 @@ impl Scoreboard {
         covered
     }
 
-    /// Any segment outstanding now may bear marks.
+    /// Any segment that is outstanding now may have marks.
     fn note_marks(&mut self) {
         if let Some(last) = self.segments.back() {
             self.marked_below = last.end();
         }
     }
 
-    /// [`acknowledge`](Self::acknowledge), with any marks on the segments.
+    /// [`acknowledge`](Self::acknowledge) for segments with any marks.
     fn acknowledge_each(&mut self, una: Position, now: Instant) -> Acknowledged {
         let mut covered = Acknowledged::default();
         let mut timed = self.timed.as_deref_mut();
@@ -222,7 +223,7 @@ impl Scoreboard {
                 covered.ambiguous_for = covered.ambiguous_for.max(Some(age));
             }
             if front.has(SACKED) {
-                // It arrived earlier than this acknowledgment says.
+                // It arrived before this acknowledgment.
                 self.sacked_bytes -= u64::from(front.len);
                 if let Some(timed) = &mut timed {
                     timed.rack.segments_sacked -= 1;
@@ -255,7 +256,7 @@ impl Scoreboard {
         covered
     }
 
-    /// Marks the segments wholly inside `block`; returns how many bytes that is news for.
+    /// Marks the segments that are completely inside `block`; returns the number of bytes that were not marked before.
     pub fn mark_sacked(&mut self, block: Range) -> u64 {
         if self.sacked.covers(block) {
             return 0;
@@ -277,7 +278,7 @@ impl Scoreboard {
                 break;
             }
         }
-        // Bounded by the number of segments, for every range is whole segments.
+        // Limited by the number of segments, because every range consists of whole segments.
         self.sacked.insert(whole, usize::MAX);
         self.sacked_bytes += news;
         news
@@ -301,10 +302,10 @@ impl Scoreboard {
         }
     }
 
-    /// IsLost (RFC 6675 section 4) for all segments at once: those below which three separate SACKed
-    /// ranges, or more than two full segments of SACKed bytes, lie above. Once lost stays lost.
+    /// IsLost (RFC 6675 section 4) for all segments at once: those with three separate SACKed ranges, or more than two
+    /// full segments of SACKed bytes, above them. A lost segment remains lost.
     ///
-    /// Lost segments are always below one edge, so only segments the edge has newly passed are marked.
+    /// Lost segments are always below one edge, so only segments that the edge has newly passed are marked.
     pub fn detect_lost(&mut self, mss: u32) {
         let mut bytes = 0;
         let edge = self.sacked.iter().rev().zip(1..).find_map(|(range, ranges)| {
@@ -328,8 +329,8 @@ impl Scoreboard {
         }
     }
 
-    /// Holds the first outstanding segment lost, and any earlier copy of it too: three duplicate ACKs,
-    /// or a partial ACK, say so. HighRxt moves back for it (RFC 6675 section 5 step (4.3)).
+    /// Declares the first outstanding segment lost, including an earlier retransmission of it, after three duplicate
+    /// ACKs or a partial ACK. HighRxt moves back for it (RFC 6675 section 5 step (4.3)).
     pub fn mark_first_lost(&mut self) {
         self.note_marks();
         let Some(front) = self.segments.front_mut() else { return };
@@ -341,12 +342,11 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout nothing is thought to be in the network: all but SACKed data is lost, and retransmissions are lost
-    /// again.
+    /// After a timeout nothing is considered in flight: all data except SACKed data is lost, including retransmissions.
     ///
-    /// SACK information survives (RFC 6675 section 5.1 allows it with a test for reneging) unless the
-    /// first segment is SACKed: a peer that holds it would have acknowledged it, so it threw it away
-    /// and all of its SACKs are void (RFC 2018 section 8).
+    /// SACK information is kept (RFC 6675 section 5.1 allows this with a check for reneging) unless the first segment
+    /// is SACKed. A peer that had it would have acknowledged it, so the peer discarded it, and all of its SACKs are
+    /// invalid (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) {
         self.note_marks();
         let reneged = self.segments.front().is_some_and(|sent| sent.has(SACKED));
@@ -367,7 +367,7 @@ impl Scoreboard {
         self.resend_from = self.removed;
     }
 
-    /// After all nothing was lost: a segment that is not SACKed counts as on its way, once.
+    /// Nothing was lost after all: every segment that is not SACKed counts as in flight, once.
     pub fn unmark_lost(&mut self) {
         self.pipe = 0;
         for sent in &mut self.segments {
@@ -381,17 +381,17 @@ impl Scoreboard {
         }
     }
 
-    /// The byte after the highest one SACKed and not yet acknowledged.
+    /// The byte after the highest SACKed one that is not acknowledged cumulatively.
     pub fn highest_sacked(&self) -> Option<Position> {
         self.sacked.last().map(|range| range.end)
     }
 
-    /// The lowest lost segment not sent again yet: NextSeg rule (1).
+    /// The lowest lost segment that was not retransmitted: NextSeg rule (1).
     pub fn next_lost(&mut self) -> Option<Resend> {
         self.next_unsacked().filter(|(_, lost)| *lost).map(|(resend, _)| resend)
     }
 
-    /// The lowest segment not sent again yet that has SACKed data above it: NextSeg rule (3).
+    /// The lowest segment not retransmitted that has SACKed data above it: NextSeg rule (3).
     pub fn next_below_sacked(&mut self) -> Option<Resend> {
         let highest = self.sacked.last()?.end;
         self.next_unsacked().map(|(resend, _)| resend).filter(|resend| resend.start < highest)
@@ -403,8 +403,8 @@ impl Scoreboard {
         Some(self.resend_at(place))
     }
 
-    /// The first segment that is neither SACKed nor sent again, and whether it is held lost. Losses
-    /// lie below one edge, so when this one is not lost none above it is.
+    /// The first segment that is neither SACKed nor retransmitted, and whether it is declared lost. Lost segments are
+    /// below one edge, so if this one is not lost, none above it is.
     fn next_unsacked(&mut self) -> Option<(Resend, bool)> {
         loop {
             let place = (self.resend_from - self.removed) as usize;
@@ -421,7 +421,7 @@ impl Scoreboard {
         Resend { index: self.removed + place as u64, start: sent.start, len: sent.len }
     }
 
-    /// Notes that `segment` was sent again at `now`; HighRxt moves past it.
+    /// Records that `segment` was retransmitted at `now`; HighRxt moves past it.
     pub fn resent(&mut self, segment: Resend, now: Instant) {
         self.note_marks();
         let place = (segment.index - self.removed) as usize;
@@ -439,7 +439,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes a rescue retransmission: HighRxt stays, and so does the pipe (RFC 6675 NextSeg rule (4)).
+    /// Records a rescue retransmission, which changes neither HighRxt nor the pipe (RFC 6675 NextSeg rule (4)).
     pub fn rescued(&mut self, segment: Resend, now: Instant) {
         self.note_marks();
         let place = (segment.index - self.removed) as usize;
@@ -454,7 +454,7 @@ impl Scoreboard {
         }
     }
 
-    /// The pipe counted from nothing, to check the running sum against.
+    /// The pipe, counted from scratch to check the running sum.
     #[cfg(test)]
     fn recount(&self) -> (u64, u64) {
         let sacked = |sent: &Sent| if sent.has(SACKED) { u64::from(sent.len) } else { 0 };
@@ -505,7 +505,7 @@ mod tests {
         let lost = board.next_lost().expect("the first segment has three ranges above");
         assert_eq!(lost.start, at(0));
         board.resent(lost, Instant::ZERO);
-        // Only two ranges lie above the segment at 200: it may come next by rule (3) alone.
+        // Only two ranges are above the segment at 200, so only rule (3) can select it.
         assert_eq!(board.next_lost(), None);
         assert_eq!(board.next_below_sacked().map(|resend| resend.start), Some(at(200)));
     }
@@ -555,7 +555,7 @@ mod tests {
                         una = (una + len).min(next);
                         let mut other = board.clone();
                         let each = other.acknowledge_each(at(una), now);
-                        // A plain board may take the ACK in the short way, to the same end.
+                        // A plain board may use the fast path for the ACK, with the same result.
                         prop_assert_eq!(board.acknowledge(at(una), now), each);
                         prop_assert_eq!(format!("{board:?}"), format!("{other:?}"));
                     }

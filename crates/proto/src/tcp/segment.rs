@@ -5,7 +5,7 @@ use core::ops::{BitOr, BitOrAssign};
 use crate::congestion::Stamps;
 use crate::units::{Duration, SeqNumber};
 
-/// Length of a tick of the timestamp clock; RFC 7323 section 5.4 wants 1 ms to 1 s.
+/// Tick length of the timestamp clock; RFC 7323 section 5.4 requires 1 ms to 1 s.
 pub(crate) const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 /// TCP control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
@@ -32,20 +32,20 @@ impl Flags {
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// True when every flag of `other` is set.
+    /// True if every flag of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// True for the flags of a segment that only acknowledges. The rule is the codec's that compresses such segments
-    /// ([`tacit_rohc::header::flags::only_acknowledge`]): callers ask it.
+    /// True for the flags of a segment that only acknowledges. The rule is that of the codec for such segments
+    /// ([`tacit_rohc::header::flags::only_acknowledge`]), so that both agree.
     #[inline]
     pub const fn only_acknowledge(self) -> bool {
         tacit_rohc::header::flags::only_acknowledge(self.0)
     }
 
-    /// True when any flag of `other` is set.
+    /// True if any flag of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -105,7 +105,7 @@ pub struct SackRange {
     pub end: SeqNumber,
 }
 
-/// Up to four SACK blocks, in the order they stand in the option.
+/// Up to four SACK blocks, in the order of the option.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackBlocks {
     len: u8,
@@ -113,13 +113,13 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// As many as fit in 40 bytes of options; 3 beside timestamps (RFC 2018 section 3).
+    /// As many as fit in 40 bytes of options; 3 together with timestamps (RFC 2018 section 3).
     pub const MAX: usize = 4;
     /// No block: the option is absent.
     pub const EMPTY: Self =
         Self { len: 0, blocks: [SackRange { start: SeqNumber(0), end: SeqNumber(0) }; Self::MAX] };
 
-    /// Appends a block; returns false, changing nothing, when full.
+    /// Appends a block; returns false, and changes nothing, if there is no room.
     pub fn push(&mut self, range: SackRange) -> bool {
         let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
         *slot = range;
@@ -133,7 +133,7 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// True when the option is absent.
+    /// True if the option is absent.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -150,13 +150,13 @@ impl Eq for SackBlocks {}
 /// A TCP segment. Payload is the bytes `seq .. seq + payload_len` of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Sequence number of the first payload byte (of SYN, if set).
+    /// Sequence number of the first payload byte (of the SYN, if set).
     pub seq: SeqNumber,
-    /// Next byte expected, when [`Flags::ACK`] is set.
+    /// Next expected byte, if [`Flags::ACK`] is set.
     pub ack: SeqNumber,
     /// Payload bytes.
     pub payload_len: u32,
-    /// The window field as it stands in the header: unscaled in SYN segments, scaled after.
+    /// The window field as in the header: unscaled in SYN segments, scaled otherwise.
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
@@ -170,8 +170,8 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK-permitted option, in SYN segments (RFC 2018 section 2).
     pub sack_permitted: bool,
-    /// Its text is none of the sender's: FWP's shim made it. TCP does not look; it is for observers of a simulation, and bytes
-    /// do not have it.
+    /// The payload is not the sender's: FWP's shim generated it. TCP ignores this field; it is for observers of a
+    /// simulation, and is not part of the wire format.
     pub placeholder: bool,
 }
 
@@ -198,14 +198,13 @@ impl Segment {
         len
     }
 
-    /// True when the segment only acknowledges: no payload, and flags that
-    /// [say nothing more](Flags::only_acknowledge).
+    /// True if the segment only acknowledges: no payload, and flags that [only acknowledge](Flags::only_acknowledge).
     #[inline]
     pub fn is_pure_ack(&self) -> bool {
         self.payload_len == 0 && self.flags.only_acknowledge()
     }
 
-    /// Bytes of sequence space it takes: payload, plus one each for SYN and FIN.
+    /// Length in sequence space: payload, plus one each for SYN and FIN.
     #[inline]
     pub fn sequence_len(&self) -> u32 {
         self.payload_len

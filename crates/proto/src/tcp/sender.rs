@@ -1,5 +1,5 @@
-//! The sending half: SND.UNA, SND.NXT, the peer's window. Loss as shown by acknowledgments and timeouts is in `recovery`, the
-//! choice of the next segment in `transmit`.
+//! The sending half: SND.UNA, SND.NXT, the peer's window. `recovery` handles losses shown by acknowledgments and
+//! timeouts, `transmit` chooses the next segment.
 
 mod delivery;
 mod extended;
@@ -27,8 +27,8 @@ use crate::units::{Duration, Instant};
 use extended::Seen;
 use rack_tlp::RackTlp;
 
-/// Retransmissions of the same data before the connection is given up (RFC 9293 section 3.8.3's R2;
-/// Linux tcp_retries2).
+/// Retransmissions of the same data before the connection is abandoned (RFC 9293 section 3.8.3's R2; Linux
+/// tcp_retries2).
 pub(crate) const MAX_RETRIES: u32 = 15;
 
 /// The timers of a connection.
@@ -42,7 +42,7 @@ pub(crate) enum Timer {
     DelayedAck,
     /// 2MSL.
     TimeWait,
-    /// When the pacer lets the next segment go.
+    /// When the pacer allows the next segment.
     Pacing,
 }
 
@@ -57,15 +57,15 @@ pub(crate) type Timers = TimerTable<5>;
 /// Phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing known to be lost.
+    /// No known loss.
     Open,
     /// Fast recovery until RecoveryPoint is acknowledged.
     Recovery(Position),
-    /// Repairing after a retransmission timeout until the data outstanding then is acknowledged.
+    /// Recovery after a retransmission timeout, until the data outstanding then is acknowledged.
     Timeout(Position),
 }
 
-/// Bytes of sequence space to put into a segment.
+/// A range of sequence space for one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     /// First byte.
@@ -74,14 +74,14 @@ pub(crate) struct Outgoing {
     pub payload: u32,
     /// A FIN follows the payload.
     pub fin: bool,
-    /// Nothing more is waiting to be sent after it.
+    /// No more data waits to be sent after it.
     pub push: bool,
-    /// Not for the first time.
+    /// It is a retransmission.
     pub again: bool,
 }
 
 impl Outgoing {
-    /// Flags of the segment that carries it; PSH where the data written so far ends.
+    /// Flags of the segment that carries it; PSH at the end of the written data.
     pub fn flags(self) -> Flags {
         let mut flags = Flags::ACK;
         if self.push && self.payload > 0 {
@@ -104,16 +104,16 @@ pub(crate) struct ArrivedAck {
     pub ack: Position,
     /// SEG.WND in bytes.
     pub window: u64,
-    /// Round-trip time read off the timestamps.
+    /// Round-trip time from the timestamps.
     pub echoed: Option<Duration>,
 }
 
-/// Outcome of an acknowledgment.
+/// Result of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// SND.UNA moved.
+    /// SND.UNA advanced.
     pub advanced: bool,
-    /// All data written so far is now acknowledged, and was not before.
+    /// All written data is now acknowledged, and was not before.
     pub all_acked: bool,
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Sender {
     pub snd_una: Position,
     /// SND.NXT.
     pub snd_nxt: Position,
-    /// Where the data written so far ends.
+    /// End of the written data.
     data_end: Position,
     closing: bool,
     /// SND.WND.
@@ -143,36 +143,36 @@ pub(crate) struct Sender {
     pub congestion: Controller,
     pacer: Option<Pacer>,
     phase: Phase,
-    /// A feature of [`extended`] is asked for.
+    /// A feature of [`extended`] is enabled.
     extended: bool,
-    /// Where RACK-TLP detects loss.
+    /// Present if RACK-TLP detects loss.
     rack_tlp: Option<RackTlp>,
     copies: CopyLedger,
     recovery: Recovery,
-    /// Where ECN was agreed on.
+    /// Present if ECN was agreed on.
     reductions: Option<Reductions>,
     undo: Undo,
-    /// The latest reduction of the window, while it may prove needless.
+    /// The latest reduction of the window, while it may turn out to be unnecessary.
     episode: Option<Episode>,
     frto: Option<Frto>,
-    /// Fast recovery with [`Recovery::Prr`] is under way.
+    /// Present during fast recovery with [`Recovery::Prr`].
     prr: Option<Prr>,
     dup_acks: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network.
+    /// Without SACK: bytes that have left the network according to duplicate ACKs.
     inferred: u64,
-    /// Where the last recovery ended; without SACK, duplicate ACKs below prove nothing (RFC 6582).
+    /// End of the last recovery; without SACK, duplicate ACKs below it prove nothing (RFC 6582).
     recover: Position,
     /// RescueRxt.
     rescue_after: Position,
-    /// The first lost segment goes out independent of the window (RFC 6675 step (4.3)).
+    /// The first lost segment is sent regardless of the window (RFC 6675 step (4.3)).
     resend_first: bool,
-    /// Data below was in flight when the congestion window held more back.
+    /// Data below this was in flight when the congestion window limited the sender.
     window_limited_until: Position,
     last_sent: Option<Instant>,
     retries: u32,
-    /// Probes since the window last opened: the backing off.
+    /// Probes since the window last opened, for the back-off.
     probes: u32,
-    /// Probes since the peer last answered.
+    /// Probes since the peer's last answer.
     unanswered: u32,
     /// The persist timer fired: one segment may ignore the SWS rule.
     override_sws: bool,
@@ -180,21 +180,21 @@ pub(crate) struct Sender {
     pub probe_due: bool,
 }
 
-/// Outcome of the handshake.
+/// Result of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     /// Bytes of data in a full segment.
     pub mss: u32,
     /// SACK was agreed on.
     pub use_sack: bool,
-    /// A SYN had to be sent again.
+    /// A SYN was retransmitted.
     pub syn_lost: bool,
-    /// Timestamps of its last segment, where they were agreed on.
+    /// Timestamps of its last segment, if they were agreed on.
     pub timestamps: Option<Timestamps>,
 }
 
 impl Sender {
-    /// A sender whose SYN stands at `iss`. Sizes are set by [`Self::establish`].
+    /// A sender whose SYN is at `iss`. Sizes are set by [`Self::establish`].
     pub fn new(config: &Config, iss: Position) -> Self {
         Self {
             snd_una: iss,
@@ -238,7 +238,7 @@ impl Sender {
         }
     }
 
-    /// The handshake is done.
+    /// Completes the handshake.
     pub fn establish(&mut self, now: Instant, config: &Config, handshake: &Handshake) {
         let Handshake { mss, use_sack, syn_lost, timestamps } = *handshake;
         self.mss = mss;
@@ -259,7 +259,7 @@ impl Sender {
         if use_sack && config.loss_detection == LossDetection::RackTlp {
             self.board.watch_times(Rack::new(self.snd_una, self.rtt.smoothed(), now));
             self.extended = true;
-            // Linux, too, budgets its least timeout for a delayed ACK.
+            // Linux also uses its minimum timeout as the budget for a delayed ACK.
             self.rack_tlp = Some(RackTlp::new(config.rto_min));
         }
         if syn_lost {
@@ -282,7 +282,7 @@ impl Sender {
         self.closing = true;
     }
 
-    /// Where our FIN ends, once closing.
+    /// End of our FIN, once closing.
     pub fn fin_end(&self) -> Option<Position> {
         self.closing.then(|| self.data_end + 1)
     }
@@ -297,7 +297,7 @@ impl Sender {
         self.snd_nxt - self.snd_una
     }
 
-    /// Bytes thought to be in the network.
+    /// Estimated bytes in the network.
     pub fn pipe(&self) -> u64 {
         self.board.pipe().saturating_sub(self.inferred)
     }
@@ -310,7 +310,7 @@ impl Sender {
         self.snd_wl2 = ack;
     }
 
-    /// Takes in the acceptable ACK (SND.UNA <= SEG.ACK <= SND.NXT) of `segment`.
+    /// Processes the acceptable ACK (SND.UNA <= SEG.ACK <= SND.NXT) of `segment`.
     pub fn on_ack(
         &mut self,
         arrived: &ArrivedAck,
@@ -323,7 +323,7 @@ impl Sender {
         let flight = self.flight().min(self.congestion.cwnd());
         let before = if self.extended { Some(self.before_ack(arrived.now, arrived.echoed)) } else { None };
         let news = if self.use_sack { self.mark_sacked(segment, ack, counters) } else { 0 };
-        // RFC 5681 section 2's definition, for connections without SACK.
+        // The definition of RFC 5681 section 2, for connections without SACK.
         let duplicate = ack == prior_una
             && !self.board.is_empty()
             && segment.sequence_len() == 0
@@ -367,15 +367,15 @@ impl Sender {
         Progress { advanced: ack > prior_una, all_acked: data_acked(ack) && !data_acked(prior_una) }
     }
 
-    /// True while nothing is lost or thought to be, and nothing [beyond RFC 6675](extended) is asked for.
+    /// True while nothing is lost or suspected to be, and no feature [beyond RFC 6675](extended) is enabled.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.phase == Phase::Open && !self.extended && self.board.is_plain()
     }
 
-    /// [`on_ack`](Self::on_ack) for a sender that [is plain](Self::is_plain), told of new data acknowledged by a segment
-    /// that reports nothing else, whose window was [taken](Self::take_window). True when all data written so far is now
-    /// acknowledged, and was not before.
+    /// [`on_ack`](Self::on_ack) for a sender that [is plain](Self::is_plain): new data was acknowledged by a segment
+    /// that reports nothing else, and whose window was [taken](Self::take_window). Returns true if all written data is
+    /// now acknowledged, and was not before.
     pub fn on_plain_ack(
         &mut self,
         now: Instant,
@@ -384,7 +384,7 @@ impl Sender {
         counters: &mut Counters,
     ) -> bool {
         let prior_una = self.snd_una;
-        // A segment sent once is measured by itself.
+        // A segment that was sent once gives a valid sample.
         let sample = self.advance(now, ack, None, timers, counters);
         self.dup_acks = 0;
         self.inferred = 0;
@@ -395,7 +395,7 @@ impl Sender {
         ack >= self.data_end && prior_una < self.data_end
     }
 
-    /// Takes in the window of an acceptable segment: the peer is there.
+    /// Updates the window from an acceptable segment, which also shows that the peer is alive.
     #[inline]
     pub fn take_window(&mut self, window: u64, seq: Position, ack: Position, timers: &mut Timers) {
         self.update_window(window, seq, ack, timers);
@@ -407,9 +407,9 @@ impl Sender {
         }
     }
 
-    /// Without SACK, whether a duplicate ACK says that a segment has left the network: the first two
-    /// do (limited transmit, RFC 3042), and all in fast recovery; after a timeout every segment is held
-    /// lost already, and more than that in the open are echoes.
+    /// Without SACK, whether a duplicate ACK shows that a segment has left the network. The first two do (limited
+    /// transmit, RFC 3042), and all in fast recovery. After a timeout every segment is already declared lost, and
+    /// without a loss further duplicates are echoes.
     fn duplicate_frees_room(&self) -> bool {
         match self.phase {
             Phase::Open => self.dup_acks < DUP_THRESH,
@@ -423,7 +423,7 @@ impl Sender {
         for block in segment.sack.as_slice() {
             let start = self.snd_una.nearest(block.start);
             let end = self.snd_una.nearest(block.end);
-            // Blocks at or below SND.UNA report duplicates (RFC 2883); other odd ones lie.
+            // Blocks at or below SND.UNA report duplicates (RFC 2883); other blocks outside the window are invalid.
             if start < end && start > ack && start > self.snd_una && end <= self.snd_nxt {
                 news += self.board.mark_sacked(Range { start, end });
             }
@@ -432,8 +432,8 @@ impl Sender {
         news
     }
 
-    /// "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))" (RFC 9293 section
-    /// 3.10.7.4): old segments do not move the window.
+    /// "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))" (RFC 9293 section 3.10.7.4): old segments
+    /// do not change the window.
     fn update_window(&mut self, window: u64, seq: Position, ack: Position, timers: &mut Timers) {
         if self.snd_wl1 < seq || (self.snd_wl1 == seq && self.snd_wl2 <= ack) {
             let opened = window > self.snd_wnd;
@@ -446,7 +446,7 @@ impl Sender {
         }
     }
 
-    /// Moves SND.UNA to `ack`, which came at `now` and echoed a timestamp sent `echoed` ago.
+    /// Advances SND.UNA to `ack`, which arrived at `now` and echoed a timestamp sent `echoed` ago.
     #[inline]
     fn advance(
         &mut self,
@@ -484,8 +484,8 @@ impl Sender {
         }
     }
 
-    /// When the controller wants to be called though no ACK comes. One is due only while something is on its way or
-    /// wants to be.
+    /// When the controller must be called if no ACK arrives. An ACK is due only while data is in flight or waits to be
+    /// sent.
     #[inline]
     pub fn congestion_deadline(&self) -> Option<Instant> {
         let at = self.congestion.poll_timeout()?;
@@ -506,12 +506,11 @@ impl Sender {
     }
 }
 
-/// Karn's rule (RFC 6298 section 3): a segment sent twice is measured by timestamps or not at all.
+/// Karn's rule (RFC 6298 section 3): a segment that was sent twice is measured only by timestamps.
 ///
-/// And by timestamps only when they echo the latest copy, sent `age` ago. When that copy met a receiver
-/// that had the data already and whose ACK was lost, the echo is of an earlier one (RFC 7323 section
-/// 4.3 rule (2) takes no timestamp from a segment outside the window), and during backing off that
-/// would measure up to a minute.
+/// The timestamp must echo the latest transmission, sent `age` ago. If that transmission met a receiver that already
+/// had the data and whose ACK was lost, the echo is of an earlier one (RFC 7323 section 4.3 rule (2) takes no timestamp
+/// from a segment outside the window), and during back-off that would measure up to a minute.
 fn disambiguate(age: Duration, echoed: Duration) -> Option<Duration> {
     (echoed <= age + TIMESTAMP_TICK).then_some(echoed)
 }

@@ -1,25 +1,25 @@
-//! Was that timeout, or that fast recovery, needed? If not, everything is as it was before.
+//! Detects that a timeout or a fast recovery was unnecessary, and restores the state before it.
 //!
-//! [`Episode`] keeps the state needed to tell and to undo; `sender/undo.rs` asks it.
+//! [`Episode`] keeps the state that is needed for detecting and undoing it; `sender/undo.rs` uses it.
 
 use super::segment::TIMESTAMP_TICK;
 use crate::congestion::Controller;
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
-/// How a sender finds out that it retransmitted for nothing, in which case the congestion window is restored (RFC 4015) and
-/// segments held lost no longer are.
+/// How a sender detects that it retransmitted unnecessarily. In that case the congestion window is restored (RFC 4015)
+/// and segments are no longer declared lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undo {
-    /// Not at all.
+    /// Never.
     #[default]
     Never,
-    /// By timestamps: the first ACK after a retransmission echoes the original (Eifel, RFC 3522). For
-    /// timeouts and fast recoveries.
+    /// By timestamps: the first ACK after a retransmission echoes the original (Eifel, RFC 3522). For timeouts and fast
+    /// recoveries.
     Eifel,
-    /// By the ACKs after a timeout: for data that was not sent again (F-RTO, RFC 5682).
+    /// By the ACKs after a timeout: they acknowledge data that was not retransmitted (F-RTO, RFC 5682).
     FRto,
-    /// By both, and by every copy being reported as a duplicate (RFC 2883, RFC 3708), as Linux does.
+    /// By both, and by a duplicate report for every retransmission (RFC 2883, RFC 3708), as Linux does.
     All,
 }
 
@@ -44,21 +44,21 @@ pub(crate) enum Cause {
     Timeout,
 }
 
-/// One reduction of the window, from its cause until nothing can be learnt about it any more.
+/// One reduction of the window, from its cause until it can no longer be found unnecessary.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
     pub cause: Cause,
-    /// The controller as it was before.
+    /// The controller before the reduction.
     pub before: Controller,
-    /// SND.UNA when it began: copies sent for it lie above.
+    /// SND.UNA when it began: its retransmissions are above this.
     una: Position,
     first_copy_at: Option<Instant>,
-    /// The first ACK since then that acknowledged new data has come.
+    /// The first ACK since then that acknowledges new data has arrived.
     answered: bool,
-    /// Copies sent, and duplicates reported, in segments.
+    /// Retransmitted segments, and segments reported as duplicates.
     copies: u64,
     duplicates: u64,
-    /// Repair is over; an ACK beyond here ends the episode.
+    /// Recovery has ended; an ACK beyond this ends the episode.
     ends: Option<Position>,
 }
 
@@ -76,25 +76,25 @@ impl Episode {
         }
     }
 
-    /// A segment was sent again.
+    /// Records a retransmission.
     pub fn on_copy(&mut self, now: Instant) {
         self.first_copy_at.get_or_insert(now);
         self.copies += 1;
     }
 
-    /// Repair is over; data sent until now, up to `snd_nxt`, may still be reported.
+    /// Recovery has ended; data sent until now, up to `snd_nxt`, may still be reported.
     pub fn on_repaired(&mut self, snd_nxt: Position) {
         self.ends.get_or_insert(snd_nxt);
     }
 
-    /// True when nothing more can be learnt.
+    /// True if the episode can no longer be found unnecessary.
     pub fn is_over(&self, ack: Position) -> bool {
         self.ends.is_some_and(|end| ack > end)
     }
 
-    /// Eifel detection: the ACK at `now` is the first for new data since the first copy, and echoes a
-    /// timestamp from before that copy (RFC 3522 section 3.2). In ticks of our clock, so that a copy sent
-    /// within the tick of the original proves nothing.
+    /// Eifel detection: the ACK at `now` is the first for new data since the first retransmission, and echoes a
+    /// timestamp from before that retransmission (RFC 3522 section 3.2). In ticks of our clock, so that a
+    /// retransmission sent within the tick of the original proves nothing.
     pub fn is_answer_to_original(&mut self, now: Instant, echoed: Option<Duration>) -> bool {
         let Some(copy_at) = self.first_copy_at else { return false };
         if core::mem::replace(&mut self.answered, true) {
@@ -105,8 +105,8 @@ impl Episode {
         echoed.is_some_and(|echoed| echoed > since_copy)
     }
 
-    /// A duplicate of `segments` segments from `start` on was reported; true when now every copy was
-    /// needless.
+    /// A duplicate of `segments` segments from `start` on was reported. Returns true if every retransmission is now
+    /// known to be unnecessary.
     pub fn on_duplicate(&mut self, start: Position, segments: u64) -> bool {
         if start < self.una || self.copies == 0 {
             return false;
@@ -119,10 +119,10 @@ impl Episode {
 /// F-RTO (RFC 5682 section 3.1; section 2.1 without SACK), after the timeout's retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frto {
-    /// Step 2: the retransmission, which ends here, is not acknowledged.
+    /// Step 2: the retransmission, which ends here, is not acknowledged yet.
     First { resent_end: Position },
-    /// Step 3: new data goes out instead of segments held lost; the next ACK decides, and the timeout was spurious if it covers
-    /// something, but nothing beyond `point`.
+    /// Step 3: new data is sent instead of lost segments, and the next ACK decides: the timeout was spurious if the ACK
+    /// covers something, but nothing beyond `point`.
     Second { point: Position },
 }
 
@@ -156,7 +156,7 @@ mod tests {
     fn a_copy_within_the_tick_of_its_original_proves_nothing() {
         let mut episode = episode();
         episode.on_copy(Instant::ZERO + Duration::from_micros(1_900));
-        // An echo within the current tick reads as one tick.
+        // An echo within the current tick counts as one tick.
         assert!(!episode.is_answer_to_original(Instant::ZERO + Duration::from_micros(1_950), Some(MS(1))));
     }
 

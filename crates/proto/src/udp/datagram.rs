@@ -1,11 +1,11 @@
-//! A datagram as packets carry it.
+//! A UDP datagram as a packet's content.
 
 /// A UDP datagram: a number and a payload length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram {
-    /// Counts the datagrams of a flow from 0; on the wire the first 8 bytes of payload.
+    /// Number of the datagram within its flow, from 0; on the wire, the first 8 bytes of the payload.
     pub number: u64,
-    /// Payload bytes after the UDP header; at least 8, for the number.
+    /// Payload bytes after the UDP header; at least 8, because the number is in the payload.
     pub payload_len: u32,
 }
 
@@ -14,10 +14,10 @@ impl Datagram {
     pub const HEADER_LEN: u32 = 8;
     /// The smallest payload: the number.
     pub const MIN_PAYLOAD: u32 = 8;
-    /// Set in the number of a report.
+    /// This bit marks the number of a report.
     const REPORT: u64 = 1 << 63;
 
-    /// A report that `count` datagrams arrived so far.
+    /// A report that `count` datagrams have arrived so far.
     pub(super) const fn report(count: u64) -> Self {
         Self { number: count | Self::REPORT, payload_len: Self::MIN_PAYLOAD }
     }
@@ -27,7 +27,7 @@ impl Datagram {
         self.number & Self::REPORT != 0
     }
 
-    /// How many datagrams arrived, for a report.
+    /// The number of received datagrams in a report; `None` for other datagrams.
     pub(super) const fn reported(&self) -> Option<u64> {
         if self.is_report() { Some(self.number & !Self::REPORT) } else { None }
     }

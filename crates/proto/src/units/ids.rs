@@ -1,4 +1,4 @@
-//! Small names for things; never arithmetic.
+//! Identifiers without arithmetic.
 
 use core::fmt;
 

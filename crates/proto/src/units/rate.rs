@@ -1,4 +1,4 @@
-//! Amounts of data and how fast they move.
+//! Amounts of data and data rates.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -36,7 +36,7 @@ impl BitRate {
         self.0 as f64 / 1e6
     }
 
-    /// How long `amount` takes at this rate, rounded up to a nanosecond. Panics at rate zero.
+    /// Time for `amount` at this rate, rounded up to a nanosecond. Panics at rate zero.
     #[inline]
     pub const fn time_for(self, amount: Bytes) -> Duration {
         match amount.0.checked_mul(8_000_000_000) {
@@ -45,12 +45,12 @@ impl BitRate {
         }
     }
 
-    /// How much moves in `span`, rounded down to a byte.
+    /// Amount transferred in `span`, rounded down to a byte.
     pub const fn amount_in(self, span: Duration) -> Bytes {
         Bytes((self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000) as u64)
     }
 
-    /// The rate at which `amount` took `span`, rounded down; `None` for an empty span.
+    /// The rate of `amount` per `span`, rounded down; `None` for an empty span.
     pub const fn from_amount(amount: Bytes, span: Duration) -> Option<Self> {
         if span.as_nanos() == 0 {
             return None;

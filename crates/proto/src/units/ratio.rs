@@ -7,9 +7,9 @@ use core::fmt;
 pub struct Ratio(u32);
 
 impl Ratio {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// All of it.
+    /// One.
     pub const ONE: Self = Self(Self::SCALE);
     const SCALE: u32 = 1_000_000_000;
 
@@ -34,7 +34,7 @@ impl Ratio {
         f64::from(self.0) / f64::from(Self::SCALE)
     }
 
-    /// True for exactly this share of all 32-bit draws: how a random event is decided without floats.
+    /// True for exactly this share of all 32-bit draws. Decides random events without floating point.
     pub fn hit_by(self, draw: u32) -> bool {
         // draw / 2^32 < parts / 10^9, in integers.
         u64::from(draw) * u64::from(Self::SCALE) < (u64::from(self.0) << 32)

@@ -1,4 +1,4 @@
-//! TCP sequence numbers: 32 bits on a circle.
+//! TCP sequence numbers: 32 bits, circular.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -8,19 +8,19 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct SeqNumber(pub u32);
 
 impl SeqNumber {
-    /// True when `self` comes before `other`: less than half the circle away.
+    /// True if `self` comes before `other`: less than half the number space away.
     #[inline]
     pub const fn before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// True when `self` comes before `other` or is equal.
+    /// True if `self` comes before `other` or is equal.
     #[inline]
     pub const fn before_eq(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) <= 0
     }
 
-    /// True when `self` comes after `other`.
+    /// True if `self` comes after `other`.
     #[inline]
     pub const fn after(self, other: Self) -> bool {
         other.before(self)
@@ -64,7 +64,7 @@ impl Sub<u32> for SeqNumber {
 
 impl Sub for SeqNumber {
     type Output = u32;
-    /// Bytes from `earlier` forward to `self`.
+    /// Bytes from `earlier` to `self`.
     #[inline]
     fn sub(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)

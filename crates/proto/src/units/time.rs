@@ -12,7 +12,7 @@ pub struct Duration(u64);
 pub struct Instant(u64);
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
@@ -49,7 +49,7 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// `self - other`, or zero when `other` is longer.
+    /// `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -57,7 +57,7 @@ impl Duration {
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
-    /// How many times `other` fits, rounded up. Panics when `other` is zero.
+    /// How many times `other` fits, rounded up. Panics if `other` is zero.
     pub const fn div_ceil(self, other: Self) -> u64 {
         self.0.div_ceil(other.0)
     }
@@ -75,7 +75,7 @@ impl Instant {
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Time since `earlier`, or zero when `earlier` is later.
+    /// Time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -100,7 +100,7 @@ impl Sub<Duration> for Instant {
 }
 impl Sub for Instant {
     type Output = Duration;
-    /// Panics in debug builds when `earlier` is later.
+    /// Panics in debug builds if `earlier` is later.
     fn sub(self, earlier: Self) -> Duration {
         Duration(self.0 - earlier.0)
     }

@@ -1,8 +1,8 @@
-//! Names on the wire: hosts as addresses, flows as ports.
+//! Identifiers on the wire: hosts as addresses, flows as ports.
 //!
 //! * Host `n` is `10.x.y.z` with `n = x.y.z` as a 24-bit number, and `fd74:6163:6974::n`.
-//! * Flow `f` is port `15536 + f` at the end with the lower host number, whichever end opened it, and
-//!   [`SERVICE_PORT`] or [`TACK_PORT`] at the other. 50,000 flows fit between two hosts or among all of them. A
+//! * Flow `f` is port `15536 + f` at the end with the lower host number, no matter which end opened it, and
+//!   [`SERVICE_PORT`] or [`TACK_PORT`] at the other end. There can be 50,000 flows, between two hosts or in total. A
 //!   host that talks to itself sends from the flow's port.
 
 use super::{DecodeError, EncodeError};
@@ -12,10 +12,10 @@ use crate::units::{FlowId, HostId};
 /// The port at the end with the higher host number, for TCP and for datagrams.
 pub const SERVICE_PORT: u16 = 5001;
 
-/// The port there for TACK, by which its packets are told from other datagrams: the name on the keys of a telephone.
+/// The port at that end for TACK, which distinguishes its packets from other datagrams: "TACK" on a telephone keypad.
 pub const TACK_PORT: u16 = 8225;
 
-/// Flows are numbered below this.
+/// Flow numbers are below this.
 pub const MAX_FLOWS: u32 = 50_000;
 
 /// The port of flow 0.
@@ -82,11 +82,11 @@ pub fn ports(packet: &Packet) -> Result<(u16, u16), EncodeError> {
     Ok(if packet.source <= packet.destination { (port, service) } else { (service, port) })
 }
 
-/// The flow that `ports` name between two hosts, where they carry `transport`.
+/// The flow of `ports` between two hosts, for packets that carry `transport`.
 ///
 /// # Errors
 ///
-/// [`DecodeError::Ports`] when they name none in this direction.
+/// [`DecodeError::Ports`] if there is no such flow in this direction.
 pub fn flow(
     source: HostId,
     destination: HostId,
@@ -100,9 +100,9 @@ pub fn flow(
     }
 }
 
-/// True where a datagram between `ports` is a TACK packet.
+/// True if a datagram between `ports` is a TACK packet.
 pub(super) fn is_tack(ports: (u16, u16)) -> bool {
-    // No flow's own port is that of a service.
+    // The ports of flows are never service ports.
     ports.0 == TACK_PORT || ports.1 == TACK_PORT
 }
 

@@ -1,5 +1,5 @@
-//! The headers of IP packets that others made: of a live machine, or in captures that may have cut them off. The one
-//! reader of such; this crate's own packets are read by [`decode`](super::decode), which refuses anything else.
+//! Parses the headers of IP packets from other senders: on a live machine, or in captures that may be truncated. This
+//! crate's own packets are parsed by [`decode`](super::decode), which refuses everything else.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,41 +9,41 @@ use super::options;
 use crate::FlowKey;
 use crate::tcp::{Flags, Timestamps};
 
-/// Bytes of the longest TCP header: its data offset has four bits, and counts words (RFC 9293 section 3.1).
+/// Longest TCP header in bytes: its data offset has four bits and counts 32-bit words (RFC 9293 section 3.1).
 const LONGEST_TCP_HEADER: usize = 60;
 
 /// The headers of an IP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
-    /// Where it comes from.
+    /// Source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Bytes of the packet; `None` where its length field is zero: a super-segment beyond 64 KiB, or one caught before
-    /// the hardware splits it.
+    /// Length of the packet in bytes; `None` if its length field is zero: a super-segment above 64 KiB, or one captured
+    /// before the hardware splits it.
     pub stated_len: Option<u32>,
-    /// Bytes of IP header, extension headers included.
+    /// Length of the IP header, including extension headers.
     pub header_len: u32,
-    /// Whether it is a part of a packet.
+    /// Whether it is a fragment.
     pub fragment: Fragment,
-    /// The number of the protocol that it carries.
+    /// IP protocol number of its content.
     pub protocol: u8,
-    /// Its transport header. A fragment that is not the first has none.
+    /// Its transport header; later fragments have none.
     pub transport: Transport,
 }
 
-/// Which part of a packet something is.
+/// Which part of a packet this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
-    /// All of it.
+    /// The whole packet.
     Whole,
     /// The first fragment, with the transport's header.
     First,
-    /// A later one.
+    /// A later fragment.
     Later,
 }
 
-/// The header after IP's.
+/// The header after the IP header.
 #[derive(Clone, Copy, Debug)]
 pub enum Transport {
     /// TCP's.
@@ -55,9 +55,9 @@ pub enum Transport {
         /// The receiver's port.
         destination: u16,
     },
-    /// TCP's or UDP's, but cut off within its fixed part, or of a length that cannot be.
+    /// TCP or UDP, but truncated within the fixed part of the header, or with an invalid length.
     Unreadable,
-    /// Another, or a later fragment.
+    /// Another protocol, or a later fragment.
     Other,
 }
 
@@ -70,18 +70,18 @@ pub struct Tcp {
     pub destination: u16,
     /// Sequence number.
     pub seq: u32,
-    /// Acknowledgment number; means something where the ACK flag is set.
+    /// Acknowledgment number; valid only if the ACK flag is set.
     pub ack: u32,
     /// Its flags.
     pub flags: Flags,
-    /// The four reserved bits before the flags, of which AccECN has one.
+    /// The four reserved bits before the flags; AccECN uses one of them.
     pub reserved: u8,
     /// Window, not scaled.
     pub window: u16,
-    /// Bytes of the header, options included, be they there or cut off.
+    /// Bytes of the header including options, even if truncated.
     pub header_len: u32,
     options: [u8; LONGEST_TCP_HEADER],
-    /// Bytes of options that are there.
+    /// Bytes of options that are present.
     options_len: u8,
 }
 
@@ -90,9 +90,9 @@ pub struct Tcp {
 pub struct TcpOption<'a> {
     /// Its kind.
     pub kind: u8,
-    /// Bytes of its value, be they there or cut off.
+    /// Bytes of its value, even if truncated.
     pub len: u8,
-    /// Its value, possibly cut off.
+    /// Its value, possibly truncated.
     pub value: &'a [u8],
 }
 
@@ -104,7 +104,7 @@ impl TcpOption<'_> {
     /// The kind of timestamps.
     pub const TIMESTAMPS: u8 = options::TIMESTAMPS;
 
-    /// Timestamps, where it is that option and whole (RFC 7323 section 3.2).
+    /// The timestamps, if it is a complete Timestamps option (RFC 7323 section 3.2).
     pub fn timestamps(&self) -> Option<Timestamps> {
         let ([value, echo_reply], []) = self.value.as_chunks() else { return None };
         let [value, echo_reply] = [value, echo_reply].map(|word| u32::from_be_bytes(*word));
@@ -112,14 +112,14 @@ impl TcpOption<'_> {
     }
 }
 
-/// An option that is shorter than its own kind and length, or ends between the two.
+/// An option that is shorter than its kind and length, or ends between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a TCP option has no sound length")]
 pub struct BadOption;
 
 impl Headers {
-    /// Reads `bytes`, the beginning of an IP packet; `None` where they are none or end within the IP header or an extension
-    /// header.
+    /// Parses `bytes`, the beginning of an IP packet; `None` if they are not, or end within the IP header or an
+    /// extension header.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (ip, stopped) = LaxIpSlice::from_slice(bytes).ok()?;
         if stopped.is_some() {
@@ -149,7 +149,7 @@ impl Headers {
             (true, 0) => Fragment::First,
             (true, _) => Fragment::Later,
         };
-        // Not the payload that the library finds: a length field of nonsense does not hide the bytes there.
+        // Not the payload that the library finds, which an invalid length field would hide.
         let rest = &bytes[header_len..];
         let transport = match ip.payload_ip_number() {
             _ if fragment == Fragment::Later => Transport::Other,
@@ -171,7 +171,8 @@ impl Headers {
         })
     }
 
-    /// The key of its flow and direction. Fragments and packets without ports are one flow per pair of hosts and protocol.
+    /// The key of its flow and direction. Fragments and packets without ports are one flow per pair of hosts and
+    /// protocol.
     pub fn flow_key(&self) -> FlowKey {
         FlowKey::live(self.protocol, self.ends())
     }
@@ -182,7 +183,7 @@ impl Headers {
         FlowKey::live(self.protocol, [destination, source])
     }
 
-    /// The two ends, the sender's first; ports are 0 where the transport has none.
+    /// The two ends, sender first; ports are 0 if the transport has none.
     pub fn ends(&self) -> [SocketAddr; 2] {
         let [source, destination] = match self.transport {
             Transport::Tcp(Tcp { source, destination, .. }) | Transport::Udp { source, destination } => {
@@ -195,9 +196,9 @@ impl Headers {
 }
 
 impl Tcp {
-    /// The header at the beginning of `bytes`, with as many of its options as are there.
+    /// Parses the header at the beginning of `bytes`, with as many options as are present.
     fn read(bytes: &[u8]) -> Option<Self> {
-        // The library wants all options; those that are cut off are zeros to it, which end a list.
+        // The library needs all options; truncated ones are replaced by zeros, which end an option list.
         let mut whole = [0; LONGEST_TCP_HEADER];
         let there = bytes.len().min(LONGEST_TCP_HEADER);
         whole[..there].copy_from_slice(&bytes[..there]);
@@ -221,10 +222,10 @@ impl Tcp {
         })
     }
 
-    /// Its options but for padding, in order (RFC 9293 section 3.1); nothing follows one whose length cannot be.
+    /// Its options except padding, in order (RFC 9293 section 3.1). An option with an invalid length is the last.
     ///
-    /// Own code: the library's iterator ends at the first kind that it does not know, and options after one of Multipath TCP's,
-    /// say, count too.
+    /// Own code, because the library's iterator ends at the first unknown kind, and options after one of Multipath TCP,
+    /// for example, count, too.
     pub fn options(&self) -> impl Iterator<Item = Result<TcpOption<'_>, BadOption>> {
         let mut rest = &self.options[..usize::from(self.options_len)];
         std::iter::from_fn(move || {

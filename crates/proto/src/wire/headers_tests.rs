@@ -54,7 +54,7 @@ fn truncation_does_not_hide_the_headers_before_it() {
             let tcp = tcp(&headers);
             assert_eq!(tcp.header_len, 44);
             let there = tcp.options().flatten().map(|option| option.value.len()).sum::<usize>();
-            // One of padding and two of kind and length before either value.
+            // One byte of padding and two for kind and length precede each value.
             let first = len.saturating_sub(ip + 23).min(8);
             let second = len.saturating_sub(ip + 34).min(8);
             assert_eq!(there, first + second, "{len} bytes");
@@ -65,12 +65,12 @@ fn truncation_does_not_hide_the_headers_before_it() {
 #[test]
 fn options_behind_unknown_ones_are_read() {
     let mut bytes = packet(false);
-    // Multipath TCP in the place of the timestamps.
+    // A Multipath TCP option in place of the timestamps.
     bytes[41] = 30;
     let headers = Headers::read(&bytes).unwrap();
     let kinds: Vec<_> = tcp(&headers).options().flatten().map(|option| option.kind).collect();
     assert_eq!(kinds, [30, 5]);
-    // No option is one byte long.
+    // No option can be one byte long.
     bytes[42] = 1;
     let headers = Headers::read(&bytes).unwrap();
     assert_eq!(tcp(&headers).options().collect::<Vec<_>>(), [Err(BadOption)]);
@@ -116,7 +116,7 @@ fn extension_headers_and_fragments() {
 }
 
 proptest::proptest! {
-    /// Invariants of anything that claims to be IP.
+    /// Invariants for any bytes that claim to be an IP packet.
     #[test]
     fn any_bytes_are_read_or_not(
         version in proptest::sample::select(&[0x45_u8, 0x46, 0x4f, 0x60]),

@@ -14,7 +14,7 @@ const SACK_PERMITTED: u8 = 4;
 pub(super) const SACK: u8 = 5;
 pub(super) const TIMESTAMPS: u8 = 8;
 
-/// Most bytes of options: the data offset counts 60 bytes of header.
+/// Most bytes of options, because the data offset allows 60 bytes of header.
 const MAX_LEN: usize = 40;
 
 /// Encoded options.
@@ -44,7 +44,7 @@ pub(super) fn encode(segment: &Segment) -> Result<Encoded, EncodeError> {
         options.push(&[MSS, 4]);
         options.push(&mss.to_be_bytes());
     }
-    // SACK-permitted stands where the two bytes of padding before the timestamps would.
+    // SACK-permitted takes the place of the two padding bytes before the timestamps.
     if segment.sack_permitted {
         options.push(&[SACK_PERMITTED, 2]);
     }
@@ -73,8 +73,8 @@ pub(super) fn encode(segment: &Segment) -> Result<Encoded, EncodeError> {
     Ok(options)
 }
 
-/// Reads the options of `header` into `segment`; any order is read, but only the layout of [`encode`] is accepted, so that a
-/// packet has one form.
+/// Parses the options of `header` into `segment`. Any order can be parsed, but only the layout of [`encode`] is
+/// accepted, so that each packet has only one form.
 pub(super) fn decode(header: &TcpHeader, segment: &mut Segment) -> Result<(), DecodeError> {
     for option in header.options_iterator() {
         match option.map_err(|_| DecodeError::TcpOptions)? {

@@ -1,5 +1,5 @@
-//! Payload bytes: a pattern that follows from flow, direction and place, so that a receiver
-//! can tell every byte that is not where it belongs.
+//! Payload bytes: a pattern that depends on flow, direction and position, so that a receiver can detect every misplaced
+//! byte.
 
 use super::{DecodeError, EncodeError};
 use crate::packet::{Packet, Transport};
@@ -25,14 +25,14 @@ impl Stream {
         self.word(place / 8)[(place % 8) as usize]
     }
 
-    /// The bytes `8 * index ..` up to the next eight.
+    /// The eight bytes from `8 * index` on.
     fn word(self, index: u32) -> [u8; 8] {
         scramble(self.key.wrapping_add(u64::from(index))).to_le_bytes()
     }
 
-    /// The `len` bytes from `place` on, which wraps as sequence numbers do.
+    /// The `len` bytes from `place` on, which wraps like sequence numbers.
     fn bytes(self, place: u32, len: u32) -> impl Iterator<Item = u8> {
-        // Words first, for speed: one scramble makes eight bytes.
+        // Generated in words for speed: one scramble gives eight bytes.
         let skip = place % 8;
         let words = (skip + len).div_ceil(8);
         (0..words)
@@ -41,12 +41,12 @@ impl Stream {
             .take(len as usize)
     }
 
-    /// The payload of `segment`. A SYN takes the place before its payload.
+    /// The payload of `segment`. A SYN occupies the position before its payload.
     pub(super) fn tcp(self, segment: &Segment) -> Vec<u8> {
         self.bytes(first_place(segment), segment.payload_len).collect()
     }
 
-    /// The payload of `datagram`: its number, then a pattern of its own.
+    /// The payload of `datagram`: its number, then a separate pattern.
     pub(super) fn udp(self, datagram: Datagram) -> Result<Vec<u8>, EncodeError> {
         let rest = datagram
             .payload_len
@@ -64,7 +64,7 @@ impl Stream {
         stream.bytes(place, packet.payload_len()).collect()
     }
 
-    /// Where the content of `packet` stands: each of a connection's streams has bytes of its own.
+    /// Stream and position of the content of `packet`; each stream of a connection has its own bytes.
     fn in_tack(self, packet: &tack::Packet) -> (Self, u32) {
         match &packet.body {
             Body::Data(data) => (self.part(u64::from(data.stream.0)), data.offset.0),
@@ -72,12 +72,12 @@ impl Stream {
         }
     }
 
-    /// One of many patterns of this direction: that of a datagram, of a stream.
+    /// A separate pattern of this direction, for a datagram or a stream.
     fn part(self, number: u64) -> Self {
         Self { key: scramble(self.key ^ number) }
     }
 
-    /// Compares `content` with its pattern.
+    /// Compares `content` with its expected pattern.
     pub(super) fn verify(self, transport: &Transport, content: &[u8]) -> Result<(), DecodeError> {
         let (stream, place, from) = match transport {
             Transport::Tcp(segment) => (self, first_place(segment), 0),
@@ -100,7 +100,7 @@ fn first_place(segment: &Segment) -> u32 {
     (segment.seq + u32::from(segment.flags.contains(Flags::SYN))).0
 }
 
-/// The mixing steps of SplitMix64: every bit of the result depends on every bit of `value`.
+/// The mixing function of SplitMix64: every bit of the result depends on every bit of `value`.
 fn scramble(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! Two connections joined by two links: a deterministic event loop of a hundred lines.
+//! Two connections joined by two links, in a deterministic event loop.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use tacit_proto::tcp::Timestamps;
 use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant};
 use tacit_proto::{Endpoint, Packet, Transport, wire};
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64: small and deterministic.
 #[derive(Clone, Debug, Default)]
 pub struct Random(pub u64);
 
@@ -34,19 +34,19 @@ pub struct Link {
     /// `None` is infinitely fast.
     pub rate: Option<BitRate>,
     pub delay: Duration,
-    /// Longest time a packet may wait; later ones are dropped.
+    /// Longest queueing time of a packet; packets that would wait longer are dropped.
     pub queue: Duration,
-    /// Every n-th packet with payload is lost; 0 loses none.
+    /// Every n-th packet with payload is lost; 0: none.
     pub lose_every: u64,
-    /// These packets with payload, counted from 0 and retransmissions included, are lost.
+    /// Packets with these numbers are lost; only packets with payload count, from 0, including retransmissions.
     pub lose: Vec<u64>,
-    /// One packet in n is lost, delayed by up to `jitter`, or doubled; 0 is never.
+    /// One packet in n is lost, delayed by up to `jitter`, or duplicated; 0: never.
     pub lose_one_in: u64,
     pub delay_one_in: u64,
     pub jitter: Duration,
     pub double_one_in: u64,
-    /// Changes the timestamps of TCP segments on the way: from the time of sending and the stamp, the stamp delivered;
-    /// `None` takes the option out.
+    /// Changes the timestamps of TCP segments: maps the time of sending and the timestamp to the delivered timestamp;
+    /// `None` removes the option.
     pub restamp: Option<fn(Instant, u32) -> Option<u32>>,
     /// ECN-capable packets that wait longer than this are marked.
     pub mark_above: Option<Duration>,
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// When a packet that enters now arrives; no time when it is lost, two when it is doubled.
+    /// When a packet that is sent now arrives: no time if it is lost, two times if it is duplicated.
     fn carry(&mut self, now: Instant, packet: &mut Packet) -> [Option<Instant>; 2] {
         let data = match &packet.transport {
             Transport::Tcp(segment) => segment.payload_len > 0,
@@ -155,9 +155,9 @@ pub struct Pipe<C> {
     pub down: Link,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
-    /// Send every packet through the codec, which must give it back as it was.
+    /// Pass every packet through the codec, which must return it unchanged.
     pub wire: bool,
-    /// Lengths and times of all packets sent: the order of events, in one number.
+    /// A hash of the lengths and times of all sent packets, which represents the order of events.
     pub digest: u64,
     flying: BinaryHeap<Reverse<Flying>>,
     order: u64,
@@ -212,7 +212,7 @@ impl<C: Endpoint<Packet = Packet, Event = Event>> Pipe<C> {
         }
     }
 
-    /// Does the next thing that happens, if anything does before `until`.
+    /// Processes the next event, if there is one before `until`.
     pub fn step(&mut self, until: Instant) -> bool {
         self.drain();
         let arrival = self.flying.peek().map(|Reverse(flying)| flying.at);

@@ -1,9 +1,9 @@
-//! Rooms of a crate as files, and the names used in them; for the layers of `proto` and of `link`.
+//! Modules ("rooms") of a crate as files, and the names used in them; for the layer tests of `proto` and `link`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All files of `room`, which is a file, or a folder and the file of its name.
+/// All files of `room`, which is a file, or a folder plus the file of its name.
 pub fn files_of(room: &Path) -> Vec<PathBuf> {
     if room.is_file() {
         return vec![room.to_path_buf()];
@@ -13,7 +13,7 @@ pub fn files_of(room: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| files_of(&path)).chain(own).collect()
 }
 
-/// True when `path` stands in `text` as a whole.
+/// True if `text` contains `path` as a complete path.
 pub fn names(text: &str, path: &str) -> bool {
     let goes_on = |next: char| next.is_alphanumeric() || next == '_';
     text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))

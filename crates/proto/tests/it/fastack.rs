@@ -1,5 +1,5 @@
-//! FastACK's agent, packet by packet: data that goes down, its fate on the link, the client's ACKs, and those that the sender gets
-//! to hear. Numbers are bytes of the stream from 0 on; segments are 1000 bytes.
+//! FastACK's agent, packet by packet: data to the client, its fate on the link, the client's ACKs, and the ACKs that
+//! the sender gets. Numbers are stream bytes from 0; segments have 1000 bytes.
 
 use tacit_proto::fastack::{Agent, Config, Verdict};
 use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
@@ -13,7 +13,7 @@ const LEN: u32 = 1_000;
 const WINDOW: u32 = 40_000;
 const SCALE: u8 = 2;
 
-/// An agent between a sender and a client whose handshake it has seen.
+/// An agent between a sender and a client; it has seen their handshake.
 struct Script {
     agent: Agent,
     now: Instant,
@@ -21,7 +21,7 @@ struct Script {
     /// Sequence number of the sender's byte 0, and of the client's.
     first: SeqNumber,
     client_first: SeqNumber,
-    /// The clocks of both ends.
+    /// The timestamp clocks of both ends.
     sender_clock: u32,
     client_clock: u32,
 }
@@ -79,7 +79,7 @@ impl Script {
         Packet { flow, source, destination, ip, transport: Transport::Tcp(segment) }
     }
 
-    /// The sender's segment of `LEN` bytes from `at` on.
+    /// The sender's segment of `LEN` bytes starting at `at`.
     fn data(&self, at: u32) -> Segment {
         Segment {
             seq: self.first + at,
@@ -92,7 +92,7 @@ impl Script {
         }
     }
 
-    /// It goes down.
+    /// The segment arrives at the agent on its way to the client.
     fn down(&mut self, segment: Segment) -> Verdict {
         let packet = self.packet(SENDER, CLIENT, segment);
         self.agent.handle_downlink(self.now, &packet)
@@ -104,7 +104,7 @@ impl Script {
         }
     }
 
-    /// A Block Ack tells the fate of `segments`: which the client's NIC has.
+    /// A Block Ack reports the fate of `segments`: whether the client's NIC has each.
     fn block_ack(&mut self, segments: &[(Segment, bool)]) {
         for (index, (segment, acknowledged)) in segments.iter().enumerate() {
             let packet = self.packet(SENDER, CLIENT, *segment);
@@ -113,14 +113,14 @@ impl Script {
         self.agent.check().unwrap();
     }
 
-    /// All of the segments from these bytes on go down and reach the NIC in one A-MPDU.
+    /// The segments at these offsets are sent and reach the NIC in one A-MPDU.
     fn delivers(&mut self, at: &[u32]) {
         self.sends(at);
         let segments: Vec<_> = at.iter().map(|at| (self.data(*at), true)).collect();
         self.block_ack(&segments);
     }
 
-    /// A pure ACK of the client: number and blocks by bytes, its whole window.
+    /// A pure ACK of the client: number and blocks as byte offsets, with its full window.
     fn ack(&self, at: u32, blocks: &[(u32, u32)]) -> Segment {
         let mut sack = SackBlocks::EMPTY;
         for (start, end) in blocks {
@@ -137,7 +137,7 @@ impl Script {
         }
     }
 
-    /// The client says `segment`; returns the part that goes on.
+    /// The client sends `segment`; returns what is forwarded.
     fn says(&mut self, segment: Segment) -> Option<Segment> {
         let packet = self.packet(CLIENT, SENDER, segment);
         let verdict = self.agent.handle_uplink(self.now, &packet);
@@ -149,7 +149,7 @@ impl Script {
         }
     }
 
-    /// ACKs that go up in the client's name: number and window by bytes.
+    /// Forged ACKs: number and window in bytes.
     fn forged(&mut self) -> Vec<(u32, u32)> {
         let all =
             std::iter::from_fn(|| self.agent.poll_up()).map(|packet| segment_of(&packet)).collect::<Vec<_>>();
@@ -160,7 +160,7 @@ impl Script {
         self.forged().into_iter().map(|(number, _)| number).collect()
     }
 
-    /// Copies that go down again: where they begin.
+    /// Offsets of retransmitted copies.
     fn copies(&mut self) -> Vec<u32> {
         let all = std::iter::from_fn(|| self.agent.poll_down()).map(|packet| segment_of(&packet));
         all.map(|segment| segment.seq - self.first).collect()
@@ -180,7 +180,7 @@ fn a_block_ack_answers_for_the_client_two_segments_at_a_time() {
     let segments: Vec<_> = (0..5).map(|n| (s.data(n * 1_000), true)).collect();
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [2_000, 4_000, 5_000]);
-    // The client's own say no more than that.
+    // The client's own ACKs contain no more information.
     for number in [2_000, 4_000, 5_000] {
         assert_eq!(s.says(s.ack(number, &[])), None);
     }
@@ -198,14 +198,15 @@ fn a_hole_after_the_retry_limit_is_the_senders_to_fill() {
     let segments: Vec<_> = (0..5).map(|n| (s.data(n * 1_000), fates[n as usize])).collect();
     s.block_ack(&segments);
     assert_eq!(s.numbers(), [1_000], "not past the segment that was given up");
-    // The client's own first ACK of that number is no news, its duplicates are, with the blocks they SACK.
+    // The client's own first ACK of that number is no news, but its duplicates are, with their SACK blocks.
     assert_eq!(s.says(s.ack(1_000, &[])), None);
     for blocks in [(2_000, 3_000), (2_000, 4_000), (2_000, 5_000)] {
         let duplicate = s.ack(1_000, &[blocks]);
         assert_eq!(s.says(duplicate), Some(duplicate));
     }
     assert_eq!(s.copies(), [0; 0], "the agent never had it");
-    // The sender fills the hole, and data that waited behind it is answered for at once, with one ACK (RFC 5681 section 4.2).
+    // The sender fills the hole; data that waited behind it is acknowledged at once, with one ACK (RFC 5681 section
+    // 4.2).
     s.wait(1);
     s.delivers(&[1_000]);
     assert_eq!(s.numbers(), [5_000]);
@@ -229,7 +230,7 @@ fn losses_behind_the_clients_nic_are_retransmitted_from_the_cache() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000, 2_000, 3_000, 4_000]);
     assert_eq!(s.numbers(), [2_000, 4_000, 5_000]);
-    // The client's host drops the second segment. Its sender holds it for arrived and must hear nothing of that.
+    // The client's host drops the second segment. Its sender considers it delivered and must not learn of the loss.
     s.sender_clock += 50;
     s.sends(&[5_000]);
     assert_eq!(s.says(s.ack(1_000, &[(2_000, 3_000)])), None);
@@ -243,7 +244,7 @@ fn losses_behind_the_clients_nic_are_retransmitted_from_the_cache() {
         150,
         "with a clock that the client does not take for an old one"
     );
-    // Once is enough while its fate is open; and the client's silence afterwards costs a copy more.
+    // One copy is enough while its fate is unknown; the client's silence afterwards causes another one.
     assert_eq!(s.says(s.ack(1_000, &[(2_000, 5_000)])), None);
     assert_eq!(s.copies(), [0; 0]);
     s.block_ack(&[(copy, false)]);
@@ -263,7 +264,7 @@ fn duplicates_made_before_a_segment_arrived_do_not_count_against_it() {
     s.block_ack(&segments);
     s.delivers(&[0]);
     assert_eq!(s.numbers(), [2_000, 4_000]);
-    // These were on their way when the first segment reached the NIC.
+    // These ACKs were sent before the first segment reached the NIC.
     for blocks in [(1_000, 2_000), (1_000, 3_000), (1_000, 4_000), (1_000, 4_000)] {
         assert_eq!(s.says(s.ack(0, &[blocks])), None);
     }
@@ -284,7 +285,7 @@ fn the_last_segment_is_sent_again_when_the_client_stays_silent() {
     s.wait(1);
     assert_eq!(s.copies(), [0]);
     assert_eq!(s.says(s.ack(1_000, &[])), None);
-    // Data that came twice draws a duplicate, which is not the sender's business.
+    // Duplicate data triggers a duplicate ACK, which is not forwarded to the sender.
     assert!(s.says(s.ack(1_000, &[(0, 1_000)])).is_none(), "as a report of a duplicate segment");
     assert_eq!(s.agent.counters().local_timeouts, 2);
 }
@@ -309,12 +310,13 @@ fn without_sack_holes_are_filled_one_after_the_other() {
         assert_eq!(s.says(s.ack(0, &[])), None);
     }
     assert_eq!(s.copies(), [0]);
-    // Part of the missing data comes with it: the next hole begins there.
+    // Part of the missing data arrives: the next hole begins there.
     assert_eq!(s.says(s.ack(3_000, &[])), None);
     assert_eq!(s.copies(), [3_000]);
     assert_eq!(s.says(s.ack(6_000, &[])), None);
     assert_eq!(s.copies(), [0; 0]);
-    // That is repaired. The next loss is one of its own; data that has just arrived may be under way in the host.
+    // That hole is repaired. The next loss is a separate one; data that has just arrived may still be queued in the
+    // host.
     s.delivers(&[6_000, 7_000, 8_000, 9_000]);
     for (wait, copies) in [(49, vec![]), (1, vec![6_000])] {
         s.wait(wait);
@@ -325,8 +327,8 @@ fn without_sack_holes_are_filled_one_after_the_other() {
     }
 }
 
-/// A copy that finds no room in the queue was never sent. As after one that arrived, the client's ACKs of three
-/// later segments sends it again.
+/// A copy that finds no room in the queue was never sent. As after one that arrived, the client's ACKs of three later
+/// segments cause another copy.
 #[test]
 fn a_copy_that_was_refused_is_tried_again() {
     let mut s = Script::new();
@@ -340,8 +342,8 @@ fn a_copy_that_was_refused_is_tried_again() {
     assert_eq!(s.copies(), [0]);
 }
 
-/// As its sender would send it now: with the latest of its clocks, though an older segment was overtaken, and not
-/// ECN-capable (RFC 3168 section 6.1.5).
+/// As its sender would send it now: with its latest clock, although an older segment was overtaken, and not ECN-capable
+/// (RFC 3168 section 6.1.5).
 #[test]
 fn a_copy_is_not_marked_capable_and_its_clock_does_not_go_back() {
     let mut s = Script::new();
@@ -363,16 +365,16 @@ fn a_copy_is_not_marked_capable_and_its_clock_does_not_go_back() {
 fn no_more_window_is_promised_than_the_client_did() {
     let mut s = Script::new();
     s.delivers(&[0, 1_000, 2_000, 3_000]);
-    // The window ends where the client's last ACK said, at 40,000.
+    // The window ends at 40,000, as in the client's last ACK.
     assert_eq!(s.forged(), [(2_000, 38_000), (4_000, 36_000)]);
-    // Its application stops reading: the end stays, the window shrinks.
+    // The application stops reading: the end of the window does not move, and the window shrinks.
     let narrower = Segment { window: (38_000_u32 >> SCALE) as u16, ..s.ack(2_000, &[]) };
     assert_eq!(s.says(narrower), None);
     s.delivers(&[4_000, 5_000]);
     assert_eq!(s.forged(), [(6_000, 34_000)]);
 }
 
-/// The scale of 2 tells windows in fours: rounded up one would end beyond the client's.
+/// With a scale of 2, windows are multiples of four: rounded up, one would end beyond the client's.
 #[test]
 fn windows_are_rounded_down() {
     let mut s = Script::new();
@@ -403,10 +405,10 @@ fn a_sender_that_knows_of_little_window_hears_of_more_at_once() {
         Some(&(40_000, 0)),
         "the client's buffer is full, as far as the agent knows"
     );
-    // Nothing is on its way that could be acknowledged: without this ACK the sender would wait for its probe.
+    // No data in flight could be acknowledged: without this ACK the sender would wait for its probe.
     let update = s.says(s.ack(2_000, &[])).unwrap();
     assert_eq!((update.ack - s.first, update.window), (40_000, (2_000_u32 >> SCALE) as u16));
-    // And a probe finds the known state.
+    // A probe confirms this state.
     let probe = Segment { seq: s.first + 39_999, payload_len: 0, ..s.data(0) };
     assert_eq!(s.down(probe), Verdict::Pass);
     assert_eq!(s.forged(), [(40_000, 2_000)]);
@@ -419,12 +421,12 @@ fn a_closed_window_opens_by_the_clients_own_word() {
     s.forged();
     let closed = Segment { window: 0, ..s.ack(2_000, &[]) };
     assert_eq!(s.says(closed), Some(closed), "a window taken back is news");
-    // A byte that probes the closed window reaches the NIC. The client need not take it.
+    // A byte that probes the closed window reaches the NIC. The client may discard it.
     let probe = Segment { payload_len: 1, ..s.data(2_000) };
     assert_eq!(s.down(probe), Verdict::Pass);
     s.block_ack(&[(probe, true)]);
     assert_eq!(s.forged(), []);
-    // A probe that only asks: the answer goes up although it says nothing new.
+    // A probe without data: the answer is forwarded although it contains no news.
     assert_eq!(s.down(Segment { seq: s.first + 1_999, payload_len: 0, ..s.data(0) }), Verdict::Pass);
     assert_eq!(s.says(closed), Some(closed));
     let open = s.ack(2_000, &[]);
@@ -457,7 +459,7 @@ fn echoes_follow_the_segment_that_an_ack_begins_with() {
     s.sender_clock = 130;
     s.client_clock = 5_040;
     s.sends(&[2_000]);
-    // The client's clock as it was last seen, independent of the time.
+    // The client's last known timestamp, regardless of the current time.
     assert_eq!(s.says(s.ack(1_000, &[])), None);
     s.block_ack(&[(first, true), (s.data(2_000), true)]);
     let ack = segment_of(&s.agent.poll_up().unwrap());
@@ -480,7 +482,7 @@ fn data_of_the_client_carries_what_was_answered_for() {
     let data = Segment { payload_len: 300, flags: Flags::ACK | Flags::PSH, ..s.ack(0, &[]) };
     let heard = s.says(data).unwrap();
     assert_eq!((heard.payload_len, heard.seq, heard.ack), (300, data.seq, s.first + 2_000));
-    // Later forged ACKs stand behind it.
+    // Later forged ACKs do not go back behind it.
     s.delivers(&[2_000]);
     assert_eq!(segment_of(&s.agent.poll_up().unwrap()).seq, s.client_first + 300);
 }
@@ -513,7 +515,7 @@ fn the_end_of_the_stream_is_the_clients_to_acknowledge() {
     assert_eq!(s.numbers(), [0; 0]);
     let ack = s.ack(2_001, &[]);
     assert_eq!(s.says(ack), Some(ack));
-    // Then the flow is forgotten: every packet passes.
+    // Then the flow is removed, and every packet passes.
     let late = s.ack(1_000, &[]);
     assert_eq!(s.says(late), Some(late));
     assert_eq!(s.agent.poll_timeout().filter(|due| *due <= s.now), None);
@@ -569,7 +571,8 @@ fn a_full_cache_leaves_the_rest_to_the_client() {
     assert_eq!(s.numbers(), [2_000, 3_000]);
     assert_eq!(s.agent.counters().uncached_segments, 2);
     assert_eq!(s.says(s.ack(2_000, &[])), None);
-    // Data that it did not answer for the client acknowledges itself, and from there on all is as before.
+    // Data that the agent did not acknowledge is acknowledged by the client itself; after that the agent works as
+    // before.
     let own = s.ack(4_000, &[]);
     assert_eq!(s.says(own), Some(own));
     let own = s.ack(5_000, &[]);
@@ -617,7 +620,8 @@ fn a_flow_makes_room_for_another_only_when_it_owes_nothing() {
         s.flow = FlowId(flow);
         s.handshake();
     }
-    // The second made room for the third: the first has told its sender of data that its client has not acknowledged.
+    // The second flow made room for the third. The first could not: its sender got ACKs for data that its client has
+    // not acknowledged.
     assert_eq!((s.agent.counters().evicted_flows, s.agent.counters().refused_flows), (1, 0));
     s.flow = FlowId(8);
     let own = s.ack(0, &[]);

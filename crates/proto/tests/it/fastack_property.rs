@@ -1,4 +1,4 @@
-//! FastACK's agent among random losses everywhere: in the air, behind the client's NIC, on the way up, on the wire.
+//! FastACK's agent with random losses everywhere: in the air, behind the client's NIC, on the uplink, and on the wire.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,26 @@ const CLIENT: HostId = HostId(2);
 const LEN: u32 = 100;
 /// Segments the client's buffer holds.
 const WINDOW: u32 = 30;
-/// The stream wraps around early.
+/// The sequence numbers wrap early.
 const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_000);
 
 /// The next event.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The sender sends so many new segments, as far as the window goes.
+    /// The sender sends this number of new segments, within the window.
     Send(u32),
-    /// The link decides on the next so many packets; bit i says whether the i-th is acknowledged, and of `taken`
-    /// whether the client's host takes it.
+    /// The link decides on the next `count` packets. Bit i of `acknowledged` says whether the i-th is acknowledged, and
+    /// bit i of `taken` whether the client's host accepts it.
     Air { count: u32, acknowledged: u8, taken: u8 },
-    /// The next packet of the client arrives at the access point, or is lost.
+    /// The client's next packet arrives at the access point, or is lost.
     Up { lost: bool },
-    /// Two packets of the client change places.
+    /// Two packets of the client are swapped.
     Overtake,
     /// The next packet arrives at the sender, or is lost on the wire.
     Wire { lost: bool },
-    /// So many milliseconds.
+    /// This number of milliseconds passes.
     Wait(u64),
-    /// The sender repeats the data that it has heard nothing of.
+    /// The sender retransmits data that is not acknowledged.
     Repeat,
 }
 
@@ -54,7 +54,7 @@ struct World {
     agent: Agent,
     config: Config,
     now: Instant,
-    /// Of the sender, in segments: sent, heard of, and where the window ends.
+    /// At the sender, in segments: sent, acknowledged, and the end of the window.
     sent: u32,
     heard: u32,
     edge: u32,
@@ -66,7 +66,7 @@ struct World {
     at_client: Vec<bool>,
     sack: bool,
     clock: u32,
-    /// The latest clock of the client that went up, and the latest number made in its name.
+    /// The latest timestamp of the client that was forwarded, and the highest number in a forged ACK.
     clock_up: u32,
     number_up: u32,
 }
@@ -119,7 +119,7 @@ impl World {
         self.at_nic.iter().take_while(|has| **has).count() as u32
     }
 
-    /// The client's ACK as of now.
+    /// The client's current ACK.
     fn ack(&self) -> Segment {
         let mut sack = SackBlocks::EMPTY;
         let mut number = self.has() as usize;
@@ -172,7 +172,7 @@ impl World {
     fn up(&mut self, lost: bool) {
         let Some(segment) = self.up.pop_front().filter(|_| !lost) else { return };
         match self.agent.handle_uplink(self.now, &packet(CLIENT, SENDER, segment)) {
-            // Its own packets may overtake one another, agent or none.
+            // Its own packets may overtake each other, with or without an agent.
             Verdict::Pass => self.goes_up(segment, false),
             Verdict::Drop => {}
             Verdict::Replace(packet) => self.goes_up(segment_of(&packet), true),
@@ -192,7 +192,7 @@ impl World {
         assert!(kept <= self.config.cache.0, "{kept} bytes are kept");
     }
 
-    /// Nothing that the sender hears is more than the truth.
+    /// Checks that the sender gets only true information.
     fn goes_up(&mut self, segment: Segment, made: bool) {
         let number = (segment.ack - FIRST) / LEN;
         assert!(number <= self.at_nic(), "{number} acknowledged, {} at the NIC", self.at_nic());
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// From here on nothing is lost: does any end wait for ever?
+    /// From now on nothing is lost; checks that neither end waits forever.
     fn finish(&mut self) {
         for _ in 0..2_000 {
             while !self.air.is_empty() {
@@ -279,8 +279,8 @@ fn segment_of(packet: &Packet) -> Segment {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// No byte is acknowledged that is not at the client's NIC, the ACKs that the sender hears never go back nor past the client's
-    /// window, and in the end both ends have everything.
+    /// No byte is acknowledged that is not at the client's NIC; the ACKs that the sender gets never go back and never
+    /// exceed the client's window; and in the end both ends have everything.
     #[test]
     fn nothing_untrue_is_said_and_nothing_is_lost(
         sack in any::<bool>(),

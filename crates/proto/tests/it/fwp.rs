@@ -51,14 +51,14 @@ struct Script {
     flow: FlowId,
     initial: SeqNumber,
     now: Instant,
-    /// The sender's clock.
+    /// The sender's timestamp clock.
     clock: Option<u32>,
-    /// The host's clock, and the value of it that the sender echoes.
+    /// The host's timestamp clock, and the value of it that the sender echoes.
     host_clock: u32,
     echo: u32,
 }
 
-/// Text that the host got: offset, length, placeholder.
+/// Data that the host got: offset, length, whether it is a placeholder.
 type Got = (u64, u32, bool);
 
 impl Script {
@@ -77,7 +77,7 @@ impl Script {
         script
     }
 
-    /// Registered, all allowed, with a window of 64 KB.
+    /// Registered, everything allowed, with a window of 64 KB.
     fn registered(config: Config) -> Self {
         let mut script = Self::new(config);
         script.shim.register(script.key(), [7; 16]).unwrap();
@@ -139,12 +139,12 @@ impl Script {
         }
     }
 
-    /// The host gets the texts that a segment with `len` bytes from `offset` on leads to.
+    /// Delivers a segment of `len` bytes at `offset`; returns the data that the host gets as a result.
     fn data(&mut self, offset: u64, len: u32) -> Vec<Got> {
         self.down(self.text(offset, len))
     }
 
-    /// As [`Script::data`], segment by segment of a whole size.
+    /// The same for complete segments with these numbers.
     fn segments(&mut self, numbers: impl IntoIterator<Item = u64>) -> Vec<Got> {
         numbers.into_iter().flat_map(|number| self.data(number * u64::from(MSS), MSS)).collect()
     }
@@ -194,7 +194,7 @@ impl Script {
     }
 }
 
-/// Segment `number` as it was sent, and a placeholder in its place.
+/// Segment `number` as it was sent; `placed` is a placeholder in its place.
 fn sent(number: u64) -> Got {
     (number * u64::from(MSS), MSS, false)
 }
@@ -221,7 +221,8 @@ fn a_hole_is_filled_at_once_and_told_before() {
 
 #[test]
 fn the_order_of_telling_and_placing_is_that_of_the_calls() {
-    // A reader that is told only while the placeholder is made would be told too late by a thread of its own.
+    // If the reader were informed only while the placeholder is generated, a reader on another thread would be informed
+    // too late.
     struct Watches<'s>(&'s std::cell::Cell<bool>);
     impl Readers for Watches<'_> {
         fn hole(&mut self, _: FlowKey, _: u64, _: u64) -> bool {
@@ -268,7 +269,7 @@ fn several_holes_in_a_round_trip_are_filled_one_by_one() {
 fn a_hole_at_the_tail_is_left_to_the_senders_timeout() {
     let mut script = Script::usual();
     script.segments([0, 1]);
-    // 2 is lost and nothing follows; the sender's timer brings it again.
+    // Segment 2 is lost and nothing follows; the sender's timer retransmits it.
     assert_eq!(script.later(MS * 300), []);
     assert_eq!(script.segments([2]), [sent(2)]);
     assert_eq!(script.told(), []);
@@ -321,7 +322,7 @@ fn retransmissions_ask_for_an_ack_and_pass() {
     script.told();
     assert_eq!(script.segments([1]), [sent(1)], "its stamp is later than that of the segment after the hole");
     assert_eq!(script.told(), [Late(1000, 2000)]);
-    // Without stamps they cannot be told apart: it passes.
+    // Without timestamps they cannot be distinguished, so the segment passes.
     let mut script = Script::usual();
     script.clock = None;
     script.segments([0, 2]);
@@ -359,7 +360,7 @@ fn within_the_settling_time_reordering_is_no_hole() {
     assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
     assert_eq!(script.told(), []);
     assert_eq!((script.counters().reordered_segments, script.counters().lost_segments), (2, 0));
-    // A hole that stays is filled when its time is over, and waiting segments follow in order.
+    // A hole that remains is filled after its settling time, and waiting segments follow in order.
     assert_eq!(script.segments([6, 5, 8]), []);
     assert_eq!(script.shim.poll_timeout(), Some(script.now + MS * 5));
     assert_eq!(script.later(MS * 5), [placed(4), sent(5), sent(6), placed(7), sent(8)]);
@@ -461,7 +462,7 @@ fn losses_that_the_link_does_not_explain_are_left_to_tcp() {
     assert_eq!(script.told(), [Switched(false)]);
     assert_eq!(script.segments([22]), [sent(22)], "duplicate ACKs leave");
     assert_eq!(script.counters().congested_holes, 1);
-    // TCP repairs, and a round trip with few losses switches it on again.
+    // TCP repairs the holes, and after a round trip with few losses the switch is on again.
     script.segments(std::iter::once(21).chain(23..40));
     script.now += MS * 40;
     assert_eq!(script.segments([40, 42]), [sent(40), placed(41), sent(42)]);
@@ -549,18 +550,18 @@ fn a_refused_registration_says_why() {
     assert_eq!(script.shim.register(other, [0; 16]), Err(Refusal::Room));
 }
 
-/// Numbers of segments beyond 2^31 and beyond 2^32 bytes.
+/// Segment numbers beyond 2^31 and beyond 2^32 bytes.
 const FAR: [u64; 2] = [3_000_000, 5_000_000];
 
 impl Script {
-    /// The host acknowledges all up to segment `number`, bit by bit: no host's window is 2 GiB.
+    /// The host acknowledges everything up to segment `number` in steps, because no host's window is 2 GiB.
     fn proceed(&mut self, from: u64, number: u64) {
         for number in (from..number).step_by(500_000).chain([number]) {
             self.ack(number * u64::from(MSS));
         }
     }
 
-    /// Registers, and loses segment `number` + 1.
+    /// Registers the flow, and loses segment `number` + 1.
     fn register_and_lose(&mut self, number: u64) {
         self.shim.register(self.key(), [7; 16]).unwrap();
         self.shim.allow(self.key(), 0, u64::MAX);
@@ -577,7 +578,7 @@ fn a_connection_that_is_far_may_be_registered() {
     for far in FAR {
         let mut script = Script::new(Config::USUAL);
         script.proceed(0, far);
-        // A SYN that was sent again comes late, and means the same.
+        // A repeated SYN arrives late, without effect.
         script.open();
         script.register_and_lose(far);
     }
@@ -593,7 +594,7 @@ fn a_connection_may_be_registered_again() {
         script.shim.unregister(script.key());
         script.proceed(3, far);
         script.register_and_lose(far);
-        // While it is registered the shim knows the place itself.
+        // While the flow is registered the shim knows the position itself.
         script.proceed(far + 3, 2 * far);
         script.shim.repaired(script.key(), 0, u64::MAX);
         script.shim.unregister(script.key());
@@ -653,7 +654,7 @@ fn failing_resets_the_connection_at_the_host() {
     let Transport::Tcp(segment) = reset.transport else { panic!("TCP") };
     assert_eq!((segment.seq, segment.flags), (script.number(3000), Flags::RST));
     assert_eq!((reset.source, reset.destination), (SERVER, HOST));
-    // A host that has dropped something answers with the number that it expects (RFC 5961).
+    // A host that dropped the reset answers with the number that it expects (RFC 5961).
     script.ack(1000);
     assert_eq!(script.drained(), [(1000, 0, false)]);
     assert_eq!(script.counters().failed_flows, 1);
@@ -676,7 +677,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
     after(&mut script, 0, 5);
     after(&mut script, 0, 6);
     assert_eq!(script.counters().congested_holes, 2);
-    // Losses of a flow may be missing before another's packet.
+    // Lost frames of one flow may be missing before another flow's packet.
     script.shim.link_lost(2);
     assert_eq!(after(&mut script, 0, 10), [placed(8), placed(9), sent(10)]);
     assert_eq!(script.counters().switched_off, 0, "at any loss rate");
@@ -691,7 +692,7 @@ fn reports_of_the_driver_decide_for_settled_holes() {
     assert_eq!(script.segments([2]), [], "it waits");
     script.shim.link_lost(0);
     assert_eq!(script.segments([3, 5]), []);
-    // Repaired by the access point: no frame is missing before that.
+    // Retransmitted by the access point: no frame is missing before it.
     assert_eq!(script.segments([1]), [sent(1), sent(2), sent(3)]);
     assert_eq!(script.later(MS * 5), [sent(5)], "4 is congestion's: no frame was missing before 5");
 }

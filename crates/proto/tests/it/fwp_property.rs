@@ -13,20 +13,20 @@ const STREAM: usize = 4000;
 /// The next event.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Text of the stream comes, first seen or not.
+    /// Data of the stream arrives, for the first time or again.
     Text {
         offset: u32,
         len: u32,
         fin: bool,
         stamp: u8,
     },
-    /// The host acknowledges all it has.
+    /// The host acknowledges everything it has.
     Ack,
     Allow(u32, u32),
     Repaired(u32, u32),
-    /// So many ms pass.
+    /// This number of ms passes.
     Wait(u8),
-    /// The reader hears nothing from here on, or again.
+    /// From now on the reader cannot be informed, or can be again.
     Deaf(bool),
     Stop,
 }
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Text in the order of a sender, some of it lost, doubled or late: where shims have most to do.
+/// Data in a sender's order, some of it lost, duplicated or late: the cases in which a shim has most to do.
 fn stream() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((prop::bool::weighted(0.8), 0_u8..4, 1_u32..200), 1..60).prop_map(|sent| {
         let mut steps = vec![Step::Allow(0, STREAM as u32)];

@@ -1,5 +1,5 @@
-//! The driver of TCP/HACK beside a real NIC, step by step: the host's work between the acknowledgment
-//! of one PPDU and that of the next (HACK paper sections 3.2 and 3.3.1).
+//! The driver of TCP/HACK with a real NIC, step by step: the host's work between the acknowledgment of one PPDU and
+//! that of the next (HACK paper sections 3.2 and 3.3.1).
 
 use tacit_proto::hack::{Action, Config, Driver, Heard, Nic, Variant};
 use tacit_proto::packet::{IpHeader, Packet, Transport};
@@ -12,7 +12,7 @@ pub fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-/// The pure ACK with this number, of one download.
+/// The pure ACK with this number of a download.
 pub fn ack(number: u32) -> Packet {
     let segment = Segment {
         seq: SeqNumber(1),
@@ -31,17 +31,17 @@ pub fn ack(number: u32) -> Packet {
     }
 }
 
-/// A client: driver and NIC.
+/// A client with driver and NIC.
 struct Client {
     driver: Driver<Packet>,
     nic: Nic,
-    /// Packets queued, by the number of the ACK; `None` for others.
+    /// Queued packets, in order.
     queued: Vec<Packet>,
     descriptors: u32,
 }
 
 impl Client {
-    /// One whose first ACK went as a packet and arrived: the flow has a context.
+    /// A client whose first ACK was sent as a packet and arrived, so that the flow has a context.
     fn new(variant: Variant) -> Self {
         let config = Config { variant, turnaround: TURNAROUND, ..Config::default() };
         let driver = Driver::new(config, 1);
@@ -58,7 +58,7 @@ impl Client {
         self.act();
     }
 
-    /// An A-MPDU arrives; returns the bytes on its Block Ack.
+    /// An A-MPDU arrives; returns the number of bytes appended to its Block Ack.
     fn hears(&mut self, more_data: bool) -> usize {
         self.hears_at(at(0), more_data)
     }
@@ -126,7 +126,7 @@ fn each_ack_has_its_own_turnaround() {
     assert!(first > 0 && client.hears(true) > 0, "the second was not ready for the first Block Ack");
 }
 
-/// The race of section 3.3.1: the batch after which nothing follows comes before the DMA is done.
+/// The race of section 3.3.1: the last batch arrives before the DMA has finished.
 #[test]
 fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_packets() {
     let mut client = Client::new(Variant::MoreData);
@@ -140,8 +140,8 @@ fn a_batch_that_comes_before_the_dma_gets_a_plain_block_ack_and_the_acks_go_as_p
     assert_eq!(client.driver.counters().flushed_acks, 2);
 }
 
-/// The first ACK of an upload stands behind all of a download in the access point's queue. Those after it
-/// would have to wait as long; they need not stand there too.
+/// The first ACK of an upload is behind a whole download in the access point's queue. Later ACKs would have to wait as
+/// long as packets; they need not.
 #[test]
 fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
     let mut client = Client::new(Variant::MoreData);
@@ -160,9 +160,9 @@ fn acks_behind_a_packet_of_their_flow_wait_until_it_arrived_and_then_ride() {
     assert_eq!(client.driver.counters().compressed_acks, 2);
 }
 
-/// The codec tells 127 unproven ACKs apart. A receiver that acknowledges every packet, as after losses, makes 64 per
-/// A-MPDU: with those that ride still unproven that is one too many. It waits for the proof. As a packet it would
-/// have taken all of them with it, and those to come behind itself.
+/// The codec can distinguish 127 unproven ACKs. A receiver that acknowledges every packet, as after losses, sends 64
+/// per A-MPDU. Together with the unproven ones that is one too many, so it waits for the proof. As a packet it would
+/// have forced all of those, and later ones, to be packets.
 #[test]
 fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
     let mut client = Client::new(Variant::MoreData);
@@ -173,7 +173,7 @@ fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
     (65..=128).for_each(|number| client.sends(at(2_000), ack(number)));
     client.waits(at(2_100));
     assert_eq!(client.queued, []);
-    // This A-MPDU proves the first 64, and carries 63.
+    // This A-MPDU proves the first 64 ACKs; its Block Ack carries 63.
     assert!(client.hears_at(at(3_000), true) > 0);
     assert_eq!(client.driver.counters().compressed_acks, 127);
     client.waits(at(3_100));
@@ -182,7 +182,7 @@ fn an_ack_beyond_those_that_may_be_unproven_waits_for_proof() {
     assert_eq!(client.queued, []);
 }
 
-/// Nor does an ACK overtake those of its flow that wait for room, and all go in order when nothing more comes.
+/// An ACK does not overtake those of its flow that wait for room, and all are sent in order if nothing more arrives.
 #[test]
 fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
     let mut client = Client::new(Variant::MoreData);
@@ -193,12 +193,12 @@ fn acks_that_wait_for_proof_go_as_packets_in_order_when_no_more_data_comes() {
     assert_eq!(client.queued, (1..=131).map(ack).collect::<Vec<_>>());
 }
 
-/// The limit is each ACK's own: that others always wait does not make any of them late.
+/// The limit applies to each ACK individually: although some ACK is always waiting, none is late.
 #[test]
 fn acks_that_come_while_others_ride_have_the_whole_limit() {
     let mut client = Client::new(Variant::MoreData);
     client.hears(true);
-    // Each rides on the next Block Ack, and by then another waits.
+    // Each is appended to the next Block Ack, and by then another one waits.
     for number in 1..=400 {
         let now = at(1_000 * u64::from(number));
         client.sends(now, ack(number));
@@ -243,7 +243,7 @@ fn a_promise_that_is_not_kept_holds_nothing_beyond_the_limit() {
     assert_eq!(client.driver.counters().hold_limits, 1);
 }
 
-/// Nor is it believed again before the peer makes it again.
+/// More Data is not trusted again until the peer sends it again.
 #[test]
 fn after_a_broken_promise_acks_go_as_packets() {
     let mut client = Client::new(Variant::MoreData);
@@ -254,7 +254,7 @@ fn after_a_broken_promise_acks_go_as_packets() {
     assert_eq!(client.queued, [ack(1), ack(2)]);
 }
 
-/// The second ACK was not ready for the Block Ack that took the first: it waits 150 ms of its own.
+/// The second ACK was not ready for the Block Ack that carried the first: it may wait for its own 150 ms.
 #[test]
 fn acks_left_after_a_block_ack_wait_no_longer_than_their_own_limit() {
     let mut client = Client::new(Variant::MoreData);
@@ -269,7 +269,8 @@ fn acks_left_after_a_block_ack_wait_no_longer_than_their_own_limit() {
     assert_eq!(client.queued, [ack(2)]);
 }
 
-/// Beyond 127 in frames and 1024 that wait for those, one more is too many: all go as packets, it last.
+/// With 127 ACKs in frames and 1024 that wait for them, one more is too many: all are sent as packets, the new one
+/// last.
 #[test]
 fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
     let mut client = Client::new(Variant::MoreData);
@@ -281,7 +282,7 @@ fn an_ack_for_which_there_is_no_room_goes_behind_all_that_wait() {
     assert_eq!(client.queued, (1..=all + 1).map(ack).collect::<Vec<_>>());
 }
 
-/// The peer never got the packet: nothing may be coded against it.
+/// The peer never received the packet, so nothing may be compressed relative to it.
 #[test]
 fn after_a_packet_that_was_given_up_the_next_ack_is_a_packet() {
     let mut client = Client::new(Variant::MoreData);
@@ -318,7 +319,7 @@ fn data(echo: u32) -> Packet {
     Packet { source, destination, transport: Transport::Tcp(segment), ..ack(0) }
 }
 
-/// A client whose ACK 0 of 0 ms was echoed after 40 ms. It sent ACKs 20 and 40 as packets, at 20 and at 40 ms.
+/// A client whose ACK 0, sent at 0 ms, was echoed after 40 ms. It sent ACKs 20 and 40 as packets, at 20 and at 40 ms.
 fn with_an_echo_of_40_ms() -> Client {
     let mut client = Client::new(Variant::TimestampEcho);
     for number in [20, 40] {
@@ -333,7 +334,7 @@ fn with_an_echo_of_40_ms() -> Client {
     client
 }
 
-/// Section 5: that ACK 20 was not echoed says that its data is still to come, regardless of the peer's More Data.
+/// Section 5: as ACK 20 was not echoed, its data is still to arrive, regardless of the peer's More Data.
 #[test]
 fn an_ack_waits_for_the_data_that_one_before_it_provoked() {
     let mut client = with_an_echo_of_40_ms();
@@ -390,13 +391,13 @@ fn an_echo_of_another_flow_proves_nothing() {
     client.act();
     client.sends(at(42_000), ack(42));
     assert_eq!(client.queued, []);
-    // Timestamps are a circle (RFC 7323 section 5.2): this one is newer than 40.
+    // Timestamps are circular (RFC 7323 section 5.2): this one is newer than 40.
     client.driver.handle_incoming(at(43_000), 0, &data(0x7000_0000));
     client.act();
     assert_eq!(client.queued, [ack(42)]);
 }
 
-/// The last ACK of a flow provokes nothing.
+/// The last ACK of a flow triggers no data.
 #[test]
 fn data_that_never_comes_is_waited_for_half_as_long_as_an_echo_takes() {
     let mut client = with_an_echo_of_40_ms();
@@ -445,8 +446,8 @@ fn flagged(number: u32, flags: Flags) -> Packet {
     packet
 }
 
-/// A receiver that has seen congestion says so on every ACK until it is answered (RFC 3168 section 6.1.3): those ride
-/// too.
+/// A receiver that has seen congestion echoes it on every ACK until it is answered (RFC 3168 section 6.1.3); those ACKs
+/// are appended, too.
 #[test]
 fn acks_that_echo_congestion_ride_as_any_other() {
     let mut client = Client::new(Variant::MoreData);

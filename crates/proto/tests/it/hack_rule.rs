@@ -1,4 +1,5 @@
-//! The rule by which ACKs ride (`Rule::Airtime`): which of them give way to a later one, and when all go as packets.
+//! The rule for appended ACKs (`Rule::Airtime`): which of them are replaced by a later one, and when all are sent as
+//! packets.
 
 use proptest::prelude::*;
 use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Heard, Nic, Rule, Variant};
@@ -11,7 +12,7 @@ use crate::hack::{self, TURNAROUND, at};
 
 const PEER: usize = 0;
 
-/// The pure ACK of a download with this number; all echo one timestamp.
+/// The pure ACK of a download with this number; all echo the same timestamp.
 fn ack(number: u32) -> Packet {
     changed(number, |_| {})
 }
@@ -29,7 +30,7 @@ fn segment(packet: &Packet) -> &Segment {
     segment
 }
 
-/// A byte that rides takes this long; packets take 200 us, however many.
+/// Airtime per appended byte; packets take 200 us, regardless of their number.
 #[derive(Debug)]
 struct Prices {
     byte_ns: u64,
@@ -48,14 +49,14 @@ impl AckAirtime for Prices {
 /// 24 Mb/s.
 const USUAL: Prices = Prices { byte_ns: 333 };
 
-/// A client whose first ACK of each of two flows arrived, and the driver of its access point.
+/// A client that has received the first ACK of two flows, and the driver of its access point.
 struct Link {
     client: Driver<Packet>,
     nic: Nic,
     access_point: Driver<Packet>,
     /// Packets that the client queued.
     queued: Vec<Packet>,
-    /// ACKs that rode and were put together again.
+    /// ACKs that were appended and reconstituted.
     rode: Vec<Packet>,
 }
 
@@ -98,7 +99,7 @@ impl Link {
         }
     }
 
-    /// An A-MPDU arrives at the client, whose Block Ack arrives at the access point; returns how many bytes rode.
+    /// An A-MPDU arrives at the client, and its Block Ack at the access point; returns the number of appended bytes.
     fn hears(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
         let response = self.nic.respond(PEER, Heard::Ampdu, false, None, &mut appended);
@@ -128,7 +129,7 @@ impl Link {
         }
     }
 
-    /// Of ACKs sent at once those that ride on the next link-layer ACK.
+    /// Of these ACKs, sent at the same time, those that are appended to the next link-layer ACK.
     fn ride_of(&mut self, packets: &[Packet]) -> Vec<Packet> {
         packets.iter().for_each(|packet| self.sends(at(1_000), packet));
         self.waits(at(1_100));
@@ -155,7 +156,7 @@ fn one_in_one_and_the_papers_rule_thin_nothing() {
     assert_eq!(Link::new(Config::default(), USUAL).ride_of(&acks), acks);
 }
 
-/// An A-MPDU of 1024 with an ACK per 2 packets: more than the 127 that may be unproven, and with the rule they fit.
+/// An A-MPDU of 1024 with an ACK per 2 packets: more than 127 unproven ACKs without the rule; with the rule they fit.
 #[test]
 fn the_acks_of_a_window_of_1024_ride_at_once() {
     let acks: Vec<Packet> = (1..=512).map(ack).collect();
@@ -164,7 +165,7 @@ fn the_acks_of_a_window_of_1024_ride_at_once() {
     assert_eq!(Link::new(Config::default(), USUAL).ride_of(&acks).len(), 127);
 }
 
-/// Each of these says something that no later ACK does, or that the sender must see by itself.
+/// Each of these has information that no later ACK has, or that the sender needs separately.
 #[test]
 fn acks_that_no_later_ack_replaces_each_ride() {
     let sack = |number, start| {
@@ -200,7 +201,7 @@ fn acks_that_no_later_ack_replaces_each_ride() {
     }
 }
 
-/// The newest window is the receiver's word, regardless of earlier ACKs (RFC 9293 section 3.10.7.4).
+/// The newest window is valid, regardless of earlier ACKs (RFC 9293 section 3.10.7.4).
 #[test]
 fn the_window_of_the_last_ack_stands() {
     let open = |number, window| changed(number, |segment| segment.window = window);
@@ -222,7 +223,7 @@ fn nothing_of_a_flow_is_overtaken() {
     assert_eq!(Link::thinning(8).ride_of(&packets), [ack(1), ack(2), dup, ack(4)]);
 }
 
-/// An ACK that came before may ride before: it has its own turnaround.
+/// An earlier ACK may be sent earlier, because it has its own turnaround.
 #[test]
 fn acks_of_other_times_are_not_thinned() {
     let mut link = Link::thinning(8);
@@ -236,7 +237,7 @@ fn acks_of_other_times_are_not_thinned() {
     assert_eq!(link.rode, [ack(1), ack(2)]);
 }
 
-/// Those that wait for a packet of their flow ride together afterwards, whenever they came.
+/// ACKs that wait for a packet of their flow are appended together afterwards, whenever they arrived.
 #[test]
 fn acks_behind_a_packet_are_thinned_while_they_wait() {
     let mut link = Link::thinning(8);
@@ -278,7 +279,7 @@ fn gathered_acks_go_as_packets_when_they_have_waited_too_long() {
     assert_eq!(link.client.counters().hold_limits, 1);
 }
 
-/// A broken ACK is a packet, and takes no other's place.
+/// A malformed ACK is a packet, and replaces no other ACK.
 #[test]
 fn acks_that_the_codec_refuses_go_behind_those_that_wait() {
     let mut link = Link::thinning(8);
@@ -290,7 +291,7 @@ fn acks_that_the_codec_refuses_go_behind_those_that_wait() {
 
 #[test]
 fn acks_go_as_packets_where_that_takes_less_airtime() {
-    // A frame of one ACK has four bytes at least: 400 us for 200 of packets.
+    // A frame of one ACK has at least four bytes: 400 us, compared with 200 us as a packet.
     let dear = Config { rule: Rule::Airtime { one_in: 8 }, ..Config::default() };
     let mut link = Link::new(dear, Prices { byte_ns: 100_000 });
     link.sends(at(1_000), &ack(1));
@@ -309,10 +310,10 @@ fn with_a_limit_of_bytes_none_goes_as_a_packet_to_save_airtime() {
     assert_eq!(link.ride_of(&[ack(1)]), [ack(1)]);
 }
 
-/// Figure 7: a packet of a flow takes back the ACKs that rode and are unproven, for any reason.
+/// Figure 7: a packet of a flow takes back appended ACKs that are unproven, for any reason.
 #[test]
 fn a_packet_that_is_cheaper_clears_what_is_unproven() {
-    // Ten bytes take as long as packets: one ACK rides, eight do not.
+    // Ten bytes take as long as packets: one ACK is appended, eight are not.
     let mut link = Link::new(
         Config { rule: Rule::Airtime { one_in: 1 }, ..Config::default() },
         Prices { byte_ns: 20_000 },
@@ -320,7 +321,7 @@ fn a_packet_that_is_cheaper_clears_what_is_unproven() {
     link.sends(at(1_000), &ack(1));
     link.waits(at(1_100));
     assert!(link.hears(at(1_200), true) > 0);
-    // Odd ones, which no expectation shortens.
+    // Irregular numbers, which prediction does not shorten.
     (2..=9).for_each(|number| link.sends(at(2_000), &ack(number * number)));
     link.waits(at(2_100));
     assert_eq!(link.queued.len(), 8);
@@ -339,7 +340,7 @@ fn opportunistic_acks_are_packets_as_they_are() {
     assert_eq!(link.client.counters().thinned_acks, 0);
 }
 
-/// An ACK of one of two flows: by how much its number rises, and its other changes.
+/// An ACK of one of two flows: the increase of its number, and other changes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Plain { step: u32 },
@@ -378,8 +379,9 @@ fn made(kind: Kind, number: u32, id: u16) -> Packet {
 }
 
 proptest! {
-    /// For any ACKs of a receiver, and any prices: every ACK goes once, in order, or gave way to a later one of its flow, plain as
-    /// it, of a higher number and the same echo, with fewer than `one_in` between; and none is held for ever.
+    /// For any ACKs of a receiver, and any prices: every ACK is sent once and in order, or was replaced by a later one
+    /// of its flow that is also plain, with a higher number and the same echo, and fewer than `one_in` in between; and
+    /// none is held forever.
     #[test]
     fn a_sender_misses_nothing_whatever_the_receiver_sends(
         steps in prop::collection::vec((any_kind(), any::<bool>(), 0_u64..4), 1..200),
@@ -390,7 +392,7 @@ proptest! {
         let config = Config { rule: Rule::Airtime { one_in }, coding, ..Config::default() };
         let mut link = Link::new(config, Prices { byte_ns });
         let (mut numbers, mut now, mut sent) = ([1_u32; 2], at(1_000), Vec::new());
-        // As they reach the access point: ACKs that rode, and packets one Block Ack later.
+        // In order of arrival at the access point: appended ACKs, and packets one Block Ack later.
         let mut arrived: Vec<Packet> = Vec::new();
         for ((kind, second, pause), id) in steps.into_iter().zip(1_u16..) {
             if let Kind::Plain { step } = kind {

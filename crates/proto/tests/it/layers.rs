@@ -1,5 +1,5 @@
-//! Which rooms may name which inside the crate, where the compiler does not look; and which crates use which,
-//! against docs/design/architecture.md.
+//! Which modules may refer to which others within the crate, which the compiler does not check; and which crates use
+//! which, compared with docs/design/architecture.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,14 +10,14 @@ mod rooms;
 
 use rooms::{files_of, names};
 
-/// A room, and the rooms that nothing in it names.
+/// A module, and the modules that nothing in it may refer to.
 const UNKNOWN_TO: &[(&str, &[&str])] = &[
     ("units", &["congestion", "tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("stats.rs", &["congestion", "tack", "transport", "udp", "packet", "wire", "hack", "fastack"]),
-    // Every transport needs it and none owns it.
+    // Every transport needs it.
     ("congestion", &["tcp", "tack", "transport", "udp", "packet", "wire", "hack", "fastack", "fwp"]),
     ("tcp", &["tack", "transport", "udp", "hack", "fastack", "fwp"]),
-    // Its bytes are `tack::wire`, which sockets use too: nothing else in the room names them.
+    // Its wire format is `tack::wire`, which sockets use, too; nothing else in the module refers to bytes.
     ("tack", &["tcp", "transport", "hack", "fastack", "wire"]),
     ("udp", &["tcp", "tack", "transport", "congestion", "hack", "fastack"]),
 ];
@@ -39,14 +39,14 @@ fn rooms_name_only_those_below_them() {
     }
 }
 
-/// Crates by short name, and which others each uses.
+/// Crates by short name, and which others each one uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Uses in the manifests, tests left out.
+/// Uses in the manifests, without tests.
 fn uses_by_manifest() -> Uses {
     let crates = fs::read_dir(repository().join("crates")).expect("a folder");
     let uses = crates.map(|entry| {
@@ -62,7 +62,7 @@ fn uses_by_manifest() -> Uses {
     uses.collect()
 }
 
-/// All that can be reached along `uses`.
+/// The transitive closure of `uses`.
 fn closed(uses: &Uses) -> Uses {
     let mut closed = uses.clone();
     for _ in uses {
@@ -115,7 +115,7 @@ fn the_table_of_the_rooms_says_what_each_crate_uses() {
     assert_eq!(said, uses_by_manifest());
 }
 
-/// A file that no `mod` names is in no test program, and its assertions are never checked.
+/// A file that no `mod` includes is in no test program, so its assertions are never checked.
 #[test]
 fn every_file_of_tests_is_in_a_test_program() {
     let mut looked_at = 0;

@@ -1,4 +1,5 @@
-//! Protocols from outside: packets, HACK, FastACK, FWP; the rooms and the uses permitted to them.
+//! Tests of protocols through their public interfaces: packets, HACK, FastACK, FWP; and of the dependencies between
+//! modules and crates.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod fastack;

@@ -18,7 +18,7 @@ use tacit_proto::tack::{AckClock, Config, Connection, Forged, Lists, Protector, 
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint as _, Transport, wire};
 
-/// Widths of type and flags, connection, packet number.
+/// Widths of the fields type and flags, connection, packet number.
 fn prefix(packet: &Packet) -> &'static [usize] {
     match (packet.is_short(), packet.connection) {
         (false, _) => &[1, 4, 4],
@@ -58,7 +58,7 @@ fn data() -> Data {
     Data { offset: SeqNumber(0x2000), payload_len: 3, departed: Stamp(0x1000_0002), ..Data::default() }
 }
 
-/// `data` in short, to a connection that is named or not.
+/// `data` in short form, to a connection that is named or not.
 fn short(data: Data, named: bool) -> Packet {
     let packet = packet(Body::Data(Data { short: true, departed: data.departed.short(), ..data }));
     let connection = if named { packet.connection } else { ConnectionId(0) };
@@ -79,7 +79,7 @@ fn block(first: u32, last: u32) -> Block {
     Block { first: SeqNumber(first), last: SeqNumber(last) }
 }
 
-/// The receiver has all below 12, and 15, 16 and 20; all between is lost.
+/// The receiver has everything below 12, and 15, 16 and 20; everything in between is lost.
 fn tack() -> Tack {
     Tack {
         left: Stamp(0x2000_0001),
@@ -122,7 +122,7 @@ fn token(padding: u16) -> Token {
     Token { token: [0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7], padding }
 }
 
-/// One of each kind, with the widths of its fields behind the prefix.
+/// A packet of each kind, with the widths of the fields after its prefix.
 fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
     let hello_fields = vec![2, 4, 4, 4, 4, 4, 2, 1, 1, 1];
     let answer = Hello { own: ConnectionId(0xb0b1_b2b3), echo: Stamp(0x1000_0001), ..hello() };
@@ -180,7 +180,7 @@ fn encoded(packet: &Packet) -> Vec<u8> {
     bytes
 }
 
-/// One word a field; the tag, which is zeros, is left out.
+/// One word per field, without the tag, which is zero.
 fn words(packet: &Packet, widths: &[usize]) -> String {
     let bytes = encoded(packet);
     let mut rest = &bytes[..bytes.len() - TAG];
@@ -194,7 +194,7 @@ fn words(packet: &Packet, widths: &[usize]) -> String {
     words.join(" ")
 }
 
-/// Read beside the tables of docs/references/tack-wire.md.
+/// To be read together with the tables of docs/references/tack-wire.md.
 #[test]
 fn packets_look_as_documented() {
     let lines: Vec<_> =
@@ -241,7 +241,7 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
     for (name, packet, _) in samples() {
         let bytes = encoded(&packet);
         let plain = &bytes[..bytes.len() - TAG];
-        // Data and padding are the rest: any length will do.
+        // Data and padding are the rest, so any length is valid.
         let (fixed, open_ended) = match &packet.body {
             Body::Data(data) => (plain.len() - usize::from(data.payload_len), true),
             Body::Datagram(datagram) => (plain.len() - usize::from(datagram.payload_len), true),
@@ -249,7 +249,7 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
             Body::PathChallenge(token) | Body::PathResponse(token) => {
                 (plain.len() - usize::from(token.padding), true)
             }
-            // And words; zeros are some.
+            // The same for text; zeros are valid text.
             Body::CloseWith(reason) => (plain.len() - reason.text.len(), true),
             _ => (plain.len(), false),
         };
@@ -262,7 +262,7 @@ fn a_packet_cut_short_or_drawn_out_is_refused() {
     assert!((0..TAG).all(|len| decode(&vec![0; len]).is_err()));
 }
 
-/// `packet` with the byte at `place` behind its prefix changed to `value`.
+/// `packet` with the byte at `place` after its prefix changed to `value`.
 fn damaged(packet: &Packet, place: usize, value: u8) -> Result<Packet, DecodeError> {
     let mut bytes = encoded(packet);
     bytes[9 + place] = value;
@@ -276,7 +276,7 @@ fn unknown_packet_types_are_refused() {
             first,
             0x10..=0x3f | 0x40 | 0x50 | 0x60 | 0x70 | 0x80 | 0x90 | 0xa0 | 0xa8 | 0xb0 | 0xc0 | 0xd0..=0xef
         );
-        // Long enough for any, with nothing but the type to object to.
+        // Long enough for any kind, so that only the type is invalid.
         let mut bytes = [&[first][..], &[1; 8], &[0; 60]].concat();
         bytes.extend([0; TAG]);
         let refused = decode(&bytes).map(drop) == Err(DecodeError::Kind(first));
@@ -298,14 +298,14 @@ fn unknown_packet_types_are_refused() {
     let named = packet(Body::Data(Data { stream: StreamId(7), ..data() }));
     assert_eq!(damaged(&named, 9, 0), Err(DecodeError::StreamZero));
     let long = packet(Body::Data(Data { stream: StreamId(0x8007), ..data() }));
-    // 8 and 9 are the offset's and the stamp's: the stream is 80 00 80 07.
+    // Bytes 8 and 9 belong to offset and stamp; the stream is 80 00 80 07.
     assert!(value(damaged(&long, 10, 0x7f)), "two bytes would do");
     let mut tagged = encoded(&probe);
     *tagged.last_mut().unwrap() = 1;
     assert_eq!(decode(&tagged), Err(DecodeError::Forged(Forged)));
 }
 
-/// Both directions ask the same question: a packet that cannot be sent cannot be taken either.
+/// Encoding and decoding apply the same rules: a packet that cannot be encoded cannot be decoded either.
 #[test]
 fn packets_that_no_end_sends_are_neither_encoded_nor_decoded() {
     let unsound = |packet: &Packet| encode(packet, &content_of(packet), &mut Vec::new());
@@ -398,7 +398,7 @@ fn lists_hold_as_much_as_their_length_can_say() {
     let packet = packet(Body::Tack(Arc::new(full)));
     let bytes = encoded(&packet);
     assert_eq!(decode(&bytes), Ok((packet, &[][..])));
-    // Lengths that promise bytes that are not there.
+    // Lengths that announce bytes that are missing.
     for list in 0..3 {
         let mut bytes = [&[0x40; 1][..], &[1; 8], &[0; 34], &[0; TAG]].concat();
         bytes[9 + 31 + list] = u8::MAX;
@@ -420,7 +420,7 @@ fn content_is_as_long_as_the_packet_says() {
     assert_eq!(bytes, b"before", "nothing is left of the failed packets");
 }
 
-/// Stands for a cipher: the body becomes unreadable, and the tag follows from all that goes in.
+/// Stands for a cipher: the body becomes unreadable, and the tag depends on all inputs.
 struct Toy(u8);
 
 impl Toy {
@@ -504,7 +504,7 @@ fn a_datagram_is_tacks_by_its_port() {
     assert_eq!(wire::decode(&bytes), Ok(packet.clone()));
     let back = tacit_proto::Packet { source: HostId(2), destination: HostId(1), ..packet };
     assert_eq!(wire::decode(&wire::encode(&back).unwrap()), Ok(back));
-    // To the other service it is a datagram. The port is less by 3224, the sum more.
+    // To the other service it is a datagram. The port is smaller by 3224, the checksum larger.
     let mut elsewhere = bytes;
     elsewhere[22..24].copy_from_slice(&5001u16.to_be_bytes());
     let sum = u16::from_be_bytes([elsewhere[26], elsewhere[27]]);
@@ -531,8 +531,8 @@ fn content_stands_where_its_stream_says() {
     assert_eq!(wire::decode(&bytes), Err(wire::DecodeError::Payload(0)));
 }
 
-/// Two ends 10 ms apart, `loss` of 1000 packets lost either way, and every packet turned to bytes and back. Returns the
-/// kinds of packets that were sent, in order of their codes.
+/// Two ends 10 ms apart, with `loss` of 1000 packets lost in each direction, and every packet encoded and decoded.
+/// Returns the kinds of the sent packets, sorted by code.
 fn exchange(config: Config, loss: u64) -> Vec<u8> {
     let bytes = 400_000;
     let ends = |local, remote| Ends { flow: FlowId(3), local: HostId(local), remote: HostId(remote) };
@@ -590,7 +590,7 @@ fn packets_of_endpoints_round_trip() {
         let config = Config { lists, ack_clock, ..Config::default() };
         exchange(config, 0);
         let mut expected = vec![1, 2, 4, 5, 9, 10, 13];
-        // There holes are reported by TACKs, with the other losses.
+        // Here TACKs report holes together with other losses.
         expected.retain(|kind| *kind != 5 || lists == Lists::Poor || ack_clock != AckClock::USUAL);
         let kinds = exchange(config, 100);
         assert!(expected.iter().all(|kind| kinds.contains(kind)), "{kinds:?}");

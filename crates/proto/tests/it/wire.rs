@@ -1,4 +1,4 @@
-//! Packets to bytes and back.
+//! Encoding and decoding of packets.
 
 use proptest::prelude::*;
 use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
@@ -41,7 +41,7 @@ fn hex(bytes: &[u8]) -> String {
         .join(" ")
 }
 
-/// Read beside RFC 791 section 3.1, RFC 9293 section 3.1 and RFC 7323: one word a field.
+/// To be read together with RFC 791 section 3.1, RFC 9293 section 3.1 and RFC 7323: one word per field.
 #[test]
 fn a_syn_looks_like_one_from_linux() {
     let bytes = encode(&syn()).unwrap();
@@ -104,7 +104,7 @@ fn every_flipped_bit_is_noticed_or_harmless() {
     assert_eq!(decode(&[]), Err(DecodeError::Truncated("IP")));
 }
 
-/// Payload is checked too, so that data put in the wrong place cannot pass for data.
+/// Payload is checked, too, so that misplaced data is detected.
 #[test]
 fn payload_of_another_place_is_refused() {
     let data = packet(Transport::Tcp(Segment {
@@ -114,7 +114,7 @@ fn payload_of_another_place_is_refused() {
         ..Segment::default()
     }));
     let mut bytes = encode(&data).unwrap();
-    // Eight more in the sequence number, eight less in the checksum: TCP notices nothing.
+    // Eight more in the sequence number, eight less in the checksum: TCP does not detect it.
     bytes[27] += 8;
     bytes[37] -= 8;
     assert_eq!(decode(&bytes), Err(DecodeError::Payload(0)));
@@ -186,7 +186,7 @@ proptest! {
         prop_assert!(decode(&bytes).is_err());
     }
 
-    /// Sound headers over damaged insides reach deeper than noise.
+    /// Valid headers with damaged content reach deeper code than random bytes.
     #[test]
     fn damaged_packets_never_panic(packet in any_packet(), damage in prop::collection::vec((any::<usize>(), any::<u8>()), 1..4)) {
         let mut bytes = encode(&packet).unwrap();
@@ -198,7 +198,7 @@ proptest! {
     }
 }
 
-/// An ACK as Linux 6.18 sent it: its sum is zero, which has two forms.
+/// An ACK sent by Linux 6.18: its checksum is zero, which has two forms.
 #[test]
 fn linux_writes_a_checksum_of_zero_as_all_ones() {
     let ack = [
@@ -221,7 +221,7 @@ fn the_payload_of_others_may_be_anything() {
     let packet = packet(Transport::Tcp(Segment { payload_len: 3, flags: Flags::ACK, ..Segment::default() }));
     let mut bytes = encode(&packet).unwrap();
     assert_eq!(decode_foreign(&bytes), Ok((packet.clone(), &bytes[bytes.len() - 3..])));
-    // Both are high halves of words: the sum stays.
+    // Both bytes are high halves of words, so the checksum is unchanged.
     let [.., first, _, last] = &mut bytes[..] else { unreachable!("it has headers") };
     (*first, *last) = (*last, *first);
     let swapped = decode_foreign(&bytes).map(|(packet, _)| packet);

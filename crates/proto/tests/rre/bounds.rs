@@ -1,16 +1,16 @@
-//! Invariants of the core under any input: numbers that no path would say, in any order.
+//! Invariants of the core for any input, including numbers that no path would give, in any order.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, State};
 
 use crate::event::Event;
 
-/// The largest rate and window, and the longest round-trip time that counts in the least rate (core.rs).
+/// The largest rate and window, and the longest round-trip time that counts for the minimum rate (core.rs).
 const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 0x7fff_ffff;
 const LEAST_RATE_US: u64 = 100_000;
 
-/// Any number, often a small one or one at an end.
+/// Any number, often a small one or an extreme one.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),
@@ -22,7 +22,7 @@ fn number() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Local time: mostly it goes on, sometimes it does not; up to 35 years.
+/// Steps of local time: usually forward, sometimes zero; up to 35 years.
 fn time() -> impl Strategy<Value = u64> {
     prop_oneof![6 => 0_u64..30_000_000, 3 => 0_u64..3_600_000_000, 1 => 0_u64..1 << 50]
 }
@@ -50,7 +50,7 @@ fn ack() -> impl Strategy<Value = Ack> {
     )
 }
 
-/// ACKs as a path brings them, but for the drawn fields.
+/// ACKs as a path delivers them, except for the randomly chosen fields.
 fn likely_ack() -> impl Strategy<Value = Ack> {
     (0_u64..400_000, 0_u32..300, 0_u32..40, any::<[bool; 2]>(), 0_u32..64).prop_map(
         |(apart_us, behind, packets, [limited, repairing], loss)| Ack {
@@ -101,7 +101,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
     prop_oneof![Just(usual), any_at_all]
 }
 
-/// Bounds that hold at any time. The least rate is two segments in a round-trip time of 100 ms or more.
+/// Limits that always hold. The minimum rate is two segments per round-trip time of at least 100 ms.
 fn hold_bounds(core: &Core, parameters: &Parameters) {
     let mss = u64::from(parameters.mss.clamp(1, 65_535));
     let least_rate = 2 * mss * 1_000_000 / LEAST_RATE_US;
@@ -136,7 +136,7 @@ fn run(parameters: Parameters, events: Vec<Event>) {
     }
 }
 
-/// Turns the time and the clocks of [`likely_ack`], which are steps, into readings.
+/// Converts the time and the clocks of [`likely_ack`], which are steps, to absolute readings.
 fn running(events: Vec<Event>) -> Vec<Event> {
     let (mut now_us, mut sent_us) = (2_000_000, 1_900_000_u64);
     let mut on = |event| match event {

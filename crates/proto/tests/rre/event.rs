@@ -1,10 +1,10 @@
-//! Events of a core, and the line of text for each with the core's state after it.
+//! Events of a core, and a line of text for each with the core's state after it.
 
 use std::fmt::Write as _;
 
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, State, Trust};
 
-/// Meaning of each line of a file of vectors.
+/// Format of the lines in a file of vectors.
 pub const FORMAT: &str = "\
 # Times are in microseconds, amounts in bytes, rates in bytes per second. Each line is an event, and after = the core's
 # answer. Events:
@@ -27,7 +27,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Does it to `core`; a start replaces it.
+    /// Applies the event to `core`; a start replaces it.
     pub fn happen(self, core: &mut Core) {
         match self {
             Self::Start(now_us, parameters) => *core = Core::new(parameters, now_us),
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// Its name, and its numbers in the order of [`FORMAT`]; the first is the time.
+    /// Its name, and its numbers in the order of [`FORMAT`]; the first one is the time.
     pub fn name_and_numbers(self) -> (&'static str, Vec<u64>) {
         let wide = |now_us, numbers: &[u32]| {
             [now_us].into_iter().chain(numbers.iter().map(|number| u64::from(*number))).collect()
@@ -65,7 +65,7 @@ impl Event {
         }
     }
 
-    /// The event of a line; `None` where it says none.
+    /// Parses the event of a line; `None` if there is none.
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(" = ").next()?.split(' ');
         let name = words.next()?;
@@ -136,7 +136,7 @@ impl Event {
     }
 }
 
-/// States are told apart by their names.
+/// States are identified by their names.
 #[test]
 fn names_of_states_differ() {
     let names: std::collections::BTreeSet<_> = State::ALL.iter().map(|state| state.name()).collect();

@@ -1,4 +1,4 @@
-//! TCP-RRE's core from outside: its states, its golden vectors, and numbers that no path would say.
+//! Tests of TCP-RRE's core through its interface: states, golden vectors, and extreme inputs.
 
 mod bounds;
 mod event;

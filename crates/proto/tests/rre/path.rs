@@ -1,4 +1,4 @@
-//! A toy path for the core: a bottleneck with a queue, a receiver with a clock of its own, and a way back for its ACKs.
+//! A simple path for the core: a bottleneck with a queue, a receiver with its own clock, and a return path for ACKs.
 
 use std::collections::VecDeque;
 
@@ -7,40 +7,40 @@ use tacit_proto::congestion::rre::{Ack, Core, Parameters};
 use crate::event::Event;
 
 pub const MSS: u64 = 1_448;
-/// A packet of others.
+/// A packet of another flow.
 const OTHERS: usize = usize::MAX;
 /// A segment with its headers.
 const PACKET: u64 = 1_500;
 const SECOND_US: u64 = 1_000_000;
-/// A segment delivered this many transmissions after another shows that one lost.
+/// If a segment is delivered this many transmissions after another one, the other one is lost.
 const REORDERED: u64 = 3;
 const LEAST_RTO_US: u64 = 200_000;
 const DELAYED_ACK_US: u64 = 40_000;
-/// Reading of our clock at the beginning, in milliseconds: it wraps within 2 s.
+/// Our clock at the beginning, in milliseconds; it wraps within 2 s.
 const FIRST_STAMP: u32 = u32::MAX - 2_000;
-/// When the flow begins.
+/// Start of the flow.
 pub const BEGIN_US: u64 = 1_000_000;
 
-/// Parameters of a path. Times count from the beginning of the flow.
+/// Parameters of a path. Times are relative to the start of the flow.
 #[derive(Clone)]
 pub struct Path {
     pub duration_us: u64,
-    /// From each time on a rate in bytes per second; 0 is an outage.
+    /// Start times with a rate in bytes per second; 0 is an outage.
     pub rates: Vec<(u64, u64)>,
     pub queue: u64,
-    /// Bytes that others keep waiting in the queue.
+    /// Bytes of other flows in the queue.
     pub others: fn(u64) -> u64,
-    /// Each way.
+    /// Delay in each direction.
     pub delay_us: u64,
-    /// How much longer the way there is.
+    /// Additional delay in the forward direction.
     pub more_delay_us: fn(u64) -> u64,
-    /// The wait of ACKs on their way.
+    /// Queueing delay of ACKs.
     pub ack_queue_us: fn(u64) -> u64,
-    /// The receiver sends an ACK for so many packets.
+    /// Packets per ACK of the receiver.
     pub packets_per_ack: u64,
-    /// The way back passes one ACK each so often, the newest; 0: each as it comes.
+    /// Interval at which the return path passes one ACK, the newest; 0: each ACK as it arrives.
     pub ack_turn_us: u64,
-    /// The receiver's clock: its reading in microseconds, and how long its ticks are; `None`: no timestamps.
+    /// The receiver's clock: its reading in microseconds, and its tick length; `None`: no timestamps.
     pub clock_us: fn(u64) -> Option<u64>,
     pub tick_us: u64,
     pub first_value: u32,
@@ -52,7 +52,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// `rate` bytes per second, a quarter of a second of buffer, 20 ms each way.
+    /// `rate` bytes per second, a buffer of a quarter of a second, 20 ms in each direction.
     pub fn new(rate: u64) -> Self {
         Self {
             duration_us: 5 * SECOND_US,
@@ -93,18 +93,18 @@ struct Flying {
 
 struct FlyingAck {
     at_us: u64,
-    /// How many of the arrivals it tells, the next segment expected, and the timestamps.
+    /// Number of arrivals it reports, the next expected segment, and the timestamps.
     arrivals: usize,
     next: usize,
     value: Option<u32>,
     echo: u32,
 }
 
-/// Record of a run: each event, the core's state then, and all that was delivered by then.
+/// Record of a run: each event, the core's state after it, and the bytes delivered by then.
 pub struct Run {
     pub steps: Vec<Step>,
     pub timeouts: u64,
-    /// The longest that a packet waited in the bottleneck's queue.
+    /// Longest time that a packet waited in the bottleneck's queue.
     pub longest_queue_us: u64,
 }
 
@@ -113,7 +113,7 @@ pub struct Step {
     pub event: Event,
     pub core: Core,
     pub delivered: u64,
-    /// The path's queue in microseconds, as long as its rate stays.
+    /// Queueing delay of the path in microseconds, at its current rate.
     pub queue_us: u64,
 }
 
@@ -136,11 +136,11 @@ pub struct World {
     backoff: u32,
     undo_before: Option<u32>,
     was_limited: bool,
-    // The way there.
+    // The forward path.
     waiting: VecDeque<Flying>,
     serving: Option<Flying>,
     flying: VecDeque<Flying>,
-    // The receiver, and the way back.
+    // The receiver and the return path.
     arrived: Vec<(usize, u64)>,
     received: Vec<bool>,
     next: usize,
@@ -219,7 +219,7 @@ impl World {
         self.record(event);
     }
 
-    /// Reading of the receiver's clock at local time `at_us`.
+    /// The receiver's clock at local time `at_us`.
     fn value_at(&self, at_us: u64) -> Option<u32> {
         let shown_us = (self.path.clock_us)(at_us)?;
         Some(self.path.first_value.wrapping_add((shown_us / self.path.tick_us) as u32))
@@ -230,13 +230,13 @@ impl World {
         self.path.rates.iter().rev().find(|(from_us, _)| *from_us <= since_us).map_or(0, |(_, rate)| *rate)
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     fn next_us(&self) -> u64 {
         let change =
             self.path.rates.iter().map(|(from_us, _)| from_us + BEGIN_US).find(|at| *at > self.now_us);
         let silent = (self.in_flight > 0).then(|| self.core.silent_at_us());
         let send = if self.can_send() { Some(self.next_send_us) } else { None };
-        // Data comes at whole milliseconds.
+        // Data becomes available at whole milliseconds.
         let data = (!(self.path.has_data)(self.since_us())).then(|| (self.now_us / 1_000 + 1) * 1_000);
         let times = [
             self.serving.map(|packet| packet.at_us),
@@ -347,7 +347,7 @@ impl World {
 
     fn on_ack(&mut self, ack: &FlyingAck) {
         let advanced = ack.next > self.una;
-        // An echo of a segment from before the timeout: it was needless (RFC 3522).
+        // The ACK echoes a segment from before the timeout, so the timeout was unnecessary (RFC 3522).
         let earlier = |before: u32| (ack.echo.wrapping_sub(before) as i32) < 0;
         if advanced && ack.value.is_some() && self.undo_before.take().is_some_and(earlier) {
             self.undo();
@@ -399,7 +399,7 @@ impl World {
         }));
     }
 
-    /// The latest timeout was needless: segments not sent again are still on their way.
+    /// The latest timeout was unnecessary: segments that were not retransmitted are still in flight.
     fn undo(&mut self) {
         for segment in &mut self.segments[self.una..] {
             if segment.lost && !segment.again && !segment.in_flight && !segment.delivered {
@@ -410,7 +410,7 @@ impl World {
         self.tell(Event::Undo(self.now_us));
     }
 
-    /// Bytes newly held lost.
+    /// Bytes newly declared lost.
     fn find_lost(&mut self) -> u64 {
         let mut lost = 0;
         for segment in &mut self.segments[self.una..] {

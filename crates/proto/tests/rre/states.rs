@@ -1,10 +1,10 @@
-//! Every state against every event, as a table.
+//! Every combination of state and event, as a table.
 
 use std::fmt::Write;
 
 use tacit_proto::congestion::rre::{Event, State};
 
-/// One line per event, one column per state; `-` where the state stays as it is.
+/// One line per event, one column per state; `-` if the state does not change.
 #[test]
 fn every_event_in_every_state() {
     let mut table = format!("{:8}", "");
@@ -23,7 +23,7 @@ fn every_event_in_every_state() {
     insta::assert_snapshot!(table.trim_end());
 }
 
-/// Some chain of events leads from each state to each other one: no state is a trap.
+/// From each state a sequence of events leads to each other state, so no state is a dead end.
 #[test]
 fn every_state_is_left_and_reached() {
     for from in State::ALL {

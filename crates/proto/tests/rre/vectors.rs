@@ -1,5 +1,5 @@
-//! Golden vectors: the core's answers, step by step, on small paths. `vectors/rre/*.txt` holds them for implementations in other
-//! languages; `TACIT_WRITE_VECTORS=1` writes them.
+//! Golden vectors: the core's outputs, step by step, on simple paths. They are stored in `vectors/rre/*.txt` for
+//! implementations in other languages; `TACIT_WRITE_VECTORS=1` writes them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::path::{BEGIN_US, MSS, Path, Run, World};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// A file of vectors, and the check of it: a file that only repeats the core's answers would hide its faults.
+/// A file of vectors and its check: the file alone would only repeat the core's output, including its errors.
 struct Vector {
     name: &'static str,
     about: &'static str,
@@ -24,7 +24,7 @@ fn mbps(rate: f64) -> u64 {
     (rate * 125_000.0) as u64
 }
 
-/// Payload delivered between the two times, as a share of the most that `rate` could deliver.
+/// Payload delivered between the two times, relative to the maximum at `rate`.
 fn share(run: &Run, rate: u64, from_us: u64, to_us: u64) -> f64 {
     let by = |at_us: u64| {
         run.steps.iter().rev().find(|step| step.at_us < BEGIN_US + at_us).map_or(0, |step| step.delivered)
@@ -33,7 +33,7 @@ fn share(run: &Run, rate: u64, from_us: u64, to_us: u64) -> f64 {
     (by(to_us) - by(from_us)) as f64 / could
 }
 
-/// The receive rate at the end over `rate`, in hundredths.
+/// The final receive rate relative to `rate`, in hundredths.
 fn found(run: &Run, rate: u64) -> u64 {
     run.steps[run.steps.len() - 1].core.receive_rate() * 100 / rate
 }
@@ -42,7 +42,7 @@ fn states(run: &Run) -> BTreeSet<&'static str> {
     run.steps.iter().map(|step| step.core.state().name()).collect()
 }
 
-/// The 95th percentile of the core's estimate of the buffer's delay, from `from_us` on.
+/// The 95th percentile of the core's estimate of the buffer delay, from `from_us` on.
 fn queue_p95_us(run: &Run, from_us: u64) -> u64 {
     let mut waits: Vec<_> =
         run.steps.iter().filter(|step| step.at_us >= BEGIN_US + from_us).map(|step| step.queue_us).collect();
@@ -54,7 +54,7 @@ fn trusts(run: &Run, tick_us: u32) {
     assert_eq!(run.steps[run.steps.len() - 1].core.clock(), (Trust::Trusted, tick_us));
 }
 
-/// At 2 Mb/s from the start: the rate is found, and the buffer kept short.
+/// At 2 Mb/s from the start: the rate is found, and the buffer delay remains short.
 fn starts(run: &Run, tick_us: u32) {
     trusts(run, tick_us);
     let found = found(run, mbps(2.0));
@@ -69,7 +69,7 @@ fn with_tick(tick_us: u64) -> Path {
     Path { tick_us, first_value: u32::MAX - (2 * SECOND_US / tick_us) as u32, ..Path::new(mbps(2.0)) }
 }
 
-/// 3 s of queue come and go on the way of the ACKs.
+/// A queueing delay of ACKs that grows to 3 s and then ends.
 fn slow_acks(since_us: u64) -> u64 {
     match since_us {
         0..1_000_000 => 0,
@@ -302,7 +302,7 @@ fn crowded() -> Vec<Vector> {
                 };
                 assert!(states(run).contains("compete"));
                 assert!(matches!(state_at(19 * SECOND_US), State::Compete | State::Refresh));
-                // Others take all the room there is.
+                // Other flows take all the room in the queue.
                 let kept = share(run, mbps(2.0), 14 * SECOND_US, 20 * SECOND_US);
                 assert!(kept > 0.2, "{kept} kept");
                 assert!(!matches!(state_at(29 * SECOND_US), State::Compete));
@@ -330,7 +330,7 @@ fn crowded() -> Vec<Vector> {
     ]
 }
 
-/// From 6 s to 10 s a fair part of 1 Mb/s is used, under any clock, and the queue stays bounded.
+/// From 6 s to 10 s a fair part of 1 Mb/s is used, with any clock, and the queue is bounded.
 fn goes_on(run: &Run) {
     let used = share(run, mbps(1.0), 6 * SECOND_US, 10 * SECOND_US);
     assert!(used > 0.5, "{used} used");
@@ -371,7 +371,7 @@ fn deceiving() -> Vec<Vector> {
             about: "The receiver's clock goes at twice the speed after 2 s, at 1 Mb/s: half seems to arrive, and less is sent.",
             path: after(|at| Some(at + at.saturating_sub(CHANGE_US))),
             holds: |run| {
-                // Two segments in 100 ms are sent always: 0.23 of the rate.
+                // Two segments per 100 ms are always sent: 0.23 of the rate.
                 let used = share(run, mbps(1.0), 3 * SECOND_US, 10 * SECOND_US);
                 assert!(used > 0.2, "{used} used");
             },
@@ -432,7 +432,7 @@ fn each_path_leaves_its_vector() {
     assert!(wrong.is_empty(), "{}\n{how}", wrong.join("\n"));
 }
 
-/// A reader of the files alone can do the same.
+/// A program that reads only the files can do the same check.
 #[test]
 fn the_text_says_all() {
     for file in fs::read_dir(directory()).expect("the directory of vectors") {
@@ -466,7 +466,7 @@ fn the_vectors_show_what_they_are_for() {
     assert_eq!(seen.len(), State::ALL.len(), "only {seen:?}");
 }
 
-/// Nothing is sent faster than twice the receive rate, but for the two segments a round trip that are sent always.
+/// The sending rate is at most twice the receive rate, except for the minimum of two segments per round trip.
 #[test]
 fn no_path_sees_a_burst() {
     for vector in vectors() {

@@ -1,5 +1,5 @@
-//! How the receivers of other transports answer, policy by policy. The handshake took 100 ms, which is
-//! all they know of the path.
+//! ACKs under the policies of other transports, one by one. The handshake took 100 ms, and the policies know nothing
+//! else about the path.
 
 use tacit_proto::tcp::{AckPolicy, Config, LinuxAcks};
 use tacit_proto::units::Duration;
@@ -10,7 +10,7 @@ fn receiver(ack_policy: AckPolicy) -> Script {
     Script::connected(Config { ack_policy, ..plain() })
 }
 
-/// `count` segments of 1000 bytes from `first`, all at once.
+/// `count` segments of 1000 bytes from `first`, all at the same time.
 fn burst(first: u32, count: u32) -> String {
     burst_of(1000, first, count)
 }
@@ -44,8 +44,8 @@ fn quic_answers_every_second_packet_whatever_its_size() {
     );
 }
 
-/// A gap is worth an ACK when a packet three above the missing one has come
-/// (draft-ietf-quic-ack-frequency section 6.2).
+/// A gap causes an ACK when a packet three above the missing one has arrived (draft-ietf-quic-ack-frequency section
+/// 6.2).
 #[test]
 fn ack_frequency_reports_a_gap_three_packets_deep() {
     receiver(AckPolicy::quic_ackfreq(5, Duration::from_millis(25), 3)).run(
@@ -98,7 +98,7 @@ fn chrome_thins_after_a_hundred_packets() {
 #[test]
 fn neqo_answers_four_times_a_window() {
     let mut script = receiver(AckPolicy::neqo());
-    // The window is not known yet: every second packet, or a quarter of the round trip.
+    // The window is not known yet: every second packet, or a quarter of the round-trip time.
     script.run(
         "+0  < . 1:1001(1000) ack 1
          +25 > . 1:1(0) ack 1001",
@@ -106,7 +106,7 @@ fn neqo_answers_four_times_a_window() {
     for pair in 0..19 {
         script.run(&format!("{}\n+0 > . 1:1(0) ack {}", burst(1001 + 2000 * pair, 2), 3001 + 2000 * pair));
     }
-    // Forty packets arrived in a round trip: an ACK for ten.
+    // Forty packets arrived in a round trip: an ACK per ten.
     script.run(
         "+75 < . 39001:40001(1000) ack 1
          +25 > . 1:1(0) ack 40001",
@@ -158,9 +158,9 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
          +1  < . 20001:21001(1000) ack 1
          +40 > . 1:1(0) ack 21001",
     );
-    // Segments that arrive at once are one aggregate, up to 64 KiB.
+    // Segments that arrive at the same time are one aggregate, up to 64 KiB.
     script.run(&format!("{}\n+0 > . 1:1(0) ack 61001", burst(21_001, 40)));
-    // Data that was not needed makes it quick again.
+    // Unnecessary data causes quick ACKs again.
     script.run(
         "+1 < . 60001:61001(1000) ack 1
          +0 > . 1:1(0) ack 61001
@@ -169,7 +169,7 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
     );
 }
 
-/// An interface that hands on the segments of a millisecond together: one quick ACK for all of them.
+/// An interface that passes on the segments of a millisecond together: one quick ACK for all of them.
 #[test]
 fn linux_waits_for_the_aggregate_to_be_flushed() {
     let policy = AckPolicy::Linux(LinuxAcks { gro_flush: Duration::from_millis(1) });
@@ -185,12 +185,12 @@ fn linux_waits_for_the_aggregate_to_be_flushed() {
     );
 }
 
-/// SACK compression: three duplicates go at once, the sender needs them; then one for the segments of a
-/// millisecond, or for 44.
+/// SACK compression: three duplicate ACKs are sent at once, because the sender needs them; then one for the segments of
+/// a millisecond, or for 44.
 #[test]
 fn linux_compresses_sacks() {
     let mut script = receiver(AckPolicy::linux());
-    // Past the quick ACKs.
+    // After the quick ACKs.
     for segment in 0..16 {
         let start = 1 + 1000 * segment;
         script.run(&format!(

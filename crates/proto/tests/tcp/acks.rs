@@ -112,8 +112,8 @@ fn sack_blocks_tell_the_latest_first() {
     );
 }
 
-/// A full segment has no room for blocks, and counts as no duplicate: the ACK for data above a gap goes before
-/// the data that the same segment allowed.
+/// A full segment has no room for blocks, and does not count as a duplicate ACK: the ACK for data above a gap is sent
+/// before the data that the same segment allowed.
 #[test]
 fn blocks_do_not_wait_for_data() {
     let mut script = Script::connected(every(2));
@@ -162,8 +162,8 @@ fn overlapping_segments_are_counted_once() {
     assert_eq!(script.counters().delivered_bytes, 4000);
 }
 
-/// RFC 7323 section 4.3: with delayed ACKs the echo is of the first segment not yet acknowledged; with
-/// a hole, of the last segment that advanced; when it fills, of the one that filled it.
+/// RFC 7323 section 4.3: with delayed ACKs the echo is that of the first segment not yet acknowledged; with a hole, of
+/// the last segment that advanced; when the hole is filled, of the segment that filled it.
 #[test]
 fn the_timestamp_echoed_is_the_one_that_measures() {
     let config = Config { timestamps: true, ..every(2) };
@@ -221,8 +221,8 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it() {
     );
 }
 
-/// A window of 131,070 is told in twos: rounded down after an odd byte, its edge would move back by one (RFC 7323
-/// section 2.4).
+/// A window of 131,070 is sent in units of two: rounded down after an odd byte, its edge would move back by one (RFC
+/// 7323 section 2.4).
 #[test]
 fn the_right_edge_does_not_move_back_by_rounding() {
     let config = Config { receive_buffer: Bytes(131_070), ..plain() };

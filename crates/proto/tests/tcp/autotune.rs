@@ -30,7 +30,7 @@ fn bytes_per_second(pipe: &mut Pipe, from_s: u64, span_s: u64) -> u64 {
     (pipe.server.counters().delivered_bytes - before) / span_s
 }
 
-/// 100 Mb/s times 200 ms are 2.5 MB, twenty times the buffer at first.
+/// 100 Mb/s times 200 ms is 2.5 MB, twenty times the initial buffer.
 #[test]
 fn a_long_fat_path_is_filled() {
     for timestamps in [true, false] {
@@ -43,7 +43,7 @@ fn a_long_fat_path_is_filled() {
     }
 }
 
-/// The buffer as it starts would carry a twentieth of that.
+/// With the initial buffer the rate would be a twentieth of that.
 #[test]
 fn a_buffer_that_does_not_grow_holds_the_same_path_down() {
     let config = Config { receive_autotuning: ReceiveAutotuning::Off, ..growing(true) };
@@ -53,7 +53,7 @@ fn a_buffer_that_does_not_grow_holds_the_same_path_down() {
     assert!(rate < 700_000, "{rate} bytes/s");
 }
 
-/// A slow path is given as much as its round trips bring, a twentieth of the limit, over any length of time.
+/// A slow path gets a buffer for its round trips, a twentieth of the limit, however long it lasts.
 #[test]
 fn a_slow_path_takes_little_memory() {
     let config = Config { congestion: Algorithm::NewReno.into(), ..growing(true) };
@@ -63,11 +63,11 @@ fn a_slow_path_takes_little_memory() {
     let rate = bytes_per_second(&mut pipe, 10, 20);
     assert!(rate > 100_000, "{rate} bytes/s");
     let buffer = pipe.server.counters().receive_buffer;
-    // Thrice twice the 37.5 kB that path and queue hold, some spare, and the initial burst.
+    // Three times twice the 37.5 kB in path and queue, spare segments, and the initial burst.
     assert!(buffer < 400_000, "{buffer}");
 }
 
-/// An application that reads slowly is given no more memory: only the bytes it takes count.
+/// An application that reads slowly gets no more memory, because only the bytes it reads count.
 #[test]
 fn an_application_that_does_not_read_gets_no_larger_buffer() {
     let mut pipe = pipe(growing(true), 100, 200);

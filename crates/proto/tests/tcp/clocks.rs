@@ -1,4 +1,4 @@
-//! Receivers whose clock for timestamps is slow, or wrong.
+//! Receivers whose timestamp clock is slow or wrong.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 use crate::joined::ends;
 use crate::pipe::{Link, Pipe};
 
-/// Stamps of a receiver with these ticks on its SYN-ACK, asked each 250 us for 400 ms.
+/// Timestamps of a receiver with these ticks on its SYN-ACK, sampled each 250 us for 400 ms.
 fn stamps(tick: Option<Duration>, iss: u32) -> Vec<u32> {
     let [near, far] = ends();
     let mut client = Connection::connect(Config::default(), near, SeqNumber(1), Instant::ZERO);
@@ -37,7 +37,7 @@ fn a_clock_ticks_as_often_as_it_says() {
         assert!(seen.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) <= 1), "{tick_ms} ms");
         let passed = seen[seen.len() - 1].wrapping_sub(seen[0]);
         assert!((ticks - 1..=ticks).contains(&passed), "{passed} ticks of {tick_ms} ms");
-        // Each tick but the first and the last is seen for as long as it lasts.
+        // Each tick except the first and the last is seen for its full length.
         let samples = |value: u32| seen.iter().filter(|other| **other == value).count() as u64;
         assert_eq!(samples(seen[0].wrapping_add(1)), tick_ms * 4);
     }
@@ -52,11 +52,11 @@ fn clocks_tick_in_phases_of_their_own_unless_none_is_given() {
     let phases =
         |tick: Option<Duration>| (1..40).map(|iss| first_tick(tick, iss * 7_919)).collect::<BTreeSet<_>>();
     assert_eq!(phases(None).into_iter().collect::<Vec<_>>(), [4], "in step");
-    // Asked each 250 us, 10 ms have 40 phases.
+    // Sampled each 250 us, a tick of 10 ms has 40 phases.
     assert!(phases(Some(Duration::from_millis(10))).len() > 15);
 }
 
-/// 300 kB over 8 Mb/s and 40 ms, to a receiver of which `config` knows the tick; ACKs come back over `up`.
+/// 300 kB over 8 Mb/s and 40 ms, to a receiver with the tick in `config`; ACKs return over `up`.
 fn transfer(config: Config, up: Link) -> Option<Duration> {
     let down = Link::new(Some(BitRate::from_mbps(8)), Duration::from_millis(20));
     let usual = Config { timestamp_tick: None, ..config };
@@ -77,7 +77,7 @@ fn back() -> Link {
     Link::new(Some(BitRate::from_mbps(8)), Duration::from_millis(20))
 }
 
-/// Senders that do not read the receiver's clock.
+/// Senders that do not use the receiver's clock.
 const OTHERS: [Algorithm; 4] = [Algorithm::CUBIC, Algorithm::NewReno, Algorithm::BBR, Algorithm::Copa];
 
 fn configs(algorithms: &[Algorithm]) -> impl Iterator<Item = Config> {
@@ -98,18 +98,18 @@ fn a_slow_clock_of_the_receiver_costs_a_sender_of_other_kinds_nothing() {
     }
 }
 
-/// A receiver's wrong stamp, from the time and the right one.
+/// A receiver's wrong timestamp, from the time and the right timestamp.
 type Restamp = fn(Instant, u32) -> Option<u32>;
 
-/// Milliseconds since the clock went wrong, a little after the handshake; `None` before.
+/// Milliseconds since the clock went wrong, shortly after the handshake; `None` before that.
 fn wrong_for(now: Instant) -> Option<u32> {
     let wrong_from = Instant::ZERO + Duration::from_millis(150);
     (now >= wrong_from).then(|| (now - wrong_from).as_millis() as u32)
 }
 
-/// And within how many milliseconds 300 kB are there all the same, which take 350 or so.
+/// For each wrong clock, the limit in milliseconds for 300 kB, which usually take about 350.
 const CLOCKS: [(&str, Restamp, u64); 5] = [
-    // PAWS refuses older stamps (RFC 7323 section 5.3), until the clock is where it was.
+    // PAWS refuses older timestamps (RFC 7323 section 5.3) until the clock has caught up.
     ("steps back", |now, stamp| Some(stamp.wrapping_sub(wrong_for(now).map_or(0, |_| 100))), 1_500),
     ("stops", |now, stamp| Some(stamp.wrapping_sub(wrong_for(now).unwrap_or(0))), 1_000),
     ("runs twice as fast", |_, stamp| Some(stamp.wrapping_mul(2)), 1_000),
@@ -124,7 +124,7 @@ fn a_wrong_clock_stalls_nobody() {
             let mut up = back();
             up.restamp = Some(restamp);
             let took = transfer(config, up);
-            // RRE goes by that clock, and is slow while it is deceived: for 8.4 s by one of twice the rate.
+            // RRE uses that clock and is slow while the clock is wrong: for 8.4 s with one at twice the rate.
             let limit_ms = if config.congestion.algorithm == Algorithm::RRE { 10_000 } else { limit_ms };
             let in_time = took.is_some_and(|took| took < Duration::from_millis(limit_ms));
             assert!(in_time, "{what}: {took:?}, {config:?}");
@@ -132,7 +132,7 @@ fn a_wrong_clock_stalls_nobody() {
     }
 }
 
-/// 0.1 Mb/s are a packet per 116 ms, of which none is in flight for most of the time: the receive rate is still read.
+/// 0.1 Mb/s is a packet per 116 ms, with nothing in flight for most of the time; the receive rate is still measured.
 #[test]
 fn rre_finds_a_link_that_comes_back_at_eighty_times_the_rate() {
     let config = Config { congestion: Algorithm::RRE.into(), ..Profile::Linux.config() };

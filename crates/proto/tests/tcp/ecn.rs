@@ -11,7 +11,7 @@ fn config() -> Config {
     Config { ecn: true, congestion: Algorithm::NewReno.into(), ..plain() }
 }
 
-/// A connection that agreed on ECN, with ten segments on their way.
+/// A connection that agreed on ECN, with ten segments in flight.
 fn ten_in_flight() -> Script {
     ten_in_flight_of(config())
 }
@@ -37,7 +37,7 @@ fn ten_in_flight_of(config: Config) -> Script {
     script
 }
 
-/// A mark travels as CE to the receiver, as ECE back, and the window is halved once; CWR tells so.
+/// A mark reaches the receiver as CE and returns as ECE; the window is halved once, and CWR confirms it.
 #[test]
 fn an_echo_halves_the_window_once_and_new_data_says_so() {
     let mut script = ten_in_flight();
@@ -63,7 +63,7 @@ fn an_echo_halves_the_window_once_and_new_data_says_so() {
     assert_eq!((counters.fast_recoveries, counters.segments_retransmitted), (0, 0));
 }
 
-/// Retransmissions are not ECN-capable (section 6.1.5); a loss in the same window is no second reason.
+/// Retransmissions are not ECN-capable (section 6.1.5); a loss in the same window causes no second reduction.
 #[test]
 fn retransmissions_are_not_ect_and_a_loss_sets_cwr_too() {
     let mut script = ten_in_flight();
@@ -77,7 +77,7 @@ fn retransmissions_are_not_ect_and_a_loss_sets_cwr_too() {
     assert_eq!((script.counters().cwnd, script.counters().ecn_reductions), (5_000, 0));
 }
 
-/// A loss that proves to be none gives the window back, but not the part that a mark took in between.
+/// If a loss proves spurious the window is restored, except for the reduction by a mark in between.
 #[test]
 fn an_echo_is_not_undone_with_an_earlier_loss() {
     let cwnd_after = |flags: &str| {
@@ -93,7 +93,7 @@ fn an_echo_is_not_undone_with_an_earlier_loss() {
         script.replies();
         script.run_open(&format!("+90 < {flags} 1:1(0) ack 11001"));
         script.replies();
-        // The copy came too.
+        // The retransmission arrived, too.
         script.run_open("+0 < . 1:1(0) ack 11001 <sack 1:1001>");
         script.counters().cwnd
     };
@@ -124,7 +124,7 @@ fn a_receiver_echoes_until_it_is_told() {
     assert_eq!(script.counters().ce_received, 2);
 }
 
-/// Without agreement nothing is marked capable and no echo believed.
+/// Without agreement no packet is ECN-capable and no echo is accepted.
 #[test]
 fn a_peer_that_does_not_accept_or_only_copies_bits_gets_plain_segments() {
     for answer in ["S.", "SEC."] {
@@ -144,8 +144,7 @@ fn a_peer_that_does_not_accept_or_only_copies_bits_gets_plain_segments() {
     }
 }
 
-/// A path may drop SYNs with unknown flags: the second goes without, and ECN stays off even if the
-/// answer accepts it.
+/// A path may drop SYNs with unknown flags: the second SYN has none, and ECN remains off even if the answer accepts it.
 #[test]
 fn a_lost_syn_is_sent_again_without_the_offer() {
     Script::new(config()).run(
@@ -169,7 +168,7 @@ fn an_offer_is_declined_where_ecn_is_off() {
     );
 }
 
-/// Every ACK echoes congestion: one reduction a round trip, two segments at least, and data still flows.
+/// Every ACK echoes congestion: one reduction per round trip, down to two segments, and data still flows.
 #[test]
 fn a_flood_of_echoes_slows_down_and_stops_nothing() {
     let mut script = ten_in_flight();
@@ -182,12 +181,12 @@ fn a_flood_of_echoes_slows_down_and_stops_nothing() {
     let counters = script.counters();
     assert_eq!((counters.cwnd, counters.timeouts), (2_000, 0));
     assert_eq!(counters.bytes_acked, 100_000);
-    // Ten were in flight at the first, then five, then two at a time.
+    // Ten segments are in flight at first, then five, then two at a time.
     assert!((30..=50).contains(&counters.ecn_reductions), "{}", counters.ecn_reductions);
 }
 
-/// A bottleneck that marks at 5 ms of queue instead of dropping at 50: the link is used, and not one
-/// segment is sent again.
+/// A bottleneck that marks at 5 ms of queueing instead of dropping at 50 ms: the link is used, and no segment is
+/// retransmitted.
 #[test]
 fn a_marking_bottleneck_is_filled_without_loss() {
     for congestion in [Algorithm::NewReno, Algorithm::CUBIC] {
@@ -200,7 +199,7 @@ fn a_marking_bottleneck_is_filled_without_loss() {
         let before = pipe.server.counters().delivered_bytes;
         pipe.run_for(Duration::from_secs(10));
         let rate = (pipe.server.counters().delivered_bytes - before) as f64 * 8.0 / 10.0;
-        // Halving from 25 ms of data leaves 12.5 ms for a path of 20: three quarters of it on average.
+        // Halving from 25 ms of data leaves 12.5 ms for a path of 20 ms: three quarters of it on average.
         assert!(rate > 0.75 * 50e6, "{congestion:?}: {rate}");
         let counters = pipe.client.counters();
         assert_eq!(counters.segments_retransmitted, 0, "{congestion:?}");
@@ -209,8 +208,8 @@ fn a_marking_bottleneck_is_filled_without_loss() {
     }
 }
 
-/// A probe repairs a lost tail, which reduces the window; the peer's echo in the same window does not do so again, and
-/// CWR says that it was done (RFC 3168 section 6.1.2, RFC 8985 section 7.4.2).
+/// A probe repairs a lost tail, which reduces the window; the peer's echo in the same window does not reduce it again,
+/// and CWR confirms the reduction (RFC 3168 section 6.1.2, RFC 8985 section 7.4.2).
 #[test]
 fn a_loss_that_a_probe_repaired_counts_as_the_reduction_of_its_window() {
     let mut script = connected(Config { loss_detection: LossDetection::RackTlp, ..config() });

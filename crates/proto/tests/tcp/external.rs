@@ -1,4 +1,4 @@
-//! ACK policies and controllers that a program brings along.
+//! ACK policies and controllers that a program supplies.
 
 use tacit_proto::congestion::external as control;
 use tacit_proto::congestion::external::{Acknowledged, Control, Steering};
@@ -12,7 +12,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use crate::pipe::{Link, Pipe};
 use crate::script::{Script, plain};
 
-/// Every third segment, or 30 ms after the first; a gap at once.
+/// Every third segment, or 30 ms after the first; a gap is acknowledged at once.
 struct EveryThird;
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ fn a_policy_of_one_s_own_says_when_to_acknowledge() {
     );
 }
 
-/// A time that is over is now: a policy that asks for one is not asked again and again.
+/// A time in the past counts as now: a policy that returns one is not called repeatedly.
 #[test]
 fn a_time_that_is_over_is_now() {
     struct Late;
@@ -101,7 +101,7 @@ fn a_time_that_is_over_is_now() {
     );
 }
 
-/// Never anything but this.
+/// Always returns this.
 #[derive(Clone, Copy)]
 struct Constant(Steering);
 
@@ -132,7 +132,8 @@ impl Control for Constant {
     }
 }
 
-/// Bytes that a sender steered so has delivered after 10 s over 40 ms of round trip and as much room as it wants.
+/// Bytes that a sender with this controller has delivered after 10 s, with a round-trip time of 40 ms and unlimited
+/// room.
 fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
     let algorithm = Algorithm::External(FactoryRef(factory));
     let config =
@@ -144,7 +145,7 @@ fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
     pipe.server.delivered_bytes()
 }
 
-/// 250 round trips of 40 ms, the handshake among them.
+/// 250 round trips of 40 ms, including the handshake.
 #[test]
 fn a_window_of_one_s_own_brings_a_window_a_round_trip() {
     static WINDOW: Constant = Constant(Steering { window: Bytes(20 * 1448), pacing: None });
@@ -152,7 +153,7 @@ fn a_window_of_one_s_own_brings_a_window_a_round_trip() {
     assert!((247.0..=250.0).contains(&windows), "{windows}");
 }
 
-/// But for the round trip until the handshake is over, and half of one at the end.
+/// Except for the round trip of the handshake, and half of one at the end.
 #[test]
 fn a_rate_of_one_s_own_is_the_rate() {
     const RATE: BitRate = BitRate::from_mbps(8);
@@ -161,11 +162,11 @@ fn a_rate_of_one_s_own_is_the_rate() {
     assert!((0.98..=1.0).contains(&share), "{share}");
 }
 
-/// No window is less than a segment: the sender would never be told of anything again.
+/// A window below one segment counts as one segment, because the sender would otherwise never get another ACK.
 #[test]
 fn a_window_of_nothing_is_one_segment() {
     static NOTHING: Constant = Constant(Steering { window: Bytes(0), pacing: Some(BitRate::from_bps(0)) });
     let windows = delivered(&NOTHING, Pacing::Off) as f64 / 1448.0;
-    // Lone segments wait for delayed ACKs once the receiver has stopped to answer each.
+    // Single segments wait for delayed ACKs once the receiver no longer acknowledges each.
     assert!((100.0..=250.0).contains(&windows), "{windows}");
 }

@@ -126,7 +126,7 @@ enum Step {
     Abort,
 }
 
-/// Numbers near where they matter, and now and then anywhere.
+/// Numbers near the relevant ones, and sometimes any number.
 fn number(base: SeqNumber) -> impl Strategy<Value = SeqNumber> {
     prop_oneof![
         8 => (-10i64..3_000).prop_map(move |offset| base + offset as u32),
@@ -202,7 +202,7 @@ fn deliver(connection: &mut Connection, now: Instant, segment: Segment) {
     connection.handle_packet(now, packet);
 }
 
-/// Drains as the law says; a connection that never runs dry would hang here.
+/// Drains as the law requires; a connection that never runs dry would hang here.
 fn drain(connection: &mut Connection, now: Instant) -> usize {
     let sent = std::iter::from_fn(|| connection.poll_transmit(now)).take(100_000).count();
     while connection.poll_event().is_some() {}
@@ -210,7 +210,8 @@ fn drain(connection: &mut Connection, now: Instant) -> usize {
 }
 
 proptest! {
-    /// For any segments in any state: no panic, no endless output, and no byte delivered, acknowledged or read that was not there.
+    /// For any segments in any state: no panic, no endless output, and no byte delivered, acknowledged or read that was
+    /// not received.
     #[test]
     fn any_segments_in_any_state_do_no_harm(
         opening in 0u8..3,
@@ -259,7 +260,7 @@ proptest! {
             prop_assert!(counters.bytes_sent - counters.bytes_retransmitted <= written);
             prop_assert!(counters.bytes_in_flight <= counters.bytes_sent + 2);
             prop_assert!(counters.cwnd >= 76);
-            // Data in flight is watched by a timer.
+            // A timer is set while data is in flight.
             let watched = connection.poll_timeout().is_some() || connection.state() == State::Closed;
             prop_assert!(counters.bytes_in_flight == 0 || watched);
         }

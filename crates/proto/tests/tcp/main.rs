@@ -1,4 +1,4 @@
-//! TCP from outside: packet scripts, whole transfers, hostile input.
+//! Tests of TCP through its interface: packet scripts, whole transfers, hostile input.
 
 mod ack_policies;
 mod acks;

@@ -12,13 +12,13 @@ impl Pipe {
     /// A client that connects to a server over two links.
     pub fn new(client: Config, server: Config, up: Link, down: Link) -> Self {
         let [local, remote] = ends();
-        // Close to the wrap, so that every test crosses it.
+        // Near the end of the number space, so that every test crosses the wrap.
         let iss = SeqNumber(u32::MAX - 20_000);
         let client = Connection::connect(client, local, iss, Instant::ZERO);
         Self::between(client, Connection::listen(server, remote, SeqNumber(u32::MAX - 3)), up, down)
     }
 
-    /// Runs until both ends are closed; false when that takes longer than `limit`.
+    /// Runs until both ends are closed; returns false if that takes longer than `limit`.
     pub fn run_to_close(&mut self, limit: Duration) -> bool {
         let until = self.now + limit;
         let closed =

@@ -10,8 +10,8 @@ fn config(recovery: Recovery, loss_detection: LossDetection) -> Config {
     Config { congestion, recovery, loss_detection, ..plain() }
 }
 
-/// Twenty segments in flight, of which the first `lost` are lost: how many segments each ACK for one
-/// more segment sends.
+/// Twenty segments are in flight, and the first `lost` of them are lost. Returns how many segments are sent after each
+/// ACK for one more segment.
 fn segments_sent_per_ack(config: Config, lost: u64) -> String {
     let mut script = Script::connected(config);
     script.run_open("+0 write 1000000");
@@ -25,8 +25,8 @@ fn segments_sent_per_ack(config: Config, lost: u64) -> String {
     acks.collect()
 }
 
-/// The first ACKs send new data (limited transmit), then comes the retransmission. Now the window,
-/// ten segments, is full until half of the rest has come; PRR sends on about every other ACK instead.
+/// The first ACKs send new data (limited transmit), then the retransmission is sent. Then the window, ten segments, is
+/// full until half of the rest has arrived; PRR sends on about every other ACK instead.
 #[test]
 fn prr_spreads_the_reduction_over_the_round_trip() {
     for detection in [LossDetection::DupAck, LossDetection::RackTlp] {
@@ -36,8 +36,8 @@ fn prr_spreads_the_reduction_over_the_round_trip() {
     }
 }
 
-/// With more than half the flight lost the network holds less than the window. RFC 6675 fills the gap
-/// at once, PRR by one segment an ACK beyond the data it delivered.
+/// If more than half of the flight is lost, less than the window is in flight. RFC 6675 fills the difference at once,
+/// PRR by one segment per ACK in addition to the delivered data.
 #[test]
 fn prr_fills_the_window_after_a_burst_of_losses_without_a_burst_of_its_own() {
     let run = |recovery| segments_sent_per_ack(config(recovery, LossDetection::DupAck), 14);
@@ -45,7 +45,7 @@ fn prr_fills_the_window_after_a_burst_of_losses_without_a_burst_of_its_own() {
     assert_eq!(run(Recovery::Prr), "22222");
 }
 
-/// A timeout ends the recovery and its shares: when all is repaired, data goes by the window again, not ACK by ACK.
+/// A timeout ends the recovery and its proportional sending: after the repair, sending is limited by the window again.
 #[test]
 fn a_timeout_ends_the_reduction() {
     let mut script = Script::connected(config(Recovery::Prr, LossDetection::DupAck));

@@ -1,5 +1,5 @@
-//! RACK-TLP (RFC 8985), from the sender's side. The handshake measured 100 ms, so that 2 SRTT is
-//! 200 ms, the RTO 300 ms and the reordering window 25 ms.
+//! RACK-TLP (RFC 8985) at the sender. The handshake took 100 ms, so 2 SRTT is 200 ms, the RTO 300 ms and the reordering
+//! window 25 ms.
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection};
@@ -10,7 +10,7 @@ fn rack() -> Config {
     Config { congestion: Algorithm::NewReno.into(), loss_detection: LossDetection::RackTlp, ..plain() }
 }
 
-/// A sender with `segments` on their way and nothing else to send.
+/// A sender with `segments` in flight and nothing else to send.
 fn flight(config: Config, segments: u64) -> Script {
     let mut script = Script::connected(config);
     script.run_open(&format!("+0 write {}", segments * 1000));
@@ -22,8 +22,8 @@ fn flight(config: Config, segments: u64) -> Script {
     script
 }
 
-/// The text's own example (section 3.4): four segments, the last three lost, and a retransmission
-/// lost again; all repaired without a timeout.
+/// The RFC's own example (section 3.4): four segments, the last three lost, and a retransmission lost again; all
+/// repaired without a timeout.
 #[test]
 fn a_lost_tail_and_a_lost_retransmission_need_no_timeout() {
     let mut script = flight(rack(), 4);
@@ -42,12 +42,12 @@ fn a_lost_tail_and_a_lost_retransmission_need_no_timeout() {
     );
     let counters = script.counters();
     assert_eq!((counters.timeouts, counters.loss_probes, counters.fast_recoveries), (0, 1, 1));
-    // "two separate congestion control reactions": the floor of two segments.
+    // "two separate congestion control reactions": the minimum of two segments.
     assert_eq!(counters.cwnd, 2_000);
 }
 
-/// "two separate congestion control reactions" (section 3.4), and no more: two retransmissions of one flight that are
-/// lost are one loss.
+/// "two separate congestion control reactions" (section 3.4), and no more: two lost retransmissions of one flight are
+/// one loss.
 #[test]
 fn lost_retransmissions_halve_the_window_once_more() {
     let mut script = flight(rack(), 10);
@@ -80,7 +80,7 @@ fn without_rack_the_same_tail_costs_a_timeout() {
     assert_eq!((script.counters().timeouts, script.counters().cwnd), (1, 1_000));
 }
 
-/// New data serves as a probe where there is some, beyond the congestion window if need be.
+/// New data is used as a probe if there is some, even beyond the congestion window.
 #[test]
 fn a_probe_is_new_data_where_the_window_holds_some_back() {
     let mut script = flight(rack(), 10);
@@ -93,7 +93,7 @@ fn a_probe_is_new_data_where_the_window_holds_some_back() {
     assert_eq!((script.counters().loss_probes, script.counters().timeouts), (1, 1));
 }
 
-/// Two segments above the hole are no proof by count. A quarter of a round trip later they are.
+/// Two segments above the hole do not prove a loss by their number. A quarter of a round trip later they do.
 #[test]
 fn one_sacked_segment_above_and_a_quarter_of_a_round_trip_make_a_loss() {
     let mut script = flight(rack(), 3);
@@ -116,7 +116,7 @@ fn reordering_within_the_window_is_waited_for() {
     assert_eq!((script.counters().fast_recoveries, script.counters().segments_retransmitted), (0, 0));
 }
 
-/// Three SACKed segments are proof enough as long as nothing was ever reordered (section 6.2 step 4).
+/// Three SACKed segments prove a loss as long as nothing was ever reordered (section 6.2 step 4).
 #[test]
 fn three_sacked_segments_start_recovery_at_once_until_reordering_was_seen() {
     let mut script = flight(rack(), 5);
@@ -136,7 +136,7 @@ fn three_sacked_segments_start_recovery_at_once_until_reordering_was_seen() {
     );
 }
 
-/// A duplicate reported says that the window was too small: 50 ms from the next time on.
+/// A reported duplicate shows that the reordering window was too small: it is 50 ms from then on.
 #[test]
 fn a_dsack_widens_the_window() {
     let mut script = flight(rack(), 2);
@@ -155,8 +155,7 @@ fn a_dsack_widens_the_window() {
     assert_eq!(script.counters().dsacks_received, 1);
 }
 
-/// A probe that repaired the only loss still costs half the window; one that was needless does not
-/// (section 7.4.2).
+/// A probe that repaired the only loss still halves the window; an unnecessary probe does not (section 7.4.2).
 #[test]
 fn a_loss_repaired_by_its_probe_is_still_a_loss() {
     let repaired = "+200 > P. 3001:4001(1000) ack 1
@@ -179,8 +178,8 @@ fn a_loss_repaired_by_its_probe_is_still_a_loss() {
     assert_eq!(run(needless).cwnd, 10_000);
 }
 
-/// A receiver acknowledges both the copy and the data after it at once: the report alone tells that the probe was
-/// needless. One without reports sends a duplicate, which a window update is not.
+/// A receiver acknowledges both the probe and the data after it at once: only the D-SACK shows that the probe was
+/// unnecessary. A receiver without D-SACK sends a duplicate ACK, which differs from a window update.
 #[test]
 fn a_probe_is_known_to_be_needless_by_a_report_or_by_a_duplicate() {
     let run = |acks: &str| {
@@ -206,7 +205,7 @@ fn a_probe_is_known_to_be_needless_by_a_report_or_by_a_duplicate() {
     assert_eq!(answered_by("win 50000"), 2_000);
 }
 
-/// A recovery ends the purpose of a probe (TLP_init()): its end is no second loss, and the next tail has a probe.
+/// A recovery makes a probe obsolete (TLP_init()): its end is not a second loss, and the next tail gets a probe.
 #[test]
 fn after_a_recovery_probes_begin_anew() {
     let mut script = flight(rack(), 10);
@@ -238,7 +237,8 @@ fn after_a_recovery_probes_begin_anew() {
     assert_eq!((script.counters().loss_probes, script.counters().cwnd), (2, 4_500));
 }
 
-/// No probe without a round trip measured since the last one (section 7.2): a segment sent twice measures none.
+/// No probe without a round-trip measurement since the last one (section 7.2); a segment that was sent twice gives
+/// none.
 #[test]
 fn a_probe_waits_for_a_measurement_after_the_last_one() {
     let mut script = flight(rack(), 1);
@@ -253,8 +253,8 @@ fn a_probe_waits_for_a_measurement_after_the_last_one() {
     assert_eq!((script.counters().loss_probes, script.counters().timeouts), (1, 1));
 }
 
-/// After a timeout only the first segment, and those sent a round trip before, count as lost
-/// (section 6.3; the example of section 3.5).
+/// After a timeout only the first segment, and those sent a round trip before, count as lost (section 6.3; the example
+/// of section 3.5).
 #[test]
 fn a_timeout_spares_what_was_sent_just_before() {
     let mut script = flight(rack(), 1);
@@ -273,7 +273,7 @@ fn a_timeout_spares_what_was_sent_just_before() {
     assert_eq!((script.counters().timeouts, script.counters().segments_retransmitted), (1, 2));
 }
 
-/// Without SACK there is nothing to read times off.
+/// Without SACK, RACK cannot be used.
 #[test]
 fn a_peer_without_sack_is_served_as_before() {
     let mut script = flight(Config { sack: false, ..rack() }, 5);

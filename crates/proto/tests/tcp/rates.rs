@@ -1,4 +1,4 @@
-//! Pacing and congestion control by rate.
+//! Pacing and rate-based congestion control.
 
 use tacit_proto::congestion::{self, Algorithm, Pacing};
 use tacit_proto::tcp::{Config, Counters};
@@ -15,8 +15,8 @@ fn paced() -> congestion::Config {
     congestion::Config { pacing: Pacing::On, ..congestion::Config::default() }
 }
 
-/// Twice the window a round trip while in slow start: ten segments of 1000 bytes at 200 bytes a
-/// millisecond, two at a time. Half of the first burst is forgiven, for nothing was sent before it.
+/// Twice the window per round trip in slow start: ten segments of 1000 bytes at 200 bytes per millisecond, two at a
+/// time. Half of the first burst is credited, because nothing was sent before it.
 #[test]
 fn a_paced_window_leaves_two_by_two() {
     Script::connected(Config { congestion: paced(), ..plain() }).run(
@@ -57,9 +57,8 @@ fn acknowledgments_and_handshakes_are_not_paced() {
     );
 }
 
-/// BBR starts at 2/ln 2 times the initial window per round trip of the handshake, less one per cent:
-/// 10 000 bytes in 100 ms become 2 284 375 b/s, 3.502 ms a segment. Each ACK shows the rate that the path
-/// carried, and the window grows by it.
+/// BBR starts at 2/ln 2 times the initial window per handshake round trip, minus one percent: 10 000 bytes in 100 ms
+/// become 2 284 375 b/s, 3.502 ms per segment. Each ACK gives the delivery rate, and the window grows by it.
 #[test]
 fn bbr_starts_at_nearly_three_windows_a_round_trip() {
     let mut script = Script::connected(Config { congestion: Algorithm::BBR.into(), ..plain() });
@@ -85,7 +84,7 @@ fn bbr_starts_at_nearly_three_windows_a_round_trip() {
     assert_eq!(script.counters().cwnd, 12_000);
 }
 
-/// A download of `span` over `mbps` and 40 ms, into a queue of 40 ms.
+/// A download of `span` over `mbps` and 40 ms, with a queue of 40 ms.
 fn download(algorithm: Algorithm, mbps: u64) -> Pipe {
     let config = Config { congestion: algorithm.into(), ..Config::default() };
     let mut up = Link::new(Some(BitRate::from_mbps(mbps)), ms(20));
@@ -95,7 +94,7 @@ fn download(algorithm: Algorithm, mbps: u64) -> Pipe {
     pipe
 }
 
-/// Share of `mbps` that arrives during `span`, and the sender's counters after it.
+/// Share of `mbps` that is delivered during `span`, and the sender's counters after it.
 fn share(pipe: &mut Pipe, mbps: u64, span: Duration) -> (f64, Counters) {
     let before = pipe.server.delivered_bytes();
     pipe.run_for(span);
@@ -108,24 +107,25 @@ fn bbr_follows_a_link_that_halves_and_doubles() {
     let mut pipe = download(Algorithm::BBR, 40);
     pipe.run_for(ms(10_000));
     pipe.up.rate = Some(BitRate::from_mbps(20));
-    // Ten rounds, each of up to 80 ms while the queue is full, until the old maximum is forgotten. Half
-    // of the data sent meanwhile is lost.
+    // Ten rounds, each of up to 80 ms while the queue is full, until the old maximum is forgotten. Half of the data
+    // sent meanwhile is lost.
     pipe.run_for(ms(2_000));
     let (after, _) = share(&mut pipe, 20, ms(5_000));
     assert!(after > 0.9, "{after}");
-    // The queue of that time stands, for the rate is that of its departures, until the round-trip time is probed.
+    // The queue from that time remains, because the sending rate equals its departure rate, until the round-trip time
+    // is probed.
     let (later, counters) = share(&mut pipe, 20, ms(10_000));
     assert!(later > 0.9, "{later}");
     assert!(counters.srtt < Some(ms(60)), "the queue is gone: {:?}", counters.srtt);
     pipe.up.rate = Some(BitRate::from_mbps(40));
-    // A quarter more each cycle of eight rounds: twice as much after four of them, about 1.3 s.
+    // 25 % more per cycle of eight rounds: doubled after four cycles, about 1.3 s.
     pipe.run_for(ms(2_000));
     let (doubled, _) = share(&mut pipe, 40, ms(5_000));
     assert!(doubled > 0.9, "{doubled}");
 }
 
-/// Every ten seconds 200 ms pass with four segments in flight. On a path of 4 ms that is more rounds than
-/// the filter remembers, but data held back on purpose is no sample.
+/// Every ten seconds only four segments are in flight for 200 ms. On a path of 4 ms that is more rounds than the filter
+/// remembers, but deliberately withheld data is no sample.
 #[test]
 fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
     let config = Config { congestion: Algorithm::BBR.into(), ..Config::default() };
@@ -146,7 +146,7 @@ fn bbr_remembers_the_rate_while_it_probes_the_round_trip() {
     assert!(shares[shares.len() - after + 1..].iter().all(|share| *share > 0.9), "{shares:?}");
 }
 
-/// Samples that the application held back do not make the pipe look small.
+/// Application-limited samples do not reduce the bandwidth estimate.
 #[test]
 fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     let mut pipe = download(Algorithm::BBR, 40);
@@ -155,7 +155,7 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     pipe.client.write(8_000_000);
     pipe.run_for(ms(2_500));
     assert_eq!(pipe.client.unsent(), 0, "the path was measured");
-    // 2 % of the path for longer than ten rounds.
+    // 2 % of the path's rate for longer than ten rounds.
     for _ in 0..300 {
         pipe.client.write(1000);
         pipe.run_for(ms(10));
@@ -165,7 +165,7 @@ fn bbr_does_not_take_a_slow_application_for_a_slow_path() {
     assert!(share > 0.85, "{share}");
 }
 
-/// After a pause neither a burst of the whole window nor slow start: the rate that was measured.
+/// After a pause there is neither a burst of the whole window nor slow start, but the measured rate.
 #[test]
 fn bbr_goes_on_at_its_rate_after_a_pause() {
     let mut pipe = download(Algorithm::BBR, 40);
@@ -177,7 +177,7 @@ fn bbr_goes_on_at_its_rate_after_a_pause() {
     let (window, dropped) = (pipe.client.counters().cwnd, pipe.up.dropped);
     pipe.client.write(2_000_000);
     pipe.run_for(ms(40));
-    // 40 ms at 40 Mb/s are 200 000 bytes.
+    // 40 ms at 40 Mb/s is 200 000 bytes.
     let sent = pipe.client.counters().bytes_in_flight;
     assert!((150_000..230_000).contains(&sent), "{sent} of {window}");
     pipe.run_for(ms(1_000));
@@ -198,7 +198,7 @@ fn pacing_leaves_cubic_its_share() {
     }
 }
 
-/// No panic, no stall and nothing lost for good, on any path.
+/// On any path: no panic, no stall, and no data lost for good.
 #[test]
 fn bbr_survives_losses_in_both_directions() {
     for (data, acks) in [(20, 0), (0, 5), (50, 10), (7, 3)] {

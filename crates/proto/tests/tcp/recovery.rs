@@ -1,4 +1,4 @@
-//! Loss, from the sender's side (RFC 5681, 6298, 6582, 6675).
+//! Loss recovery at the sender (RFC 5681, 6298, 6582, 6675).
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::Config;
@@ -13,7 +13,7 @@ fn without_sack() -> Config {
     Config { sack: false, ..reno() }
 }
 
-/// A sender with ten segments on their way, `1:10001`.
+/// A sender with ten segments in flight, `1:10001`.
 fn ten_in_flight(config: Config) -> Script {
     let mut script = Script::connected(config);
     script.run_open("+0 write 1000000");
@@ -26,7 +26,7 @@ fn ten_in_flight(config: Config) -> Script {
 #[test]
 fn slow_start_doubles_and_counts_bytes() {
     let mut script = ten_in_flight(reno());
-    // Each ACK frees the bytes it covers and adds as much, at most two segments (RFC 3465).
+    // Each ACK frees the bytes it covers and adds the same number, at most two segments (RFC 3465).
     script.run(
         "+100 < . 1:1(0) ack 2001
          +0   > . 10001:11001(1000) ack 1
@@ -57,9 +57,9 @@ fn three_duplicates_bring_a_fast_retransmit() {
          +0   > . 1:1001(1000) ack 1",
     );
     let counters = script.counters();
-    // Half of the ten in flight; limited transmit does not count (RFC 5681 section 3.2).
+    // Half of the ten segments in flight; limited transmit does not count (RFC 5681 section 3.2).
     assert_eq!((counters.cwnd, counters.ssthresh, counters.fast_recoveries), (5_000, 5_000, 1));
-    // Twelve sent, three SACKed, one lost and sent again.
+    // Twelve sent, three SACKed, one lost and retransmitted.
     assert_eq!(counters.pipe, 9_000);
     script.run(
         "# Nothing more until the pipe has drained to the new window ...
@@ -83,7 +83,7 @@ fn three_duplicates_bring_a_fast_retransmit() {
     assert_eq!(script.counters().cwnd, 5_000);
 }
 
-/// More than two segments' worth of SACKed bytes is as good as three duplicates, even in one ACK.
+/// More than two segments' worth of SACKed bytes counts like three duplicates, even in one ACK.
 #[test]
 fn one_ack_with_enough_sacked_is_enough() {
     let mut script = ten_in_flight(reno());
@@ -127,8 +127,8 @@ fn a_burst_loss_is_repaired_without_a_timeout() {
     assert_eq!(script.counters().segments_retransmitted, 7);
 }
 
-/// NextSeg rule (3): with nothing else to send, segments below SACKed data are sent again on
-/// suspicion; rule (4): and once per recovery the very last one.
+/// NextSeg rule (3): with nothing else to send, segments below SACKed data are retransmitted on suspicion; rule (4):
+/// once per recovery, the very last segment is.
 #[test]
 fn the_end_of_the_data_is_rescued() {
     let mut script = Script::connected(reno());
@@ -154,7 +154,7 @@ fn the_end_of_the_data_is_rescued() {
     assert_eq!((script.counters().rescue_retransmissions, script.counters().timeouts), (1, 0));
 }
 
-/// RFC 6582: without SACK, a partial ACK names the next lost segment, one a round trip.
+/// RFC 6582: without SACK, a partial ACK identifies the next lost segment, one per round trip.
 #[test]
 fn newreno_repairs_one_loss_per_partial_ack() {
     let mut script = ten_in_flight(without_sack());
@@ -185,8 +185,8 @@ fn newreno_repairs_one_loss_per_partial_ack() {
     assert_eq!(counters.cwnd, 2_000);
 }
 
-/// A duplicate acknowledges nothing new and offers the same window (RFC 5681 section 2): a receiver that reads slowly
-/// sends others.
+/// A duplicate ACK acknowledges nothing new and offers the same window (RFC 5681 section 2); a receiver that reads
+/// slowly sends ACKs with other windows.
 #[test]
 fn window_updates_are_no_duplicates() {
     let mut script = ten_in_flight(without_sack());
@@ -200,8 +200,8 @@ fn window_updates_are_no_duplicates() {
     assert_eq!(script.counters().fast_recoveries, 0);
 }
 
-/// Go-back-N after a timeout makes the receiver send duplicates for data it had; they are not taken
-/// for a new loss (RFC 6582 section 3.2 step 1).
+/// Go-back-N after a timeout makes the receiver send duplicate ACKs for data it had; they do not count as a new loss
+/// (RFC 6582 section 3.2 step 1).
 #[test]
 fn newreno_is_not_fooled_by_its_own_echo() {
     let mut script = ten_in_flight(without_sack());
@@ -259,8 +259,8 @@ fn with_timestamps_a_retransmission_can_be_measured() {
     assert!(counters.rto.as_millis() < 400);
 }
 
-/// The data arrived but its ACK was lost: the second copy is refused as old, so the echo is still of
-/// the first. Measured from there the round trip would be 400 ms.
+/// The data arrived but its ACK was lost: the retransmission is refused as old, so the echo is still that of the first
+/// transmission. Measured from that, the round-trip time would be 400 ms.
 #[test]
 fn an_echo_of_an_earlier_copy_is_no_measurement() {
     let config = Config { timestamps: true, ..reno() };
@@ -276,7 +276,7 @@ fn an_echo_of_an_earlier_copy_is_no_measurement() {
     assert_eq!(counters.rto.as_millis(), 600);
 }
 
-/// SACK information survives a timeout: only missing data is sent again.
+/// SACK information survives a timeout: only missing data is retransmitted.
 #[test]
 fn after_a_timeout_sacked_segments_are_not_sent_again() {
     let mut script = ten_in_flight(reno());
@@ -304,7 +304,7 @@ fn a_connection_without_answers_is_given_up() {
     script.run("+60000 = Closed\n+0 ! TimedOut");
 }
 
-/// RFC 5681 section 4.1: after an RTO of silence the ACK clock is gone, so is the large window.
+/// RFC 5681 section 4.1: after an RTO without data there is no ACK clock, so the large window is not used.
 #[test]
 fn an_idle_connection_restarts_from_the_initial_window() {
     let mut script = Script::connected(reno());
@@ -336,7 +336,7 @@ fn an_idle_connection_restarts_from_the_initial_window() {
     assert_eq!(script.counters().idle_restarts, 1);
 }
 
-/// A window that was not used is not known to be good: it does not grow.
+/// A window that was not used was not tested, so it does not grow.
 #[test]
 fn an_application_that_sends_little_grows_no_window() {
     let mut script = Script::connected(reno());
@@ -411,7 +411,7 @@ fn a_window_may_stay_closed_while_probes_are_answered() {
     );
 }
 
-/// Half of the largest window is worth a segment, where that is small (RFC 9293 section 3.8.6.2.1).
+/// Half of the largest window counts like a segment, if that is small (RFC 9293 section 3.8.6.2.1).
 #[test]
 fn half_the_largest_window_is_filled() {
     let mut script = Script::new(reno());
@@ -429,8 +429,8 @@ fn half_the_largest_window_is_filled() {
     );
 }
 
-/// RFC 9293 section 3.8.6.2.1: a window that opens by crumbs is not filled by crumbs; but if nothing
-/// better comes, the override timer lets them go.
+/// RFC 9293 section 3.8.6.2.1: small increments of the window are not filled at once; without larger ones, the override
+/// timer sends them.
 #[test]
 fn small_windows_are_not_filled_by_crumbs() {
     let mut script = Script::connected(reno());
@@ -446,7 +446,8 @@ fn small_windows_are_not_filled_by_crumbs() {
 }
 
 /// The first and the fifth of ten are lost, and the second of those sent meanwhile. The ACK that ends the recovery
-/// stops at that one, beyond the data sent before it began: duplicates of it are believed (RFC 6582 section 3.2 step 1).
+/// stops at that one, beyond the data sent before it began: duplicates of this ACK are valid (RFC 6582 section 3.2 step
+/// 1).
 #[test]
 fn newreno_without_sack_recovers_again_from_a_loss_beyond_the_recovery_point() {
     let mut script = ten_in_flight(without_sack());

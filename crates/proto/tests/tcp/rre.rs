@@ -1,4 +1,4 @@
-//! TCP-RRE over bad networks: it goes on, it recovers, and it never bursts.
+//! TCP-RRE over bad networks: data keeps flowing, the rate recovers, and there are no bursts.
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, Profile};
@@ -8,11 +8,11 @@ use crate::pipe::{Link, Pipe};
 
 const RATE: BitRate = BitRate::from_mbps(8);
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
-/// When the network goes bad, and when it is good again.
+/// When the network becomes bad, and when it becomes good again.
 const BAD_MS: u64 = 6_000;
 const GOOD_MS: u64 = 12_000;
 
-/// One flow without end over [`RATE`] and 40 ms.
+/// One endless flow over [`RATE`] and 40 ms.
 struct Flow {
     pipe: Pipe,
     started: bool,
@@ -27,8 +27,8 @@ impl Flow {
         Self { pipe, started: false }
     }
 
-    /// Share of `rate` that was delivered until `until_ms`. On the way there the sender, once it has left the start, is never
-    /// told to send faster than twice the fastest that the link was.
+    /// Share of `rate` delivered until `until_ms`. Checks that the sending rate, after the start phase, is never above
+    /// twice the fastest rate that the link had.
     fn used(&mut self, rate: BitRate, until_ms: u64) -> f64 {
         let (from, before) = (self.pipe.now, self.pipe.server.delivered_bytes());
         let until = Instant::ZERO + Duration::from_millis(until_ms);
@@ -53,20 +53,20 @@ fn is_bad(now: Instant) -> bool {
     (BAD_MS..GOOD_MS).contains(&(now.saturating_since(Instant::ZERO).as_nanos() / 1_000_000))
 }
 
-/// The receiver's stamp at `now` instead of `value`, the right one.
+/// Maps the time and the receiver's right timestamp to the delivered one.
 type Restamp = fn(Instant, u32) -> Option<u32>;
 
-/// For how many milliseconds the network has been bad; it stays at that when the network is good again.
+/// How many milliseconds the network has been bad; constant after it is good again.
 fn bad_ms(now: Instant) -> u32 {
     let since = now.saturating_since(Instant::ZERO + Duration::from_millis(BAD_MS));
     since.min(Duration::from_millis(GOOD_MS - BAD_MS)).as_millis() as u32
 }
 
-/// For 6 s the receiver's clock is wrong: the least share of the link used in the last 4 of them, and how many seconds after them
-/// 0.8 of it is used again. Two segments in 100 ms, which are sent always, are 0.029 of the link. No clock steps back far: PAWS
-/// (RFC 7323 section 5) lets no such ACK through to any sender.
+/// The receiver's clock is wrong for 6 s. Each entry has the minimum share of the link used in the last 4 of them, and
+/// the seconds after them until 0.8 of it is used again. The minimum of two segments per 100 ms is 0.029 of the link.
+/// No clock steps back far, because PAWS (RFC 7323 section 5) would drop such ACKs at any sender.
 const CLOCKS: [(&str, Restamp, f64, u64); 7] = [
-    // deviation: the second that is missing makes ticks of 1 ms look like 2 ms until a twentieth of the time hides it.
+    // deviation: the missing second makes ticks of 1 ms look like 2 ms until it is less than a twentieth of the time.
     (
         "back by a second",
         |now, value| Some(value.wrapping_sub(if bad_ms(now) > 0 { 1_000 } else { 0 })),
@@ -81,14 +81,14 @@ const CLOCKS: [(&str, Restamp, f64, u64); 7] = [
     ),
     ("ahead again and again", |now, value| Some(value.wrapping_add(bad_ms(now) / 500 * 10_000)), 0.025, 5),
     ("stops", |now, value| Some(if is_bad(now) { value.wrapping_sub(bad_ms(now)) } else { value }), 0.7, 1),
-    // deviation: for long after it the ticks are taken for 2 ms.
+    // deviation: for a long time after it the ticks are taken for 2 ms.
     ("half as fast", |now, value| Some(value.wrapping_sub(bad_ms(now) / 2)), 0.9, 60),
-    // Less seems to arrive than does, which costs only him whose clock it is.
+    // Less seems to arrive than really does, which harms only the owner of the clock.
     ("twice as fast", |now, value| Some(value.wrapping_add(bad_ms(now))), 0.025, 8),
     ("ten times as fast", |now, value| Some(value.wrapping_add(9 * bad_ms(now))), 0.025, 8),
 ];
 
-/// Under any clock of the receiver data goes on, no burst is sent, and the rate from before comes back.
+/// With any clock of the receiver data keeps flowing, no burst is sent, and the rate recovers.
 #[test]
 fn a_wrong_clock_is_survived() {
     let mut wrong = Vec::new();
@@ -110,7 +110,7 @@ fn a_wrong_clock_is_survived() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Linux takes segments that have lost their timestamps: the arrival of ACKs stands for them, and then the clock again.
+/// Linux accepts segments that have lost their timestamps: the arrival times of ACKs are used until the clock is back.
 #[test]
 fn timestamps_that_vanish_on_the_way_are_survived() {
     let mut flow = Flow::new();
@@ -124,7 +124,7 @@ fn timestamps_that_vanish_on_the_way_are_survived() {
     assert!(before > 0.9 && during > 0.7 && after > 0.8, "{before:.2}, {during:.2}, {after:.2}");
 }
 
-/// Timestamps that were never agreed on: the arrival of ACKs stands for them.
+/// Without timestamps from the start the arrival times of ACKs are used.
 #[test]
 fn without_timestamps_the_link_is_used() {
     let mut flow = Flow::new();
@@ -137,7 +137,7 @@ fn without_timestamps_the_link_is_used() {
     assert!(used > 0.85, "{used:.2} used");
 }
 
-/// Nothing passes either way for 3 s: from 3 s after it most of the link is used, and from 6 s all.
+/// Nothing passes in either direction for 3 s: 3 s after that most of the link is used, and 6 s after it all.
 #[test]
 fn silence_is_survived() {
     let mut flow = Flow::new();
@@ -152,7 +152,7 @@ fn silence_is_survived() {
     assert!(then > 0.8 && later > 0.95, "{first:.2}, {then:.2}, {later:.2}");
 }
 
-/// The link dies for 2 s and comes back at a tenth of its rate; later it is as it was.
+/// The link fails for 2 s and returns at a tenth of its rate; later the full rate is restored.
 #[test]
 fn a_link_that_comes_back_slower_is_followed() {
     let slow = BitRate::from_bps(800_000);
@@ -170,7 +170,7 @@ fn a_link_that_comes_back_slower_is_followed() {
     assert!(then > 0.85 && risen > 0.85, "{first:.2}, {then:.2}, {rising:.2}, {risen:.2}");
 }
 
-/// One packet of 20 is late by up to 30 ms, on either way.
+/// One packet in 20 is late by up to 30 ms, in each direction.
 #[test]
 fn reordering_costs_little() {
     let mut flow = Flow::new();
@@ -183,7 +183,7 @@ fn reordering_costs_little() {
     assert!(used > 0.8, "{used:.2} used");
 }
 
-/// One packet of 50 is lost, and one ACK of 10, where no buffer is in use.
+/// One packet in 50 and one ACK in 10 is lost, while no buffer is in use.
 #[test]
 fn losses_of_the_link_cost_little() {
     let mut flow = Flow::new();
@@ -194,7 +194,7 @@ fn losses_of_the_link_cost_little() {
     assert!(used > 0.8, "{used:.2} used");
 }
 
-/// The way of the ACKs has a four hundredth of the rate, 20 kb/s or 48 ACKs a second, and half a second of buffer.
+/// The return path has 1/400 of the rate, 20 kb/s or 48 ACKs per second, and half a second of buffer.
 #[test]
 fn a_thin_way_of_the_acks_does_not_slow_the_data() {
     let mut flow = Flow::new();

@@ -27,14 +27,14 @@ use tacit_proto::tcp::{
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint, Packet, Transport};
 
-/// Initial sequence numbers near the wrap, so that most scripts cross it.
+/// Initial sequence numbers near the end of the number space, so that most scripts cross the wrap.
 const OUR_ISS: SeqNumber = SeqNumber(u32::MAX - 4_000);
 const PEER_ISS: SeqNumber = SeqNumber(u32::MAX - 2_000);
 
 const ENDS: Ends = Ends { flow: FlowId(1), local: HostId(1), remote: HostId(2) };
 
-/// Round numbers: segments of 1000 bytes, windows unscaled, no timestamps, ACKs at once unless a
-/// script is about them.
+/// Round numbers: segments of 1000 bytes, unscaled windows, no timestamps, immediate ACKs, unless a script is about
+/// these.
 pub fn plain() -> Config {
     Config {
         mtu: Bytes(1040),
@@ -49,7 +49,7 @@ pub struct Script {
     config: Config,
     pub connection: Connection,
     now: Instant,
-    /// Sent and not yet compared with a line.
+    /// Sent segments that were not compared with a line yet.
     sent: VecDeque<(Instant, Segment, Ecn)>,
     /// Our timestamp clock at script time zero, known from the SYN.
     stamp_base: Option<u32>,
@@ -66,7 +66,7 @@ impl Script {
         }
     }
 
-    /// After a handshake that took 100 ms, with a peer that offers the same options but no scaling.
+    /// After a handshake of 100 ms with a peer that offers the same options except scaling.
     pub fn connected(config: Config) -> Self {
         let mut script = Self::new(config);
         let sack = if config.sack { ",sackOK" } else { "" };
@@ -85,20 +85,20 @@ impl Script {
         self.connection.counters()
     }
 
-    /// Takes the segments sent and compared with no line, without windows and options.
+    /// Removes and returns the sent segments that were not compared with a line, without windows and options.
     pub fn replies(&mut self) -> Vec<String> {
         let sent = std::mem::take(&mut self.sent);
         let short = |text: String| text.split(" win ").next().unwrap_or_default().to_owned();
         sent.iter().map(|(_, segment, ecn)| short(self.render(segment, *ecn))).collect()
     }
 
-    /// Runs the lines of `text`; nothing may be left unexpected at the end.
+    /// Runs the lines of `text`; afterwards no unexpected segment may remain.
     pub fn run(&mut self, text: &str) {
         self.run_open(text);
         self.expect_silence("the end of the script");
     }
 
-    /// Runs the lines of `text`, regardless of segments sent after the last.
+    /// Runs the lines of `text`, and ignores segments sent after the last one.
     pub fn run_open(&mut self, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             self.run_line(line);
@@ -143,7 +143,7 @@ impl Script {
         }
     }
 
-    /// Moves time, letting timers fire on the way.
+    /// Advances time; timers fire when they are due.
     fn advance(&mut self, to: Instant) {
         self.drain();
         while let Some(at) = self.connection.poll_timeout().filter(|at| *at <= to) {
@@ -201,7 +201,7 @@ impl Script {
         self.connection.handle_packet(self.now, packet);
     }
 
-    /// A segment of ours as text.
+    /// Formats a segment of ours.
     fn render(&self, segment: &Segment, ecn: Ecn) -> String {
         let flag = |flag, letter| if segment.flags.contains(flag) { letter } else { "" };
         let mut text = String::new();
@@ -241,7 +241,7 @@ impl Script {
         text
     }
 
-    /// A segment of the peer's from text.
+    /// Parses a segment of the peer.
     fn parse(&self, text: &str) -> Segment {
         let parts = parts(text);
         let get = |name: &str| {
@@ -314,7 +314,7 @@ fn millis(now: Instant) -> u32 {
     now.saturating_since(Instant::ZERO).as_millis() as u32
 }
 
-/// Numbers may be negative, to stand before the SYN.
+/// Numbers may be negative, for positions before the SYN.
 fn signed(text: &str) -> u32 {
     text.parse::<i64>().unwrap_or_else(|_| panic!("`{text}` is no number")) as u32
 }

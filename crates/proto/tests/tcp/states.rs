@@ -1,4 +1,4 @@
-//! Every state against every kind of segment: the state diagram of RFC 9293 section 3.3.2 as a table.
+//! Every combination of state and segment: the state diagram of RFC 9293 section 3.3.2 as a table.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use tacit_proto::tcp::{Config, State};
 
 use crate::script::{Script, plain};
 
-/// How to get into each state, without a timer armed that matters.
+/// How to reach each state without a relevant timer running.
 const STATES: [(State, &str); 11] = [
     (State::Closed, "+0 abort\n+0 > R 1:1(0)"),
     (State::Listen, "+0 listen"),

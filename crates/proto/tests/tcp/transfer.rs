@@ -1,4 +1,4 @@
-//! Whole transfers between two ends: nothing is lost, doubled or stalled, and rates are those of arithmetic.
+//! Whole transfers between two ends: no data is lost, duplicated or stalled, and rates match the theory.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::Algorithm;
@@ -40,7 +40,7 @@ fn a_transfer_completes_and_both_ends_close() {
     assert_eq!(pipe.server_events, [Event::Connected, Event::PeerClosed, Event::Closed]);
 }
 
-/// The simulator moves structs; their bytes would say the same.
+/// The simulator passes structs; their encoded bytes must give the same result.
 #[test]
 fn every_packet_of_a_transfer_survives_the_wire() {
     for ip in [IpVersion::V4, IpVersion::V6] {
@@ -88,11 +88,11 @@ fn assert_within(value: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn goodput_is_the_window_over_the_round_trip() {
-    // The window is held down by a small receive buffer; the path is faster than it needs.
+    // A small receive buffer limits the window; the path is faster than needed.
     let config = Config { receive_buffer: Bytes(64 * 1448), ..Config::default() };
     let mut pipe = pipe(config, BitRate::from_mbps(1000), ms(25));
     let rate = goodput(&mut pipe, secs(2), secs(4));
-    // A window leaves in a burst and is opened again by the ACKs for it, a round trip later.
+    // A window is sent in a burst, and its ACKs open it again a round trip later.
     assert_within(rate, 64.0 * 1448.0 / 0.050, 0.02);
 }
 
@@ -107,8 +107,8 @@ fn goodput_is_the_bottleneck_rate() {
     }
 }
 
-/// Average window in segments over a long run with every n-th data segment lost, on a path whose
-/// round trip does not depend on the rate.
+/// Average window in segments over a long run with every n-th data segment lost, on a path whose round-trip time does
+/// not depend on the rate.
 fn average_window(
     config: Config,
     lose_every: u64,
@@ -123,10 +123,9 @@ fn average_window(
     rate / 1448.0 * round_trip.as_secs_f64()
 }
 
-/// The deterministic model of the "square root" formula: every n-th segment is lost, so the window
-/// goes from W/2 to W in W/2 round trips and n = 3/8 W^2. Then the average is sqrt(3/2 n) =
-/// 1.22 / sqrt(p). Counting bytes (RFC 3465) instead of ACKs makes the constant the same for
-/// delayed ACKs; with ACKs counted it would be sqrt(3/4 n).
+/// The deterministic model of the "square root" formula: every n-th segment is lost, so the window grows from W/2 to W
+/// in W/2 round trips, and n = 3/8 W^2. The average is then sqrt(3/2 n) = 1.22 / sqrt(p). With byte counting (RFC 3465)
+/// the constant is the same for delayed ACKs; if ACKs were counted it would be sqrt(3/4 n).
 #[test]
 fn reno_follows_the_square_root_formula() {
     for every in [1, 2] {
@@ -139,9 +138,9 @@ fn reno_follows_the_square_root_formula() {
     }
 }
 
-/// Independent losses of the same rate come in clusters and leave long gaps, and a window that grows
-/// meanwhile averages a little more: 1.31 / sqrt(p) (Ott, Kemperman and Mathis, "The stationary
-/// behavior of ideal TCP congestion avoidance", 1996).
+/// Independent losses of the same rate are clustered with long gaps, in which the window grows more, so the average is
+/// a little higher: 1.31 / sqrt(p) (Ott, Kemperman and Mathis, "The stationary behavior of ideal TCP congestion
+/// avoidance", 1996).
 #[test]
 fn independent_losses_average_a_little_more() {
     let ack_policy = AckPolicy::every(1);
@@ -166,8 +165,8 @@ fn cubic_follows_its_response_function() {
     }
 }
 
-/// Where the cubic curve is slower than Reno, CUBIC is AIMD(9/17, 0.7) until W_est is back at the
-/// window before the loss, made to average as Reno does: sqrt(3/2 n).
+/// Where the cubic curve is slower than Reno, CUBIC is AIMD(9/17, 0.7) until W_est has reached the window before the
+/// loss, which gives the same average as Reno: sqrt(3/2 n).
 #[test]
 fn cubic_on_short_paths_is_friendly_to_reno() {
     let config = Config { ack_policy: AckPolicy::every(1), ..Config::default() };
@@ -193,10 +192,9 @@ fn hystart_leaves_slow_start_without_loss() {
     assert!(dropped > 100 && counters.fast_recoveries == 1);
 }
 
-/// Slow start overshoots the queue, and SACK repairs some two hundred losses in one recovery. (The
-/// send buffer keeps half the window within the capacity of path and queue. Without it the halved window
-/// is just about that much, a few retransmissions are lost too, and without RACK that takes a
-/// timeout.)
+/// Slow start overshoots the queue, and SACK repairs some two hundred losses in one recovery. (The send buffer keeps
+/// half of the window below the capacity of path and queue. Otherwise the halved window would be about that capacity, a
+/// few retransmissions would be lost as well, and without RACK that requires a timeout.)
 #[test]
 fn a_queue_overflow_is_repaired_without_a_timeout() {
     let config =
@@ -228,7 +226,7 @@ fn a_slow_reader_is_never_overrun_and_never_stalls() {
     assert_eq!(pipe.server.counters().dropped_bytes, 0);
 }
 
-/// A path as bad as paths get; anything true on it is true everywhere.
+/// The worst path we test: what holds on it holds everywhere.
 #[derive(Clone, Debug)]
 struct Weather {
     config: Config,
@@ -254,7 +252,7 @@ fn ack_policy() -> impl Strategy<Value = AckPolicy> {
     ]
 }
 
-/// Every way to detect and to repair losses.
+/// Every way of detecting and repairing losses.
 pub fn recovery_choices() -> impl Strategy<Value = Config> {
     let detections = prop::sample::select(vec![LossDetection::DupAck, LossDetection::RackTlp]);
     let recoveries = prop::sample::select(vec![Recovery::Rfc6675, Recovery::Prr]);
@@ -291,7 +289,7 @@ fn weather() -> impl Strategy<Value = Weather> {
             ack_policy,
             ..recovery
         });
-    // Fifteen failures in a row, which end a connection, must stay out of reach.
+    // Fifteen failures in a row, which end a connection, must not occur.
     let one_in = || prop_oneof![Just(0u64), 6u64..100];
     (config, one_in(), one_in(), one_in(), any::<u64>(), (0u64..400_000, 0u64..100_000)).prop_map(
         |(config, lose_one_in, delay_one_in, double_one_in, seed, bytes)| Weather {
@@ -311,11 +309,11 @@ fn consistent(counters: &Counters) -> bool {
 }
 
 proptest! {
-    // A quarter of the cases that PROPTEST_CASES asks for: each case is a whole transfer.
+    // A quarter of the cases in PROPTEST_CASES, because each case is a whole transfer.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
-    /// Every byte is delivered once and in order (the receiver counts only bytes in order), both ends close, and no end waits for
-    /// ever.
+    /// Every byte is delivered once and in order (the receiver counts only bytes in order), both ends close, and
+    /// neither waits forever.
     #[test]
     fn any_weather_is_survived(weather in weather()) {
         let rate = BitRate::from_mbps(20);

@@ -1,4 +1,4 @@
-//! Retransmissions that were needless: noticed, reported and undone (RFC 2883, 3522, 4015, 5682).
+//! Unnecessary retransmissions: detected, reported and undone (RFC 2883, 3522, 4015, 5682).
 
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection, Undo};
@@ -9,8 +9,8 @@ fn config(undo: Undo) -> Config {
     Config { congestion: Algorithm::NewReno.into(), undo, ..plain() }
 }
 
-/// Ten segments on their way and plenty to follow. With timestamps segments carry 988 bytes, so that
-/// scripts with them count in those.
+/// Ten segments in flight and plenty of data to follow. With timestamps segments carry 988 bytes, so scripts with
+/// timestamps count in those.
 fn ten_in_flight(config: Config) -> Script {
     let mut script = Script::connected(config);
     script.run_open("+0 write 1000000");
@@ -18,8 +18,8 @@ fn ten_in_flight(config: Config) -> Script {
     script
 }
 
-/// The path stalls for half a second, then everything arrives. F-RTO sends new data instead of the
-/// nine segments held lost, and the next ACK, for data that was sent once, clears the timeout.
+/// The path stalls for half a second, then everything arrives. F-RTO sends new data instead of the nine lost segments,
+/// and the next ACK, for data that was sent once, shows that the timeout was spurious.
 #[test]
 fn f_rto_undoes_a_timeout_when_originals_are_acknowledged() {
     let mut script = ten_in_flight(config(Undo::FRto));
@@ -34,11 +34,11 @@ fn f_rto_undoes_a_timeout_when_originals_are_acknowledged() {
     );
     let counters = script.counters();
     assert_eq!((counters.timeouts, counters.spurious_timeouts, counters.segments_retransmitted), (1, 1, 1));
-    // As before the timeout, and grown by one segment for the ACK.
+    // As before the timeout, plus one segment for the ACK.
     assert_eq!((counters.cwnd, counters.pipe), (11_000, 11_000));
 }
 
-/// Ten are in flight and nine are lost indeed: the new data brings duplicates, and repair goes on.
+/// Ten segments are in flight and nine are really lost: the new data triggers duplicate ACKs, and recovery continues.
 #[test]
 fn f_rto_is_not_deceived_by_new_data() {
     let mut script = ten_in_flight(config(Undo::FRto));
@@ -70,7 +70,7 @@ fn f_rto_without_sack_gives_up_at_the_first_duplicate() {
     assert_eq!(script.counters().spurious_timeouts, 0);
 }
 
-/// Without SACK a duplicate after the new data says that the data held for lost is lost (section 2.1 step 3a).
+/// Without SACK a duplicate ACK after the new data confirms the losses (section 2.1 step 3a).
 #[test]
 fn f_rto_without_sack_takes_a_duplicate_of_new_data_for_a_loss() {
     let mut script = ten_in_flight(Config { sack: false, ..config(Undo::FRto) });
@@ -86,8 +86,8 @@ fn f_rto_without_sack_takes_a_duplicate_of_new_data_for_a_loss() {
     assert_eq!((counters.spurious_timeouts, counters.cwnd), (0, 2_000));
 }
 
-/// In a repair that has begun already ACKs for data that arrived before prove nothing: the timer that expires in it, be it
-/// in fast recovery or after another timeout, is taken at its word (step 1).
+/// In a recovery that has already begun, ACKs for earlier data prove nothing: if the timer expires in it, in fast
+/// recovery or after another timeout, the timeout counts as real (step 1).
 #[test]
 fn f_rto_is_not_tried_while_other_data_is_under_repair() {
     let mut script = ten_in_flight(config(Undo::FRto));
@@ -121,7 +121,7 @@ fn f_rto_is_not_tried_while_other_data_is_under_repair() {
     assert_eq!(script.counters().timeouts, 2);
 }
 
-/// Eifel: the ACK echoes the first copy, so the timeout was spurious, known with the first ACK.
+/// Eifel: the ACK echoes the first transmission, so the timeout was spurious, which is known with the first ACK.
 #[test]
 fn eifel_undoes_a_timeout_at_the_first_echo_of_an_original() {
     let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
@@ -134,7 +134,7 @@ fn eifel_undoes_a_timeout_at_the_first_echo_of_an_original() {
     );
     let counters = script.counters();
     assert_eq!((counters.spurious_timeouts, counters.cwnd, counters.segments_retransmitted), (1, 10_868, 1));
-    // The original's round trip of 400 ms counts (RFC 4015).
+    // The original's round-trip time of 400 ms is a valid sample (RFC 4015).
     assert_eq!(counters.latest_rtt.map(|rtt| rtt.as_millis()), Some(400));
 }
 
@@ -150,8 +150,7 @@ fn an_echo_of_the_copy_proves_the_timeout_right() {
     assert_eq!((script.counters().spurious_timeouts, script.counters().cwnd), (0, 1_976));
 }
 
-/// The first segment is overtaken by four others: three duplicates start a fast recovery, the original
-/// ends it.
+/// Four other segments overtake the first one: three duplicate ACKs start a fast recovery, and the original ends it.
 #[test]
 fn eifel_undoes_a_fast_recovery_that_reordering_caused() {
     let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
@@ -166,8 +165,8 @@ fn eifel_undoes_a_fast_recovery_that_reordering_caused() {
     assert!(counters.cwnd >= 9_880, "{}", counters.cwnd);
 }
 
-/// The original is so late that even the timer expires in the fast recovery. It was one mistake: the window is that
-/// before both reductions.
+/// The original is so late that the timer expires during the fast recovery. Both reductions were wrong: the window is
+/// restored to that before both.
 #[test]
 fn a_timeout_within_a_needless_recovery_is_undone_with_it() {
     let mut script = ten_in_flight(Config { timestamps: true, ..config(Undo::Eifel) });
@@ -183,7 +182,7 @@ fn a_timeout_within_a_needless_recovery_is_undone_with_it() {
     assert!(counters.cwnd >= 9_880, "{}", counters.cwnd);
 }
 
-/// Without timestamps the receiver's report tells, a round trip later: the copy came, too.
+/// Without timestamps the receiver's D-SACK shows it, a round trip later, when the retransmission has arrived, too.
 #[test]
 fn a_reported_duplicate_of_every_copy_undoes_a_fast_recovery() {
     for loss_detection in [LossDetection::DupAck, LossDetection::RackTlp] {
@@ -202,7 +201,7 @@ fn a_reported_duplicate_of_every_copy_undoes_a_fast_recovery() {
     }
 }
 
-/// A peer, or a network that doubles packets, reports duplicates that were never sent: nothing is undone.
+/// A peer, or a network that duplicates packets, reports duplicates that were never sent: nothing is undone.
 #[test]
 fn duplicates_that_no_copy_explains_undo_nothing() {
     let mut script = ten_in_flight(config(Undo::All));
@@ -212,11 +211,11 @@ fn duplicates_that_no_copy_explains_undo_nothing() {
         script.replies();
     }
     let counters = script.counters();
-    // One copy was sent, so one duplicate is believed; it lies below where the recovery began.
+    // One retransmission was sent, so one duplicate is accepted; it is below the start of the recovery.
     assert_eq!((counters.fast_recoveries, counters.dsacks_received, counters.spurious_recoveries), (1, 1, 0));
 }
 
-/// The receiver's side (RFC 2883 section 4): below the cumulative ACK, within a held range, and once.
+/// The receiver's side (RFC 2883 section 4): below the cumulative ACK, within a received range, and only once.
 #[test]
 fn a_receiver_reports_what_came_twice_first_and_once() {
     let mut script = Script::connected(Config { dsack: true, ..plain() });
@@ -239,8 +238,8 @@ fn a_receiver_reports_what_came_twice_first_and_once() {
     assert_eq!(script.counters().dsacks_sent, 3);
 }
 
-/// The window has room for a tenth of a segment, which is not worth sending: no new data can answer, so repair goes on
-/// (RFC 5682 section 2.1 step 2).
+/// The window has room for a tenth of a segment, which is not sent: without new data F-RTO gets no answer, so recovery
+/// continues (RFC 5682 section 2.1 step 2).
 #[test]
 fn f_rto_needs_room_for_new_data() {
     let mut script = ten_in_flight(config(Undo::FRto));
@@ -252,7 +251,7 @@ fn f_rto_needs_room_for_new_data() {
     );
 }
 
-/// The tail is lost, and so is its probe; the timeout that follows was needless for all the others. Once it is undone,
+/// The tail and its probe are lost; the following timeout was unnecessary for all other segments. Once it is undone,
 /// RACK finds the tail by the data sent after it.
 #[test]
 fn after_an_undo_rack_finds_what_was_sent_again_and_lost() {

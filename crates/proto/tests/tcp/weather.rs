@@ -1,4 +1,4 @@
-//! Promises of the recovery choices, over whole transfers drawn at random.
+//! Guarantees of the recovery choices, over randomly chosen whole transfers.
 
 use proptest::prelude::*;
 use tacit_proto::congestion::Algorithm;
@@ -20,7 +20,8 @@ fn pipe(config: Config, mbps: u64, delay: Duration) -> Pipe {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 2))]
 
-    /// Any part of the end of a flight is lost, up to all of it: the probe brings SACKs, RACK finds the rest, and no timer expires.
+    /// Any part of the end of a flight is lost, up to all of it: the probe triggers SACKs, RACK finds the rest, and no
+    /// timer expires.
     #[test]
     fn a_lost_tail_costs_no_timeout_with_rack_tlp(
         segments in 1u64..=10, lost in 1u64..=10, prr in any::<bool>(), undo in any::<bool>(),
@@ -42,8 +43,8 @@ proptest! {
         prop_assert_eq!(counters.segments_retransmitted, lost);
     }
 
-    /// A path that suddenly takes longer loses nothing. The timer expires, but the window comes back,
-    /// and at most a few segments are sent twice.
+    /// A path whose delay suddenly grows loses nothing. The timer expires, but the window is restored, and at most a
+    /// few segments are sent twice.
     #[test]
     fn a_stall_costs_no_window_where_it_can_be_undone(
         stall_ms in 400u64..1_500, timestamps in any::<bool>(), rack in any::<bool>(), prr in any::<bool>(),
@@ -72,8 +73,8 @@ proptest! {
         prop_assert!(after.segments_retransmitted <= after.timeouts + after.loss_probes, "{after:?}");
     }
 
-    /// All that Linux does at once, in bad weather both ways: every byte once and in order, and both
-    /// ends close.
+    /// All of Linux's features together, with impairments in both directions: every byte arrives once and in order, and
+    /// both ends close.
     #[test]
     fn the_linux_profile_survives_bad_weather(
         lose_one_in in prop::sample::select(vec![0u64, 8, 30, 200]),
@@ -101,8 +102,8 @@ proptest! {
     }
 }
 
-/// Slow start overshoots a short queue by far, and the window after the cut still does not fit: retransmissions are lost again.
-/// RACK notices; counting duplicates takes a timeout.
+/// Slow start overshoots a short queue by far, and the window after the reduction is still too large: retransmissions
+/// are lost again. RACK detects this; counting duplicates requires a timeout.
 #[test]
 fn retransmissions_lost_again_cost_no_timeout_with_rack() {
     let run = |loss_detection| {

@@ -1,4 +1,4 @@
-//! Draws from distributions, in integers.
+//! Random numbers from distributions, computed with integers.
 
 use tacit_link::random::Stream;
 use tacit_proto::units::Duration;
@@ -8,8 +8,8 @@ use super::setup::{Law, Span};
 /// ln 2 in units of 2^-32.
 const LN_2: u64 = 2_977_044_472;
 
-/// An exponential of mean 1 from 32 uniform bits, in units of 2^-32: -ln of (bits + 1) / 2^32, at most
-/// 32 ln 2. The logarithm comes out bit by bit: squaring a number doubles its logarithm.
+/// Converts 32 uniform bits to an exponential variable of mean 1, in units of 2^-32: -ln of (bits + 1) / 2^32, at most
+/// 32 ln 2. The logarithm is computed bit by bit, because squaring a number doubles its logarithm.
 fn exponential(bits: u32) -> u64 {
     let uniform = u64::from(bits) + 1;
     let whole = u64::from(63 - uniform.leading_zeros());
@@ -27,13 +27,13 @@ fn exponential(bits: u32) -> u64 {
     ((u128::from(below_zero) * u128::from(LN_2)) >> 32) as u64
 }
 
-/// A draw from the exponential distribution of this mean, rounded down.
+/// A random number from the exponential distribution with this mean, rounded down.
 pub(super) fn exponential_of(mean: u64, draws: &mut Stream) -> u64 {
     ((u128::from(mean) * u128::from(exponential(draws.draw()))) >> 32) as u64
 }
 
 impl Span {
-    /// How long it takes this time, at least a nanosecond unless it never takes any.
+    /// A random duration; at least a nanosecond unless the mean is zero.
     pub(super) fn drawn(&self, draws: &mut Stream) -> Duration {
         match self.law {
             Law::Fixed => self.mean,
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn draws_are_exponential() {
-        // The law has mean 1, half of it lies below ln 2, and 1 - 1/e below the mean.
+        // The distribution has mean 1; half of it is below ln 2, and 1 - 1/e of it below the mean.
         let mut draws = Stream::new(1, "exponential");
         let drawn: Vec<u64> = (0..100_000).map(|_| exponential_of(1_000_000, &mut draws)).collect();
         let mean = drawn.iter().sum::<u64>() / 100_000;

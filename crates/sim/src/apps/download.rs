@@ -1,5 +1,5 @@
-//! A download over HTTP whose holes are asked for again (section V-D of FWP's paper): one flow brings the body, others
-//! bring ranges of it. Another program may feed the first one.
+//! A download over HTTP whose holes are requested again (section V-D of FWP's paper): one flow carries the body, others
+//! carry ranges of it. Another program may feed the first flow.
 
 mod oracle;
 
@@ -17,50 +17,51 @@ use crate::flow::End;
 use crate::record::{Downloaded, Percentiles};
 use crate::setup::Download;
 
-/// Bytes that a server keeps written and TCP has not sent.
+/// Written bytes that a server keeps ahead of TCP.
 const AHEAD: u64 = 1 << 20;
-/// A body without an end: no run gets there.
+/// Length of an endless body, longer than any run can transfer.
 const ENDLESS: u64 = 1 << 50;
-/// When there is something to ask for and no connection to ask over, it is looked at again after so long.
+/// Retry interval while there is something to request but no connection for it.
 const BUSY: Duration = Duration::from_millis(1);
 
-/// Holes gather for so long before they are asked for: the paper's round trip (Table I). A request for a few
-/// more costs little, and every further answer has a head that may be hit.
+/// How long holes are collected before they are requested: the paper's round-trip time (Table I). A few more holes in
+/// one request cost little, and every further answer has a head that may be hit.
 const GATHER: Duration = Duration::from_millis(40);
-/// Ranges of one request: 64 of them need 1.4 kB of the 8 kB that nginx reads, and Apache answers 200 (`MaxRanges`).
+/// Most ranges of one request: 64 of them need 1.4 kB of the 8 kB that nginx accepts; above its `MaxRanges`, Apache
+/// answers 200.
 const PARTS_MAX: usize = 64;
-/// Requests under way on a connection: while one is answered the next is at the server, so an answer's tail has a
-/// follower that shows which bytes of it are missing.
+/// Most requests in progress on a connection. With two, the server already has the next request while it answers the
+/// first, and the next answer shows which bytes of the first one's tail are missing.
 const PIPELINE: usize = 2;
-/// Requests end with their connections: here none breaks, and lines that go quiet are given up instead.
+/// Requests need no timeout: in the simulation no connection breaks, and quiet connections are given up instead.
 const NEVER: Duration = Duration::from_secs(1 << 30);
-/// Bytes of a range in a request, `123456789-123459999,`.
+/// Bytes per range in a request, `123456789-123459999,`.
 const RANGE_LEN: u64 = 20;
-/// Bytes before each part of a multipart answer as nginx writes it: boundary, type and Content-Range.
+/// Bytes before each part of a multipart answer by nginx: boundary, type and Content-Range.
 const PART_HEAD: u64 = 121;
-/// The closing boundary.
+/// Bytes of the closing boundary.
 const PARTS_END: u64 = 28;
 
-/// A connection that repairs.
+/// A repair connection.
 #[derive(Debug)]
 struct RepairConnection {
     flow: FlowId,
     open: bool,
-    /// Asked for, and not answered whole; in the order of both.
+    /// Requests that are not completely answered, in order.
     exchanges: VecDeque<Exchange>,
-    /// Bytes that the server has when it has been asked everything.
+    /// Stream position at the server after all requests so far.
     asked: u64,
-    /// Bytes that the client has when everything was answered.
+    /// Stream position at the client after all answers.
     answered: u64,
-    /// Bytes that the client has looked at.
+    /// Bytes that the client has examined.
     consumed: u64,
-    /// Placeholders in its stream, beyond those.
+    /// Placeholders in its stream after those.
     holes: VecDeque<(u64, u64)>,
-    /// The last byte came, or the first was asked for.
+    /// When the last byte arrived or, if later, when the first request was sent.
     quiet_since: Instant,
-    /// When it was asked for something while it had nothing to bring, until the first bytes are there.
+    /// When a request was sent on the idle connection; cleared by the first bytes of the answer.
     asked_at: Option<Instant>,
-    /// Quiet for so long that others were asked; bytes that it still brings are taken.
+    /// It was quiet for too long, and its requests went to other connections. Bytes that still arrive are used.
     is_given_up: bool,
 }
 
@@ -80,7 +81,7 @@ impl RepairConnection {
         }
     }
 
-    /// Since when it has been asked for something and brought nothing.
+    /// Since when it has waited for bytes, if a request is in progress.
     fn waits_since(&self) -> Option<Instant> {
         (!self.is_given_up && !self.exchanges.is_empty()).then_some(self.quiet_since)
     }
@@ -90,24 +91,25 @@ impl RepairConnection {
     }
 }
 
-/// A request for ranges and its answer. Heads of answers on a connection are as long but for digits, so a reader knows where
-/// each part will stand. Any head that stands there and is true, the answer's or a part's with the Content-Range that was
-/// asked for, says that the answer is the right one: `If-Range` lets a server send parts of that one entity alone.
+/// A request for ranges, and its answer. On one connection the heads of answers differ in length only by digits, so a
+/// reader can predict the position of each part. One complete head found there, the answer's or a part's with the
+/// requested Content-Range, proves that the answer is the right one, because `If-Range` lets a server send parts of
+/// that entity only.
 #[derive(Clone, Debug)]
 struct Exchange {
     parts: VecDeque<Part>,
-    /// Bytes that the server has when it has this request.
+    /// Bytes that the server has received when it has this request.
     asked: u64,
     bytes: u64,
     end: u64,
-    /// The server has it.
+    /// The server has received it and answers.
     answering: bool,
-    /// Its head is in the stream there.
+    /// Start and end of the answer's head in the stream.
     head: (u64, u64),
     head_is_hit: bool,
-    /// Parts have heads of their own.
+    /// Each part has its own head.
     several: bool,
-    /// A true head was seen.
+    /// A complete head was seen.
     is_known: bool,
 }
 
@@ -116,9 +118,9 @@ struct Exchange {
 struct Part {
     id: RequestId,
     body: Range,
-    /// Where it begins in the stream.
+    /// Stream position of its first byte.
     body_at: u64,
-    /// A placeholder stands in the head before it.
+    /// There is a placeholder in the head before it.
     head_is_hit: bool,
 }
 
@@ -136,11 +138,11 @@ impl Part {
 #[derive(Debug)]
 pub(super) struct RepairedDownload {
     plan: Download,
-    /// Another program asks for the body, and writes it.
+    /// Another program requests and writes the body.
     is_fed: bool,
-    /// Where the body begins in the stream.
+    /// Stream position at which the body begins.
     body_at: u64,
-    /// Spans that may have placeholders once the connection is registered.
+    /// Ranges in which placeholders are allowed once the connection is registered.
     to_allow: Vec<(u64, u64)>,
     main: FlowId,
     lines: Vec<RepairConnection>,
@@ -152,36 +154,36 @@ pub(super) struct RepairedDownload {
     answering: bool,
     stopped: bool,
     repair: Repair,
-    /// Ends of holes of the body, and when they were known.
+    /// Ends of holes in the body, and when they became known.
     holes: VecDeque<(u64, Instant)>,
     oracle: Option<Oracle>,
     broken: Option<String>,
     released: u64,
     released_before: u64,
-    /// Bytes that were there when measuring started, released or held.
+    /// Bytes received before measuring started, whether released or held.
     there_before: u64,
     completed_at: Option<Instant>,
-    /// Since measuring started.
+    /// Counts since measuring started.
     counts: Downloaded,
     delays_us: Histogram<u64>,
-    /// No request is made before.
+    /// No request is sent earlier than this.
     ask_at: Instant,
-    /// When the body was asked for, until its first bytes are there.
+    /// When the body was requested; cleared by its first bytes.
     asked_at: Option<Instant>,
-    /// A line may be quiet for so long.
+    /// How long a repair connection may be quiet.
     patience: Patience,
-    /// No line is given up before.
+    /// No connection is given up earlier than this.
     give_up_at: Option<Instant>,
     now: Instant,
 }
 
 impl RepairedDownload {
-    /// Asks for `plan`'s body over the first of `flows`.
+    /// Downloads `plan`'s body over the first of `flows`.
     pub fn new(plan: Download, flows: &[FlowId], start: Instant) -> Self {
         Self::of(plan, false, flows, start)
     }
 
-    /// Repairs the body that another program asks for and writes over the first of `flows`.
+    /// Repairs a body that another program requests and writes over the first of `flows`.
     pub fn fed(plan: Download, flows: &[FlowId], start: Instant) -> Self {
         Self::of(Download { size: None, ..plan }, true, flows, start)
     }
@@ -230,7 +232,7 @@ impl RepairedDownload {
         if !self.opened {
             return Some(self.start);
         }
-        // Something waits for nothing but a connection, or for others to be asked for together.
+        // If something only waits for a connection, or to be requested together with other holes.
         let wait = |due| if due <= self.now { self.ask_at.max(self.now + BUSY) } else { due };
         self.repair.poll_timeout().map(wait).into_iter().chain(self.give_up_at).min()
     }
@@ -250,8 +252,8 @@ impl RepairedDownload {
         self.go_on(now, sockets);
     }
 
-    /// Asks others for the ranges of lines that went quiet: an answer whose tail is lost waits for the server's timer, and
-    /// where most is lost for several.
+    /// Requests the ranges of quiet connections on others. An answer with a lost tail waits for the server's
+    /// retransmission timer, at high loss rates several times.
     fn give_up_quiet_lines(&mut self, now: Instant) {
         if self.give_up_at.is_none_or(|at| at > now) {
             return;
@@ -269,17 +271,17 @@ impl RepairedDownload {
             self.lines.iter().filter_map(RepairConnection::waits_since).min().map(|since| since + patience);
     }
 
-    /// It reads `flow`, or repairs by it.
+    /// True if it reads `flow` or uses it for repairs.
     pub fn has(&self, flow: FlowId) -> bool {
         flow == self.main || self.lines.iter().any(|line| line.flow == flow)
     }
 
-    /// The first byte of the body that was not handed on yet.
+    /// The first byte of the body that has not been handed on.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// Placeholders may stand in bytes `start..end` of the stream, which a program feeds.
+    /// Allows placeholders in bytes `start..end` of the stream of a program.
     pub fn allow(&mut self, start: u64, end: u64, sockets: &mut Sockets<'_>) {
         if self.asked {
             sockets.ask(self.main, Ask::Allow(start, end));
@@ -288,12 +290,12 @@ impl RepairedDownload {
         }
     }
 
-    /// As [`RepairedDownload::allow`], before the connection is open.
+    /// The same as [`RepairedDownload::allow`], before the connection is open.
     pub fn allow_when_registered(&mut self, start: u64, end: u64) {
         self.to_allow.push((start, end));
     }
 
-    /// The source offers nothing more.
+    /// Stops the source.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
@@ -309,7 +311,7 @@ impl RepairedDownload {
         }
     }
 
-    /// The server: it answers requests that have arrived whole.
+    /// The server: answers requests that have arrived completely.
     fn serve(&mut self, flow: FlowId, sockets: &mut Sockets<'_>) {
         let got = sockets.delivered(flow, End::Source);
         if flow != self.main {
@@ -343,7 +345,7 @@ impl RepairedDownload {
         }
     }
 
-    /// Something of the body's connection arrived; the first is that it is open.
+    /// Something arrived on the body's connection; the first event is that it is open.
     fn body_arrived(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         if !std::mem::replace(&mut self.asked, true) {
             self.asked_at = Some(now);
@@ -354,7 +356,7 @@ impl RepairedDownload {
             if self.is_fed {
                 return;
             }
-            // The head has no hole: a reader that does not know the rest cannot ask for it again.
+            // Placeholders are not allowed in the head, because without it the reader cannot request the rest.
             sockets.ask(self.main, Ask::Allow(self.plan.head.0, u64::MAX));
             sockets.write(self.main, End::Sink, self.plan.request.0);
         }
@@ -402,7 +404,7 @@ impl RepairedDownload {
         }
     }
 
-    /// The shim below the sink of `flow` says something.
+    /// A message from the shim below the sink of `flow`.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
         let head = self.body_at;
         let in_body = |start: u64, end: u64| Range::new(start.saturating_sub(head), end.saturating_sub(head));
@@ -411,7 +413,7 @@ impl RepairedDownload {
                 self.count_hole(start, end);
                 if let Some(range) = in_body(start, end) {
                     self.repair.hole(now, range);
-                    // A hole that was left to TCP first is told of after later ones.
+                    // A hole that was first left to TCP is announced after later ones.
                     let place = self.holes.partition_point(|(end, _)| *end < range.end);
                     self.holes.insert(place, (range.end, now));
                 }
@@ -441,7 +443,7 @@ impl RepairedDownload {
                     }
                 }
             }
-            // Answers are asked for again.
+            // Late bytes of answers are not used; the ranges are requested again.
             Told::Late(..) | Told::Switched => {}
         }
         self.go_on(now, sockets);
@@ -452,7 +454,7 @@ impl RepairedDownload {
         self.counts.hole_bytes += Bytes(end - start);
     }
 
-    /// Reads, hands on and asks for as much as there is.
+    /// Reads, hands on and requests as much as possible.
     fn go_on(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         self.now = now;
         let head = self.body_at;
@@ -480,13 +482,13 @@ impl RepairedDownload {
             self.fail(sockets);
         }
         while self.repair.poll_cancel().is_some() {
-            // The answer is under way on a connection that is kept: it is let pass.
+            // The answer is already arriving on a connection that is kept; its bytes are ignored.
         }
         self.make_requests(now, sockets);
     }
 
-    /// The host acknowledged bytes that will not be repaired: its connection is reset, which the server learns when it sends
-    /// something more. The others' answers are let pass, and nothing more is asked for.
+    /// The host acknowledged bytes that will not be repaired. Resets its connection, which the server learns with its
+    /// next segment. Answers on other connections are ignored, and nothing more is requested.
     fn fail(&self, sockets: &mut Sockets<'_>) {
         sockets.ask(self.main, Ask::Fail);
         self.lines.iter().for_each(|line| sockets.ask(line.flow, Ask::Stop));
@@ -502,7 +504,7 @@ impl RepairedDownload {
         let mut done = None;
         while let Some((end, since)) = self.holes.front().copied().filter(|(end, _)| *end <= range.end) {
             self.holes.pop_front();
-            // It grows as needed.
+            // The histogram grows as needed, so this cannot fail.
             let _ = self.delays_us.record((now - since).as_micros());
             done = Some(end);
         }
@@ -519,7 +521,7 @@ impl RepairedDownload {
             return;
         }
         let head = self.plan.head.0;
-        // The first that has room: connections that are in use stay in use, and have followers.
+        // The first one with room, so that busy connections stay busy.
         for line in self.lines.iter_mut().filter(|line| line.open) {
             while line.has_room() {
                 let requests = std::iter::from_fn(|| self.repair.poll_request(now)).take(PARTS_MAX);
@@ -568,19 +570,19 @@ impl RepairedDownload {
         }
     }
 
-    /// A packet of `flow` is about to be taken in at `end`.
+    /// A packet of `flow` is about to be received at `end`.
     pub fn watch(&mut self, flow: FlowId, end: End, packet: &Packet) {
         if let (End::Sink, Some(oracle)) = (end, &mut self.oracle) {
             oracle.watch(flow, packet);
         }
     }
 
-    /// The invariant that it broke, if any.
+    /// The violated invariant, if any.
     pub fn broken(&mut self) -> Option<String> {
         self.broken.take()
     }
 
-    /// Runs without its oracle from now on.
+    /// Disables its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
     }
@@ -590,7 +592,7 @@ impl RepairedDownload {
         let before = *self.repair.counters();
         self.counts = Downloaded {
             failure,
-            // Earlier counts are taken off in the end.
+            // Earlier counts are subtracted in the end.
             repair_requests: before.requests,
             repeated_repairs: before.requests_short,
             ..Downloaded::default()
@@ -600,13 +602,13 @@ impl RepairedDownload {
         self.delays_us.reset();
     }
 
-    /// Bytes of the body that are there, those included that wait for others before them.
+    /// Received bytes of the body, including those that wait for earlier ones.
     fn there(&self) -> u64 {
         self.released + self.repair.held()
     }
 
-    /// Bytes that arrived since measuring started, each once, those handed to the user since the start, and when that
-    /// was everything: all of it over the first flow.
+    /// For the first flow: bytes that arrived since measuring started, each counted once; bytes handed to the user
+    /// since the start of the run; and when all bytes were handed on. For other flows nothing.
     pub fn user_got(&self, flow: FlowId) -> (u64, u64, Option<Instant>) {
         if flow == self.main {
             (self.there() - self.there_before, self.released, self.completed_at)
@@ -630,7 +632,7 @@ impl RepairedDownload {
     }
 }
 
-/// Bytes `from..to` of the stream arrived, of `part`; those between `holes` are true.
+/// Bytes `from..to` of `part` arrived; those outside of `holes` are original.
 fn part_arrived(
     repair: &mut Repair,
     now: Instant,

@@ -1,4 +1,4 @@
-//! A source that sends for a while and is silent for a while.
+//! A source that alternates between sending and silence.
 
 use tacit_link::random::Stream;
 use tacit_proto::units::{Duration, FlowId, Instant};
@@ -8,8 +8,8 @@ use crate::flow::End;
 use crate::record::OnOffTimes;
 use crate::setup::OnOff;
 
-/// Bytes kept written that TCP has not sent, without a rate: they are sent though the time be
-/// over, so no more than TCP needs to stay busy.
+/// Bytes written ahead of TCP if there is no rate limit. They are sent even after the sending period has ended, so this
+/// is only as much as TCP needs to stay busy.
 const AHEAD: u64 = 128 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub(super) struct OnOffSource {
     flow: FlowId,
     draws: Stream,
     phase: Phase,
-    /// When the next chunk is due, under a rate.
+    /// When the next chunk is due, if there is a rate limit.
     chunk_at: Option<Instant>,
-    /// Times it was on, and for how long, in the measured window.
+    /// Number of sending periods in the measured window, and their total duration.
     periods: u64,
     on_time: Duration,
     opened: bool,
@@ -75,7 +75,7 @@ impl OnOffSource {
         self.feed(now, sockets);
     }
 
-    /// Room may have come with an ACK.
+    /// An ACK may have made room.
     pub fn arrived(&mut self, end: End, sockets: &mut Sockets<'_>) {
         if end == End::Source && self.plan.rate.is_none() {
             self.top_up(sockets);

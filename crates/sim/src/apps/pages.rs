@@ -15,39 +15,39 @@ use crate::setup::{Objects, Repairers, RequestResponse};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exchange {
     None,
-    /// The question is on its way; this many bytes will answer it.
+    /// The request is in transit; its answer has this number of bytes.
     Asking {
         answer: u64,
     },
-    /// The answer is.
+    /// The answer is in transit.
     Answering,
 }
 
-/// A connection and the bytes due on it so far.
+/// A connection and its total bytes so far.
 #[derive(Debug)]
 struct PageConnection {
     flow: FlowId,
-    /// Asks again for holes in its answers.
+    /// Repairs holes in its answers.
     repair: Option<Box<RepairedDownload>>,
     exchange: Exchange,
-    /// Bytes the responder has when it has been asked everything.
+    /// Bytes that the responder has received after all requests so far.
     asked: u64,
-    /// Bytes the requester has when everything was answered.
+    /// Bytes that the requester has received after all answers.
     answered: u64,
 }
 
 /// State of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum User {
-    /// Reading, until then.
+    /// Reading until this time.
     Thinks(Instant),
-    /// Waiting since then.
+    /// Waiting since this time.
     Waits(Instant),
-    /// Gone.
+    /// The user has left.
     Left,
 }
 
-/// Loads pages one after the other.
+/// Loads pages, one after the other.
 #[derive(Debug)]
 pub(super) struct Pages {
     plan: RequestResponse,
@@ -55,12 +55,12 @@ pub(super) struct Pages {
     lines: Vec<PageConnection>,
     user: User,
     opened: bool,
-    /// Objects of the page under way, in bytes.
+    /// Objects of the current page, in bytes.
     objects: Vec<u64>,
-    /// How many of them were asked for, and how many have arrived.
+    /// Number of requested and of received objects.
     asked: usize,
     arrived: usize,
-    /// How long finished pages took.
+    /// Load times of finished pages.
     load_times: Vec<Duration>,
 }
 
@@ -98,7 +98,7 @@ impl Pages {
         page.into_iter().chain(self.repairs().filter_map(RepairedDownload::poll_timeout)).min()
     }
 
-    /// Connections that bring objects.
+    /// Number of connections that carry objects.
     pub fn connections(&self) -> usize {
         self.lines.len()
     }
@@ -116,7 +116,7 @@ impl Pages {
         self.lines.iter().position(|line| line.flow == flow || has(line))
     }
 
-    /// The repair that has `flow`.
+    /// The repair that uses `flow`.
     pub fn repair_of(&self, flow: FlowId) -> Option<&RepairedDownload> {
         self.repairs().find(|repair| repair.has(flow))
     }
@@ -125,7 +125,7 @@ impl Pages {
         self.repairs_mut().find(|repair| repair.has(flow))
     }
 
-    /// The shim below the sink of `flow` says something.
+    /// A message from the shim below the sink of `flow`.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
         if let Some(repair) = self.repair_of_mut(flow) {
             repair.told(now, flow, told, sockets);
@@ -133,7 +133,7 @@ impl Pages {
         }
     }
 
-    /// The invariant that it broke, if any.
+    /// The violated invariant, if any.
     pub fn broken(&mut self) -> Option<String> {
         self.repairs_mut().find_map(RepairedDownload::broken)
     }
@@ -142,7 +142,7 @@ impl Pages {
         self.repairs_mut().for_each(RepairedDownload::dismiss_oracle);
     }
 
-    /// The next page, when the user has thought enough.
+    /// Starts the next page when the think time is over.
     pub fn handle_timeout(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         self.repairs_mut().for_each(|repair| repair.handle_timeout(now, sockets));
         self.look_for_answers(now, sockets);
@@ -166,7 +166,7 @@ impl Pages {
         self.ask(sockets);
     }
 
-    /// Asks for the document, or for the objects it names, over every connection that is free.
+    /// Requests the document, or the objects it names, on every free connection.
     fn ask(&mut self, sockets: &mut Sockets<'_>) {
         for line in &mut self.lines {
             let known = if self.arrived == 0 { 1 } else { self.objects.len() };
@@ -182,7 +182,7 @@ impl Pages {
                 End::Source => (object, self.plan.request.0),
             };
             if let (Some(repair), Some(repairers)) = (&mut line.repair, &self.plan.repair) {
-                // The head has no hole: a reader that does not know the rest cannot ask for it again.
+                // Placeholders are not allowed in the head, because without it the reader cannot request the rest.
                 let body = line.answered + repairers.download.head.0.min(answer);
                 repair.allow(body, line.answered + answer, sockets);
             }
@@ -225,7 +225,7 @@ impl Pages {
         }
     }
 
-    /// Answers that repair has completed.
+    /// Handles answers that repair has completed.
     fn look_for_answers(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         for index in 0..self.lines.len() {
             let line = &mut self.lines[index];
@@ -248,12 +248,12 @@ impl Pages {
         self.user = User::Thinks(now + self.plan.think.drawn(&mut self.draws));
     }
 
-    /// The user leaves; a page under way is never finished.
+    /// The user leaves; the current page is never finished.
     pub fn stop(&mut self) {
         self.user = User::Left;
     }
 
-    /// Pages count from when they are finished.
+    /// Starts measuring. A page counts at the time when it is finished.
     pub fn start_measuring(&mut self) {
         self.load_times.clear();
         self.repairs_mut().for_each(RepairedDownload::start_measuring);

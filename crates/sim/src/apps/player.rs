@@ -5,17 +5,17 @@ use tacit_proto::units::{Duration, Instant};
 /// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Gathering frames before the first is played.
+    /// Gathering frames before playing starts.
     StartsUp,
-    /// Frame `frame` was played at `at`, and one after the other since.
+    /// Frame `frame` was played at `at`, and the following frames since then.
     Plays { frame: u64, at: Instant },
-    /// It ran dry then, or was waiting already when measuring started.
+    /// It ran dry at this time, or was already waiting when measuring started.
     Waits { since: Instant },
-    /// Everything there ever was is played.
+    /// All frames have been played.
     Done { since: Instant },
 }
 
-/// Plays frames in order at a fixed rate, once enough of them are there.
+/// Plays frames in order at a fixed rate, once there are enough of them.
 #[derive(Clone, Debug)]
 pub(super) struct Player {
     /// Frames per second.
@@ -23,14 +23,14 @@ pub(super) struct Player {
     /// Frames gathered before playing starts, and after each wait.
     threshold: u64,
     state: State,
-    /// Frames there, played or not.
+    /// Number of available frames, whether played or not.
     there: u64,
     /// Frames played.
     played: u64,
-    /// How many there will be, once that is known.
+    /// Total number of frames, once known.
     length: Option<u64>,
     started_at: Option<Instant>,
-    /// From here to the end of playing time is watched.
+    /// Start of the measured viewing time.
     watched_from: Option<Instant>,
     waits: u64,
     waited: Duration,
@@ -39,24 +39,24 @@ pub(super) struct Player {
 /// Playback in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Watched {
-    /// Times it ran dry.
+    /// How often it ran dry.
     pub waits: u64,
-    /// For how long altogether.
+    /// Total waiting time.
     pub waited: Duration,
-    /// From the first frame played to the last, waits included.
+    /// From the first played frame to the last, including waits.
     pub watched: Duration,
     /// When the first frame was played.
     pub started_at: Option<Instant>,
 }
 
 impl Player {
-    /// A player of `frame_rate` frames per second, above zero, that gathers `buffer` of them.
+    /// A player of `frame_rate` frames per second, above zero, with a buffer of this duration.
     pub fn new(frame_rate: u32, buffer: Duration) -> Self {
         let frame_rate = u64::from(frame_rate);
         let frames = u128::from(buffer.as_nanos()) * u128::from(frame_rate);
         Self {
             frame_rate,
-            // No wait at all would still need the frame that is to be played.
+            // Even without a buffer, the next frame must be available.
             threshold: (frames.div_ceil(1_000_000_000) as u64).max(1),
             state: State::StartsUp,
             there: 0,
@@ -69,30 +69,30 @@ impl Player {
         }
     }
 
-    /// How long `frames` last, rounded down to a nanosecond.
+    /// Duration of `frames`, rounded down to a nanosecond.
     pub fn time_of(frames: u64, frame_rate: u64) -> Duration {
         Duration::from_nanos((u128::from(frames) * 1_000_000_000 / u128::from(frame_rate)) as u64)
     }
 
-    /// Frames played so far.
+    /// Number of frames played.
     pub fn played(&self) -> u64 {
         self.played
     }
 
-    /// The first `there` frames can be played; fewer than before change nothing.
+    /// The first `there` frames are available; a smaller number than before changes nothing.
     pub fn provide(&mut self, now: Instant, there: u64) {
         self.there = self.there.max(there);
         self.resume(now);
     }
 
-    /// There will be `length` frames and no more.
+    /// There will be exactly `length` frames.
     pub fn end_at(&mut self, now: Instant, length: u64) {
         self.length = Some(length);
         self.finish(now);
         self.resume(now);
     }
 
-    /// Starts to play, where enough is there or nothing more will come.
+    /// Starts to play if enough frames are available or no more will arrive.
     fn resume(&mut self, now: Instant) {
         let waiting = match self.state {
             State::StartsUp => Duration::ZERO,
@@ -110,7 +110,7 @@ impl Player {
         self.state = State::Plays { frame: self.played, at: now };
     }
 
-    /// When the next frame is to be played.
+    /// When the next frame is due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Plays { frame, at } => Some(at + Self::time_of(self.played - frame, self.frame_rate)),
@@ -118,8 +118,8 @@ impl Player {
         }
     }
 
-    /// Plays the frame that is due and returns its number; `None` where none is due, or where it is not there
-    /// and a wait begins.
+    /// Plays the frame that is due and returns its number. `None` if none is due, or if it is not available and a wait
+    /// begins.
     pub fn play(&mut self, now: Instant) -> Option<u64> {
         if self.poll_timeout().is_none_or(|due| due > now) {
             return None;
@@ -143,7 +143,7 @@ impl Player {
         }
     }
 
-    /// Results count from here.
+    /// Starts measuring.
     pub fn start_measuring(&mut self, now: Instant) {
         (self.waits, self.waited) = (0, Duration::ZERO);
         match &mut self.state {
@@ -155,7 +155,7 @@ impl Player {
         }
     }
 
-    /// Playback in the window until `now`.
+    /// Playback in the measured window until `now`.
     pub fn watched(&self, now: Instant) -> Watched {
         let waiting = match self.state {
             State::Waits { since } => now.saturating_since(since),
@@ -182,7 +182,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// Plays everything due by `ms`; the numbers of the frames.
+    /// Plays all frames due by `ms`; returns their numbers.
     fn play_until(player: &mut Player, ms: u64) -> Vec<u64> {
         let mut played = Vec::new();
         while let Some(due) = player.poll_timeout().filter(|due| *due <= at(ms)) {
@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn it_gathers_plays_runs_dry_and_gathers_again() {
-        // Ten frames a second, 300 ms of buffer.
+        // Ten frames per second, 300 ms of buffer.
         let mut player = Player::new(10, Duration::from_millis(300));
         player.provide(at(50), 2);
         assert_eq!(player.poll_timeout(), None, "two frames are not enough");
         player.provide(at(100), 3);
         assert_eq!(play_until(&mut player, 399), [0, 1, 2], "at 100, 200 and 300 ms");
-        // Frame 3 is due at 400 ms and comes at 450; two more make 300 ms at 700.
+        // Frame 3 is due at 400 ms and arrives at 450 ms; two more make 300 ms at 700 ms.
         assert_eq!(play_until(&mut player, 400), [] as [u64; 0]);
         player.provide(at(450), 4);
         assert_eq!(player.poll_timeout(), None, "one frame is not enough again");

@@ -1,4 +1,4 @@
-//! Configuration of programs, with every number decided.
+//! Complete configuration of programs.
 
 use tacit_proto::fwp::repair;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId};
@@ -10,10 +10,10 @@ use crate::setup::{FlowSetup, Traffic};
 /// A program and the flows it feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApplicationSetup {
-    /// Its name in results. Its draws derive from the seed and the name of its first flow.
+    /// Its name in results. Its random numbers depend on the seed and on the name of its first flow.
     pub name: String,
-    /// The flows it feeds, joining the same two hosts over the same time: TCP flows without a size, or UDP flows,
-    /// whose rate then has no meaning. No flow has two programs.
+    /// The flows it feeds. They join the same two hosts over the same time, and are TCP flows without a size, or UDP
+    /// flows, whose rate is ignored. Each flow has at most one program.
     pub flows: Vec<FlowId>,
     /// Its kind and configuration.
     pub application: Application,
@@ -24,43 +24,43 @@ pub struct ApplicationSetup {
 pub enum Application {
     /// Loads pages over TCP, one after the other.
     RequestResponse(RequestResponse),
-    /// Sends for a while, is silent for a while.
+    /// Alternates between sending and silence.
     OnOff(OnOff),
-    /// Sends a video as it is taken; the sink plays it.
+    /// Sends a live video; the sink plays it.
     Streaming(Streaming),
-    /// Downloads a body over HTTP; holes that FWP's shim filled are asked for again.
+    /// Downloads a body over HTTP; holes filled by FWP's shim are requested again.
     Download(Download),
 }
 
-/// Page loads: a document is asked for, then everything it names, each over whichever connection is free.
-/// Connections are opened at the start and kept; one request at a time is under way on each.
+/// Page loads: a document is requested, then all objects it names, each on any free connection. Connections are opened
+/// at the start and kept; each has one request in progress at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestResponse {
-    /// Which end opens the connections and asks. With [`End::Sink`] objects are downloads; with
-    /// [`End::Source`] they are uploads, and an answer of `request` bytes follows each.
+    /// Which end opens the connections and sends requests. With [`End::Sink`] objects are downloads; with
+    /// [`End::Source`] they are uploads, each followed by an answer of `request` bytes.
     pub requester: End,
     /// The objects of a page.
     pub objects: Objects,
-    /// Bytes of the messages that travel against the objects, one per object.
+    /// Bytes of the messages in the opposite direction of the objects, one per object.
     pub request: Bytes,
-    /// From the end of a page to the start of the next.
+    /// Time from the end of a page to the start of the next.
     pub think: Span,
-    /// Holes in downloaded objects are filled by FWP's shim and asked for again, as each connection's first flow and
-    /// its others have it; all first flows come first.
+    /// FWP's shim fills holes in downloaded objects, and they are requested again. The first flow of each connection
+    /// carries objects, the others repair them; all first flows come first.
     pub repair: Option<Repairers>,
 }
 
-/// Connections beside one that brings data, which ask again for holes in it.
+/// Repair connections in addition to one that carries data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repairers {
-    /// How many.
+    /// How many there are.
     pub connections: u32,
-    /// Requests, heads and repair. The program feeds the first connection, so the size has no meaning.
+    /// Requests, heads and repair. The size is ignored, because the program feeds the first connection.
     pub download: Download,
 }
 
 impl Repairers {
-    /// The connection that brings data, and its repairers.
+    /// Number of flows per data connection, including its repairers.
     pub fn flows_of_each(&self) -> usize {
         1 + self.connections as usize
     }
@@ -69,81 +69,81 @@ impl Repairers {
 /// The objects of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objects {
-    /// These sizes, the document first.
+    /// These sizes, document first.
     Listed(Vec<Bytes>),
-    /// A number of them, each with a size drawn from an exponential distribution, at least a byte.
+    /// This number of objects, each with a size drawn from an exponential distribution, at least a byte.
     Drawn {
-        /// How many.
+        /// Number of objects.
         count: u32,
         /// Mean size.
         mean: Bytes,
     },
 }
 
-/// How long something takes.
+/// A duration, fixed or random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// On average.
+    /// Mean.
     pub mean: Duration,
-    /// Around it.
+    /// Distribution around the mean.
     pub law: Law,
 }
 
-/// How times are distributed.
+/// Distribution of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Law {
-    /// All the same.
+    /// All equal.
     Fixed,
-    /// Exponentially, as times without memory are.
+    /// Exponential (memoryless).
     #[default]
     Exponential,
 }
 
-/// A source that sends for a while and is silent for a while, beginning with the first.
+/// A source that alternates between sending and silence, starting with sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnOff {
-    /// How long it sends.
+    /// Duration of sending.
     pub on: Span,
-    /// How long it is silent.
+    /// Duration of silence.
     pub off: Span,
-    /// Payload rate while it sends; `None` is as much as TCP takes.
+    /// Payload rate while sending; `None` is as much as TCP accepts.
     pub rate: Option<BitRate>,
-    /// Bytes written at once under a rate: one datagram, over UDP.
+    /// Bytes written at once if there is a rate; over UDP, one datagram.
     pub chunk: Bytes,
 }
 
-/// A video of constant bit rate, a frame at a time.
+/// A video of constant bit rate, sent frame by frame.
 ///
-/// Over TCP a frame can be played when all before it have arrived. Over UDP nothing is sent again: a frame is
-/// played when its time has come and something of a later one has arrived, damaged where bytes are missing.
-/// Either way the player waits when it has nothing to play.
+/// Over TCP a frame can be played when it and all frames before it have arrived. Over UDP there are no retransmissions:
+/// a frame is played when it is due and part of a later one has arrived, and is damaged if bytes are missing. In either
+/// case the player waits when it has nothing to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streaming {
     /// Payload rate of the video.
     pub rate: BitRate,
     /// Frames per second.
     pub frame_rate: u32,
-    /// Video the player gathers before it starts, and again whenever it has run dry.
+    /// Duration of video that the player gathers before it starts, and whenever it has run dry.
     pub buffer: Duration,
-    /// Over TCP, holes are filled by FWP's shim and asked for again over the flows behind the first.
+    /// Over TCP, FWP's shim fills holes, and they are requested again over the flows after the first.
     pub repair: Option<Repairers>,
 }
 
-/// A download over HTTP, whose first flow brings the body and whose others bring ranges of it again. All are opened at the
-/// start and kept.
+/// A download over HTTP. The first flow carries the body, the others carry ranges of it for repair. All are opened at
+/// the start and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Download {
-    /// Bytes of the body; `None` for one without an end.
+    /// Bytes of the body; `None` for an endless one.
     pub size: Option<Bytes>,
     /// Bytes of a request.
     pub request: Bytes,
     /// Bytes of the head of an answer.
     pub head: Bytes,
-    /// How holes are asked for.
+    /// How holes are requested.
     pub repair: repair::Config,
 }
 
-/// A download without bytes of one kind.
+/// The error for a download without bytes of one kind.
 const EMPTY: &str = "bodies, heads and requests have bytes";
 
 impl Repairers {
@@ -165,7 +165,7 @@ pub const MAX_CONNECTIONS: usize = 256;
 pub const MAX_OBJECTS: u32 = 10_000;
 
 impl ApplicationSetup {
-    /// Refuses a program that contradicts itself; `taken` marks the flows that have one.
+    /// Refuses an inconsistent program; `taken` marks the flows that already have one.
     pub(crate) fn check(&self, flows: &[FlowSetup], taken: &mut [bool]) -> Result<(), RunError> {
         let refuse = |what: &str| Err(RunError::Setup(format!("application {}: {what}", self.name)));
         let Some(first) = self.flows.first().and_then(|flow| flows.get(flow.0 as usize)) else {

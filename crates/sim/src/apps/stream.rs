@@ -1,4 +1,4 @@
-//! A video, sent as it is taken and played as it arrives.
+//! A live video, played as it arrives.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::flow::End;
 use crate::record::VideoPlayed;
 use crate::setup::Streaming;
 
-/// A frame sent as datagrams and not yet played.
+/// A frame that was sent as datagrams and not yet played.
 #[derive(Clone, Copy, Debug)]
 struct SentFrame {
     /// Number of its first datagram.
@@ -25,18 +25,18 @@ struct SentFrame {
 pub(super) struct VideoStream {
     plan: Streaming,
     flow: FlowId,
-    /// Asks again for holes.
+    /// Repairs holes.
     repair: Option<Box<RepairedDownload>>,
     start: Instant,
     stopped: bool,
-    /// Frames sent.
+    /// Number of sent frames.
     sent: u64,
     player: Player,
-    /// Over UDP: the frames sent and not played.
+    /// Over UDP: frames sent but not played.
     unplayed: VecDeque<SentFrame>,
-    /// The number the next datagram has.
+    /// Number of the next datagram.
     next_datagram: u64,
-    /// Frames of which something arrived, or of a later one.
+    /// Number of frames up to the last one of which a datagram has arrived.
     begun: u64,
     played: u64,
     damaged: u64,
@@ -46,13 +46,13 @@ impl VideoStream {
     pub fn new(plan: Streaming, flows: &[FlowId], start: Instant) -> Self {
         let repair = plan.repair.map(|repairers| {
             let mut repair = RepairedDownload::fed(repairers.download, flows, start);
-            // All that the connection brings is video.
+            // All bytes of the connection are video.
             repair.allow_when_registered(0, u64::MAX);
             Box::new(repair)
         });
         Self {
             plan,
-            // The setup was checked: there is one.
+            // The setup was checked: there is a flow.
             flow: flows[0],
             repair,
             start,
@@ -73,7 +73,7 @@ impl VideoStream {
         (u128::from(frames) * u128::from(self.plan.rate.as_bps()) / per_second) as u64
     }
 
-    /// When frame `self.sent` is taken.
+    /// When frame `self.sent` is due to be sent.
     fn next_frame_at(&self) -> Option<Instant> {
         (!self.stopped).then(|| self.start + Player::time_of(self.sent, u64::from(self.plan.frame_rate)))
     }
@@ -119,7 +119,7 @@ impl VideoStream {
         }
     }
 
-    /// The shim below the sink of `flow` says something.
+    /// A message from the shim below the sink of `flow`.
     pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
         if let Some(repair) = &mut self.repair {
             repair.told(now, flow, told, sockets);
@@ -127,7 +127,7 @@ impl VideoStream {
         }
     }
 
-    /// The player has the frames that repair handed on.
+    /// Passes frames that repair has handed on to the player.
     fn provide_repaired(&mut self, now: Instant) {
         if let Some(repair) = &self.repair {
             self.player.provide(now, self.whole_frames(repair.released()));
@@ -154,8 +154,8 @@ impl VideoStream {
         if sockets.datagram_payload(self.flow).is_some() {
             let Some(number) = sockets.new_datagram(self.flow) else { return };
             self.datagram_arrived(number);
-            // Missing datagrams before the last frame begun will not come any more, or come late; the last one
-            // itself is there when it is whole.
+            // Missing datagrams before the last begun frame will not arrive in time; the last frame itself is available
+            // once it is complete.
             let last = self.begun.checked_sub(self.player.played() + 1);
             let whole = last
                 .and_then(|place| self.unplayed.get(place as usize))
@@ -168,29 +168,29 @@ impl VideoStream {
         }
     }
 
-    /// Frames in the first `bytes` of the video.
+    /// Complete frames in the first `bytes` of the video.
     fn whole_frames(&self, bytes: u64) -> u64 {
         let per_second = 8 * u128::from(self.plan.frame_rate);
-        // The first whole number of frames with more bytes than these, less one.
+        // The smallest number of frames with more bytes than these, minus one.
         let frames = ((u128::from(bytes) + 1) * per_second).div_ceil(u128::from(self.plan.rate.as_bps()));
         frames as u64 - 1
     }
 
     fn datagram_arrived(&mut self, number: u64) {
         let behind = self.unplayed.partition_point(|frame| frame.first <= number);
-        // Late for a frame that was played.
+        // Too late: the frame was already played.
         let Some(place) = behind.checked_sub(1) else { return };
         self.unplayed[place].arrived += 1;
         self.begun = self.begun.max(self.player.played() + behind as u64);
     }
 
-    /// The camera stops; the frames sent are played to their end.
+    /// Stops the source; the sent frames are still played.
     pub fn stop(&mut self, now: Instant) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
         }
         if !self.unplayed.is_empty() {
-            // No later datagram will tell that one of these was lost: they are played at their times.
+            // No later datagram will show that one of these was lost, so they are played at their times.
             self.player.provide(now, self.sent);
         }
         self.player.end_at(now, self.sent);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn frames_add_up_to_the_rate_and_are_counted_back() {
-        // 4 Mb/s at 30 frames a second: 16666.67 bytes each.
+        // 4 Mb/s at 30 frames per second: 16666.67 bytes each.
         let plan =
             Streaming { rate: BitRate::from_mbps(4), frame_rate: 30, buffer: Duration::ZERO, repair: None };
         let stream = VideoStream::new(plan, &[FlowId(0)], Instant::ZERO);

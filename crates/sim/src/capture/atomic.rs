@@ -1,23 +1,21 @@
-//! A file that appears whole or not at all.
+//! A file that appears either complete or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Links followed from a destination's name: as many as Linux follows (path_resolution(7)).
+/// Most symbolic links that are followed: the same as in Linux (path_resolution(7)).
 const LINKS_MAX: usize = 40;
-/// Temporary names tried: as many as a process may have writers of one file finish at once.
+/// Most temporary names that are tried: as many writers of one file may finish at the same time.
 const NAMES_MAX: usize = 1_000;
 
-/// A file that takes its destination's name only on [`AtomicFile::commit`]; dropped before that, it
-/// leaves nothing behind.
+/// A file that gets its destination's name only on [`AtomicFile::commit`]; if it is dropped before, nothing remains.
 ///
-/// Linux keeps a file without a name until then, so that a process that is killed leaves nothing either;
-/// where that is not possible (other systems, file systems without O_TMPFILE) the file is
-/// `NAME.tmp-PID` beside its destination.
+/// On Linux the file has no name until then, so that nothing remains even if the process is killed. Where that is not
+/// possible (other systems, file systems without O_TMPFILE), the file is `NAME.tmp-PID` beside its destination.
 ///
-/// A destination that is there and is no regular file (a device, a pipe, a terminal) stays as it is:
-/// bytes go into it at once. Symbolic links are followed and stay.
+/// An existing destination that is not a regular file (a device, a pipe, a terminal) is not replaced: bytes are written
+/// to it directly. Symbolic links are followed and kept.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: BufWriter<File>,
@@ -31,22 +29,20 @@ enum CommitTarget {
     Destination,
     /// In a file without a name.
     Unnamed { destination: PathBuf },
-    /// In a file with a name of its own.
+    /// In a file with a temporary name.
     Named { temporary: Temporary, destination: PathBuf },
 }
 
 impl AtomicFile {
-    /// Opens a file that `destination` will name, or `destination` itself where it is no regular file.
+    /// Opens a file for `destination`, or `destination` itself if it is not a regular file.
     ///
     /// # Errors
-    /// When it cannot be created: no such directory, no permission, a directory of that name, links in a
-    /// circle.
+    /// If it cannot be created: no such directory, no permission, a directory of that name, or circular links.
     pub fn create(destination: &Path) -> io::Result<Self> {
         Self::create_with(destination, unnamed::open)
     }
 
-    /// Opens a file that `destination` will name, if it can with `open_unnamed`, which opens one without a name in a
-    /// directory.
+    /// Opens a file for `destination`, if possible with `open_unnamed`, which opens an unnamed file in a directory.
     pub(super) fn create_with(
         destination: &Path,
         open_unnamed: impl FnOnce(&Path) -> io::Result<File>,
@@ -58,7 +54,7 @@ impl AtomicFile {
         let destination = without_links(destination)?;
         let (file, place) = match open_unnamed(directory_of(&destination)) {
             Ok(file) => (file, CommitTarget::Unnamed { destination }),
-            // Any other obstacle, such as permissions, hinders a name too.
+            // Other obstacles, such as permissions, prevent a named file as well.
             Err(_) => {
                 let (file, temporary) = Temporary::create(&destination)?;
                 (file, CommitTarget::Named { temporary, destination })
@@ -67,10 +63,10 @@ impl AtomicFile {
         Ok(Self { file: BufWriter::new(file), place })
     }
 
-    /// Flushes and takes the destination's name.
+    /// Flushes, and gives the file its destination's name.
     ///
     /// # Errors
-    /// When either fails; nothing is left behind then.
+    /// If either fails; nothing remains then.
     pub fn commit(self) -> io::Result<()> {
         let Self { file, place } = self;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -79,7 +75,7 @@ impl AtomicFile {
             CommitTarget::Named { temporary, destination } => temporary.rename_to(&destination),
             CommitTarget::Unnamed { destination } => match unnamed::link(&file, &destination) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    // A link replaces nothing; a new name can.
+                    // A link cannot replace a file; a rename can.
                     let link = |name: &Path| unnamed::link(&file, name);
                     let ((), temporary) = Temporary::make(&destination, link)?;
                     temporary.rename_to(&destination)
@@ -100,13 +96,13 @@ impl Write for AtomicFile {
     }
 }
 
-/// Target of `path` when the links it names are followed, the last of which may point nowhere yet.
+/// Target of `path` with symbolic links followed; the last link may point to a path that does not exist yet.
 fn without_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::read_link(&path) {
             Ok(target) => path = directory_of(&path).join(target),
-            // No link, or nothing there.
+            // Not a link, or nothing exists there.
             Err(_) => return Ok(path),
         }
     }
@@ -117,21 +113,21 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file `NAME.tmp-PID`, or `NAME.tmp-PID-NUMBER`, that is removed unless it is renamed.
+/// A file `NAME.tmp-PID` or `NAME.tmp-PID-NUMBER`, which is removed unless it is renamed.
 #[derive(Debug)]
 struct Temporary {
-    /// `None` once it is renamed.
+    /// `None` after it is renamed.
     path: Option<PathBuf>,
 }
 
 impl Temporary {
-    /// Opens one beside `destination`.
+    /// Opens a temporary file beside `destination`.
     fn create(destination: &Path) -> io::Result<(File, Self)> {
-        // create_new: never through a link that another process placed there.
+        // create_new never follows a link that another process has placed there.
         Self::make(destination, |name| OpenOptions::new().write(true).create_new(true).open(name))
     }
 
-    /// Lets `make` make one under the first name beside `destination` that is not taken.
+    /// Calls `make` with the first free name beside `destination`.
     fn make<T>(destination: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
         let name = |number: usize| {
             let mut name = destination.as_os_str().to_owned();
@@ -161,13 +157,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = self.path.take() {
-            // No caller is left to tell if this fails.
+            // Errors cannot be reported here.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Files without a name: O_TMPFILE of open(2).
+/// Unnamed files: O_TMPFILE of open(2).
 #[cfg(target_os = "linux")]
 pub(super) mod unnamed {
     use std::fs::{self, File, OpenOptions};
@@ -179,15 +175,15 @@ pub(super) mod unnamed {
     use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
     use nix::unistd::linkat;
 
-    /// Opens one in the file system of `directory`.
+    /// Opens an unnamed file in the file system of `directory`.
     pub fn open(directory: &Path) -> io::Result<File> {
         let file = OpenOptions::new().write(true).custom_flags(OFlag::O_TMPFILE.bits()).open(directory)?;
-        // Without /proc there would be no way to name it.
+        // It can only be named through /proc.
         fs::metadata(through_proc(&file))?;
         Ok(file)
     }
 
-    /// Names it.
+    /// Gives it a name.
     pub fn link(file: &File, name: &Path) -> io::Result<()> {
         Ok(linkat(AT_FDCWD, &through_proc(file), AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW)?)
     }
@@ -197,19 +193,19 @@ pub(super) mod unnamed {
     }
 }
 
-/// Other systems have none.
+/// Other systems do not have unnamed files.
 #[cfg(not(target_os = "linux"))]
 pub(super) mod unnamed {
     use std::fs::File;
     use std::io;
     use std::path::Path;
 
-    /// Opens none.
+    /// Always fails.
     pub fn open(_directory: &Path) -> io::Result<File> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Names none.
+    /// Always fails.
     pub fn link(_file: &File, _name: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

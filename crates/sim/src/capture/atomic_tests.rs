@@ -11,7 +11,7 @@ use super::AtomicFile;
 use super::atomic::unnamed;
 use super::tests::Scratch;
 
-/// Each way to write: without a name where the system can, and as on systems that cannot.
+/// Both ways of writing: unnamed if the system can, and as on systems that cannot.
 const WAYS: [fn(&Path) -> io::Result<AtomicFile>; 2] =
     [AtomicFile::create, |path| AtomicFile::create_with(path, |_| Err(io::ErrorKind::Unsupported.into()))];
 
@@ -63,7 +63,7 @@ fn of_two_writers_at_once_the_last_to_finish_wins() {
     for create in WAYS {
         let scratch = Scratch::new("atomic-two");
         let path = scratch.0.join("run.pcapng");
-        // Left by a process of the same number that was killed where files need a name.
+        // Left by a killed process with the same ID, on a system where files need a name.
         fs::write(scratch.0.join(format!("run.pcapng.tmp-{}", std::process::id())), b"old").unwrap();
         let (mut first, mut second) = (create(&path).unwrap(), create(&path).unwrap());
         second.write_all(b"second").unwrap();
@@ -81,7 +81,7 @@ fn a_directory_is_refused_at_once() {
         let scratch = Scratch::new("atomic-directory");
         assert!(create(&scratch.0).is_err());
         assert!(create(&scratch.0.join("none").join("run.pcapng")).is_err());
-        // One that came meanwhile cannot be replaced; nothing is left beside it.
+        // A file that was created meanwhile cannot be replaced; nothing remains beside it.
         let path = scratch.0.join("run.pcapng");
         let file = create(&path).unwrap();
         fs::create_dir(&path).unwrap();
@@ -111,7 +111,7 @@ fn links_are_followed_and_stay() {
         fs::create_dir(&results).unwrap();
         fs::create_dir(&links).unwrap();
         fs::write(results.join("there"), b"old").unwrap();
-        // To a file, to that link, and to a file that is not there yet.
+        // Links to a file, to that link, and to a file that does not exist yet.
         symlink("../results/there", links.join("once")).unwrap();
         symlink(links.join("once"), links.join("twice")).unwrap();
         symlink("../results/new", links.join("dangling")).unwrap();
@@ -141,7 +141,7 @@ fn devices_and_pipes_are_written_to_and_stay() {
             assert!(fs::metadata(path).unwrap().file_type().is_char_device());
         }
         assert_eq!(names(&scratch.0), ["null"]);
-        // As /dev/stdout is where output is piped.
+        // Like /dev/stdout when the output is a pipe.
         let (mut reader, writer) = io::pipe().unwrap();
         let mut file = create(Path::new(&format!("/dev/fd/{}", writer.as_raw_fd()))).unwrap();
         file.write_all(b"through").unwrap();
@@ -170,7 +170,7 @@ fn a_fifo_passes_on_what_is_written() {
     }
 }
 
-/// Tells the writer below where to write.
+/// Environment variable that tells the writer below where to write.
 const WRITER: &str = "TACIT_TEST_WRITES_TO";
 
 #[test]

@@ -1,4 +1,4 @@
-//! 802.11 frames as bytes (802.11-2020 clause 9.3).
+//! Encodes 802.11 frames (802.11-2020 clause 9.3).
 
 use tacit_link::wifi::air::{
     Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggeredResponse,
@@ -26,7 +26,7 @@ const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
 
-// Second byte.
+// Flags in the second byte of frame control.
 const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
@@ -34,22 +34,22 @@ const MORE_DATA: u8 = 0x20;
 /// +HTC/Order: the header ends with an HT Control field.
 const HT_CONTROL_PRESENT: u8 = 0x80;
 
-/// HT Control: the RD responder sends frames of the same access category only.
+/// HT Control: AC Constraint; the RD responder sends frames of the same access category only.
 const AC_CONSTRAINT: u32 = 1 << 30;
-/// RDG/More PPDU.
+/// HT Control: RDG/More PPDU.
 const MORE_PPDU: u32 = 1 << 31;
-/// It is that of VHT.
+/// HT Control of the VHT variant.
 const VHT_VARIANT: u32 = 1;
-/// It is that of HE.
+/// HT Control of the HE variant.
 const HE_VARIANT: u32 = 3;
 /// Control ID of a TRS Control subfield (802.11ax-2021 table 9-22a).
 const TRS: u32 = 0;
 
-/// The Ack Policy in the QoS control field's first byte that asks for no acknowledgment (802.11-2020 table 9-13).
+/// Ack Policy in the QoS control field's first byte: no acknowledgment (802.11-2020 table 9-13).
 const NO_ACK: u8 = 0x20;
-/// The bit of the QoS control field's first byte by which a station says that the second is its queue size.
+/// Bit of the QoS control field's first byte: the second byte is the station's queue size.
 const QUEUE_SIZE_FOLLOWS: u8 = 0x10;
-/// The bit of the QoS control field's first byte that says an A-MSDU follows (802.11-2020 clause 9.2.4.5).
+/// Bit of the QoS control field's first byte: an A-MSDU follows (802.11-2020 clause 9.2.4.5).
 const AMSDU_PRESENT: u8 = 0x80;
 /// Category of an Action frame (802.11-2020 table 9-51).
 const VENDOR_SPECIFIC: u8 = 127;
@@ -61,23 +61,23 @@ const BUFFER_STATUS_REPORT_POLL: u64 = 4;
 const MULTI_STA: u16 = 11 << 1;
 /// BA and BAR control: compressed bitmap.
 const COMPRESSED: u16 = 0x0004;
-/// Where the TID stands in it.
+/// Position of the TID in it.
 const TID_SHIFT: u32 = 12;
 const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 const BROADCAST: [u8; 6] = [0xff; 6];
-/// In units of 1024 us, hence 102.4 ms.
+/// In units of 1024 us: 102.4 ms.
 const BEACON_INTERVAL: u16 = 100;
 const CAPABILITY_ESS: u16 = 0x0001;
 const SSID: &[u8] = b"tacit";
-/// 6, 12 and 24 Mb/s are basic (top bit); in units of 500 kb/s.
+/// In units of 500 kb/s; 6, 12 and 24 Mb/s are basic rates (top bit).
 const SUPPORTED_RATES: [u8; 8] = [0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c];
 
-/// Whose numbering a frame used.
+/// Which numbering a frame uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbered {
-    /// The beacon number it was given.
+    /// The given beacon number.
     Beacon,
-    /// Its own, or none.
+    /// Its own number, or none.
     Other,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon:
             out.extend(receiver);
             out.extend(transmitter);
             out.extend(receiver);
-            // Sequence control; the TID, and that a queue size follows.
+            // Sequence control; then the TID, and the flag for a queue size.
             out.extend([0, 0, air.category.tid() | NO_ACK | QUEUE_SIZE_FOLLOWS, *queue_size]);
         }
         Frame::TriggeredResponse(response) => {
@@ -184,14 +184,14 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
     };
     let width = number_of(&he::BANDWIDTHS, &trigger.width_mhz).unwrap_or_default();
     let of_first = trigger.users.first().map(|user| user.mode);
-    // 2x HE-LTF and 1.6 us, or 4x and 3.2 us.
+    // 2x HE-LTF with 1.6 us, or 4x with 3.2 us.
     let intervals = match of_first.map(|mode| mode.guard_interval) {
         Some(GuardInterval::Ns3200) => 2,
         _ => 1,
     };
     let common = kind
         | u64::from(trigger.l_sig_length) << 4
-        // Carrier sense.
+        // Carrier sense is required.
         | 1 << 17
         | u64::from(width) << 18
         | intervals << 20;
@@ -207,9 +207,9 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
             | u64::from(is_ldpc) << 20
             | u64::from(mode.mcs.unwrap_or_default()) << 21
             | match user.station {
-                // RA-RU Information: how many more units.
+                // RA-RU Information: the number of further units.
                 StationId::AP => u64::from(user.units - 1) << 26,
-                // SS Allocation: the first stream, and how many more.
+                // SS Allocation: the first stream, and the number of further streams.
                 _ => u64::from(mode.streams - 1) << 29,
             };
         out.extend_from_slice(&info.to_le_bytes()[..5]);
@@ -218,16 +218,17 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
                 out.extend(block_ack_control.to_le_bytes());
                 out.extend((user.start << 4).to_le_bytes());
             }
-            // MPDUs of any TID, of any access category.
+            // MPDUs with any TID and of any access category.
             TriggerKind::Basic => out.push(0),
             TriggerKind::BufferStatusReport => {}
         }
     }
-    // The first 12 bits are those of no station.
+    // The first 12 bits are the AID of no station.
     out.resize(out.len() + trigger.padding_bytes as usize, 0xff);
 }
 
-/// HT Control of the variant of HE with a TRS Control subfield (802.11ax-2021 clauses 9.2.4.6a and 9.2.4.6a.1); powers are not said.
+/// HT Control of the HE variant with a TRS Control subfield (802.11ax-2021 clauses 9.2.4.6a and 9.2.4.6a.1); transmit
+/// powers are omitted.
 fn triggered_response(response: &TriggeredResponse) -> u32 {
     let mode = &response.mode;
     let (number, is_upper) =
@@ -239,8 +240,8 @@ fn triggered_response(response: &TriggeredResponse) -> u32 {
     HE_VARIANT | TRS << 2 | information << 6
 }
 
-/// BA Control, and Per AID TID Info of each station (802.11ax-2021 clause 9.3.1.8.6); behind that, for each station with appended
-/// bytes, their length and the bytes.
+/// BA Control, and Per AID TID Info of each station (802.11ax-2021 clause 9.3.1.8.6); after that, for each station with
+/// appended bytes, their length and the bytes.
 fn multi_sta_block_ack(out: &mut Vec<u8>, acknowledged: &[Acknowledged], tid: u8) {
     out.extend(MULTI_STA.to_le_bytes());
     for one in acknowledged {
@@ -254,7 +255,8 @@ fn multi_sta_block_ack(out: &mut Vec<u8>, acknowledged: &[Acknowledged], tid: u8
     }
 }
 
-/// The number of a unit in the RU Allocation subfield, and whether it is in the upper 80 of 160 MHz (802.11ax-2021 table 9-29g).
+/// The number of a unit in the RU Allocation subfield, and whether it is in the upper 80 of 160 MHz (802.11ax-2021
+/// table 9-29g).
 fn unit_number(unit: ResourceUnit, index: u16) -> (u16, bool) {
     let first = match unit {
         ResourceUnit::Tones26 => 0,
@@ -291,11 +293,11 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     out.extend(duration_field(air).to_le_bytes());
     out.extend(air.receiver.map_or(BROADCAST, mac_address));
     out.extend(mac_address(air.transmitter));
-    // Behind the access point is the wired side, for which its own address stands in.
+    // The destination behind the access point is the wired side, represented by the access point's own address.
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
     if is_qos {
-        // The TID, and the Ack Policy: a normal ACK or an implicit Block Ack Request within an A-MPDU, unless no time is
+        // The TID, and the Ack Policy: normal ACK or implicit Block Ack Request within an A-MPDU, unless no time is
         // reserved for either.
         let amsdu = if rest.is_empty() { 0 } else { AMSDU_PRESENT };
         let policy = if air.reserves == Duration::ZERO { NO_ACK } else { 0 };
@@ -309,7 +311,7 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     let addresses = [air.receiver.map_or(BROADCAST, mac_address), mac_address(air.transmitter)];
     let body = out.len();
     for payload in std::iter::once(payload).chain(rest) {
-        // Each subframe but the last is padded to 4.
+        // Each subframe except the last is padded to a multiple of 4.
         out.resize(body + (out.len() - body).next_multiple_of(4), 0);
         out.extend(addresses.as_flattened());
         let length = out.len();
@@ -320,8 +322,8 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     }
 }
 
-/// The Fragment Number of a compressed Block Ack, which says how long its bitmap is (802.11ax-2021 and 802.11be clause
-/// 9.3.1.8.2).
+/// The Fragment Number of a compressed Block Ack, which encodes the length of its bitmap (802.11ax-2021 and 802.11be
+/// clause 9.3.1.8.2).
 const fn bitmap_code(bitmap: &AckBitmap) -> u16 {
     match bitmap.len() {
         0..=64 => 0,
@@ -334,7 +336,7 @@ const fn bitmap_code(bitmap: &AckBitmap) -> u16 {
 /// The HT Control field, if the frame has one (802.11-2020 clause 9.2.4.6).
 fn ht_control<P>(air: &AirFrame<P>) -> Option<[u8; 4]> {
     let more = if air.more_ppdu? { MORE_PPDU } else { 0 };
-    // The data rate of a control response says nothing of the standard; both variants are understood.
+    // The data rate of a control response does not show the standard; receivers understand both variants.
     let variant = if air.mode.format == Format::Vht { VHT_VARIANT } else { 0 };
     Some((variant | AC_CONSTRAINT | more).to_le_bytes())
 }
@@ -371,7 +373,7 @@ fn duration_field<P>(air: &AirFrame<P>) -> u16 {
     u16::try_from(air.reserves.as_micros()).unwrap_or(0x7fff).min(0x7fff)
 }
 
-/// A locally administered address; the access point's is the BSSID.
+/// A locally administered address; that of the access point is the BSSID.
 fn mac_address(station: StationId) -> [u8; 6] {
     let [high, low] = station.0.to_be_bytes();
     [0x02, 0, 0, 0, high, low]

@@ -1,13 +1,13 @@
-//! Fields of radiotap headers (radiotap.org): constants common to writers and readers.
+//! Fields of radiotap headers (radiotap.org): constants shared by writers and readers.
 //!
-//! Numbers are little-endian, and each field is aligned from the start of the header. Modules are named after fields, and hold
-//! their bits.
+//! Numbers are little-endian, and each field is aligned relative to the start of the header. Modules are named after
+//! fields, and contain their bits.
 
 use tacit_link::wifi::phy::{GuardInterval, ResourceUnit};
 
 /// Bits of a present word.
 pub mod bit {
-    /// When the frame began, in microseconds.
+    /// Start time of the frame in microseconds.
     pub const TSFT: u32 = 0;
     /// See [`flags`](super::flags).
     pub const FLAGS: u32 = 1;
@@ -27,20 +27,20 @@ pub mod bit {
     pub const HE: u32 = 23;
     /// See [`he_mu`](super::he_mu).
     pub const HE_MU: u32 = 24;
-    /// Behind the other fields come some that say their own type and length.
+    /// Fields with their own type and length follow the other fields.
     pub const TLVS: u32 = 28;
-    /// The next word is of radiotap again.
+    /// The next word is in the radiotap namespace again.
     pub const RADIOTAP_NAMESPACE: u32 = 29;
-    /// The next word is a vendor's.
+    /// The next word is in a vendor namespace.
     pub const VENDOR_NAMESPACE: u32 = 30;
     /// Another word follows.
     pub const MORE: u32 = 31;
 }
 
-/// Alignment of fields that say their own type and length.
+/// Alignment of fields with their own type and length.
 pub const TLV_ALIGN: usize = 4;
 
-/// Their types.
+/// Types of those fields.
 pub mod tlv {
     /// See [`u_sig`](super::u_sig).
     pub const U_SIG: u16 = 33;
@@ -48,7 +48,7 @@ pub mod tlv {
     pub const EHT: u16 = 34;
 }
 
-/// Bytes and alignment of the fields of bits 0 to 27.
+/// Size and alignment of the fields for bits 0 to 27.
 pub const FIELDS: [(usize, usize); 28] = [
     (8, 8),  // TSFT
     (1, 1),  // flags
@@ -82,13 +82,13 @@ pub const FIELDS: [(usize, usize); 28] = [
 
 /// Flags of a frame.
 pub mod flags {
-    /// It has the short preamble of DSSS.
+    /// Short preamble of DSSS.
     pub const SHORT_PREAMBLE: u8 = 0x02;
-    /// An FCS ends it.
+    /// The frame includes its FCS.
     pub const FCS_AT_END: u8 = 0x10;
-    /// Its MAC header is padded to a multiple of 4.
+    /// The MAC header is padded to a multiple of 4.
     pub const DATA_PAD: u8 = 0x20;
-    /// Its FCS did not agree.
+    /// The FCS check failed.
     pub const BAD_FCS: u8 = 0x40;
 }
 
@@ -98,13 +98,13 @@ pub mod channel {
     pub const CCK: u16 = 0x0020;
     /// OFDM.
     pub const OFDM: u16 = 0x0040;
-    /// At 2.4 GHz.
+    /// 2.4 GHz band.
     pub const GHZ_2_4: u16 = 0x0080;
-    /// At 5 GHz, and at 6 GHz, as the Linux kernel has it.
+    /// 5 GHz band, and 6 GHz as in the Linux kernel.
     pub const GHZ_5: u16 = 0x0100;
 }
 
-/// HT: a byte each of known bits, of flags, and the index.
+/// HT: one byte each for known bits, flags and index.
 pub mod mcs {
     /// Known: the width.
     pub const BANDWIDTH_KNOWN: u8 = 0x01;
@@ -114,7 +114,7 @@ pub mod mcs {
     pub const GUARD_INTERVAL_KNOWN: u8 = 0x04;
     /// Known: format (0 is HT-mixed), FEC (0 is BCC), STBC, extension streams.
     pub const OTHERS_KNOWN: u8 = 0x08 | 0x10 | 0x20 | 0x40;
-    /// Flags: which bits say the width.
+    /// Flags: mask of the width.
     pub const BANDWIDTH_MASK: u8 = 0x03;
     /// Flags: 40 MHz.
     pub const MHZ_40: u8 = 0x01;
@@ -122,19 +122,19 @@ pub mod mcs {
     pub const SHORT_GUARD_INTERVAL: u8 = 0x04;
 }
 
-/// A-MPDUs: a reference, then these flags.
+/// A-MPDUs: a reference number, then these flags.
 pub mod ampdu {
     /// Known: whether it is the last MPDU.
     pub const LAST_KNOWN: u16 = 0x0004;
     /// The last MPDU.
     pub const IS_LAST: u16 = 0x0008;
-    /// End of frame, the bit of a delimiter whose MPDU is the only one.
+    /// End of frame: the delimiter bit of a single MPDU.
     pub const EOF: u16 = 0x0040;
     /// Known: end of frame.
     pub const EOF_KNOWN: u16 = 0x0080;
 }
 
-/// VHT: two bytes of known bits, flags, width, and MCS and streams of four users.
+/// VHT: two bytes of known bits, then flags, width, and MCS and streams of four users.
 pub mod vht {
     /// Known: STBC.
     pub const STBC_KNOWN: u16 = 0x0001;
@@ -146,11 +146,11 @@ pub mod vht {
     pub const BANDWIDTH_KNOWN: u16 = 0x0040;
     /// Flags: the short guard interval.
     pub const SHORT_GUARD_INTERVAL: u8 = 0x04;
-    /// Which bits say the width.
+    /// Mask of the width.
     pub const BANDWIDTH_MASK: u8 = 0x1f;
-    /// MHz without side bands, and their numbers.
+    /// Widths in MHz without side bands, and their codes.
     pub const BANDWIDTHS: [(u16, u8); 4] = [(20, 0), (40, 1), (80, 4), (160, 11)];
-    /// Of a user: where the MCS begins, above the streams.
+    /// Per user: position of the MCS, above the streams.
     pub const MCS_SHIFT: u8 = 4;
 }
 
@@ -158,39 +158,39 @@ pub mod vht {
 pub mod he {
     use super::ResourceUnit;
 
-    /// Of the first: the bits of the format,
+    /// First word: mask of the format,
     pub const FORMAT_MASK: u16 = 0x0003;
-    /// for one user,
+    /// for a single user,
     pub const FORMAT_SU: u16 = 0;
-    /// for one far away,
+    /// for a single user with extended range,
     pub const FORMAT_EXT_SU: u16 = 1;
     /// for several users,
     pub const FORMAT_MU: u16 = 2;
-    /// and for the answer to a trigger.
+    /// and for a trigger-based PPDU.
     pub const FORMAT_TB: u16 = 3;
     /// Known: the MCS.
     pub const MCS_KNOWN: u16 = 0x0020;
-    /// Known: the code.
+    /// Known: the coding.
     pub const CODING_KNOWN: u16 = 0x0080;
     /// Known: the width.
     pub const BANDWIDTH_KNOWN: u16 = 0x4000;
-    /// Of the second. Known: the guard interval,
+    /// Second word. Known: the guard interval,
     pub const GUARD_INTERVAL_KNOWN: u16 = 0x0002;
-    /// and which of the units of its size it is,
+    /// and the index of the resource unit,
     pub const UNIT_KNOWN: u16 = 0x4000;
-    /// whose number begins here.
+    /// which begins at this position.
     pub const UNIT_SHIFT: u16 = 8;
-    /// Of the third: where the MCS begins,
+    /// Third word: position of the MCS,
     pub const MCS_SHIFT: u16 = 8;
-    /// its bits,
+    /// its mask,
     pub const MCS_MASK: u16 = 0x0f;
     /// and LDPC.
     pub const CODING_LDPC: u16 = 0x2000;
-    /// Of the fifth: the bits of the width,
+    /// Fifth word: mask of the width,
     pub const BANDWIDTH_MASK: u16 = 0x0f;
-    /// MHz and their numbers; others are parts of a channel.
+    /// Widths in MHz and their codes; other codes are resource units.
     pub const BANDWIDTHS: [(u16, u16); 4] = [(20, 0), (40, 1), (80, 2), (160, 3)];
-    /// Parts of a channel and their numbers.
+    /// Resource units and their codes.
     pub const UNITS: [(ResourceUnit, u16); 7] = [
         (ResourceUnit::Tones26, 4),
         (ResourceUnit::Tones52, 5),
@@ -200,28 +200,28 @@ pub mod he {
         (ResourceUnit::Tones996, 9),
         (ResourceUnit::Tones2x996, 10),
     ];
-    /// Where the number of the guard interval begins, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
+    /// Position of the guard interval code, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
     pub const GUARD_INTERVAL_SHIFT: u16 = 4;
-    /// and that of the training.
+    /// and of the LTF code.
     pub const TRAINING_SHIFT: u16 = 6;
-    /// Of the sixth: the bits of the streams.
+    /// Sixth word: mask of the streams.
     pub const STREAMS_MASK: u16 = 0x0f;
 }
 
-/// HE MU, beside the HE field: two words of flags, and the units of each 20 MHz in two content channels.
+/// HE MU, in addition to the HE field: two words of flags, and the units of each 20 MHz in two content channels.
 pub mod he_mu {
     use super::ResourceUnit;
 
-    /// Of the first. Known: the units in the first content channel,
+    /// First word. Known: the units in the first content channel,
     pub const FIRST_KNOWN: u16 = 0x0100;
     /// and in the second.
     pub const SECOND_KNOWN: u16 = 0x0200;
-    /// Of the second: the width, numbered as in [`he`](super::he) up to here. Known: it is.
+    /// Second word: the width, with the first codes of [`he`](super::he). Known: the width.
     pub const BANDWIDTH_KNOWN: u16 = 0x0004;
-    /// 20 MHz of a content channel.
+    /// Number of 20 MHz channels per content channel.
     pub const OF_CHANNEL: usize = 4;
-    /// Codes for 20 MHz, or the wider unit that they are part of, divided into units of this size (802.11ax-2021 table
-    /// 27-26).
+    /// Codes for a 20 MHz channel, or the wider unit it belongs to, divided into units of this size (802.11ax-2021
+    /// table 27-26).
     pub const ALLOCATIONS: [(ResourceUnit, u8); 6] = [
         (ResourceUnit::Tones26, 0b0000_0000),
         (ResourceUnit::Tones52, 0b0111_0000),
@@ -232,69 +232,69 @@ pub mod he_mu {
     ];
 }
 
-/// U-SIG: a common part, and one that depends on the version, whose known bits are in a third word.
+/// U-SIG: a common part, a version-dependent part, and a mask of known bits for the latter.
 pub mod u_sig {
-    /// Known: the version, of which 0 is EHT.
+    /// Known: the PHY version; 0 is EHT.
     pub const VERSION_KNOWN: u32 = 0x0000_0001;
     /// Known: the width.
     pub const BANDWIDTH_KNOWN: u32 = 0x0000_0002;
     /// Known: the direction.
     pub const UPLINK_KNOWN: u32 = 0x0000_0004;
-    /// Where the width begins,
+    /// Position of the width,
     pub const BANDWIDTH_SHIFT: u32 = 15;
-    /// its bits,
+    /// its mask,
     pub const BANDWIDTH_MASK: u32 = 0x07;
-    /// and MHz with their numbers: the first of 320 MHz is that of channels 31, 95 and 159 (320 MHz-1).
+    /// and widths in MHz with their codes: the first one for 320 MHz is that of channels 31, 95 and 159 (320 MHz-1).
     pub const BANDWIDTHS: [(u16, u32); 6] = [(20, 0), (40, 1), (80, 2), (160, 3), (320, 4), (320, 5)];
-    /// To the access point.
+    /// Direction to the access point.
     pub const UPLINK: u32 = 0x0004_0000;
-    /// Of the second word, the bits of PPDU Type And Compression Mode,
+    /// Second word: mask of PPDU Type And Compression Mode,
     pub const TYPE_MASK: u32 = 0x0000_00c0;
-    /// and that of a single user.
+    /// and its value for a single user.
     pub const TYPE_SINGLE_USER: u32 = 0x0000_0040;
 }
 
-/// EHT: a word of known bits, nine of data, and one for each user.
+/// EHT: a word of known bits, nine words of data, and one word per user.
 pub mod eht {
     /// Known: the guard interval.
     pub const GUARD_INTERVAL_KNOWN: u32 = 0x0000_0004;
     /// Words of data.
     pub const DATA_WORDS: usize = 9;
-    /// Of the first: where the number of the guard interval begins, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
+    /// First word: position of the guard interval code, see [`GUARD_INTERVALS`](super::GUARD_INTERVALS),
     pub const GUARD_INTERVAL_SHIFT: u32 = 7;
-    /// and that of the training.
+    /// and of the LTF code.
     pub const TRAINING_SHIFT: u32 = 9;
-    /// Of a user. Known: the MCS,
+    /// Per user. Known: the MCS,
     pub const MCS_KNOWN: u32 = 0x0000_0002;
-    /// the code,
+    /// the coding,
     pub const CODING_KNOWN: u32 = 0x0000_0004;
-    /// and streams, which are counted from 0.
+    /// and the streams, which are counted from 0.
     pub const STREAMS_KNOWN: u32 = 0x0000_0010;
-    /// The frame is this user's.
+    /// The frame is for this user.
     pub const DATA_FOR_USER: u32 = 0x0000_0080;
     /// LDPC.
     pub const CODING_LDPC: u32 = 0x0008_0000;
-    /// Where the MCS begins,
+    /// Position of the MCS,
     pub const MCS_SHIFT: u32 = 20;
-    /// its bits,
+    /// its mask,
     pub const MCS_MASK: u32 = 0x0f;
-    /// where streams begin,
+    /// position of the streams,
     pub const STREAMS_SHIFT: u32 = 24;
-    /// and their bits.
+    /// and their mask.
     pub const STREAMS_MASK: u32 = 0x0f;
 }
 
-/// Guard intervals of HE and EHT in the order of their numbers.
+/// Guard intervals of HE and EHT in the order of their codes.
 pub const GUARD_INTERVALS: [GuardInterval; 3] = GuardInterval::OF_HE;
-/// Which bits say the number.
+/// Mask of the code.
 pub const GUARD_INTERVAL_MASK: u16 = 0x03;
 
-/// The number that stands for `what`, of a table of both; the first of several.
+/// The code of `what` in a table of values and codes; the first one if there are several.
 pub fn number_of<T: PartialEq, N: Copy>(table: &[(T, N)], what: &T) -> Option<N> {
     table.iter().find(|(known, _)| known == what).map(|(_, number)| *number)
 }
 
-/// The value that `number` stands for, the other way round.
+/// The value of the code `number` in such a table.
 pub fn named<T: Copy, N: PartialEq>(table: &[(T, N)], number: &N) -> Option<T> {
     table.iter().find(|(_, known)| known == number).map(|(what, _)| *what)
 }

@@ -11,14 +11,14 @@ const OPTION_END: u16 = 0;
 const OPTION_INTERFACE_NAME: u16 = 2;
 const OPTION_USER_APPLICATION: u16 = 4;
 const OPTION_TIME_RESOLUTION: u16 = 9;
-/// Time stamps count 10^-9 s.
+/// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Appends the block that a file begins with.
+/// Appends the block at the start of a file.
 pub fn section_header(out: &mut Vec<u8>) {
     block(out, SECTION_HEADER, |out| {
         out.extend(BYTE_ORDER_MAGIC.to_le_bytes());
-        // Version 1.0; the section's length is not known yet.
+        // Version 1.0; the length of the section is unknown.
         out.extend(1u16.to_le_bytes());
         out.extend(0u16.to_le_bytes());
         out.extend(u64::MAX.to_le_bytes());
@@ -27,7 +27,7 @@ pub fn section_header(out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the description of the next interface; times of its packets are in nanoseconds.
+/// Appends the description of the next interface; timestamps of its packets are in nanoseconds.
 pub fn interface_description(out: &mut Vec<u8>, link_type: u16, name: &[u8]) {
     block(out, INTERFACE_DESCRIPTION, |out| {
         out.extend(link_type.to_le_bytes());
@@ -40,7 +40,7 @@ pub fn interface_description(out: &mut Vec<u8>, link_type: u16, name: &[u8]) {
     });
 }
 
-/// Appends a packet of the first interface, made of `parts` one after the other; time zero is 1970-01-01 00:00 UTC.
+/// Appends a packet of the first interface that consists of `parts`; time zero is 1970-01-01 00:00 UTC.
 pub fn enhanced_packet(out: &mut Vec<u8>, at: Instant, parts: &[&[u8]]) {
     let nanos = at.as_nanos();
     let len = parts.iter().map(|part| part.len() as u32).sum();
@@ -53,7 +53,7 @@ pub fn enhanced_packet(out: &mut Vec<u8>, at: Instant, parts: &[&[u8]]) {
     });
 }
 
-/// Type, length, body, length. The body is a multiple of 4.
+/// Type, length, body, length. The body's length is a multiple of 4.
 fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(kind.to_le_bytes());
@@ -71,7 +71,7 @@ fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(out);
 }
 
-/// Blocks are multiples of 4, so the whole file's alignment is the block's.
+/// Blocks are multiples of 4, so alignment within the file is alignment within the block.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }

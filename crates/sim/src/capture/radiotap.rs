@@ -9,7 +9,7 @@ use super::fields::{
     number_of, tlv, u_sig, vht,
 };
 
-/// Appends the header of `air`, in `band`, heard at `signal_dbm` if that is known.
+/// Appends the header for `air`, in `band`, received at `signal_dbm` if known.
 pub(super) fn header<P>(out: &mut Vec<u8>, air: &AirFrame<P>, band: Band, signal_dbm: Option<i8>) {
     let start = out.len();
     let of_format = match air.mode.format {
@@ -75,7 +75,7 @@ fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, (band, signal_d
             (_, false) => ampdu_field::EOF_KNOWN,
         };
         out.extend((ampdu_field::LAST_KNOWN | last | end_of_frame).to_le_bytes());
-        // Delimiter CRC, not known; reserved.
+        // Delimiter CRC, unknown; reserved.
         out.extend([0; 2]);
     }
     match air.mode.format {
@@ -99,8 +99,8 @@ fn fields<P>(out: &mut Vec<u8>, start: usize, air: &AirFrame<P>, (band, signal_d
     }
 }
 
-/// The VHT field: known bits, flags, bandwidth, MCS and streams of four users of which one is there,
-/// coding (BCC), group and partial AID (not known).
+/// The VHT field: known bits, flags, bandwidth, MCS and streams of four users (only one is used), coding (BCC), group
+/// and partial AID (unknown).
 fn very_high_throughput(out: &mut Vec<u8>, mode: &Mode) {
     let known = vht::STBC_KNOWN | vht::GUARD_INTERVAL_KNOWN | vht::BEAMFORMED_KNOWN | vht::BANDWIDTH_KNOWN;
     out.extend(known.to_le_bytes());
@@ -111,7 +111,7 @@ fn very_high_throughput(out: &mut Vec<u8>, mode: &Mode) {
     out.extend([0; 4]);
 }
 
-/// The HE field, six words: known bits, MCS and coding, width, guard interval and training, streams.
+/// The HE field, six words: known bits, MCS and coding, width, guard interval and LTF, streams.
 fn high_efficiency(out: &mut Vec<u8>, mode: &Mode, unit_index: Option<u16>) {
     let format = match mode.format {
         Format::HeErSu => he::FORMAT_EXT_SU,
@@ -158,7 +158,7 @@ fn universal_signal(mode: &Mode, transmitter: StationId) -> [u32; 3] {
     [known | width << u_sig::BANDWIDTH_SHIFT | direction, u_sig::TYPE_SINGLE_USER, u_sig::TYPE_MASK]
 }
 
-/// The EHT field: known bits, guard interval and training, and MCS, coding and streams of the user.
+/// The EHT field: known bits, guard interval and LTF, and MCS, coding and streams of the user.
 fn extremely_high_throughput(mode: &Mode) -> [u32; 2 + eht::DATA_WORDS] {
     let mut words = [0; 2 + eht::DATA_WORDS];
     words[0] = eht::GUARD_INTERVAL_KNOWN;
@@ -175,7 +175,7 @@ fn extremely_high_throughput(mode: &Mode) -> [u32; 2 + eht::DATA_WORDS] {
     words
 }
 
-/// Radiotap's number of a guard interval of HE or EHT.
+/// Radiotap's code for a guard interval of HE or EHT.
 fn guard_interval(mode: &Mode) -> u16 {
     (0..)
         .zip(GUARD_INTERVALS)
@@ -183,7 +183,7 @@ fn guard_interval(mode: &Mode) -> u16 {
         .map_or(0, |(number, _)| number)
 }
 
-/// Radiotap's number of an HE-LTF or EHT-LTF; 0 is not known.
+/// Radiotap's code for an HE-LTF or EHT-LTF; 0 is unknown.
 fn training(mode: &Mode) -> u16 {
     match mode.he_options().map(|options| options.training) {
         None => 0,
@@ -197,7 +197,7 @@ fn is_ldpc(mode: &Mode) -> bool {
     mode.he_options().is_some_and(|options| options.coding == Coding::Ldpc)
 }
 
-/// A field of its own type and length.
+/// A field with its own type and length.
 fn own_length(out: &mut Vec<u8>, start: usize, kind: u16, words: &[u32]) {
     align_to(out, start, TLV_ALIGN);
     out.extend(kind.to_le_bytes());
@@ -205,7 +205,7 @@ fn own_length(out: &mut Vec<u8>, start: usize, kind: u16, words: &[u32]) {
     out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
 }
 
-/// Pads up to where the field of `bit` begins.
+/// Pads to the start of the field of `bit`.
 fn align(out: &mut Vec<u8>, start: usize, bit: u32) {
     let (_, to) = FIELDS[bit as usize];
     align_to(out, start, to);

@@ -1,4 +1,4 @@
-//! A run's capture.
+//! Captures the frames of a run.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use super::{AtomicFile, CaptureWriter, FrameBytes, Signals};
 use crate::Observer;
 use crate::setup::Setup;
 
-/// Writes each frame that it hears to a file, until writing fails.
+/// Writes each observed frame to a file, until writing fails.
 pub struct Recorder {
     writer: CaptureWriter<AtomicFile>,
     signals: Signals,
-    /// Of each basic service set.
+    /// Band of each basic service set.
     bands: Vec<Band>,
     failed: Option<io::Error>,
 }
@@ -22,16 +22,16 @@ impl Recorder {
     /// Starts a capture of a run of `setup`.
     ///
     /// # Errors
-    /// When `file` cannot be written.
+    /// If `file` cannot be written.
     pub fn new(file: AtomicFile, setup: &Setup) -> io::Result<Self> {
         let bands = setup.bss.iter().map(|bss| bss.config.variant.band).collect();
         Ok(Self { writer: CaptureWriter::new(file)?, signals: Signals::of(setup), bands, failed: None })
     }
 
-    /// Gives the file its name, now that all of it is there.
+    /// Gives the complete file its name.
     ///
     /// # Errors
-    /// When some of it could not be written: there is no file then.
+    /// If some of it could not be written; there is no file then.
     pub fn finish(self) -> io::Result<()> {
         let written = self.failed.map_or(Ok(()), Err);
         written.and_then(|()| self.writer.finish()).and_then(AtomicFile::commit)

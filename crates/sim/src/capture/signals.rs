@@ -1,4 +1,4 @@
-//! How strong the frames of a capture are.
+//! Signal strength of captured frames.
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::air::StationId;
@@ -6,7 +6,7 @@ use tacit_link::wifi::air::StationId;
 use crate::Setup;
 use crate::setup::BssSetup;
 
-/// Power at which the stations of each basic service set hear each other, in dBm.
+/// Received power between the stations of each basic service set, in dBm.
 #[derive(Clone, Debug, Default)]
 pub struct Signals(Vec<OfBss>);
 
@@ -19,7 +19,7 @@ struct OfBss {
 }
 
 impl Signals {
-    /// Those of `setup`.
+    /// The received powers in `setup`.
     pub fn of(setup: &Setup) -> Self {
         let of_bss = |bss: &BssSetup| OfBss {
             clients: bss.config.stations.iter().map(|station| station.signal_dbm).collect(),
@@ -30,7 +30,7 @@ impl Signals {
         Self(setup.bss.iter().map(of_bss).collect())
     }
 
-    /// Power at which the addressee of `frame` hears it; a broadcast of the access point has none.
+    /// Power at which the receiver of `frame` hears it; `None` for a broadcast of the access point.
     pub fn of_frame<P>(&self, bss: usize, frame: &AirFrame<P>) -> Option<i8> {
         let OfBss { clients, direct } = self.0.get(bss)?;
         let client = match (frame.transmitter, frame.receiver) {

@@ -31,7 +31,7 @@ fn mode(standard: Standard, mbps: u64) -> Mode {
     Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap()
 }
 
-/// A frame, and its place in an A-MPDU.
+/// A frame, and its position in an A-MPDU.
 type Placed = (Frame<Vec<u8>>, Option<AmpduPosition>);
 
 fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Placed {
@@ -46,12 +46,12 @@ fn data(sequence: u16, ampdu: Option<AmpduPosition>, v6: bool) -> Placed {
     (frame, ampdu)
 }
 
-/// One that is no part of an A-MPDU.
+/// A frame that is not in an A-MPDU.
 fn single(frame: Frame<Vec<u8>>) -> Placed {
     (frame, None)
 }
 
-/// An A-MSDU of three packets, the second of IPv6.
+/// An A-MSDU of three packets; the second is IPv6.
 fn amsdu(sequence: u16, ampdu: Option<AmpduPosition>) -> Placed {
     let mut placed = data(sequence, ampdu, false);
     if let (Frame::Data { rest, .. }, _) = &mut placed {
@@ -60,7 +60,7 @@ fn amsdu(sequence: u16, ampdu: Option<AmpduPosition>) -> Placed {
     placed
 }
 
-/// Every kind of frame, both directions, both standards, and one of each ill fate.
+/// Every kind of frame, in both directions, of both standards, and one of each failure.
 fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     let in_ampdu = |last| Some(AmpduPosition { reference: 5, last, single: false });
     let alone = Some(AmpduPosition { reference: 6, last: true, single: true });
@@ -119,7 +119,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
                 at: at(i),
                 duration,
                 mode,
-                // A response reserves nothing beyond itself.
+                // A response reserves no time after itself.
                 reserves: match frame {
                     Frame::Ack { .. } | Frame::BlockAck { .. } => Duration::ZERO,
                     _ => Duration::from_micros(48),
@@ -137,7 +137,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
     frames.collect()
 }
 
-/// EHT at 6 GHz, else that of the mode.
+/// 6 GHz for EHT, otherwise the mode's band.
 fn band(frame: &AirFrame<Vec<u8>>) -> Band {
     match frame.mode.format {
         Format::EhtMu => Band::Ghz6,
@@ -154,7 +154,7 @@ fn written(frames: &[AirFrame<Vec<u8>>]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Bytes of the MPDU of `frame`, FCS included.
+/// Bytes of the MPDU of `frame`, including the FCS.
 fn mpdu(frame: &AirFrame<Vec<u8>>) -> Vec<u8> {
     let mut out = Vec::new();
     dot11::frame(&mut out, frame, 0);
@@ -169,10 +169,10 @@ fn grants_stand_in_an_ht_control_field() {
     let longer = |i: usize| mpdu(&with(i, true)).len() - mpdu(&kinds[i]).len();
     assert_eq!([longer(1), longer(4), longer(7)], [4, 6, 6]);
     let data = mpdu(&with(1, true));
-    // +HTC; behind the QoS Control field AC Constraint and RDG/More PPDU.
+    // +HTC; AC Constraint and RDG/More PPDU after the QoS Control field.
     assert_eq!((data[1] & 0x80, &data[26..30]), (0x80, &[0, 0, 0, 0xc0][..]));
     assert_eq!(mpdu(&with(1, false))[26..30], [0, 0, 0, 0x40]);
-    // The variant of VHT says so.
+    // The VHT variant is marked.
     assert_eq!(mpdu(&with(12, true))[26], 1);
     // A Control Wrapper: receiver, Carried Frame Control, HT Control, and the rest of the Block Ack.
     let (plain, wrapped) = (mpdu(&kinds[4]), mpdu(&with(4, true)));
@@ -194,7 +194,7 @@ fn frames_have_the_lengths_of_the_phy_tables() {
     assert_eq!(lens[7] as u32, phy::ACK_LEN);
 }
 
-/// The words that the Linux kernel's definitions of these fields give, read by hand: U-SIG is TLV 33 and EHT TLV 34.
+/// The words according to the Linux kernel's definitions of these fields: U-SIG is TLV 33 and EHT TLV 34.
 #[test]
 fn eht_stands_in_tlvs() {
     let frames = every_kind();
@@ -235,7 +235,7 @@ fn blocks_are_aligned_and_say_their_length_twice() {
 
 #[test]
 fn frames_that_overlap_stand_in_the_order_in_which_they_began() {
-    // Told when they ended: a long frame of a hidden station after short ones that began later.
+    // Frames are reported when they end: a long frame of a hidden station after short ones that began later.
     let began_us = [7_000, 7_400, 5_000, 60_000, 200_000, 190_000];
     let frames = every_kind();
     let frames = began_us.map(|us| AirFrame { at: Instant::from_nanos(us * 1_000), ..frames[1].clone() });
@@ -244,7 +244,7 @@ fn frames_that_overlap_stand_in_the_order_in_which_they_began() {
     let (mut at, mut stamps) = (0, Vec::new());
     while at < file.len() {
         if word(at) == 6 {
-            // Behind type, length and interface: the time's high and low half.
+            // After type, length and interface: high and low half of the time.
             stamps.push(u64::from(word(at + 12)) << 32 | u64::from(word(at + 16)));
         }
         at += word(at + 4) as usize;
@@ -263,7 +263,7 @@ fn only_received_frames_have_a_good_fcs() {
     }
 }
 
-/// A directory of its own under the build's, removed when dropped.
+/// A directory below the build's, removed when dropped.
 pub(super) struct Scratch(pub std::path::PathBuf);
 
 impl Scratch {
@@ -280,7 +280,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs tshark; `None`, with the reason printed, where there is none.
+/// Runs tshark; prints the reason and returns `None` if it is not available.
 fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("tshark").arg("-r").arg(file).args(arguments).output();
     match output {
@@ -302,7 +302,7 @@ fn tshark_finds_nothing_wrong() {
     std::fs::write(&file, written(&every_kind())).unwrap();
     let check_fcs = ["-o", "wlan.check_fcs:TRUE", "-o", "wlan.check_checksum:TRUE"];
     let with = |more: &[&str]| tshark(&file, &[&check_fcs[..], more].concat());
-    // Frames that did not arrive have a bad FCS on purpose, which tshark calls an error.
+    // Frames that were not received have a wrong FCS on purpose, which tshark reports as an error.
     let wrong = "(_ws.malformed || _ws.expert.severity >= error) && radiotap.flags.badfcs == 0";
     let Some(malformed) = with(&["-Y", wrong]) else { return };
     assert_eq!(malformed, "");
@@ -342,7 +342,7 @@ fn tshark_finds_nothing_wrong() {
         // The 2x HE-LTF is 2, the 4x one 3.
         ("radiotap.he.data_5.ltf_symbol_size == 2", 2),
         ("radiotap.he.data_5.ltf_symbol_size == 3", 1),
-        // Versions before 4.2 know no U-SIG and EHT, and pass over them.
+        // tshark before 4.2 does not know U-SIG and EHT, and skips them.
         ("radiotap.channel.freq == 6135 && radiotap.channel.flags.5ghz == 1 && radiotap.present.tlv == 1", 2),
         ("radiotap.vht.bw == 1 && wlan_radio.phy == 8 && wlan_radio.data_rate == 200", 1),
         ("radiotap.channel.flags.cck == 1 && radiotap.datarate == 11 && radiotap.flags.preamble == 1", 1),
@@ -360,7 +360,7 @@ fn tshark_finds_nothing_wrong() {
     assert_eq!(beacons.lines().count(), 2);
 }
 
-/// Multi-user frames at 80 and at 160 MHz: a unit of a PPDU, triggers of each kind, answers, and a Block Ack for all.
+/// Multi-user frames at 80 and 160 MHz: a unit of a PPDU, triggers of each kind, responses, and a Multi-STA Block Ack.
 fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
     let part = |kind: MultiUser, unit, width_mhz, mcs| {
         let guard_interval = kind.guard_interval(GuardInterval::Ns800);
@@ -435,7 +435,7 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
                 acknowledged(3, AckBitmap::new(256)),
             ])),
         ),
-        // Behind data in one A-MPDU: a trigger, or the same in a TRS Control field.
+        // After data in the same A-MPDU: a trigger, or the same as a TRS Control field.
         (
             part(MultiUser::Down, ResourceUnit::Tones106, 80, 11),
             down,
@@ -485,22 +485,23 @@ fn tshark_reads_what_several_users_get_and_send() {
     let Some(malformed) = with(&["-Y", "_ws.malformed || _ws.expert.severity >= error"]) else { return };
     assert_eq!(malformed, "");
     for found in [
-        // HE MU, unit 5 of those of 106 tones, and how 20 MHz are divided.
+        // HE MU, unit 5 of the 106-tone units, and the division of 20 MHz.
         "radiotap.he.data_1.ppdu_format == 2 && radiotap.he.data_5.data_bw_ru_allocation == 6 && \
          radiotap.he.data_2.ru_allocation_offset == 5 && radiotap.present.he_mu == 1",
-        // MU-BAR: units of 106 tones are 53 to 60.
+        // MU-BAR: 106-tone units are 53 to 60.
         "wlan.trigger.he.trigger_type == 2 && wlan.trigger.he.ru_allocation == 53 && \
          wlan.trigger.he.ru_allocation == 58 && wlan.trigger.he.user_info.aid12 == 2 && wlan.trigger.he.ul_bw == 2",
-        // Basic: the third of 242 tones in the upper 80 of 160 MHz.
+        // Basic: the third 242-tone unit in the upper 80 of 160 MHz.
         "wlan.trigger.he.trigger_type == 0 && wlan.trigger.he.ru_allocation == 63 && wlan.trigger.he.ul_bw == 3 && \
          wlan.trigger.he.ru_allocation_region == 1 && wlan.trigger.he.mcs == 5",
         "wlan.trigger.he.trigger_type == 4 && wlan.trigger.he.ru_allocation == 36 && wlan.trigger.he.ul_length == 199",
-        // A QoS Null in answer.
+        // A QoS Null as the response.
         "wlan.fc.type_subtype == 0x2c && radiotap.he.data_1.ppdu_format == 3 && wlan.qos.queue_size == 77",
         "wlan.ba.multi_sta.aid11 == 258 && wlan.ba.multi_sta.aid11 == 3",
         // A trigger within an A-MPDU.
         "wlan.trigger.he.trigger_type == 2 && wlan.trigger.he.ru_allocation == 55 && radiotap.ampdu.reference == 5",
-        // A TRS Control field, which tshark calls by its name of a draft: 9 symbols, the third of 242 tones in the upper 80 MHz.
+        // A TRS Control field, for which tshark uses a draft's name: 9 symbols, the third 242-tone unit in the upper 80
+        // MHz.
         "wlan.htc.he.a_control.ctrl_id == 0 && wlan.htc.he.a_control.umrs.he_tb_ppdu_len == 8 && \
          wlan.htc.he.a_control.umrs.ru_allocation == 127 && wlan.htc.he.a_control.umrs.ul_mcs == 3 && \
          wlan.fc.type_subtype == 0x2c && radiotap.ampdu.reference == 5",

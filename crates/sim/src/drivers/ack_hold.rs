@@ -1,4 +1,4 @@
-//! A client whose driver holds pure ACKs back in front of its queue.
+//! A client's driver that holds pure ACKs back before its queue.
 
 use std::collections::VecDeque;
 
@@ -11,13 +11,13 @@ use crate::Carried;
 /// The driver of one function.
 #[derive(Debug)]
 pub(super) struct HoldDriver<P> {
-    /// For each peer.
+    /// One per peer.
     holds: Vec<AckHold<P>>,
     function: FunctionId,
     peers: Peers,
-    /// Packets that they let go, and for which peer.
+    /// Packets that were released, and their peers.
     released: VecDeque<(usize, P)>,
-    /// ACKs that they had dropped when measuring started.
+    /// ACKs dropped before measuring started.
     dropped_before: u64,
 }
 
@@ -40,7 +40,7 @@ impl<P: Carried> HoldDriver<P> {
         None
     }
 
-    /// Queues the packets that were let go.
+    /// Queues the released packets.
     pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) {
         while let Some((peer, packet)) = self.released.pop_front() {
             channel.enqueue(now, self.function, self.peers.id(peer), packet);
@@ -62,7 +62,7 @@ impl<P: Carried> HoldDriver<P> {
         self.dropped_before = self.all_dropped();
     }
 
-    /// ACKs that another took the place of, since measuring started.
+    /// ACKs that were replaced by others since measuring started.
     pub fn dropped(&self) -> u64 {
         self.all_dropped() - self.dropped_before
     }

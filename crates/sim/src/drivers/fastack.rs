@@ -1,4 +1,4 @@
-//! FastACK's agent in an access point, with the check that it never acknowledges data that no NIC did.
+//! FastACK's agent in an access point, with a check that it never acknowledges data that no NIC has acknowledged.
 
 use tacit_link::wifi::Interrupt;
 use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
@@ -18,15 +18,15 @@ pub(crate) struct ApAgent {
     before: Counters,
 }
 
-/// A connection, and its receiver.
+/// A connection, and the receiver of its data.
 type Direction = (FlowId, HostId);
 
-/// The part of a stream that arrived, by link-layer acknowledgments and the client's own.
+/// The part of a stream that has arrived, according to link-layer acknowledgments and the client's own.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// All before this; `None` until the sender's SYN was seen.
+    /// Everything before this; `None` until the sender's SYN was seen.
     upto: Option<SeqNumber>,
-    /// Beyond a gap, in no order.
+    /// Ranges beyond a gap, unsorted.
     beyond: Vec<[SeqNumber; 2]>,
 }
 
@@ -52,7 +52,7 @@ impl Arrived {
 struct Oracle {
     /// By direction of a connection.
     arrived: Vec<(Direction, Arrived)>,
-    /// An ACK that should not be.
+    /// A wrong ACK.
     wrong: Option<Packet>,
 }
 
@@ -76,7 +76,7 @@ impl Oracle {
         }
     }
 
-    /// `packet` came from a client, which knows best.
+    /// `packet` came from a client, whose own ACKs are always right.
     fn uplink(&mut self, packet: &Packet) {
         if let Some(segment) = segment_of(packet).filter(|segment| segment.flags.contains(Flags::ACK)) {
             let arrived = self.arrived((packet.flow, packet.source));
@@ -86,7 +86,7 @@ impl Oracle {
         }
     }
 
-    /// An ACK made in a client's name acknowledges nothing that did not arrive.
+    /// Checks that a forged ACK acknowledges only data that has arrived.
     fn verify(&mut self, made: &Packet) {
         let Some(segment) = segment_of(made) else { return };
         let upto = self.arrived((made.flow, made.source)).upto;
@@ -112,12 +112,12 @@ impl ApAgent {
         Self { agent: Agent::new(config), oracle: Some(Oracle::default()), before: Counters::default() }
     }
 
-    /// Runs without its oracle from now on.
+    /// Disables its oracle from now on.
     pub fn dismiss_oracle(&mut self) {
         self.oracle = None;
     }
 
-    /// `packet` is to be queued for a client; gives it back unless it goes no further.
+    /// `packet` is to be queued for a client. Returns it unless it is dropped.
     pub fn downlink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
         let Some(simulated) = packet.simulated() else { return Some(packet) };
         if let Some(oracle) = &mut self.oracle {
@@ -136,7 +136,7 @@ impl ApAgent {
         self.agent.handle_fate(now, packet, *acknowledged, *last);
     }
 
-    /// `packet` came from a client; returns the packet that goes on in its place, if any.
+    /// `packet` came from a client. Returns the packet to forward, if any.
     pub fn uplink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
         let Some(simulated) = packet.simulated() else { return Some(packet) };
         if let Some(oracle) = &mut self.oracle {
@@ -156,7 +156,7 @@ impl ApAgent {
         }
     }
 
-    /// Its next wish.
+    /// Its next request.
     pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
         let up = self.agent.poll_up();
         if let Some(oracle) = &mut self.oracle {
@@ -185,7 +185,7 @@ impl ApAgent {
         self.before = self.agent.counters();
     }
 
-    /// Since measuring started.
+    /// Counters since measuring started.
     pub fn counters(&self) -> Counters {
         self.agent.counters().since(&self.before)
     }

@@ -1,4 +1,4 @@
-//! FWP's shim in a client: its TCP sees no holes in registered flows, and their readers are told.
+//! FWP's shim in a client: hides holes in registered flows from its TCP, and informs the flows' readers.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
 use super::Wish;
 use crate::Carried;
 
-/// Bytes of the IP packets that losses are expected of.
+/// Bytes of the IP packets for which losses are estimated.
 const FULL_PACKET: u32 = 1500;
 
-/// A reader's request to the shim (`proto::fwp::control` without bytes).
+/// A reader's request to the shim (`proto::fwp::control` without encoding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Register,
     Allow(u64, u64),
     Repaired(u64, u64),
     Stop,
-    /// Bytes that cannot be repaired were acknowledged: the connection must not pass for sound.
+    /// Bytes that cannot be repaired were acknowledged: the connection must be reset.
     Fail,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Told {
 /// A client's shim.
 #[derive(Debug)]
 pub(crate) struct ClientShim {
-    /// Whose it is.
+    /// Its host.
     pub host: HostId,
     shim: Shim<Packet>,
     notes: Notes,
@@ -78,19 +78,19 @@ impl Readers for Notes {
 }
 
 impl ClientShim {
-    /// For `host`, behind a link that is expected to lose `expected_ppm` of a million frames.
+    /// For `host`, with a link that is expected to lose `expected_ppm` frames per million.
     pub fn new(config: Config, host: HostId, expected_ppm: u32) -> Self {
         let mut shim = Shim::new(config);
         shim.expect(expected_ppm);
         Self { host, shim, notes: Notes::default(), before: Counters::default() }
     }
 
-    /// The reader of `flow`, whose data comes from `source`, wants something.
+    /// The reader of `flow`, with data from `source`, sends a request.
     pub fn ask(&mut self, flow: FlowId, source: HostId, ask: Ask) {
         let key = FlowKey::simulated(flow, source);
         match ask {
             Ask::Register => {
-                // Simulated bytes have no content that a nonce could tell.
+                // Simulated bytes have no content, so the nonce does not matter.
                 if self.shim.register(key, [0; 16]).is_ok() {
                     self.notes.flows.push((key, flow));
                 }
@@ -109,15 +109,15 @@ impl ClientShim {
         }
     }
 
-    /// `packet` came for the host, and `missing` frames before it did not; gives it back where it goes on as it is, with
-    /// nothing before it.
+    /// `packet` arrived for the host, and `missing` frames before it did not. Returns it if it is passed on unchanged,
+    /// with nothing before it.
     pub fn incoming<P: Carried>(&mut self, now: Instant, packet: P, missing: u16) -> Option<P> {
         self.shim.link_lost(missing);
         let Some(simulated) = packet.simulated() else { return Some(packet) };
         self.shim.handle_down(now, simulated.clone(), &mut self.notes).map(|_| packet)
     }
 
-    /// Its next wish: readers are told before anything is passed up.
+    /// Its next request: readers are informed before any packet is passed up.
     pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
         match self.notes.told.pop_front() {
             Some((flow, told)) => Some(Wish::Tell { flow, told }),
@@ -137,7 +137,7 @@ impl ClientShim {
         self.before = self.shim.counters();
     }
 
-    /// Since measuring started.
+    /// Counters since measuring started.
     pub fn counters(&self) -> Counters {
         self.shim.counters().since(&self.before)
     }
@@ -147,9 +147,9 @@ impl ClientShim {
     }
 }
 
-/// How many of a million full packets that the access point sends to `station` the model of errors takes: a driver knows
-/// this rate from experience. A script of losses has no rate. A packet that a client asks the access point for again is
-/// expected to be lost where its repair is lost too.
+/// Expected losses, by the error model, per million full packets from the access point to `station`: a real driver
+/// knows this rate from experience. A scripted loss has no rate. If a client can request a packet from the access point
+/// again, only packets whose repair is lost as well count as lost.
 pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
     let scripted = match &station.downlink_loss {
         Loss::None | Loss::Scripted(_) => 0.0,
@@ -160,6 +160,6 @@ pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
     let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, bytes));
     let once = 1.0 - (1.0 - scripted) * arrives;
     let lost = if station.link_acks.down == LinkAcks::Deferred { once * once } else { once };
-    // Decisions are made in integers.
+    // Rounded to an integer, because decisions use integers.
     Ratio::from_fraction(lost).unwrap_or(Ratio::ONE).parts_per_billion() / 1000
 }

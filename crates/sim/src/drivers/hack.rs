@@ -1,4 +1,4 @@
-//! A station that speaks TCP/HACK: its driver beside the NIC that the channel holds.
+//! TCP/HACK in a station: its driver, for the NIC in the channel.
 
 use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
 use tacit_proto::FlowKey;
@@ -14,7 +14,7 @@ pub(super) struct HackDriver<P> {
     driver: Driver<P>,
     function: FunctionId,
     peers: Peers,
-    /// Which peers speak it too: learnt at association.
+    /// Which peers have TCP/HACK, as learnt at association.
     capable: Vec<bool>,
     before: Counters,
 }
@@ -40,7 +40,7 @@ impl<P: Carried> HackDriver<P> {
         }
     }
 
-    /// The host sends `packet` to `to`; gives it back for those that do not speak it.
+    /// The host sends `packet` to `to`. Returns it if `to` does not have TCP/HACK.
     pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
         let peer = self.peers.index(to);
         if !self.capable[peer] {
@@ -50,12 +50,12 @@ impl<P: Carried> HackDriver<P> {
         None
     }
 
-    /// `packet` arrived from `from` as it is.
+    /// `packet` arrived from `from` as a packet.
     pub fn incoming(&mut self, now: Instant, from: FunctionId, packet: &P) {
         self.driver.handle_incoming(now, self.peers.index(from), packet);
     }
 
-    /// The NIC has something to tell.
+    /// Handles an interrupt of the NIC.
     pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
         let (driver, peers) = (&mut self.driver, &self.peers);
         match interrupt {
@@ -73,7 +73,7 @@ impl<P: Carried> HackDriver<P> {
         }
     }
 
-    /// Packets for `to` have begun to be sent.
+    /// Packets for `to` are being sent.
     pub fn drained(&mut self, to: FunctionId) {
         self.driver.handle_drained(self.peers.index(to));
     }
@@ -114,7 +114,7 @@ impl<P: Carried> HackDriver<P> {
         }
     }
 
-    /// Takes `packets` back from the queue, as far as they are still there.
+    /// Removes `packets` from the queue, as far as they are still there.
     fn retract(&mut self, peer: usize, packets: &[P], channel: &mut Bss<P>) {
         let mut gone = Vec::new();
         channel.retract(self.function, self.peers.id(peer), |packet| {
@@ -139,21 +139,21 @@ impl<P: Carried> HackDriver<P> {
         self.before = self.driver.counters();
     }
 
-    /// Since measuring started.
+    /// Counters since measuring started.
     pub fn counters(&self) -> Counters {
         let mut now = self.driver.counters();
-        // An ACK queued before that rode after all is taken back from the count of then, not from this window's.
+        // An ACK that was queued before and then appended is subtracted from the earlier count, not from this window's.
         now.native_acks = now.native_acks.max(self.before.native_acks);
         now.since(&self.before)
     }
 
-    /// Of both directions of a flow, since the start.
+    /// Counters of both directions of a flow since the start of the run.
     pub fn flow_counters(&self, flow: FlowId, ends: [HostId; 2]) -> FlowCounters {
         let [one, other] = ends.map(|end| self.driver.flow_counters(FlowKey::simulated(flow, end)));
         one.plus(&other)
     }
 
-    /// Nothing that rode is lost to the codec.
+    /// Checks that the codec has lost no appended ACK.
     pub fn check(&self) -> Result<(), String> {
         match self.driver.counters().failed_frames {
             0 => Ok(()),

@@ -1,5 +1,5 @@
-//! The oracle of TCP/HACK: it remembers the ACKs that drivers were given and compares reconstituted ones with them. It
-//! looks on and supplies nothing: a run without it is the same run.
+//! The oracle of TCP/HACK: remembers the ACKs that drivers were given, and compares reconstituted ones with them. It
+//! only observes: a run without it gives the same result.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ const REMEMBERED: usize = 8_192;
 /// ACKs and reports given to the drivers of a channel.
 #[derive(Debug)]
 pub(super) struct Oracle<P> {
-    /// By function; `None` for those that do not speak TCP/HACK.
+    /// By function; `None` for functions without TCP/HACK.
     senders: Vec<Option<Sender<P>>>,
 }
 
@@ -23,21 +23,21 @@ pub(super) struct Oracle<P> {
 struct Sender<P> {
     peers: Peers,
     turnaround: Duration,
-    /// By peer; `None` for those that do not speak it.
+    /// By peer; `None` for peers without TCP/HACK.
     links: Vec<Option<Link<P>>>,
 }
 
 #[derive(Debug)]
 struct Link<P> {
-    /// ACKs and reports for the peer, and when they were given, oldest first.
+    /// ACKs and reports for the peer, and when they were passed to the driver, oldest first.
     given: VecDeque<(Instant, P)>,
-    /// When the NIC last put together an acknowledgment for it.
+    /// When the NIC last built a link-layer ACK for it.
     answered_at: Instant,
 }
 
 impl<P: Carried> Oracle<P> {
-    /// One that has seen nothing; `None` where no station speaks TCP/HACK. `turnaround` says how long the host of a
-    /// function takes, where that speaks it.
+    /// An oracle without records; `None` if no station has TCP/HACK. `turnaround` returns the host turnaround time of a
+    /// function that has it.
     pub fn new(
         functions: Functions,
         direct: &[DirectLink],
@@ -54,13 +54,13 @@ impl<P: Carried> Oracle<P> {
         senders.iter().any(Option::is_some).then_some(Self { senders })
     }
 
-    /// From one to the other of two that speak it, and how long the host of `from` takes.
+    /// The link between two functions with TCP/HACK, and the host turnaround time of `from`.
     fn link(&mut self, from: FunctionId, to: FunctionId) -> Option<(&mut Link<P>, Duration)> {
         let Sender { peers, turnaround, links } = self.senders.get_mut(from.index())?.as_mut()?;
         Some((links[peers.index(to)].as_mut()?, *turnaround))
     }
 
-    /// The driver of `from` is given `packet` for `to`.
+    /// The driver of `from` gets `packet` for `to`.
     pub fn given(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: &P) {
         if packet.rides() == Rides::Never {
             return;
@@ -72,18 +72,18 @@ impl<P: Carried> Oracle<P> {
         given.push_back((now, packet.clone()));
     }
 
-    /// The NIC of `from` puts together an acknowledgment for `to`.
+    /// The NIC of `from` builds a link-layer ACK for `to`.
     pub fn answered(&mut self, now: Instant, from: FunctionId, to: FunctionId) {
         if let Some((link, _)) = self.link(from, to) {
             link.answered_at = now;
         }
     }
 
-    /// An ACK from `from` was reconstituted at `at`. It must be one that the sender's driver was given, in the order of
-    /// its flow and once, and a host turnaround before the acknowledgment it came on was made.
+    /// An ACK from `from` was reconstituted at `at`. The sender's driver must have got this ACK, at least a host
+    /// turnaround before the link-layer ACK was built; ACKs of a flow must arrive in order and once.
     ///
     /// # Errors
-    /// Says why it is wrong.
+    /// What is wrong with it.
     pub fn judge(&mut self, at: FunctionId, from: FunctionId, packet: &P) -> Result<(), &'static str> {
         let (Link { given, answered_at }, turnaround) = self.link(from, at).ok_or("from a stock station")?;
         let place = given.iter().position(|(_, ack)| ack == packet).ok_or("never sent")?;
@@ -128,7 +128,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    /// One that saw the client give its driver ACKs 1 to 3 of two flows at 0, and its NIC answer at `answered_us`.
+    /// An oracle after a client gave its driver ACKs 1 to 3 of two flows at 0, and its NIC answered at `answered_us`.
     fn oracle(answered_us: u64) -> Oracle<Packet> {
         let speaks = |id| (id != STOCK).then_some(TURNAROUND);
         let mut oracle = Oracle::new(Functions::new(3, 1), &[], speaks).unwrap();

@@ -1,4 +1,4 @@
-//! Where drivers stand between hosts and channels.
+//! Connects drivers with hosts and channels.
 
 use tacit_link::wifi::{Delivery, FunctionId};
 use tacit_proto::units::FlowId;
@@ -12,7 +12,7 @@ use crate::setup::FlowSetup;
 use crate::topology::Port;
 
 impl<P: Carried> World<'_, P> {
-    /// Carries out the wishes of the driver of `function`.
+    /// Carries out the requests of the driver of `function`.
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
         while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
             match wish {
@@ -33,7 +33,7 @@ impl<P: Carried> World<'_, P> {
         self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
     }
 
-    /// The program that reads `flow` learns something.
+    /// Sends a message to the program that reads `flow`.
     fn tell(&mut self, flow: FlowId, told: Told) {
         if let Some(Feeder::Program { number, .. }) = self.flows.get(flow.0 as usize).map(|flow| flow.feeder)
         {
@@ -42,7 +42,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// Programs want something of shims.
+    /// Passes a program's request to a shim.
     pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
         for (index, drivers) in self.drivers.iter_mut().enumerate() {
@@ -53,7 +53,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// A packet that came as bytes on a link-layer ACK goes where these say.
+    /// Forwards a packet that was reconstituted from a link-layer ACK.
     fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
@@ -71,7 +71,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// A driver sends a client a packet again; the driver is not offered it a second time.
+    /// Queues a packet that a driver sends to a client again; it is not offered to the driver a second time.
     fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
         let host = self.bss_hosts[index][function.index()];
         let Some(Port::Wifi { from, to, .. }) = self.way_out(host, &packet) else { return };
@@ -81,7 +81,7 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
-    /// Offers `packet` where drivers may take it. Out of line: stock stations need none of it.
+    /// Offers `packet` to drivers. Out of line, because stock stations do not need it.
     #[inline(never)]
     pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
         let Some(packet) = self.drivers[usize::from(bss)].outgoing(self.now, from, to, packet) else {
@@ -91,7 +91,7 @@ impl<P: Carried> World<'_, P> {
         self.queue_on_air(bss, from, to, &packet);
     }
 
-    /// A packet arrived where drivers look at it.
+    /// A packet arrived at a station with a driver.
     #[inline(never)]
     pub(super) fn deliver_through_driver(
         &mut self,

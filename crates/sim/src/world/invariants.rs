@@ -1,4 +1,4 @@
-//! Invariants of a world: packets, airtime and goodput add up.
+//! Invariants of a world: the counts of packets, airtime and goodput are consistent.
 
 use tacit_link::wifi::StationId;
 
@@ -7,7 +7,7 @@ use crate::Carried;
 use crate::flow::{Feeder, Flow};
 
 impl<P: Carried> World<'_, P> {
-    /// Packets add up on each pipe and channel, and the invariants of flows and drivers hold.
+    /// Checks that packets add up on each pipe and channel, and the invariants of flows and drivers.
     pub(super) fn check(&self) -> Result<(), String> {
         self.flows.iter().try_for_each(Flow::check)?;
         for (index, pipe) in self.pipes.iter().enumerate() {
@@ -28,7 +28,8 @@ impl<P: Carried> World<'_, P> {
         Ok(())
     }
 
-    /// Airtime of each channel adds up to the measured window, and no station is served for longer than time.
+    /// Checks that the airtime of each channel adds up to the measured window, and that no station is served for longer
+    /// than that.
     pub(super) fn check_airtime(&self) -> Result<(), String> {
         for (index, channel) in self.bss.iter().enumerate() {
             let until = channel.airtime_until(self.now).min(self.end);
@@ -52,8 +53,9 @@ impl<P: Carried> World<'_, P> {
         Ok(())
     }
 
-    /// No flow has more goodput than bytes came to its sink in the measured window. All together have no more than came to
-    /// them since the start: a program hands on bytes later that waited for their repair.
+    /// Checks that no flow has more goodput than bytes that arrived at its sink in the measured window, and that all
+    /// flows together have no more than arrived since the start: a program may hand on bytes later that waited for
+    /// repair.
     pub(super) fn check_goodput(&self) -> Result<(), String> {
         let (mut got_by_all, mut carried_by_all) = (0, 0);
         for flow in &self.flows {

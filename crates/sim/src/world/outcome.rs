@@ -10,11 +10,12 @@ use crate::record::{BssOutcome, FlowOutcome, Percentiles, PipeOutcome, RunOutcom
 use crate::setup::Traffic;
 
 impl<P: Carried> World<'_, P> {
-    /// Bytes for the user of `flow` that arrived since measuring started, each once, those that the user got in order
-    /// since the start, and when that was everything: of TCP, unless a program hands on something else.
+    /// Bytes for the user of `flow` that arrived since measuring started, each counted once; bytes that the user got in
+    /// order since the start; and when all of them were delivered. Counted at TCP, unless a program hands on other
+    /// data.
     ///
-    /// Bytes count when they arrive. If they counted when a gap before them is filled, a window that begins with a gap
-    /// would have more than its channel carried in it.
+    /// Bytes count when they arrive. If they counted when the gap before them is filled, a window that begins with a
+    /// gap could show more than its channel carried in it.
     pub(super) fn user_got(&self, flow: &Flow) -> (u64, u64, Option<Instant>) {
         let program = match flow.feeder {
             Feeder::Own => None,
@@ -23,7 +24,7 @@ impl<P: Carried> World<'_, P> {
         program.unwrap_or_else(|| (flow.arrived_since(), flow.delivered(), flow.completed_at))
     }
 
-    /// Results from when measuring started until now.
+    /// Results from the start of measuring until now.
     pub fn outcome(&self) -> RunOutcome {
         let measured = self.now.saturating_since(self.setup.measure_from);
         let mut digest = self.digest;
@@ -114,7 +115,7 @@ impl<P: Carried> World<'_, P> {
     }
 }
 
-/// The values that occurred, ascending, and how often each did.
+/// The distinct values, ascending, and how often each occurred.
 fn counts(delays: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
     let recorded = delays.iter_recorded();
     recorded.map(|step| (step.value_iterated_to(), step.count_since_last_iteration())).collect()

@@ -1,4 +1,4 @@
-//! Clients of FWP, and downloads with repair, in set-ups of any kind.
+//! FWP clients, and downloads with repair, for any setup.
 
 use tacit_link::loss::Loss;
 use tacit_link::wifi::{BothWays, LinkAcks};
@@ -10,7 +10,7 @@ pub fn percent(percent: f64) -> Loss {
     Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap())
 }
 
-/// Client `index`, from 0, gets its data without acknowledgments.
+/// Client `index`, from 0, receives its data without link-layer acknowledgments.
 pub fn send_once(setup: &mut Setup, index: usize) {
     setup.bss[0].config.stations[index].link_acks = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 }
@@ -21,7 +21,7 @@ pub fn speak_fwp(setup: &mut Setup, index: usize, config: Config) {
     setup.bss[0].clients[index].driver = ClientDriver::Fwp(config);
 }
 
-/// A download of `size` bytes as schemes have it, but for more room.
+/// A download of `size` bytes as schemes configure it, except for a larger buffer.
 pub fn usual_download(size: Option<u64>) -> Download {
     Download {
         size: size.map(Bytes),
@@ -31,7 +31,7 @@ pub fn usual_download(size: Option<u64>) -> Download {
     }
 }
 
-/// Flow `index` is `download`, and so many connections behind all flows repair it.
+/// Makes flow `index` a `download` that is repaired over `connections` further flows at the end.
 pub fn repair_flow(setup: &mut Setup, index: u32, connections: u32, download: Download) {
     let first = setup.flows.len() as u32;
     let flow = setup.flows[index as usize].clone();

@@ -1,4 +1,4 @@
-//! Set-ups the tests share.
+//! Setups shared by the tests.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "set-ups for tests")]
 
@@ -43,22 +43,22 @@ pub fn bulk(config: tcp::Config) -> Traffic {
     Traffic::Connection { config: config.into(), size: None }
 }
 
-/// All stations speak TCP/HACK.
+/// Gives all stations TCP/HACK.
 pub fn speak_hack(setup: &mut Setup, config: hack::Config) {
     setup.bss[0].set_drivers(ApDriver::Hack(config), ClientDriver::Hack(config));
 }
 
-/// No station has a driver of any kind.
+/// Removes the drivers of all stations.
 pub fn be_stock(setup: &mut Setup) {
     setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::Stock);
 }
 
-/// UDP as fast as it goes, in packets of `ip_len` bytes.
+/// Saturating UDP in packets of `ip_len` bytes.
 pub fn saturating(ip_len: u64) -> Traffic {
     Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
 }
 
-/// A rate of `standard`: a fast one of one stream and whole Mb/s.
+/// A rate of `standard`: a fast one with one stream and an integer number of Mb/s.
 pub fn usual_mbps(standard: Standard) -> u64 {
     match standard {
         Standard::A | Standard::G => 54,
@@ -70,8 +70,8 @@ pub fn usual_mbps(standard: Standard) -> u64 {
     }
 }
 
-/// A server behind a 500 Mb/s link of 1 ms, an access point, `clients` clients, one download each,
-/// started 50 ms apart.
+/// A server behind a 500 Mb/s link of 1 ms, an access point, and `clients` clients with one download each, started 50
+/// ms apart.
 pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
     let mode = Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap();
     let station = StationConfig {
@@ -109,7 +109,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
     }
 }
 
-/// Two hosts on one wire; a queue of `queue_packets` each way and a loss model towards the sink.
+/// Two hosts on one wire, with a queue of `queue_packets` in each direction and a loss model towards the sink.
 pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, traffic: Traffic) -> Setup {
     let forward = pipe(rate, delay, packets(queue_packets), loss);
     let backward = pipe(rate, delay, packets(10_000), Loss::None);
@@ -117,7 +117,7 @@ pub fn wired(rate: BitRate, delay: Duration, queue_packets: u32, loss: Loss, tra
     wires(vec!["source".into(), "sink".into()], vec![link], traffic)
 }
 
-/// Hosts joined by wires, and one flow from the first to the last.
+/// Hosts connected by wires, and one flow from the first to the last.
 pub fn wires(hosts: Vec<String>, wired: Vec<WiredSetup>, traffic: Traffic) -> Setup {
     let sink = HostId(hosts.len() as u32 - 1);
     Setup {

@@ -1,4 +1,4 @@
-//! Checks over worlds that are made from seeds: which seeds, and the report of a failure.
+//! Checks over random worlds: selection of seeds, and reports of failures.
 
 use std::any::type_name_of_val;
 use std::ops::Range;
@@ -6,30 +6,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tacit_sim::setup::Setup;
 
-/// How many seeds a swarm runs, and the first of them.
+/// Environment variables with the number of seeds, and the first seed.
 const SEEDS: &str = "TACIT_SWARM_SEEDS";
 const FIRST: &str = "TACIT_SWARM_FIRST";
 
-/// Failures whose set-ups, of some hundred lines each, are printed.
+/// Number of failures whose setups, of some hundred lines each, are printed.
 const TOLD_WHOLE: usize = 3;
 
-/// Worlds by seed, and the test that checks those of all seeds.
+/// Worlds by seed, and the test that checks them.
 pub struct Swarm {
-    /// The path of the test, its file first.
+    /// The path of the test, beginning with its file.
     test: &'static str,
     world: fn(u64) -> Setup,
 }
 
 impl Swarm {
-    /// The worlds that `test`, the test function itself, is about.
+    /// The worlds for the test function `test`.
     pub fn new<F>(test: &F, world: fn(u64) -> Setup) -> Self {
         Self { test: type_name_of_val(test), world }
     }
 
-    /// Runs `check` on the worlds of `seeds`, all of them even when some fail.
+    /// Runs `check` on the worlds of all `seeds`, even if some fail.
     ///
     /// # Panics
-    /// When one or more failed: of each, the panic; of the first few, set-up and the command that replays it.
+    /// If one or more failed. The message has the panic of each; of the first few also the setup and the command that
+    /// replays it.
     pub fn check(&self, seeds: impl Iterator<Item = u64>, check: impl FnMut(u64, &Setup)) {
         let failures = self.failures(seeds, check);
         let (whole, others) = failures.split_at(failures.len().min(TOLD_WHOLE));
@@ -62,11 +63,11 @@ impl Swarm {
     }
 }
 
-/// The seeds of a test: as many as the environment asks for (`TACIT_SWARM_SEEDS`, else `usual`), from the one on that
-/// it names (`TACIT_SWARM_FIRST`, else 0).
+/// The seeds of a test: their number is `TACIT_SWARM_SEEDS` or else `usual`, and the first one is `TACIT_SWARM_FIRST`
+/// or else 0.
 ///
 /// # Panics
-/// When one of the two is not a whole number.
+/// If one of the two is not an integer.
 pub fn seeds(usual: u64) -> Range<u64> {
     seeds_from(usual, |name| std::env::var(name).ok())
 }
@@ -80,7 +81,7 @@ fn seeds_from(usual: u64, variable: impl Fn(&str) -> Option<String>) -> Range<u6
     first..first + number(SEEDS).unwrap_or(usual)
 }
 
-/// Holds that a failure of `swarm` says all that is needed to look into it.
+/// Checks that the report of a failure of `swarm` has everything needed to investigate it.
 pub fn assert_failures_can_be_replayed(swarm: &Swarm) {
     let failures = swarm.failures(5..9, |seed, setup| {
         assert_eq!(setup.seed, seed, "a world is that of its seed");

@@ -1,4 +1,4 @@
-//! TACK in worlds that were drawn for TCP, with draws of its own: all but TACK stays as it was.
+//! TACK in worlds that were generated for TCP. It has its own random streams, so the rest of the world does not change.
 
 use tacit_link::random::Stream;
 use tacit_proto::congestion::Algorithm;
@@ -11,7 +11,7 @@ fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()
 }
 
-/// Every part of TACK, on or off, as often as not as it usually is.
+/// Every feature of TACK, on or off; half of the time the default.
 pub fn random_config(draw: &mut Stream) -> Config {
     let mut config = Config::default();
     if draw.up_to(1) == 0 {
@@ -52,7 +52,7 @@ pub fn random_config(draw: &mut Stream) -> Config {
     config
 }
 
-/// Makes two of three connections of `setup` TACK's.
+/// Changes two of three connections of `setup` to TACK.
 pub fn carry_over(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm tack");
     for flow in &mut setup.flows {
@@ -64,7 +64,7 @@ pub fn carry_over(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Connections of `setup` that TACK carries.
+/// Number of TACK connections in `setup`.
 pub fn carried(setup: &Setup) -> usize {
     let over_tack =
         |traffic: &Traffic| matches!(traffic, Traffic::Connection { config: transport::Config::Tack(_), .. });

@@ -1,4 +1,4 @@
-//! Programs over known links: their results can be worked out by hand.
+//! Programs over links with results that can be calculated by hand.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -12,7 +12,7 @@ use tacit_sim::setup::{
 };
 use tacit_sim::{RunOutcome, run};
 
-/// Payload of a full segment: 1500 bytes less IP, TCP and timestamps.
+/// Payload of a full segment: 1500 bytes minus IP, TCP and timestamps.
 const SEGMENT: u64 = 1448;
 const DELAY: Duration = Duration::from_millis(10);
 
@@ -74,14 +74,14 @@ fn on_off(outcome: &RunOutcome) -> OnOffTimes {
 fn a_page_of_one_object_takes_its_round_trips_and_its_bytes() {
     let rate = BitRate::from_mbps(10);
     let wire = |bytes| rate.time_for(Bytes(bytes));
-    // SYN and SYN-ACK of 60 bytes; the question in a segment of 400 that acknowledges the SYN; ten
+    // SYN and SYN-ACK of 60 bytes; the request in a segment of 400 bytes, which also acknowledges the SYN-ACK; ten
     // segments, which is the initial window.
     let (handshake, question, objects) =
         (wire(60) * 2 + DELAY * 2, wire(452) + DELAY, wire(1500) * 10 + DELAY);
     let down = pages(End::Sink, &[10 * SEGMENT], ms(1_000));
     let outcome = run(&over_wire(rate, down, &bulk(tcp::Config::default()), 1)).unwrap();
     let loads = page_loads(&outcome);
-    // The first ends at 53 ms, and each of the others 1.033 s after the one before it.
+    // The first page ends at 53 ms, and each further one 1.033 s after the previous one.
     assert_eq!(loads.load_times.len(), 10);
     assert_eq!(loads.load_times[0], question + objects, "connected");
     assert_eq!(loads.load_times[9], handshake + question + objects, "the first");
@@ -110,8 +110,8 @@ fn objects_of_a_document_are_fetched_in_parallel() {
         let outcome = run(&over_wire(rate, application, &bulk(tcp::Config::default()), connections)).unwrap();
         page_loads(&outcome).load_times[0].as_millis() / 20
     };
-    // A round trip of 20 ms for the handshake, one for the document, and one for each round of objects;
-    // the bytes add less than one.
+    // A round trip of 20 ms for the handshake, one for the document, and one for each round of objects; the
+    // transmission time adds less than one.
     assert_eq!([1, 2, 3, 6, 20].map(load), [8, 5, 4, 3, 3]);
 }
 
@@ -120,12 +120,12 @@ fn small_window() -> Traffic {
     bulk(tcp::Config { receive_buffer: Bytes(64_000), ..tcp::Config::default() })
 }
 
-/// 25 frames a second of 20 full segments each: 5.792 Mb/s, which take 6 Mb/s of a wire.
+/// 25 frames per second of 20 full segments each: 5.792 Mb/s, which take 6 Mb/s of a wire.
 fn movie(buffer: Duration) -> Streaming {
     Streaming { rate: BitRate::from_bps(25 * 20 * SEGMENT * 8), frame_rate: 25, buffer, repair: None }
 }
 
-/// Two minutes of it over a queue of 50 packets.
+/// Two minutes of this video over a queue of 50 packets.
 fn watch(rate: BitRate, traffic: &Traffic, loss: Loss) -> VideoPlayed {
     let mut setup = over_wire(rate, Application::Streaming(movie(ms(1_000))), traffic, 1);
     setup.wired[0].forward.loss = loss;
@@ -140,7 +140,7 @@ fn a_video_with_just_enough_rate_never_waits() {
     assert_eq!((watched.rebuffers, watched.rebuffering, watched.frames_damaged), (0, Duration::ZERO, 0));
     let start_up = watched.start_up.unwrap();
     assert!((ms(1_000)..ms(1_200)).contains(&start_up), "{start_up}: a second of video and slow start");
-    // The rest of two minutes, the first frame and the last included.
+    // The rest of two minutes, including the first and the last frame.
     assert_eq!(watched.watched, Duration::from_secs(120) - start_up);
     assert_eq!(watched.frames_played, watched.watched.as_nanos() / ms(40).as_nanos() + 1);
 }
@@ -148,8 +148,8 @@ fn a_video_with_just_enough_rate_never_waits() {
 #[test]
 fn a_video_with_half_its_rate_waits_half_of_the_time() {
     let watched = watch(BitRate::from_mbps(3), &small_window(), Loss::None);
-    // While the second in the buffer is played another one arrives in two; then two bring the next. That is
-    // 118 seconds, after two of start-up, in rounds of four less a frame or two where they meet.
+    // While the second in the buffer is played, the next one arrives within two seconds; then two seconds bring the
+    // next. That is 118 seconds, after two of start-up, in rounds of four minus a frame or two where rounds meet.
     let ratio = watched.rebuffering_ratio().unwrap();
     assert!((ratio - 0.5).abs() < 0.01, "{ratio}");
     assert!((29..=31).contains(&watched.rebuffers), "{watched:?}");
@@ -167,7 +167,7 @@ fn datagrams_beyond_the_rate_are_damage_not_waits() {
     let watched = watch(BitRate::from_mbps(3), &datagrams(SEGMENT), Loss::None);
     assert_eq!(watched.rebuffers, 0, "{watched:?}");
     let damaged = watched.frames_damaged as f64 / watched.frames_played as f64;
-    // A frame of 20 loses about ten, but for the first ones, which fit the queue.
+    // A frame of 20 datagrams loses about ten, except for the first frames, which fit in the queue.
     assert!((0.99..1.0).contains(&damaged), "{watched:?}");
 }
 
@@ -176,7 +176,7 @@ fn a_video_that_stops_is_played_to_its_end() {
     for (traffic, damaged) in [(bulk(tcp::Config::default()), 0), (datagrams(SEGMENT), 1)] {
         let mut setup =
             over_wire(BitRate::from_mbps(12), Application::Streaming(movie(ms(200))), &traffic, 1);
-        // 50 frames in two seconds; the last datagram of the last one is lost.
+        // 50 frames in two seconds; the last datagram of the last frame is lost.
         setup.flows[0].stop = Some(Instant::ZERO + ms(2_000));
         if damaged > 0 {
             setup.wired[0].forward.loss = Loss::Scripted(vec![50 * 20 - 1]);
@@ -189,7 +189,7 @@ fn a_video_that_stops_is_played_to_its_end() {
 
 #[test]
 fn a_source_is_on_and_off_by_the_clock() {
-    // 1250 bytes each 10 ms; a second on, a second off.
+    // 1250 bytes per 10 ms; one second on, one second off.
     let source = OnOff {
         on: fixed(ms(1_000)),
         off: fixed(ms(1_000)),

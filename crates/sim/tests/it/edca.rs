@@ -1,4 +1,4 @@
-//! Access categories end to end: their shares, and TCP/HACK in each.
+//! Access categories in whole worlds: their shares, and TCP/HACK in each of them.
 
 use crate::common::*;
 use tacit_link::wifi::AccessCategory;
@@ -7,7 +7,7 @@ use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Setup;
 use tacit_sim::{RunError, run};
 
-/// Two clients with an upload each, in these categories.
+/// Two clients with one upload each, in these categories.
 fn uploads(categories: [AccessCategory; 2]) -> Setup {
     let mut setup = wlan(Standard::N, 150, 2, &bulk(tcp::Config::default()));
     setup.bss[0].config.categories = AccessCategory::ALL.to_vec();
@@ -37,7 +37,7 @@ fn hack_works_in_every_category() {
         let outcome = run(&setup).unwrap();
         let acks = [0, 1].map(|flow| outcome.flows[flow].hack.unwrap());
         assert!(acks[0].compressed_acks > 4 * acks[0].native_acks, "{category:?}: {acks:?}");
-        // Where the other leaves little, there is seldom more data to announce.
+        // If the other category leaves little airtime, there is rarely more data to announce.
         assert!(acks[1].compressed_acks > 0, "{category:?}: {acks:?}");
         let all =
             |outcome: &tacit_sim::RunOutcome| outcome.flows.iter().map(|flow| flow.delivered.0).sum::<u64>();

@@ -1,5 +1,5 @@
-//! FastACK in a whole world: the access point acknowledges downloads once the Block Ack has come. Every run checks that
-//! it acknowledges nothing that did not arrive, and that its books agree.
+//! FastACK in a whole world: the access point acknowledges downloads after the Block Ack. Every run checks that it
+//! acknowledges nothing that did not arrive, and that its state is consistent.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -26,7 +26,7 @@ fn agent(outcome: &RunOutcome) -> Counters {
     outcome.bss[0].stations[0].driver.fastack().unwrap()
 }
 
-/// Bytes handed on in order, over the whole run.
+/// Bytes delivered in order, over the whole run.
 fn delivered(outcome: &RunOutcome) -> u64 {
     outcome.flows.iter().map(|flow| flow.delivered_total.0).sum()
 }
@@ -56,7 +56,7 @@ fn senders_hear_sooner_and_of_no_more() {
             assert!(counters.forged_acks > 1_000 && counters.suppressed_acks > 1_000, "{what}: {counters:?}");
             assert_eq!(counters.abandoned_flows + counters.uncached_segments, 0, "{what}");
             assert!(srtt_us(&fast) < srtt_us(&stock), "{what}");
-            // The client still sends its ACKs: nothing is spared on the air, so nothing much is gained or lost.
+            // The client still sends its ACKs, so no airtime is saved, and little is gained or lost.
             assert!(delivered(&fast) * 100 > delivered(&stock) * 95, "{what}");
         }
     }
@@ -98,7 +98,7 @@ fn losses_in_the_air_are_repaired_by_the_link_or_the_sender() {
     }
 }
 
-/// A client whose host is reached over a wire behind its NIC, which loses packets that the NIC has acknowledged.
+/// A client whose host is behind a wire after its NIC; the wire loses packets that the NIC has acknowledged.
 fn lossy_behind_the_nic(loss: f64, size: Option<Bytes>, config: tcp::Config) -> Setup {
     let mut setup = wlan(Standard::N, 300, 1, &Traffic::Connection { config: config.into(), size });
     setup.hosts.push("behind".into());
@@ -123,7 +123,7 @@ fn losses_behind_the_nic_come_from_the_cache() {
         println!("sack {sack}: {:?}, {counters:?}", flow.completed_at);
         assert_eq!(flow.delivered_total, Bytes(20_000_000));
         assert!(counters.local_retransmissions > 20, "{counters:?}");
-        // Without SACK a duplicate that a copy caused cannot always be told from another.
+        // Without SACK a duplicate ACK caused by a copy cannot always be distinguished from others.
         let most = if sack { 0 } else { 3 };
         assert!(flow.sender.unwrap().packets_retransmitted <= most, "the sender never hears of it");
     }
@@ -131,7 +131,7 @@ fn losses_behind_the_nic_come_from_the_cache() {
 
 #[test]
 fn even_the_last_segments_are_repaired() {
-    // A third of everything is lost behind the NIC; short streams end in silence.
+    // A third of all packets is lost behind the NIC; short streams end in silence.
     for seed in 1..20 {
         let mut setup = lossy_behind_the_nic(33.0, Some(Bytes(20_000)), tcp::Config::default());
         setup.seed = seed;
@@ -204,7 +204,7 @@ fn equal_setups_give_equal_runs_with_every_packet_encoded_too() {
     assert_eq!(run(&setup()).unwrap().digest, run(&wire).unwrap().digest);
 }
 
-/// An access point gives ACKs or lets them ride; its clients learn at association that it does not.
+/// An access point either forges ACKs or appends them; its clients learn at association that it does not have TCP/HACK.
 #[test]
 fn clients_that_speak_hack_send_packets_to_an_access_point_that_gives_acks() {
     let stock = with(wlan(Standard::N, 150, 2, &bulk(tcp::Config::default())));

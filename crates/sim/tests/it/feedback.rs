@@ -1,6 +1,5 @@
-//! Feedback of another transport than TCP rides on link-layer ACKs: through the same NIC, which knows
-//! bytes only, and the same driver. Here it is the reports of a UDP sink; anything cumulative can do the
-//! same.
+//! Feedback of transports other than TCP is appended to link-layer ACKs by the same driver and the same NIC, which
+//! treats it as opaque bytes. This test uses the reports of a UDP sink; any cumulative feedback works in the same way.
 
 use crate::common::*;
 use tacit_link::AirFrame;
@@ -35,7 +34,7 @@ fn hack_wlan(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     setup
 }
 
-/// Frames of the client on the air.
+/// The client's frames on the air.
 #[derive(Default)]
 struct FromClient {
     packets: u32,
@@ -69,7 +68,7 @@ impl Observer for FromClient {
     }
 }
 
-/// The reports of a run, all of them heard of up to those that the end cut off.
+/// The reports of a run; checks that all arrived except those cut off by the end.
 fn watch(setup: &Setup) -> (FromClient, Reports, tacit_sim::RunOutcome) {
     let mut heard = FromClient::default();
     let outcome = run_observed(setup, &mut heard).unwrap();
@@ -87,7 +86,7 @@ fn reports_arrive_though_none_is_sent_as_a_packet() {
     for (standard, mbps) in [(Standard::N, 150), (Standard::A, 54)] {
         let (heard, reports, outcome) = watch(&hack_wlan(standard, mbps, &reporting()));
         assert_eq!(heard.packets, 0, "the client never contends for the channel");
-        // One each interval, counted from the datagram after the one before.
+        // One per interval, which starts with the first datagram after the previous report.
         assert!((120..=200).contains(&reports.sent), "{reports:?}");
         let unknown = reports.arrived_datagrams - reports.reported_datagrams;
         // Datagrams that arrive in an interval, while the report waits for the next Block Ack, and in that A-MPDU.
@@ -109,7 +108,7 @@ fn a_report_on_a_lost_block_ack_rides_again_and_counts_once() {
     let (heard, reports, outcome) = watch(&setup);
     let (lost, received) = &heard.appended[number];
     assert!(!lost.is_empty() && !received);
-    // Figure 5a: the answer to the request carries it again, and later reports.
+    // Figure 5a: the response to the request contains it again, and later reports.
     assert!(heard.appended[number + 1].0.starts_with(lost));
     assert_eq!(heard.packets, 0);
     assert!(reports.reported_datagrams > 0);
@@ -120,11 +119,11 @@ fn a_report_on_a_lost_block_ack_rides_again_and_counts_once() {
     );
 }
 
-/// Figure 6: a request proves nothing, so reports that did arrive come again, and are dropped by number.
+/// Figure 6: a request proves nothing, so reports that did arrive are repeated, and dropped because of their number.
 #[test]
 fn repeated_reports_are_dropped() {
     let mut setup = hack_wlan(Standard::N, 150, &reporting());
-    // Whole A-MPDUs are lost now and then.
+    // Whole A-MPDUs are lost occasionally.
     setup.bss[0].config.stations[0].downlink_loss =
         Loss::Scripted((2_000..9_000).filter(|number| number % 1_000 < 100).collect());
     let (heard, reports, outcome) = watch(&setup);
@@ -141,7 +140,7 @@ fn reports_and_tcp_acks_share_link_layer_acks() {
     let mut tcp = setup.flows[0].clone();
     tcp.traffic = bulk(tcp::Config::default());
     setup.flows.push(tcp);
-    // Datagrams at a rate that leaves TCP its share, and loss enough for every rule of section 3.4.
+    // Datagrams at a rate that leaves TCP its share, with enough losses for every rule of section 3.4.
     let Traffic::Udp { rate, .. } = &mut setup.flows[0].traffic else { panic!("UDP") };
     *rate = Some(tacit_proto::units::BitRate::from_mbps(30));
     let some = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());

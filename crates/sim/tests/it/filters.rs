@@ -1,4 +1,4 @@
-//! Gains of ACK filters, and that files arrive whole behind them.
+//! Gains of ACK filters, and completeness of files behind them.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -11,7 +11,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{RunOutcome, Setup, run};
 
-/// A downlink of 8 Mb/s whose ACKs come back at 50 kb/s, with a window of twice the bytes that fill it.
+/// A downlink of 8 Mb/s with ACKs over 50 kb/s, and a window of twice the bandwidth-delay product.
 fn slow_uplink(filter: AckFilter) -> RunOutcome {
     let config = tcp::Config { receive_buffer: Bytes(128 << 10), ..tcp::Config::default() };
     let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 100, Loss::None, bulk(config));
@@ -25,7 +25,7 @@ fn slow_uplink(filter: AckFilter) -> RunOutcome {
 #[test]
 fn a_filter_at_a_slow_uplink_frees_the_downlink() {
     let plain = slow_uplink(AckFilter::Off);
-    // An ACK of 52 bytes for two segments of 1448: 55.7 times the uplink.
+    // An ACK of 52 bytes per two segments of 1448 bytes: 55.7 times the uplink.
     let bound = 50e3 / (52.0 * 8.0) * 2.0 * 1_448.0 * 8.0;
     assert!((0.9..1.01).contains(&(plain.goodput_bps() / bound)), "{} of {bound}", plain.goodput_bps());
     for filter in [AckFilter::Cake, AckFilter::CakeAggressive] {
@@ -35,12 +35,12 @@ fn a_filter_at_a_slow_uplink_frees_the_downlink() {
         let [down, up] = [0, 1].map(|pipe| filtered.pipes[pipe].counters);
         assert!(up.filtered_acks > up.delivered && up.dropped == 0, "{up:?}");
         assert_eq!(down.filtered_acks, 0);
-        // Two or three packets wait, of 8.3 ms each.
+        // Two or three packets wait, 8.3 ms each.
         assert!(filtered.pipes[1].queueing_delay_us.max < 30_000, "{:?}", filtered.pipes[1]);
     }
 }
 
-/// A download of ten stations, all of whose ACKs contend.
+/// A download by each of ten stations, whose ACKs contend.
 fn crowd(change: impl Fn(&mut Setup)) -> (RunOutcome, u64) {
     let mut setup = wlan(Standard::N, 150, 10, &bulk(tcp::Config::default()));
     change(&mut setup);
@@ -53,7 +53,7 @@ fn crowd(change: impl Fn(&mut Setup)) -> (RunOutcome, u64) {
     (outcome, filtered)
 }
 
-/// Pure ACKs on the air, and PPDUs of nothing but those.
+/// Pure ACKs on the air, and PPDUs that contain only pure ACKs.
 fn acks_and_ppdus(outcome: &RunOutcome) -> [f64; 2] {
     let stations = || outcome.bss[0].stations.iter().map(|station| &station.counters);
     let sums: [u64; 2] = [
@@ -78,8 +78,8 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
     }
 }
 
-/// The segments of an aggregate are acknowledged in one PPDU; the ACKs that a driver holds back go later, in
-/// another one, and contend for it.
+/// The segments of an aggregate are acknowledged in one PPDU; the ACKs that a driver holds back are sent later in
+/// another one, which contends separately.
 #[test]
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});

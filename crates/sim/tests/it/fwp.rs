@@ -1,5 +1,5 @@
-//! FWP in a whole world: a link without retransmissions, a shim that fills holes, a download that repairs them. Every run
-//! checks that no placeholder is handed on and that the shim's books agree.
+//! FWP in a whole world: a link without retransmissions, a shim that fills holes, and a download that repairs them.
+//! Every run checks that no placeholder is handed on and that the shim's state is consistent.
 
 use crate::common::fwp::*;
 use crate::common::*;
@@ -16,7 +16,7 @@ use tacit_sim::{RunOutcome, World, run};
 
 const REPAIR_FLOWS: u32 = 16;
 
-/// One client, and a download through a link that loses so many percent of the frames that go down.
+/// One client with a download over a link that loses `lost` percent of the downlink frames.
 fn plain(lost: f64, size: Option<u64>) -> Setup {
     let traffic = bulk(Profile::Linux.config());
     let mut setup = wlan(Standard::N, 150, 1, &traffic);
@@ -67,7 +67,7 @@ fn placeholders_keep_tcp_going_where_holes_would_stop_it() {
 
 #[test]
 fn the_plain_comparison_of_the_paper_is_off_half_of_the_time_and_a_margin_is_not() {
-    // Nothing but the comparison fills holes or leaves them.
+    // Only the comparison of losses decides whether holes are filled.
     let off = |margin_tenths| {
         let config = Config { margin_tenths, overdue_percent: 0, ..Config::USUAL };
         let outcome = run(&with_shim(plain(10.0, None), config)).unwrap();
@@ -82,7 +82,7 @@ fn the_plain_comparison_of_the_paper_is_off_half_of_the_time_and_a_margin_is_not
     assert!(with_margin.1 > 1.3 * plain.1, "{plain:?} {with_margin:?}");
 }
 
-/// Where the link loses many a retransmission TCP waits for the next one, and again, unless the hole is filled.
+/// If the link loses many retransmissions, TCP waits for the next one each time, unless the hole is filled.
 #[test]
 fn holes_left_to_tcp_are_filled_where_it_does_not() {
     let with = |overdue_percent| {
@@ -115,7 +115,7 @@ fn a_body_is_whole_at_its_end() {
 
 #[test]
 fn a_link_without_errors_of_its_own_has_congestion_only() {
-    // The wire loses: the link's rate explains none of it.
+    // The wire loses packets: the link's error rate explains none of these losses.
     let mut setup = with_shim(plain(0.0, None), Config::USUAL);
     setup.wired[0].forward.loss = percent(2.0);
     let counters = shim(&run(&setup).unwrap());
@@ -130,14 +130,14 @@ fn clients_beside_are_untouched_and_runs_repeat() {
     let (one, other) = (again(), again());
     assert_eq!(one.digest, other.digest);
     assert_eq!(downloaded(&one), downloaded(&other));
-    // The oracle changes nothing.
+    // The oracle does not change the run.
     let alone = World::<tacit_proto::Packet>::new(&setup, None).unwrap().without_oracle().run().unwrap();
     assert_eq!(one.digest, alone.digest);
 }
 
-/// Of six clients that collide with the access point, one without acknowledgments: the driver knows the fate of each frame,
-/// statistics take a lost aggregate for congestion. Where RTS and CTS prevent collisions, statistics leave only their usual
-/// share of holes.
+/// Of six clients that collide with the access point, one has no acknowledgments. The driver knows the fate of each
+/// frame, but statistics treat a lost aggregate as congestion. If RTS and CTS prevent collisions, statistics leave only
+/// their usual share of holes.
 #[test]
 fn the_driver_tells_a_collision_from_congestion() {
     let counted = |placeholders, protection, seed| {
@@ -169,7 +169,7 @@ fn losses_on_the_wire_are_congestion_for_the_driver_too() {
     let config = Config { placeholders: Placeholders::Driver, ..Config::USUAL };
     let mut setup = with_shim(plain(0.0, None), config);
     setup.wired[0].forward.loss = percent(2.0);
-    // A collision is the link's loss.
+    // A collision counts as a loss of the link.
     setup.bss[0].config.protection = Protection::RtsCts { above: 0 };
     let counters = shim(&run(&setup).unwrap());
     assert!(counters.holes == 0 && counters.congested_holes > 100, "{counters:?}");
@@ -190,13 +190,14 @@ fn the_server_is_asked_for_what_the_access_point_could_not_repair() {
     assert!(share(&counters) < share(&from_server) / 4.0, "{counters:?} {from_server:?}");
 }
 
-/// A host that acknowledged bytes that cannot be repaired has its connection reset: no more of it arrives, and the server stops.
+/// A host that has acknowledged bytes that cannot be repaired has its connection reset: no more data is delivered, and
+/// the server stops.
 #[test]
 fn a_download_that_fails_is_reset() {
     let ends = |duration: u64| {
         let mut setup = with_shim(plain(20.0, None), Config::USUAL);
         let Application::Download(download) = &mut setup.applications[0].application else { panic!() };
-        // Hit twice by losses: a byte in 25.
+        // Bytes that losses hit twice: one in 25.
         download.repair.attempts_max = 2;
         setup.duration = Duration::from_secs(duration);
         setup.measure_from = Instant::ZERO;
@@ -215,8 +216,8 @@ fn a_download_that_fails_is_reset() {
     assert!(early.0.released > Bytes(100_000), "{early:?}");
 }
 
-/// One client of a link that loses so many percent of the frames that go down, with a program over `connections`, each of
-/// which four others repair.
+/// One client of a link that loses `lost` percent of the downlink frames, with a program over `connections`, each with
+/// four repair connections.
 fn with_program(lost: f64, connections: u32, program: impl Fn(Repairers) -> Application) -> Setup {
     let mut setup = plain(lost, None);
     let repairers = Repairers { connections: 4, download: usual_download(None) };
@@ -228,7 +229,7 @@ fn with_program(lost: f64, connections: u32, program: impl Fn(Repairers) -> Appl
         application: program(repairers),
     }];
     setup.measure_from = Instant::ZERO;
-    // A collision is the link's loss.
+    // A collision counts as a loss of the link.
     setup.bss[0].config.protection = Protection::RtsCts { above: 0 };
     setup
 }
@@ -258,13 +259,13 @@ fn pages_come_whole_over_connections_that_are_repaired() {
     let (loads, counters) = (page_loads(&outcome), shim(&outcome));
     println!("{loads:?} {counters:?}");
     assert!(counters.holes > 100 && loads.load_times.len() > 10, "{counters:?} {loads:?}");
-    // Bytes that arrived beyond finished pages are of the last one.
+    // Bytes in addition to finished pages belong to the last page.
     let arrived: u64 = outcome.flows.iter().map(|flow| flow.delivered_total.0).sum();
     let whole = loads.load_times.len() as u64 * 11 * 20_000;
     assert!((whole..=whole + 11 * 20_000).contains(&arrived), "{arrived} of {whole}");
     assert_eq!(outcome.applications[0].data_flows, 6);
     assert!(outcome.flows[6..].iter().all(|flow| flow.delivered_total == Bytes(0)), "repair is no goodput");
-    // Without losses nothing is repaired.
+    // Without losses there is nothing to repair.
     let clean = run(&with_shim(pages(0.0), config)).unwrap();
     assert_eq!(shim(&clean).placeholders, 0);
     assert!(page_loads(&clean).load_times.len() > loads.load_times.len());

@@ -1,4 +1,4 @@
-//! Many clients of FWP at once, with several downloads each, and at distances that differ.
+//! Many FWP clients at once, with several downloads each, and at different distances.
 
 use crate::common::fwp::*;
 use crate::common::*;
@@ -15,13 +15,13 @@ use tacit_sim::{RunOutcome, World, run};
 const CLIENTS: u32 = 20;
 const REPAIR_FLOWS: u32 = 8;
 
-/// So many downloads of each of twenty clients that lose 10 % of their frames at 600 Mb/s.
+/// `per_client` downloads by each of twenty clients that lose 10 % of their frames at 600 Mb/s.
 fn many(per_client: u32, traffic: &Traffic) -> Setup {
     let mut setup = wlan(Standard::N, 600, CLIENTS, traffic);
     let each = setup.flows.clone();
     setup.flows.extend((1..per_client).flat_map(|_| each.clone()));
     let config = &mut setup.bss[0].config;
-    // The MAC of the paper: a lost frame stalls those that wait for Block Acks.
+    // The paper's MAC: a lost frame stalls frames that wait for Block Acks.
     (config.ampdu_mpdus, config.block_ack_window) = (Some(32), 32);
     config.protection = Protection::RtsCts { above: 2000 };
     for station in &mut config.stations {
@@ -42,7 +42,7 @@ fn with_fwp(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Mb/s that each download handed on.
+/// Throughput of each download in Mb/s.
 fn users(outcome: &RunOutcome) -> Vec<f64> {
     let seconds = outcome.measured.as_secs_f64();
     let user = |result: &ApplicationResult| {
@@ -53,8 +53,7 @@ fn users(outcome: &RunOutcome) -> Vec<f64> {
     outcome.applications.iter().map(|application| user(&application.result)).collect()
 }
 
-/// Their goodput together lies between that without FWP and that of datagrams without acknowledgments, and they share
-/// it.
+/// The total goodput is between that without FWP and that of datagrams without acknowledgments, and is shared fairly.
 #[test]
 fn twenty_clients_with_fwp_share_more_than_without() {
     let mut datagrams = many(1, &saturating(1500));
@@ -74,7 +73,7 @@ fn twenty_clients_with_fwp_share_more_than_without() {
     }
 }
 
-/// Losses follow from each client's distance, and so do those that its shim expects.
+/// Losses depend on each client's distance, and so do those that its shim expects.
 #[test]
 fn clients_near_and_far_have_fwp_and_runs_repeat() {
     let mut setup = with_fwp(many(1, &bulk(Profile::Linux.config())));

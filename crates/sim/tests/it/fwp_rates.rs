@@ -1,4 +1,4 @@
-//! One FWP client among nine that acknowledge (section VI-B of the paper), over TCP and with repair.
+//! One FWP client and nine clients with acknowledgments (section VI-B of the paper), over TCP and with repair.
 
 use crate::common::fwp::*;
 use crate::common::*;
@@ -18,11 +18,11 @@ const STOCK: u32 = 9;
 const REPAIR_FLOWS: u32 = 16;
 const WARM_UP: Duration = Duration::from_secs(15);
 
-/// Ten downloads at 600 Mb/s over 40 ms; all links lose so many percent, and the first client has FWP. The paper's
-/// emulator has no collisions: RTS and CTS keep them from taking whole aggregates.
+/// Ten downloads at 600 Mb/s over 40 ms; all links lose `lost` percent, and the first client has FWP. The paper's
+/// emulator has no collisions, so RTS and CTS prevent the loss of whole aggregates.
 fn paper(lost: f64) -> Setup {
     let mut tcp = Profile::Linux.config();
-    // The paper's senders had HyStart alone.
+    // The paper's senders used only HyStart.
     tcp.congestion.algorithm = Algorithm::Cubic(cubic::Config { slow_start: SlowStart::HyStart });
     let traffic = bulk(tcp);
     let mut setup = wlan(Standard::N, 600, 1 + STOCK, &traffic);
@@ -49,7 +49,7 @@ fn downloaded(outcome: &RunOutcome) -> &Downloaded {
     downloaded
 }
 
-/// Mb/s of the user, of a stock client, and of all data for the user's host, heads and repairs included.
+/// Mb/s of the user, of a stock client, and of all data for the user's host, including heads and repairs.
 fn rates(lost: f64, seed: u64) -> [f64; 3] {
     let mut setup = paper(lost);
     setup.seed = seed;
@@ -73,7 +73,7 @@ fn rates(lost: f64, seed: u64) -> [f64; 3] {
     rates
 }
 
-/// Figure 8: more than 1.6 times as much at 10 % of lost frames, more than twice at 40 %.
+/// Figure 8: more than 1.6 times the throughput at 10 % frame loss, more than twice at 40 %.
 #[test]
 fn a_user_of_fwp_gets_as_many_times_more_than_stock_as_in_figure_8() {
     for (lost, gain) in [(10.0, 1.6), (40.0, 2.0)] {
@@ -83,7 +83,7 @@ fn a_user_of_fwp_gets_as_many_times_more_than_stock_as_in_figure_8() {
     }
 }
 
-/// Data that arrives beside repairs reaches the user: the cost of repair beyond the holes themselves is small.
+/// Almost all data that arrives reaches the user: the cost of repair beyond the holes themselves is small.
 #[test]
 fn repair_takes_little_more_than_what_was_lost() {
     for lost in [1.0, 20.0] {

@@ -1,5 +1,5 @@
-//! The four recoveries of the HACK paper, section 3.4, figures 5 to 8: each test scripts the loss a
-//! figure draws and reads the frames that follow.
+//! The four recovery cases of the HACK paper, section 3.4, figures 5 to 8: each test scripts the loss of a figure and
+//! checks the frames that follow.
 
 use crate::common::*;
 use tacit_link::AirFrame;
@@ -16,14 +16,14 @@ use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
 
-/// A PPDU on the air, in short.
+/// Summary of a PPDU on the air.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
-    /// Data from the access point: MPDUs, how many arrived, More Data, SYNC, a retry among them.
+    /// Data from the access point: number of MPDUs, number received, More Data, SYNC, and whether one is a retry.
     Data { mpdus: usize, arrived: usize, more_data: bool, sync: bool, retry: bool },
     /// Data from the client.
     Native,
-    /// ACK or Block Ack from the client, and the bytes that ride on it.
+    /// ACK or Block Ack from the client, with the appended bytes.
     Ack { received: bool, appended: Vec<u8> },
     /// Block Ack Request from the access point.
     Request,
@@ -66,7 +66,7 @@ impl Observer for AirTrace {
 }
 
 fn hack_download(standard: Standard, mbps: u64) -> Setup {
-    // Slow start to the window's end and a long queue: More Data soon, and no loss but the scripted.
+    // A window limit and a long queue: More Data is set early, and only scripted losses occur.
     let config = tcp::Config {
         congestion: Algorithm::Cubic(cubic::Config { slow_start: SlowStart::Standard }).into(),
         receive_buffer: Bytes(1 << 20),
@@ -80,7 +80,7 @@ fn hack_download(standard: Standard, mbps: u64) -> Setup {
     setup
 }
 
-/// The frames of a run in which HACK must have kept every promise.
+/// The frames of a run in which HACK must keep all its guarantees.
 fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::RunOutcome) {
     let mut trace = AirTrace::default();
     let outcome = run_observed(setup, &mut trace).unwrap();
@@ -91,7 +91,7 @@ fn watch(setup: &Setup) -> (Vec<Seen>, tacit_sim::RunOutcome) {
     (trace.0, outcome)
 }
 
-/// Loses the client's acknowledgments with these numbers, counted from 0.
+/// Loses the client's link-layer ACKs with these numbers, counted from 0.
 fn lose_acks(setup: &mut Setup, numbers: impl IntoIterator<Item = u64>) {
     setup.bss[0].config.stations[0].link_ack_loss = Loss::Scripted(numbers.into_iter().collect());
 }
@@ -140,8 +140,8 @@ fn figure_5b_a_lost_ack_comes_again_with_the_retransmission() {
 #[test]
 fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dropped() {
     let mut setup = hack_download(Standard::N, 150);
-    // One MPDU of a batch is lost, and the next batch entirely: the access point has the Block Ack
-    // of the first but asks again.
+    // One MPDU of a batch is lost, and then the whole next batch: the access point has the Block Ack of the first but
+    // requests it again.
     let first = 6000;
     setup.bss[0].config.stations[0].downlink_loss = Loss::Scripted((first..first + 100).collect());
     let (trace, outcome) = watch(&setup);
@@ -158,7 +158,7 @@ fn figure_6_a_request_after_a_lost_retransmission_brings_duplicates_that_are_dro
 #[test]
 fn figure_7_without_more_data_the_next_ack_goes_natively() {
     let mut setup = hack_download(Standard::N, 150);
-    // The last batch of a file has no More Data bit; its Block Ack carries the ACKs of the one before.
+    // The last batch of a file has no More Data bit; its Block Ack carries the ACKs of the previous batch.
     let size = Bytes(5_000_000);
     let Traffic::Connection { size: bulk, .. } = &mut setup.flows[0].traffic else { panic!("a TCP flow") };
     *bulk = Some(size);
@@ -173,7 +173,7 @@ fn figure_7_without_more_data_the_next_ack_goes_natively() {
     let (trace, outcome) = watch(&setup);
     let at = lost_ack(&trace);
     assert_eq!(appended(&trace[at]), appended(&quiet[last]));
-    // The ACK of the last batch goes as a packet and covers the lost ones; those retained are cleared.
+    // The ACK of the last batch is sent as a packet and covers the lost ones; the retained ones are cleared.
     assert!(trace[at + 1..].contains(&Seen::Native), "{:?}", &trace[at + 1..]);
     assert_eq!(outcome.flows[0].delivered_total, size);
     let late = outcome.flows[0].completed_at.unwrap().saturating_since(finished);

@@ -1,5 +1,5 @@
-//! TCP/HACK under every combination it claims: 802.11a and n, IPv4 and IPv6, NewReno and CUBIC, SACK and
-//! none, both directions, several flows per station and several stations.
+//! TCP/HACK with every combination that it supports: 802.11a and n, IPv4 and IPv6, NewReno and CUBIC, with and without
+//! SACK, both directions, several flows per station and several stations.
 
 use crate::common::*;
 use tacit_link::AirFrame;
@@ -16,12 +16,12 @@ use tacit_sim::{Observer, RunOutcome, Setup, run, run_observed};
 const VARIANTS: [Variant; 3] =
     [Variant::MoreData, Variant::Opportunistic, Variant::Timer(Duration::from_millis(20))];
 
-/// A window of 256 kB: less than the queues hold, so that nothing is dropped and no timeout is TCP's own.
+/// A window of 256 kB: less than the queues hold, so that nothing is dropped and TCP has no timeout of its own.
 fn tcp_config() -> tcp::Config {
     tcp::Config { receive_buffer: Bytes(256 << 10), ..tcp::Config::default() }
 }
 
-/// `clients` downloads of `flows` connections each, over links that lose nothing.
+/// `clients` clients with `flows` downloads each, over links without losses.
 fn lossless(
     standard: Standard,
     clients: u32,
@@ -32,13 +32,13 @@ fn lossless(
     let mut setup = wlan(standard, usual_mbps(standard), clients, &bulk(config));
     setup.flows = setup.flows.iter().flat_map(|flow| vec![flow.clone(); flows]).collect();
     speak_hack(&mut setup, driver);
-    // No queue is longer than its packets live, not even at 11 Mb/s.
+    // Packets in queues do not expire, not even at 11 Mb/s.
     setup.bss[0].config.lifetime = Duration::from_secs(10);
     for station in &mut setup.bss[0].config.stations {
         (station.downlink_queue, station.uplink_queue) = (packets(2_000).into(), packets(2_000).into());
     }
     setup.wired[0].forward.queue = packets(10_000).into();
-    // As many packets at 11 Mb/s as elsewhere.
+    // The same number of packets at 11 Mb/s as at other rates.
     setup.duration = Duration::from_secs(if standard == Standard::B { 8 } else { 2 });
     setup.measure_from = Instant::ZERO;
     setup.sample_interval = Some(Duration::from_millis(100));
@@ -49,8 +49,8 @@ fn drivers(outcome: &RunOutcome) -> Vec<hack::Counters> {
     outcome.bss[0].stations.iter().filter_map(|station| station.driver.hack()).collect()
 }
 
-/// Promises of every lossless run beside the invariants that the world checks: held ACKs end in no timeout,
-/// and no flow is forgotten.
+/// Guarantees of every run without losses, in addition to the invariants checked by the world: held ACKs cause no
+/// timeout, and every flow makes progress.
 #[track_caller]
 fn keeps_its_promises(outcome: &RunOutcome, what: &str) {
     for flow in &outcome.flows {
@@ -82,8 +82,8 @@ fn without_losses_no_variant_times_out_under_any_ip_congestion_control_or_coding
     }
 }
 
-/// By airtime too, and the sender does not notice that most of its ACKs are gone: nothing is repeated, and as much
-/// arrives as by the paper's rule, with the growth of a window that Linux has.
+/// With the airtime rule, too, the sender does not notice that most of its ACKs are missing: there are no
+/// retransmissions, and with Linux's window growth as much data arrives as with the paper's rule.
 #[test]
 fn thinned_acks_are_not_missed_on_any_standard() {
     for standard in Standard::ALL {
@@ -101,7 +101,7 @@ fn thinned_acks_are_not_missed_on_any_standard() {
         let (none, _, delivered) = delivered_by(Rule::Every);
         let (thinned, rode, thinly) = delivered_by(Rule::Airtime { one_in: 8 });
         assert_eq!(none, 0, "{standard:?}");
-        // One MPDU at a time brings one ACK at a time.
+        // One MPDU at a time triggers one ACK at a time.
         let aggregates = standard.phy().aggregation.is_some();
         assert!(rode > 50 && (thinned > rode || !aggregates), "{standard:?}: {thinned} gave way to {rode}");
         assert!(thinly * 100 > delivered * 98, "{standard:?}: {thinly} bytes, not {delivered}");
@@ -157,8 +157,8 @@ impl Observer for NativeSacks {
     }
 }
 
-/// A queue that overflows while it stays full: every ACK of the next round trip is a duplicate with SACK
-/// blocks. (Where a window fits in one A-MPDU no more data is announced, and ACKs go as packets.)
+/// A queue that overflows while it remains full: every ACK of the next round trip is a duplicate with SACK blocks. (If
+/// a window fits in one A-MPDU no more data is announced, and ACKs are sent as packets.)
 #[test]
 fn acks_with_sack_blocks_ride_too() {
     for standard in [Standard::A, Standard::N] {
@@ -184,8 +184,8 @@ fn acks_with_sack_blocks_ride_too() {
     }
 }
 
-/// Half an exchange is left behind when a station goes out of reach: ACKs held and retained, requests
-/// without answers, a window full of unacknowledged MPDUs.
+/// A station that goes out of reach leaves an unfinished exchange: held and retained ACKs, unanswered requests, a
+/// window full of unacknowledged MPDUs.
 #[test]
 fn a_station_that_walks_away_and_comes_back_goes_on_and_disturbs_nobody() {
     for standard in [Standard::A, Standard::N] {
@@ -206,7 +206,8 @@ fn a_station_that_walks_away_and_comes_back_goes_on_and_disturbs_nobody() {
     }
 }
 
-/// More flows than the driver has contexts for: those that have one keep it, the others' ACKs go as packets.
+/// More flows than the driver has contexts for: flows with a context keep it, and the ACKs of others are sent as
+/// packets.
 #[test]
 fn a_hundred_and_twenty_flows_of_a_client_leave_no_frame_undecoded() {
     let driver = hack::Config { coding: Coding::Batch, ..hack::Config::default() };
@@ -218,7 +219,8 @@ fn a_hundred_and_twenty_flows_of_a_client_leave_no_frame_undecoded() {
     assert!(client.compressed_acks > 0 && client.native_acks > 0, "{client:?}");
 }
 
-/// An opportunistic driver queues an ACK as a packet too and takes it back once it rode; measuring may start in between.
+/// An opportunistic driver also queues an ACK as a packet, and removes it after it was appended; measuring may start in
+/// between.
 #[test]
 fn no_count_of_a_measured_time_goes_below_zero() {
     for start_us in (300_000..330_000).step_by(500) {

@@ -1,4 +1,4 @@
-//! Known answers of links: goodput through traces, chains and impairments.
+//! Links with known results: goodput through traces, chains and impairments.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// Hosts in a row, each joined with the next by the same pipe both ways, and one flow from the first to the
+/// Hosts in a row, each connected with the next by the same pipe in both directions, and one flow from the first to the
 /// last.
 fn chain(pipes: &[PipeConfig], traffic: Traffic) -> Setup {
     let wired = pipes.iter().zip(0..).map(|(pipe, number)| WiredSetup {
@@ -51,7 +51,7 @@ fn shared_trace(name: &str) -> Option<Trace> {
     }
 }
 
-/// IP bits per second that a saturating flow of full packets gets in a whole period, once the link is full.
+/// IP bits per second of a saturating flow of full packets in a whole period, once the link is full.
 fn saturated_bps(trace: &Trace) -> f64 {
     let mut setup = chain(&[cellular(trace.clone())], saturating(OPPORTUNITY.0));
     let period = Duration::from_millis(u64::from(trace.period_millis()));
@@ -68,7 +68,7 @@ fn a_saturating_flow_gets_every_opportunity_of_a_recorded_trace() {
     for name in names.iter().flat_map(|name| [format!("{name}.down"), format!("{name}.up")]) {
         let Some(trace) = shared_trace(&name) else { continue };
         let (got, capacity) = (saturated_bps(&trace), trace.mean_rate().as_bps() as f64);
-        // The share of one opportunity in the whole, and the rounding of the rate.
+        // The share of one opportunity, plus the rounding of the rate.
         let one = 1.5 / trace.opportunities() as f64;
         assert!((got / capacity - 1.0).abs() <= one, "{name}: {got} of {capacity} b/s");
         println!("{name}: {:.3} Mb/s", got / 1e6);
@@ -149,7 +149,7 @@ fn ratio(fraction: f64) -> Ratio {
     Ratio::from_fraction(fraction).unwrap()
 }
 
-/// A file over a link with `impairments` and room for all of it.
+/// A file over a link with `impairments` and room for the whole file.
 fn file_through(impairments: Impairments) -> RunOutcome {
     let pipe = PipeConfig { impairments, queue: QueueConfig::default(), ..wire(50, 10) };
     let config = tcp::Config { receive_buffer: Bytes(65_535), ..tcp::Config::default() };
@@ -178,7 +178,7 @@ fn packets_overtaken_by_two_look_late_and_by_many_look_lost() {
             Reordering { chance: ratio(0.01), packets: Some(packets), delay: Duration::from_millis(100) };
         retransmitted(&file_through(Impairments { reordering: Some(reordering), ..Impairments::NONE }))
     };
-    // RFC 5681 section 3.2: the third duplicate ACK is a loss.
+    // RFC 5681 section 3.2: the third duplicate ACK signals a loss.
     let (near, far) = (through(1), through(12));
     assert!(near < 3 && far >= 10, "{near} and {far}");
 }

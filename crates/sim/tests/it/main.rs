@@ -1,4 +1,4 @@
-//! Whole worlds: known answers, promises, and findings of others.
+//! Whole worlds: known results, guarantees, and results from the literature.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 #[path = "../common/mod.rs"]

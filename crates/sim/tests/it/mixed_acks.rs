@@ -1,4 +1,4 @@
-//! Stations that differ in link-layer ACKs, on one channel.
+//! Stations with and without link-layer ACKs on one channel.
 
 use crate::common::*;
 use tacit_link::Loss;
@@ -12,7 +12,7 @@ use tacit_sim::{Setup, run};
 
 const UPLINK_ONLY: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 
-/// 20 downloads that lose 1 % of MPDUs, every other one without acknowledgment of its downlink.
+/// 20 downloads that lose 1 % of MPDUs; every other one has no acknowledgments on its downlink.
 fn twenty() -> Setup {
     let mut setup = wlan(Standard::N, 150, 20, &bulk(tcp::Config::default()));
     for (station, number) in setup.bss[0].config.stations.iter_mut().zip(0..) {
@@ -25,8 +25,8 @@ fn twenty() -> Setup {
     setup
 }
 
-/// TCP/HACK goes on beside clients without Block Acks: ACKs of the ones ride, those of the others are packets, and TCP
-/// of the others alone sees the channel's losses.
+/// TCP/HACK works together with clients without Block Acks: ACKs of clients with Block Acks are appended, those of the
+/// others are packets, and only the others' TCP sees the channel's losses.
 #[test]
 fn hack_works_beside_clients_without_acknowledgments() {
     let mut setup = twenty();
@@ -51,13 +51,13 @@ fn hack_works_beside_clients_without_acknowledgments() {
             assert_eq!(sender.timeouts, Some(0), "{number}");
         }
     }
-    // Without acknowledgment the access point books an MPDU as sent.
+    // Without acknowledgment the access point counts an MPDU as sent.
     let access_point = &outcome.bss[0].stations[0].counters;
     assert!(access_point.unacknowledged > 100 && access_point.retries > 100, "{access_point:?}");
 }
 
-/// The books are kept, and every client gets something, with aggregates of any kind. It is not much without
-/// acknowledgments: aggregates that collide with ACKs of 20 clients are lost whole, and only TCP notices.
+/// Counts are consistent and every client gets some throughput, with aggregates of any kind. It is low without
+/// acknowledgments: aggregates that collide with ACKs of 20 clients are lost completely, and only TCP notices.
 #[test]
 fn twenty_mixed_clients_all_get_something() {
     for (ampdu_mpdus, amsdu) in
@@ -79,7 +79,7 @@ fn twenty_mixed_clients_all_get_something() {
     }
 }
 
-/// Collisions take whole aggregates, which the MAC does not send again. Behind an RTS they take the RTS.
+/// Collisions destroy whole aggregates, which the MAC does not retransmit. With RTS they only destroy the RTS.
 #[test]
 fn an_rts_saves_aggregates_from_collisions() {
     let lost = |protection| {
@@ -94,7 +94,7 @@ fn an_rts_saves_aggregates_from_collisions() {
     assert!((0.005..0.02).contains(&behind_rts), "{behind_rts}: the channel loses 1 %");
 }
 
-/// Settings that do not go together are refused, and the error says which client.
+/// Incompatible settings are refused, and the error names the client.
 #[test]
 fn schemes_that_need_link_acks_are_refused_for_stations_without() {
     let mut setup = twenty();

@@ -1,4 +1,4 @@
-//! Clients of several standards at one access point.
+//! Clients with different standards at one access point.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use tacit_proto::tcp;
 use tacit_proto::units::{Duration, Instant};
 use tacit_sim::{Observer, Setup, run, run_observed};
 
-/// Downloads by clients of 802.11n, ac, ax and be, one each, at an access point of be.
+/// One download each by clients of 802.11n, ac, ax and be, at an access point of 802.11be.
 fn one_of_each() -> Setup {
     let modes = [
         Mode::ht(7, 1, true, GuardInterval::Ns400),
@@ -36,12 +36,12 @@ struct Links(BTreeMap<StationId, Link>);
 
 #[derive(Default)]
 struct Link {
-    /// How often data came in each format.
+    /// Number of data frames in each format.
     formats: Vec<(Format, u32)>,
-    /// MPDUs of the longest A-MPDU.
+    /// Number of MPDUs in the longest A-MPDU.
     most_mpdus: usize,
     current: (Option<u32>, usize),
-    /// Bits of the bitmap of Block Acks.
+    /// Lengths of Block Ack bitmaps in bits.
     bitmaps: Vec<usize>,
 }
 
@@ -71,7 +71,8 @@ impl Observer for Links {
     }
 }
 
-/// Each speaks its own standard, both ways: its format, its window, its bitmap. The access point's is the latest.
+/// Each client uses its own standard in both directions: its format, its window, its bitmap. The access point has the
+/// latest standard.
 #[test]
 fn every_client_speaks_its_own_standard() {
     let mut links = Links::default();
@@ -94,8 +95,8 @@ fn every_client_speaks_its_own_standard() {
     }
 }
 
-/// Its neighbours change nothing in how a client of 802.11ac is served: alone at an access point of be it is as fast as at one
-/// of ac, to the byte.
+/// Other clients do not change how a client of 802.11ac is served: alone at an access point of 802.11be it is as fast
+/// as at one of 802.11ac, to the byte.
 #[test]
 fn an_older_client_alone_is_served_as_ever() {
     let of = |standard: Standard| {

@@ -1,4 +1,4 @@
-//! Noise on the air: its effect on goodput, and that TCP/HACK stands it.
+//! Noise on the channel: its effect on goodput, and TCP/HACK's robustness.
 
 use crate::common::*;
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -36,7 +36,7 @@ fn goodput_falls_with_distance() {
             (distance_m, goodput_mbps(&run(&noisy(Standard::N, 150, snr, speaks_hack)).unwrap()))
         };
         let curve = [1.0, 11.0, 11.4, 11.6, 11.8, 12.0, 14.0, 16.0].map(at);
-        // From a lossless link to a dead one; where nothing is lost, the draws of backoffs decide.
+        // From a link without losses to a dead link; without losses, the random backoffs decide.
         assert!(curve.windows(2).all(|pair| pair[1].1 <= pair[0].1 * 1.01), "{curve:?}");
         assert!(curve[0].1 > 100.0 && curve[7].1 < 1.0, "{curve:?}");
         let between = curve.iter().filter(|(_, mbps)| (10.0..100.0).contains(mbps)).count();
@@ -44,10 +44,10 @@ fn goodput_falls_with_distance() {
     }
 }
 
-/// Every invariant holds, above all that no frame of compressed ACKs fails and no ACK is made up.
+/// Every invariant holds, in particular no frame of compressed ACKs fails and no ACK is invented.
 #[test]
 fn hack_stands_every_snr() {
-    // Around the SNR that each rate needs; ACKs of the slowest ones go at 6 Mb/s and are lost too.
+    // SNRs around those that each rate needs; ACKs of the slowest rates are sent at 6 Mb/s and are lost, too.
     let cases = [
         (Standard::N, 15, 2_500..4_500),
         (Standard::N, 60, 11_500..14_000),
@@ -87,13 +87,13 @@ fn a_file_arrives_whole_through_noise() {
     }
 }
 
-/// At 15 Mb/s and 6 Mb/s control frames, headers, requests and acknowledgments are lost too.
+/// At 15 Mb/s with control frames at 6 Mb/s, headers, requests and acknowledgments are lost, too.
 #[test]
 fn noise_takes_control_frames() {
     let outcome = run(&noisy(Standard::N, 15, Decibels::from_db(2.0), false)).unwrap();
     let counters = outcome.bss[0].stations[0].counters;
     assert!(counters.missed_link_acks > 0 && counters.block_ack_requests > 0, "{counters:?}");
-    // More requests than Block Acks that they ask for: some requests or answers were lost as well.
+    // There are more requests than lost Block Acks, so some requests or responses were lost as well.
     assert!(
         outcome.bss[0].stations[1].counters.link_acks < counters.data_ppdus + counters.block_ack_requests
     );

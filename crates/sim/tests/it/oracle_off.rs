@@ -1,5 +1,5 @@
-//! A reconstituted ACK is delivered by its bytes alone: without the oracle, which remembers the ACKs sent, every run
-//! is the same run. (With it, an ACK that no host sent ends the run.)
+//! A reconstituted ACK is delivered by its bytes alone: without the oracle, which remembers the sent ACKs, every run
+//! gives the same result. (With it, an ACK that no host sent ends the run.)
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -15,7 +15,7 @@ use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, World, run};
 
-/// The ways in which ACKs wait and are coded that schemes offer.
+/// The variants and codings that schemes offer.
 const SCHEMES: [(Variant, Coding); 4] = [
     (Variant::MoreData, Coding::PerAck),
     (Variant::MoreData, Coding::Batch),
@@ -42,7 +42,7 @@ fn lose(setup: &mut Setup) {
     }
 }
 
-/// Holds that a run is the same with and without the oracle; returns its outcome.
+/// Checks that a run is the same with and without the oracle; returns its outcome.
 #[track_caller]
 fn needs_no_oracle(setup: &Setup, what: &str) -> RunOutcome {
     let watched = run(setup).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -63,7 +63,7 @@ fn every_scheme_delivers_by_bytes_alone_for_one_ten_and_twenty_clients_with_loss
         let mut of_scheme = 0;
         for (clients, standard) in [(1, Standard::N), (10, Standard::A), (20, Standard::N)] {
             for losses in [false, true] {
-                // IPv6 where nothing is lost at 10, both at the others.
+                // IPv6 for the run of 10 without losses, and for those of other sizes with losses.
                 let ip = if losses == (clients == 10) { IpVersion::V4 } else { IpVersion::V6 };
                 let mut setup = hack_wlan(standard, clients, ip, scheme);
                 if losses {
@@ -71,7 +71,7 @@ fn every_scheme_delivers_by_bytes_alone_for_one_ten_and_twenty_clients_with_loss
                 }
                 let what = format!("{scheme:?}, {clients} clients, losses: {losses}, {ip:?}");
                 let outcome = needs_no_oracle(&setup, &what);
-                // Where ten contend most ACKs that are queued too go as packets.
+                // If ten stations contend, most ACKs that are also queued are sent as packets.
                 assert!(rode(&outcome) > 10, "{what}: {} ACKs rode", rode(&outcome));
                 of_scheme += rode(&outcome);
             }
@@ -80,7 +80,7 @@ fn every_scheme_delivers_by_bytes_alone_for_one_ten_and_twenty_clients_with_loss
     }
 }
 
-/// Each category has drivers of its own at each station; ACKs of uploads ride on the access point's link-layer ACKs.
+/// Each station has a driver per category; ACKs of uploads are appended to the access point's link-layer ACKs.
 #[test]
 fn categories_and_directions_make_no_difference() {
     for scheme in SCHEMES {
@@ -99,7 +99,7 @@ fn categories_and_directions_make_no_difference() {
     }
 }
 
-/// Packets other than TCP's ride as the bytes they have.
+/// Packets other than TCP's are appended unchanged.
 #[test]
 fn reports_of_a_sink_need_none_either() {
     let reporting = Traffic::Udp {
@@ -116,8 +116,8 @@ fn reports_of_a_sink_need_none_either() {
     assert!(reports.reported_datagrams > 1_000, "{reports:?}");
 }
 
-/// In answers to triggers, inside Block Acks or behind them, whose room is too little, just right or forecast: ACKs that are cut wait,
-/// lost ones are repeated, and none is made up.
+/// In responses to triggers, inside Block Acks or after them, with too little room, exactly enough, or a forecast: ACKs
+/// that do not fit wait, lost ones are repeated, and none is invented.
 #[test]
 fn answers_to_triggers_need_none_either() {
     let kinds = MuAcknowledgment::ALL.into_iter().flat_map(|acknowledgment| {

@@ -1,4 +1,4 @@
-//! Runs whose result is known without running them.
+//! Runs with results that are known in advance.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -12,7 +12,7 @@ use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Setup, run};
 
-/// Payload of a full segment: 1500 bytes less IPv4, TCP and timestamps.
+/// Payload of a full segment: 1500 bytes minus IPv4, TCP and timestamps.
 const MSS: f64 = 1448.0;
 
 #[track_caller]
@@ -31,8 +31,8 @@ fn goodput_is_the_smaller_of_window_per_round_trip_and_bottleneck() {
         let config = tcp::Config { receive_buffer: Bytes(window), ..tcp::Config::default() };
         let delay = Duration::from_millis(delay_ms);
         let setup = wired(rate, delay, 10_000, Loss::None, bulk(config));
-        // A window of whole pairs of segments, for an ACK comes for two; the round trip adds the
-        // transmission of one segment and its ACK.
+        // A window of whole pairs of segments, because each ACK is for two; the round trip includes the transmission of
+        // one segment and its ACK.
         let in_flight = (window as f64 / (2.0 * MSS)).floor() * 2.0 * MSS;
         let round_trip = 2.0 * delay.as_secs_f64() + 1566.0 * 8.0 / rate.as_bps() as f64;
         let by_window = in_flight * 8.0 / round_trip;
@@ -71,8 +71,8 @@ fn constant_bit_rate_is_constant() {
     }
 }
 
-/// Ten full queues hold more than 500 ms of the channel: a station that was without it for so long has nothing left
-/// when its turn comes, and its queue is filled again.
+/// Ten full queues hold more than 500 ms of channel time: if a station does not get the channel for that long, all of
+/// its packets have expired by its turn, and its queue is filled again.
 #[test]
 fn saturating_uploads_outlive_their_packets() {
     let mut setup = wlan(Standard::N, 150, 10, &saturating(1500));
@@ -101,7 +101,7 @@ fn saturating_flows_share_evenly() {
 fn airtime_adds_up_to_the_window_exactly() {
     for standard in Standard::ALL {
         let mut setup = wlan(standard, usual_mbps(standard), 3, &bulk(tcp::Config::default()));
-        // A window that starts and ends in the middle of things.
+        // A window that starts and ends in the middle of exchanges.
         setup.measure_from = Instant::from_nanos(1_234_567_891);
         setup.duration = Duration::from_nanos(3_456_789_123);
         let outcome = run(&setup).unwrap();
@@ -112,7 +112,7 @@ fn airtime_adds_up_to_the_window_exactly() {
     }
 }
 
-/// Charges of airtime to stations: nothing on a channel is left over, and nothing counts twice.
+/// Airtime is charged to stations completely, and only once.
 #[test]
 fn airtime_of_stations_adds_up_to_that_of_the_channel() {
     for standard in Standard::ALL {
@@ -124,7 +124,7 @@ fn airtime_of_stations_adds_up_to_that_of_the_channel() {
             let booked = channel.airtime.get(what);
             match what {
                 AirtimeUse::Idle => assert_eq!(spent, Duration::ZERO, "no station is charged for quiet"),
-                // An access that the end of the run cuts off has no winner, and no responder.
+                // An access that is cut off by the end of the run has neither a winner nor a responder.
                 AirtimeUse::Acquisition => {
                     assert!(
                         spent <= booked && booked - spent < Duration::from_micros(500),
@@ -139,20 +139,20 @@ fn airtime_of_stations_adds_up_to_that_of_the_channel() {
         assert_eq!(acks(access_point), Airtime::default(), "downloads are acknowledged by the clients");
         for client in clients {
             assert!(acks(client).get(AirtimeUse::Acquisition) > Duration::ZERO);
-            // A retry costs more slots than a first try, and no wait is longer than all that is drawn.
+            // A retry takes more slots than a first attempt, and no wait is longer than all drawn slots together.
             assert!(acks(client).get(AirtimeUse::Acquisition) < client.counters.tcp_ack_backoff * 2);
             assert_eq!(client.airtime.of(PayloadClass::Data).get(AirtimeUse::Data), Duration::ZERO);
         }
     }
 }
 
-/// One ACK per pair of segments of 1500 bytes at 54 Mb/s, without contention: each costs as much as a
-/// calculation with a pencil gives.
+/// One ACK per pair of segments of 1500 bytes at 54 Mb/s, without contention: the airtime of each ACK equals the
+/// calculated value.
 #[test]
 fn an_ack_costs_its_bytes_a_backoff_and_a_link_layer_ack() {
     let mut setup = wlan(Standard::A, 54, 1, &bulk(tcp::Config::default()));
     setup.bss[0].config.beacon_interval = None;
-    // So slow a wire that no data waits at the access point while an ACK does.
+    // A wire so slow that no data waits at the access point while an ACK does.
     setup.wired[0].forward.service = Service::Rate(BitRate::from_mbps(1));
     setup.duration = Duration::from_secs(20);
     let client = &run(&setup).unwrap().bss[0].stations[1];
@@ -161,10 +161,10 @@ fn an_ack_costs_its_bytes_a_backoff_and_a_link_layer_ack() {
     assert_eq!(client.counters.tcp_ack_bytes, acks * 52, "IPv4, TCP and timestamps");
     assert_eq!(client.counters.tcp_ack_byte_time.as_nanos() / acks, (52_u64 * 8 * 1_000).div_ceil(54));
     let airtime = client.airtime.of(PayloadClass::Ack);
-    // 16 + 8 * 88 + 6 bits in four symbols of 216; SIFS and an ACK of 28 us.
+    // 16 + 8 * 88 + 6 bits in four symbols of 216 bits; SIFS and an ACK of 28 us.
     assert_eq!(airtime.get(AirtimeUse::TcpAck), Duration::from_micros(36) * acks);
     assert_eq!(airtime.get(AirtimeUse::LinkAck), Duration::from_micros(16 + 28) * acks);
-    // Alone, it waits for its own backoff and nothing else; the mean of 0 to 15 slots is 7.5.
+    // Without contention it only waits for its own backoff; the mean of 0 to 15 slots is 7.5.
     let acquisition = airtime.get(AirtimeUse::Acquisition);
     assert_eq!(acquisition, client.counters.tcp_ack_backoff);
     assert_near((acquisition.as_nanos() / acks) as f64, 34_000.0 + 7.5 * 9_000.0, 0.05);
@@ -178,7 +178,7 @@ fn uploads_work_like_downloads() {
         std::mem::swap(&mut flow.source, &mut flow.sink);
     }
     let up = run(&setup).unwrap().goodput_bps();
-    // Two uploading stations contend where one access point takes turns.
+    // Two uploading stations contend, whereas one access point serves two clients alternately.
     assert!((0.8..1.15).contains(&(up / down)), "{up} up, {down} down");
 }
 

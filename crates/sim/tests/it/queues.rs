@@ -1,4 +1,4 @@
-//! Effects of the queue at the access point on the flows that share it.
+//! Effects of the access point's queue on the flows that share it.
 
 use crate::common::*;
 use tacit_link::QueueConfig;
@@ -10,7 +10,7 @@ use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 
-/// One download, and a trickle of datagrams to the same client, through a queue of 200 packets at 13 Mb/s.
+/// One download, and a low-rate flow of datagrams to the same client, through a queue of 200 packets at 13 Mb/s.
 fn shared(discipline: Discipline) -> Setup {
     let mut setup = wlan(Standard::N, 13, 1, &bulk(tcp::Config::default()));
     let mut trickle = setup.flows[0].clone();
@@ -67,7 +67,7 @@ fn ecn_flows_lose_nothing_where_others_lose() {
     assert!(retransmitted(&plain) > 0);
     assert!(access_point(&capable).queue_marks > 0);
     assert_eq!(retransmitted(&capable), 0);
-    // The answer to a mark is that to a loss (RFC 3168 section 6.1.2): the queue stays as short.
+    // A mark has the same effect as a loss (RFC 3168 section 6.1.2), so the queue is equally short.
     let delay_us = access_point(&capable).queueing_delay_us.p50;
     assert!(delay_us < 40_000, "{delay_us} us");
     let kept = capable.flows[0].delivered.0 as f64 / plain.flows[0].delivered.0 as f64;

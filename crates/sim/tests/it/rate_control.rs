@@ -1,4 +1,4 @@
-//! Promises of rate-based congestion control, on a bottleneck of 20 Mb/s and 40 ms.
+//! Guarantees of rate-based congestion control, on a bottleneck of 20 Mb/s and 40 ms.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -15,15 +15,15 @@ const RATE: BitRate = BitRate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(40);
 /// Bandwidth-delay product in bytes.
 const BDP: u64 = 100_000;
-/// Payload in an IP packet of full size.
+/// Fraction of payload in a full IP packet.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// One bulk flow per control, the first at time zero and the others a second apart, into a buffer of
-/// `buffer` bytes.
+/// One bulk flow per controller, the first at time zero and the others one second apart, with a buffer of `buffer`
+/// bytes.
 fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_from: Duration) -> Setup {
     let config =
         |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
@@ -42,7 +42,7 @@ fn bottleneck(controls: &[Algorithm], buffer: u64, duration: Duration, measure_f
     setup
 }
 
-/// Share of the link's payload rate that all flows together got.
+/// Utilisation of the link's payload rate by all flows together.
 fn utilisation(outcome: &RunOutcome) -> f64 {
     outcome.goodput_bps() / (RATE.as_bps() as f64 * PAYLOAD_SHARE)
 }
@@ -57,14 +57,14 @@ fn rates(outcome: &RunOutcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 
-/// Cardwell et al. 2016: full use of a link with any buffer, where loss-based control needs one of
-/// a bandwidth-delay product.
+/// Cardwell et al. 2016: full utilisation with any buffer, where loss-based control needs one of a bandwidth-delay
+/// product.
 #[test]
 fn bbr_fills_a_link_with_half_a_product_of_buffer() {
     let outcome = run(&bottleneck(&[Algorithm::BBR], BDP / 2, secs(20), Duration::ZERO)).unwrap();
     println!("utilisation {:.3}, dropped {:.4}", utilisation(&outcome), drop_share(&outcome));
     assert!(utilisation(&outcome) >= 0.9);
-    // All of it at the end of startup, which sends up to three products at once.
+    // All drops are at the end of startup, which sends up to three products at once.
     assert!(drop_share(&outcome) < 0.02);
 }
 
@@ -77,9 +77,9 @@ fn bbr_flows_share_alike() {
     assert!(utilisation(&outcome) > 0.9);
 }
 
-/// Cardwell et al. 2016 (figure 8) and Hock, Bless, Zitterbart 2017: with little buffer BBR, which does
-/// not mind losses, takes most of the link; with much, CUBIC's queue makes the pipe look longer, but
-/// BBR's window of two products of the smallest round trip bounds its part of that queue.
+/// Cardwell et al. 2016 (figure 8) and Hock, Bless, Zitterbart 2017: with a small buffer BBR, which ignores losses,
+/// takes most of the link. With a large one, CUBIC's queue makes the pipe look longer, but BBR's window of two products
+/// at the minimum round-trip time limits its part of that queue.
 #[test]
 fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
     let mut shares = Vec::new();
@@ -96,8 +96,8 @@ fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
     assert!((0.2..0.45).contains(shares.last().unwrap()), "{shares:?}");
 }
 
-/// Aggregates arrive in lumps of several milliseconds: without room for them the window would leave the
-/// air idle.
+/// Aggregates arrive in bursts of several milliseconds: without extra room for them in the window, the channel would be
+/// idle.
 #[test]
 fn bbr_fills_a_wlan_as_cubic_does() {
     let goodput = |congestion: Algorithm| {
@@ -129,7 +129,7 @@ fn alone(control: Algorithm) -> (f64, f64, u64) {
     (used, rtt, dropped)
 }
 
-/// Two to four segments of 0.6 ms wait, and the one that is sent.
+/// Two to four segments of 0.6 ms are queued, plus the one being sent.
 #[test]
 fn vegas_keeps_the_pipe_full_and_the_queue_short() {
     let (used, rtt, dropped) = alone(Algorithm::Vegas);
@@ -138,7 +138,7 @@ fn vegas_keeps_the_pipe_full_and_the_queue_short() {
     assert_eq!(dropped, 0);
 }
 
-/// Section 2.3 of the paper: between none and 2.5/delta segments, five, wait; half of that on average.
+/// Section 2.3 of the paper: between zero and 2.5/delta = 5 segments are queued; half of that on average.
 #[test]
 fn copa_keeps_the_pipe_full_and_the_queue_short() {
     let (used, rtt, dropped) = alone(Algorithm::Copa);
@@ -147,8 +147,8 @@ fn copa_keeps_the_pipe_full_and_the_queue_short() {
     assert_eq!(dropped, 0);
 }
 
-/// Allegro minds losses beyond 5 %, and no queue, and comes back from the overshoot of its start a move at a time;
-/// Vivace's utility counts the growth of the queue.
+/// Allegro reacts to losses above 5 % but not to the queue, and recovers from its initial overshoot one move at a time;
+/// Vivace's utility includes the growth of the queue.
 #[test]
 fn pcc_fills_a_link_and_vivace_keeps_its_queue_short() {
     let (allegro, _, _) = alone(Algorithm::Allegro);
@@ -158,7 +158,7 @@ fn pcc_fills_a_link_and_vivace_keeps_its_queue_short() {
     assert!(rtt < 50.0, "{rtt}");
 }
 
-/// CUBIC fills five products of queue, 200 ms; its receiver keeps 50 ms of them.
+/// CUBIC fills five products of queue, 200 ms; with receive-side flow control 50 ms remain.
 #[test]
 fn a_regulated_upload_fills_the_link_and_leaves_the_queue_short() {
     let regulated = |receive_autotuning| {
@@ -188,7 +188,7 @@ fn copa_flows_share_alike() {
     assert!(jain(&rates(&outcome)) > 0.9);
 }
 
-/// Where CUBIC never lets the queue empty Copa fills it too; Vegas, which does not, is left with little.
+/// If CUBIC never lets the queue empty, Copa fills it, too; Vegas, which does not, gets little.
 #[test]
 fn copa_competes_where_vegas_gives_way() {
     let share = |control| {

@@ -1,4 +1,4 @@
-//! Reverse direction grants end to end: the gain of TCP when its ACKs need no access of their own.
+//! Reverse direction grants in whole worlds: TCP's gain if its ACKs need no channel access of their own.
 
 use crate::common::*;
 use tacit_link::wifi::ReverseDirection;
@@ -14,7 +14,7 @@ const fn granted(turnaround_us: u64, limit: Duration) -> ReverseDirection {
     ReverseDirection::Granted { turnaround: Duration::from_micros(turnaround_us), limit }
 }
 
-/// Downloads at a rate whose wire is faster.
+/// Downloads at a rate below that of the wire.
 fn downloads(
     standard: Standard,
     mbps: u64,
@@ -58,7 +58,7 @@ fn grants_carry_tcp_further_and_no_further_than_udp() {
             gain * 100.0
         );
         assert!(gain > 0.03 && rdg < udp, "{mbps} Mb/s: stock {stock}, rdg {rdg}, udp {udp}");
-        // Only the access point has to win the channel.
+        // Only the access point needs to win the channel.
         assert!(outcome.bss[0].collisions * 100 < outcome.bss[0].accesses, "{}", outcome.bss[0].collisions);
         let clients = &outcome.bss[0].stations[1..];
         let used: u64 = clients.iter().map(|client| client.counters.reverse_ppdus).sum();
@@ -89,7 +89,7 @@ fn acks_that_come_too_late_for_a_grant_contend() {
         let client = outcome.bss[0].stations[1].counters;
         client.data_ppdus - client.reverse_ppdus
     };
-    // The Block Ack is over 52 us after the data; an ACK of the host is there at once.
+    // The Block Ack ends 52 us after the data; a host's ACK must be available by then.
     assert!(accesses(52) < 20 && accesses(53) > 200, "{} and {}", accesses(52), accesses(53));
 }
 

@@ -1,4 +1,4 @@
-//! Promises of TCP-RRE on rates, queues and shares, at bottlenecks with deep buffers.
+//! Guarantees of TCP-RRE on rates, queues and shares, at bottlenecks with deep buffers.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -11,14 +11,14 @@ use tacit_sim::record::RunOutcome;
 use tacit_sim::setup::FlowSetup;
 use tacit_sim::{Setup, run};
 
-/// Payload in an IP packet of full size.
+/// Fraction of payload in a full IP packet.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// One bulk flow per control, half a second apart, over `rate` and 40 ms into a buffer of `buffer`.
+/// One bulk flow per controller, half a second apart, over `rate` and 40 ms with a buffer of `buffer`.
 fn bottleneck(controls: &[Algorithm], rate: BitRate, buffer: Duration, duration: u64, from: u64) -> Setup {
     let config =
         |congestion: Algorithm| tcp::Config { congestion: congestion.into(), ..tcp::Config::default() };
@@ -42,7 +42,7 @@ fn rates(outcome: &RunOutcome) -> Vec<f64> {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured) / 1e6).collect()
 }
 
-/// Two flows get as much as each other, though one came first.
+/// Two flows get equal shares although one started first.
 #[test]
 fn two_flows_share_alike() {
     for mbps in [2, 8, 20] {
@@ -54,7 +54,7 @@ fn two_flows_share_alike() {
     }
 }
 
-/// Ten flows share alike in a buffer of two seconds.
+/// Ten flows share a buffer of two seconds fairly.
 #[test]
 fn ten_flows_share_a_deep_buffer_alike() {
     let setup = bottleneck(&[Algorithm::RRE; 10], BitRate::from_mbps(20), secs(2), 90, 30);
@@ -64,7 +64,7 @@ fn ten_flows_share_a_deep_buffer_alike() {
     assert!(index >= 0.95, "{rates:?}, Jain {index:.3}");
 }
 
-/// Alone in a buffer of two seconds a flow uses the link, and hardly any of the buffer.
+/// Alone in a buffer of two seconds a flow uses the link, but hardly any of the buffer.
 #[test]
 fn alone_it_uses_the_link_and_leaves_the_buffer() {
     for mbps in [1, 2, 4, 8, 20] {
@@ -78,10 +78,10 @@ fn alone_it_uses_the_link_and_leaves_the_buffer() {
     }
 }
 
-/// CUBIC beside it keeps its share at least, in a buffer of a round-trip time and in deep ones.
+/// CUBIC keeps at least its fair share against RRE, in a buffer of a round-trip time and in deep ones.
 ///
-/// deviation: RRE takes the queue that CUBIC fills for its own, and drains it: RRE keeps 0.75, 0.30 and 0.01 of its share in
-/// buffers of 40, 200 and 1000 ms, where 0.4 is the goal.
+/// deviation: RRE attributes the queue that CUBIC fills to itself, and drains it: RRE keeps 0.75, 0.30 and 0.01 of its
+/// share in buffers of 40, 200 and 1000 ms, where the goal is 0.4.
 #[test]
 fn cubic_beside_it_keeps_its_share() {
     for buffer_ms in [40, 200, 1_000] {
@@ -95,7 +95,7 @@ fn cubic_beside_it_keeps_its_share() {
     }
 }
 
-/// Goodput in Mb/s of a download over `rate` whose ACKs have `up` and a buffer of 50 packets.
+/// Goodput in Mb/s of a download over `rate` whose ACKs go over `up` with a buffer of 50 packets.
 fn behind_slow_acks(control: Algorithm, rate: BitRate, up: BitRate) -> f64 {
     let mut setup = bottleneck(&[control], rate, secs(1), 40, 10);
     setup.wired[0].backward.service = Service::Rate(up);
@@ -103,7 +103,7 @@ fn behind_slow_acks(control: Algorithm, rate: BitRate, up: BitRate) -> f64 {
     run(&setup).unwrap().goodput_bps() / 1e6
 }
 
-/// Where ACKs have a five hundredth of the rate, RRE delivers more than CUBIC does.
+/// If ACKs have 1/500 of the rate, RRE delivers more than CUBIC.
 #[test]
 fn thin_ways_of_acks_cost_less_than_cubic() {
     for (down_mbps, up_kbps) in [(4, 20), (8, 50), (20, 50)] {
@@ -115,8 +115,8 @@ fn thin_ways_of_acks_cost_less_than_cubic() {
     }
 }
 
-/// The downlink dies at 10 s for 3 s and comes back at another rate: share of that used in the last 5 s of 17, and the
-/// highest rate that the sender was told to send at.
+/// The downlink fails at 10 s for 3 s and returns at another rate. Returns the share of that rate used in the last 5 s
+/// of 17, and the highest sending rate.
 fn after_an_outage(before: BitRate, after: BitRate) -> (f64, BitRate) {
     let mut setup = bottleneck(&[Algorithm::RRE], before, secs(4), 30, 25);
     let at = |seconds| Instant::ZERO + secs(seconds);
@@ -129,7 +129,7 @@ fn after_an_outage(before: BitRate, after: BitRate) -> (f64, BitRate) {
     (outcome.goodput_bps() / (after.as_bps() as f64 * PAYLOAD_SHARE), top)
 }
 
-/// A link that comes back at a tenth or ten times its rate is used again within 12 s, without a burst on the way.
+/// A link that returns at a tenth or ten times its rate is fully used again within 12 s, without a burst.
 #[test]
 fn a_link_that_comes_back_otherwise_is_used_again() {
     for (before_kbps, after_kbps) in [(8_000, 800), (800, 8_000), (4_000, 4_000)] {

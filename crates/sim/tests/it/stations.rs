@@ -1,4 +1,4 @@
-//! Data from client to client: over both hops through the access point, or over one past it.
+//! Data between clients: over two hops through the access point, or over one direct hop.
 
 use crate::common::*;
 use tacit_link::loss::Loss;
@@ -11,7 +11,7 @@ use tacit_proto::{fastack, tack, tcp};
 use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
 
-/// `clients` clients, each of which sends `traffic` to the next.
+/// `clients` clients, each of which sends `traffic` to the next one.
 fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {
     let mut setup = wlan(standard, mbps, clients, traffic);
     for (flow, index) in setup.flows.iter_mut().zip(0..) {
@@ -27,7 +27,7 @@ fn one_way(standard: Standard, mbps: u64, traffic: &Traffic) -> Setup {
     setup
 }
 
-/// Gives each two clients of `setup` that send each other data a direct link that is like the first client's to the access
+/// Gives each pair of clients in `setup` that exchange data a direct link like the first client's link to the access
 /// point.
 fn link_directly(setup: &mut Setup) {
     let set = &mut setup.bss[0];
@@ -56,7 +56,7 @@ fn goodput_mbps(outcome: &RunOutcome) -> f64 {
     outcome.flows.iter().map(|flow| flow.goodput_bps(outcome.measured)).sum::<f64>() / 1e6
 }
 
-/// Datagrams at a rate that both can carry: as many arrive, and each is on the air twice instead of once.
+/// Datagrams at a rate that both paths can carry: the same number arrives, with two transmissions each instead of one.
 #[test]
 fn each_datagram_is_on_the_air_twice() {
     let rate = BitRate::from_mbps(5);
@@ -70,7 +70,7 @@ fn each_datagram_is_on_the_air_twice() {
     assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
 }
 
-/// Two hops on one channel: about half of a download, and the wire has no part in it.
+/// Two hops on one channel: about half of a download's rate, regardless of the wire.
 #[test]
 fn tcp_gets_about_half() {
     for (standard, mbps) in [(Standard::A, 54), (Standard::N, 150), (Standard::Ac, 390)] {
@@ -84,7 +84,7 @@ fn tcp_gets_about_half() {
     }
 }
 
-/// An ACK rides from the receiver to the access point, and again from there to the sender.
+/// An ACK is appended from the receiver to the access point, and again from there to the sender.
 #[test]
 fn compressed_acks_ride_on_both_hops() {
     let stock = one_way(Standard::N, 150, &bulk(tcp::Config::default()));
@@ -97,11 +97,11 @@ fn compressed_acks_ride_on_both_hops() {
     let of = |station: usize| hack.bss[0].stations[station].driver.hack().unwrap();
     let [ap, sender, receiver] = [0, 1, 2].map(of);
     assert!(receiver.compressed_acks > 5_000 && sender.compressed_acks == 0);
-    // On the second hop ACKs go as packets where the sender's data is short of a queue.
+    // On the second hop ACKs are sent as packets if the sender has no queue of data.
     assert!(ap.compressed_acks * 2 > receiver.compressed_acks, "{ap:?} {receiver:?}");
 }
 
-/// Under losses on both hops no ACK is made that was not sent, and the data goes on. The world checks the first.
+/// With losses on both hops no ACK is invented, which the world checks, and the transfer continues.
 #[test]
 fn losses_on_both_hops_leave_every_scheme_whole() {
     let tenth = || Loss::Bernoulli(Ratio::from_fraction(0.1).unwrap());
@@ -154,7 +154,7 @@ fn tack_needs_fewer_acks_on_both_hops() {
 
 // --- Direct links ----------------------------------------------------------------------------------------------------------
 
-/// The same frames on the air as for a download, and the access point sends none but beacons.
+/// The same frames on the air as for a download, and the access point sends only beacons.
 #[test]
 fn a_datagram_is_on_the_air_once_where_there_is_a_direct_link() {
     let datagrams = Traffic::Udp {
@@ -177,7 +177,8 @@ fn a_datagram_is_on_the_air_once_where_there_is_a_direct_link() {
     }
 }
 
-/// One hop: as much as a download that no wire limits, twice as much as through the access point, and under every PHY.
+/// One hop: the same rate as a download without a wire's limit, twice the rate through the access point, with every
+/// PHY.
 #[test]
 fn tcp_over_a_direct_link_gets_what_a_download_gets() {
     for (standard, mbps) in
@@ -185,7 +186,7 @@ fn tcp_over_a_direct_link_gets_what_a_download_gets() {
     {
         let traffic = bulk(tcp::Config::default());
         let mut download = wlan(standard, mbps, 1, &traffic);
-        // The queue that data from a client has.
+        // The queue of a client's data.
         let station = &mut download.bss[0].config.stations[0];
         station.downlink_queue = station.uplink_queue;
         let download = goodput_mbps(&run(&download).unwrap());
@@ -204,7 +205,7 @@ fn tcp_over_a_direct_link_gets_what_a_download_gets() {
     }
 }
 
-/// Other traffic of the same stations has its queues and its way through the access point.
+/// Other traffic of the same stations has its own queues and goes through the access point.
 #[test]
 fn packets_to_other_clients_go_through_the_access_point() {
     let mut setup = direct(Standard::N, 150, &bulk(tcp::Config::default()));
@@ -219,13 +220,13 @@ fn packets_to_other_clients_go_through_the_access_point() {
     for flow in &outcome.flows {
         assert!(flow.goodput_bps(outcome.measured) > 5e6, "{} to {}", flow.source, flow.sink);
     }
-    // Of four flows the access point has to do with three, and each packet of them is at it once.
+    // The access point handles three of the four flows, and receives each of their packets once.
     let arrived = |from: usize| outcome.bss[0].stations[from].counters.arrived_bytes;
     let direct = outcome.flows[0].delivered.0;
     assert!(arrived(0) > 0 && arrived(1) > direct, "{} {} {direct}", arrived(0), arrived(1));
 }
 
-/// ACKs that ride on link-layer ACKs of an access point ride on those of a client.
+/// ACKs can be appended to a client's link-layer ACKs as well as to an access point's.
 #[test]
 fn compressed_acks_ride_on_a_direct_link() {
     let stock = direct(Standard::N, 150, &bulk(tcp::Config::default()));
@@ -266,7 +267,7 @@ fn losses_on_direct_links_leave_every_scheme_whole() {
     }
 }
 
-/// The more a direct link loses, the less it carries, under either rate control; losses elsewhere are nothing to it.
+/// The more a direct link loses, the less it carries, with either rate control; losses on other links do not matter.
 #[test]
 fn a_direct_link_has_its_own_losses() {
     for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
@@ -284,7 +285,7 @@ fn a_direct_link_has_its_own_losses() {
                 .for_each(|station| station.snr = Some(Decibels::from_db(access_point_db)));
             goodput_mbps(&run(&setup).unwrap())
         };
-        // Between 20.5 and 18 dB Minstrel has one rate, which loses nothing there.
+        // Between 20.5 and 18 dB Minstrel uses one rate, which has no losses there.
         let falling = [40.0, 22.0, 20.0, 16.0].map(|db| at(db, 40.0));
         println!("{rate_control:?}: {falling:?}");
         assert!(falling.is_sorted_by(|nearer, farther| *nearer >= farther * 0.99), "{falling:?}");
@@ -293,7 +294,7 @@ fn a_direct_link_has_its_own_losses() {
     }
 }
 
-/// One end has four streams and the other one: the response to 600 Mb/s is as robust as that to 150.
+/// One end has four streams and the other one: the response to 600 Mb/s is as robust as that to 150 Mb/s.
 #[test]
 fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
     for rate_control in [RateControl::Fixed, RateControl::Minstrel] {
@@ -310,7 +311,7 @@ fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
     }
 }
 
-/// Direct links without traffic change nothing.
+/// Unused direct links change nothing.
 #[test]
 fn a_link_without_traffic_is_none() {
     let without = ring(Standard::N, 150, 3, &bulk(tcp::Config::default()));

@@ -1,4 +1,5 @@
-//! FWP in worlds that were drawn for others: draws of its own, so that the worlds stay as they were without.
+//! FWP in worlds that were generated for other tests. It has its own random streams, so the rest of the world does not
+//! change.
 
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{self, Mode, Standard};
@@ -12,7 +13,7 @@ use tacit_sim::setup::{Application, ClientDriver, Download, Setup, Traffic};
 use crate::common::{SERVER, be_stock, fwp};
 use crate::pick;
 
-/// Every part of the shim, and limits that bind.
+/// Every feature of the shim, and limits that take effect.
 fn shim(draw: &mut Stream) -> Config {
     Config {
         settle: Duration::from_millis(pick(draw, &[0, 0, 2, 40])),
@@ -27,7 +28,7 @@ fn shim(draw: &mut Stream) -> Config {
     }
 }
 
-/// Downloads small and large, and repair that gives up soon or never in a world's seconds.
+/// Small and large downloads, with repair that fails early or never within a world's duration.
 fn download(draw: &mut Stream) -> Download {
     Download {
         size: pick(draw, &[None, None, Some(Bytes(1)), Some(Bytes(300_000)), Some(Bytes(3_000_000))]),
@@ -66,7 +67,7 @@ pub fn add_fwp(setup: &mut Setup, seed: u64) {
         if draw.up_to(4) > 0 {
             station.link_acks = BothWays { down: pick(draw, &downs), up: LinkAcks::Normal };
             client.driver = ClientDriver::Fwp(if draw.up_to(1) == 0 { shim(draw) } else { Config::USUAL });
-            // Noise that takes nearly everything leaves nothing to repair.
+            // With noise that destroys nearly everything there would be nothing to repair.
             if draw.up_to(3) > 0 {
                 (station.snr, station.downlink_loss) = (None, fwp::percent(pick(draw, &[1.0, 10.0, 40.0])));
             }
@@ -109,7 +110,8 @@ pub fn check_downloads(setup: &Setup, outcome: &RunOutcome, seed: u64, tally: &m
             (got.released_total, got.completed_at),
             "seed {seed}"
         );
-        // Goodput counts bytes when they arrive, `released` when the gaps before them are filled: in between they are held.
+        // Goodput counts bytes when they arrive, `released` when the gaps before them are filled; the difference is
+        // held back.
         let held = flow.delivered.0.abs_diff(got.released.0);
         assert!(held <= plan.repair.held_max, "seed {seed}: {held} bytes");
         tally.downloads += 1;
@@ -126,6 +128,6 @@ fn check_download(plan: &Download, got: &Downloaded, seed: u64) {
     assert!(plan.size.is_none_or(|size| got.released_total <= size), "seed {seed}: {plan:?} {got:?}");
     assert!(got.failure.is_none() || !is_whole, "seed {seed}: whole and failed, {got:?}");
     assert!(got.held_peak.0 <= plan.repair.held_max, "seed {seed}: {plan:?} {got:?}");
-    // Only holes are asked for again, and each has room in one request at least.
+    // Only holes are requested again, and each fits in at least one request.
     assert!(got.holes > 0 || got.repair_requests == 0, "seed {seed}: {got:?}");
 }

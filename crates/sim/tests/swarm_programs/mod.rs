@@ -1,4 +1,4 @@
-//! Programs in random worlds: draws of their own, so that the worlds stay as they were without.
+//! Programs in random worlds. They have their own random streams, so the rest of the world does not change.
 
 use tacit_link::random::Stream;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
@@ -52,7 +52,7 @@ fn program(draw: &mut Stream, over_tcp: bool) -> Application {
     }
 }
 
-/// The world of `seed` with programs in place of some of the flows that feed themselves.
+/// The world of `seed` with programs instead of some of the flows that feed themselves.
 pub fn add_programs(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm programs");
     for index in 0..setup.flows.len() {
@@ -76,7 +76,7 @@ pub fn add_programs(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// When something was last delivered to the sink of any of `flows`, as far as samples tell; from `since` on.
+/// When data was last delivered to the sink of any of `flows` since `since`, according to samples.
 fn last_progress(outcome: &RunOutcome, flows: &[FlowId], since: Instant) -> Instant {
     let mut last = since;
     for flow in flows {
@@ -91,8 +91,8 @@ fn last_progress(outcome: &RunOutcome, flows: &[FlowId], since: Instant) -> Inst
     last
 }
 
-/// Checks the invariants of every program; `patient` where losses or leaving stations excuse a page from arriving,
-/// else no program waits for longer than `longest_pause` without anything coming.
+/// Checks the invariants of every program. `patient` means that losses or leaving stations excuse a page that does not
+/// arrive; otherwise no program waits for longer than `longest_pause` without receiving data.
 pub fn check_programs(
     setup: &Setup,
     outcome: &RunOutcome,
@@ -108,7 +108,7 @@ pub fn check_programs(
             ApplicationResult::Pages(loads) => {
                 assert!(loads.load_times.is_sorted(), "seed {seed}: {name}");
                 let Some(since) = loads.waiting_since.filter(|_| !patient) else { continue };
-                // Requests travel against the flow: of those nothing is sampled, so they get a pause more.
+                // Requests go in the opposite direction, which is not sampled, so they get an additional pause.
                 let pause = end.saturating_since(last_progress(outcome, &program.flows, since));
                 assert!(pause <= longest_pause * 2, "seed {seed}: {name} waits for a page since {since}");
             }

@@ -1,4 +1,4 @@
-//! Users of a socket's connections beside each other.
+//! Concurrent users of connections that share a socket.
 
 use std::net::Ipv4Addr;
 use std::sync::mpsc;
@@ -9,24 +9,24 @@ use tokio::time::timeout;
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Sooner than a connection at rest does anything by itself.
+/// Shorter than the time after which an idle connection does anything by itself.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A call of a user that lasts.
+/// A user's call that takes a long time.
 struct LongCall {
     thread: JoinHandle<()>,
     end: mpsc::Sender<()>,
 }
 
 impl LongCall {
-    /// Has begun when this returns.
+    /// Starts the call, and returns once it is running.
     fn begin(connection: &Connection) -> Self {
         let ((end, ended), (began, begins)) = (mpsc::channel(), mpsc::channel());
         let handle = connection.handle.clone();
         let thread = std::thread::spawn(move || {
             handle.with(|_| {
                 began.send(()).unwrap();
-                // Where the test failed the sender is gone, and this ends, too.
+                // If the test failed, the sender is gone and this returns as well.
                 let _ = ended.recv();
             });
         });
@@ -61,7 +61,7 @@ async fn is_echoed(connection: &Connection, bytes: &[u8]) {
     assert!(read.unwrap() == bytes, "other bytes came back");
 }
 
-/// Two connections of one client and the server's ends of them.
+/// Two connections of one client, and the server's ends of them.
 async fn two() -> (Endpoint, Endpoint, PublicKey, [Connection; 2], [Connection; 2]) {
     let identity = Identity::generate();
     let key = identity.public_key();
@@ -76,8 +76,8 @@ async fn two() -> (Endpoint, Endpoint, PublicKey, [Connection; 2], [Connection; 
     (server, client, key, [here, other_here], [there, other_there])
 }
 
-/// A thread is in a call of one connection for as long as another one transfers megabytes, and a third one is made: at the server's
-/// end and then at the client's. All data that came for the busy connection meanwhile is there afterwards.
+/// A thread stays in a call on one connection while another connection transfers megabytes and a third one is opened:
+/// first at the server's end, then at the client's. Afterwards the busy connection has all data that arrived meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_call_of_one_connection_holds_up_no_other() {
     let (server, client, key, [busy, other], [busy_there, other_there]) = two().await;
@@ -105,8 +105,8 @@ async fn a_long_call_of_one_connection_holds_up_no_other() {
     }
 }
 
-/// A reader waits while another user's call has the session, and panics: the mark of that call alone brings the driver back, which
-/// passed the datagram by.
+/// A reader waits while another user's call has locked the session, and that call panics. The driver has skipped the
+/// datagram, and only the mark of the call brings it back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_leaves_its_mark_when_it_ends() {
     let (_server, _client, _, [here, _other], [there, _other_there]) = two().await;
@@ -125,9 +125,9 @@ async fn a_call_leaves_its_mark_when_it_ends() {
     });
     begins.recv().unwrap();
     here.send_datagram(Bytes::from_static(b"late")).unwrap();
-    // The driver finds the session locked.
+    // By then the driver has found the session locked.
     tokio::time::sleep(Duration::from_millis(50)).await;
-    // No probe of the peer wakes it later.
+    // The peer sends no probe that would wake the driver later.
     let silence = LongCall::begin(&here);
     drop(end);
     assert!(thread.join().is_err());

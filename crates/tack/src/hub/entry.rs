@@ -1,4 +1,4 @@
-//! A hub's record of one of its connections.
+//! A hub's record of one connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,25 +15,26 @@ use crate::slot::Slot;
 /// A connection of a hub.
 pub(super) struct Entry {
     pub slot: Arc<Slot>,
-    /// In the queue of those that may have something to send.
+    /// It is in the queue of connections that may have something to send.
     pub queued: bool,
     pub deadline: Option<Instant>,
-    /// Arrivals while its user had the session locked.
+    /// Events that arrived while its user had the session locked.
     pub backlog: Backlog,
-    /// It counts as half open; where it came from.
+    /// The attempt that it belongs to, while it is half open.
     pub half_open: Option<Attempt>,
-    /// A client's: the server that may reset it, and the server's number of the connection.
+    /// For a client: the server that may reset it, and the server's number for the connection.
     pub reset_source: Option<(SocketAddr, u32)>,
-    /// It was handed to the task that accepts, or is a client's.
+    /// It was passed to the task that accepts connections, or it is a client's.
     pub announced: bool,
-    /// Its share of the memory, and the peer that is charged for it. These and the next are the session's when it was looked at last.
+    /// Its use of memory, and the peer that is charged for it. These and the following fields are copies from the
+    /// session, as of its last use.
     pub share: Share,
     pub peer: Option<PublicKey>,
     pub has_ended: bool,
 }
 
 impl Entry {
-    /// Of a session that no task has seen yet.
+    /// For a session that no task has accepted yet.
     pub fn new(id: u32, session: Session, half_open: Option<Attempt>) -> Self {
         Self {
             slot: Slot::new(id, session),

@@ -38,7 +38,7 @@ fn attacker_address() -> SocketAddr {
     address(66, 6666)
 }
 
-/// Numbers that look random (xorshift).
+/// Pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -50,7 +50,7 @@ impl Random {
     }
 }
 
-/// A number that looks random for each.
+/// Maps each number to a pseudo-random number.
 fn scattered(number: u64) -> u64 {
     let mut random = Random((number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     (0..4).fold(0, |_, _| random.next()) >> 20
@@ -58,7 +58,7 @@ fn scattered(number: u64) -> u64 {
 
 type InFlight = Reverse<(Instant, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 
-/// A client, a server, and 5 ms between them unless a test says otherwise.
+/// A client and a server, with a one-way delay of 5 ms unless a test changes it.
 struct Net {
     now: Instant,
     client: Hub,
@@ -67,17 +67,17 @@ struct Net {
     client_at: SocketAddr,
     in_flight: BinaryHeap<InFlight>,
     order: u64,
-    /// Which of the datagrams, counted from the first, are lost.
+    /// Which datagrams are lost, by their number from the first one.
     lose: fn(u64) -> bool,
-    /// When all that is sent is lost.
+    /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
     one_way: Duration,
-    /// Serialization time per byte on the link to the server, and until when it is busy.
+    /// Serialization time per byte on the link to the server, and until when that link is busy.
     per_byte: Duration,
     busy_until: Instant,
-    /// All that was sent, and where from and to.
+    /// All datagrams, with source and destination.
     seen: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
-    /// Bytes sent to the attacker, and by it.
+    /// Bytes sent to the attacker, and by the attacker.
     to_attacker: usize,
     by_attacker: usize,
 }
@@ -128,7 +128,7 @@ impl Net {
         self.in_flight.push(Reverse((leaves + self.one_way, self.order, from, to, bytes)));
     }
 
-    /// The attacker says something to the server, as if it came from `from`.
+    /// The attacker sends a datagram to the server with the source address `from`.
     fn attack(&mut self, from: SocketAddr, bytes: Vec<u8>) {
         self.by_attacker += bytes.len();
         self.launch(from, server_address(), bytes);
@@ -184,7 +184,7 @@ impl Net {
         self.client.connect(self.now, server_address(), Expect::Key(self.server_identity.public_key()))
     }
 
-    /// Opens a connection and a stream on it, and writes `len` bytes.
+    /// Opens a connection and a stream, and writes `len` bytes.
     fn begin(&mut self, len: usize) -> (u32, StreamId) {
         let client = self.connect();
         self.run(Duration::from_secs(30));
@@ -196,7 +196,7 @@ impl Net {
         (client, stream)
     }
 
-    /// Data of the first stream that was opened to the server, and whether it ended.
+    /// Data of the first stream that was opened to the server, and whether it has ended.
     fn read(&mut self) -> (Vec<u8>, bool) {
         let server = self.server.accept().expect("a client connected");
         let session = self.server.session(server).unwrap();
@@ -204,10 +204,11 @@ impl Net {
     }
 }
 
-/// Bytes that a repeatedly lost packet holds back do not count towards the writer's lead: 1 % lost, and half as much in bursts,
-/// 240 Mb/s and 80 ms, and a writer that always has more.
+/// Bytes held back by a repeatedly lost packet do not count towards the limit of written bytes: 1 % loss, plus half as
+/// much in bursts, at 240 Mb/s and 80 ms, with a writer that always has more.
 ///
-/// Bursts are of time. Of numbers one would last half a second where the sender waits and nothing but ACKs is sent.
+/// Bursts are defined by time. Defined by packet number, a burst would last half a second while the sender waits and
+/// only ACKs are sent.
 #[test]
 fn no_gap_keeps_a_stream_from_its_writer() {
     let mut net = Net::new();
@@ -219,7 +220,7 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     let server = net.server.accept().expect("a client connected");
     let mut opened = None;
     net.lose = |order| scattered(order).is_multiple_of(100);
-    // The time of 25 packets.
+    // The duration of 25 packets.
     net.lose_at = |now| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
     let chunk = payload(64 << 10);
     let mut written = 0;
@@ -244,11 +245,11 @@ fn no_gap_keeps_a_stream_from_its_writer() {
             session.on_read(stream, len);
         }
     }
-    // Five seconds of 30 MB/s, headers and losses included.
+    // Five seconds at 30 MB/s, minus headers and losses.
     assert!(written > 5 * 30_000_000 * 9 / 10, "{written} bytes taken");
 }
 
-/// Received data of the first stream that the peer opened, and whether it ended.
+/// Received data of the first stream that the peer opened, and whether it has ended.
 fn read_opened(session: &mut Session) -> (Vec<u8>, bool) {
     let stream = session.next_opened().unwrap().expect("a stream was opened");
     let receiving = &mut session.buffers(stream).unwrap().receiving;
@@ -265,7 +266,7 @@ fn payload(len: usize) -> Vec<u8> {
     (0..len).map(|_| random.next() as u8).collect()
 }
 
-/// Short data to the first connection of a client goes without its number; a second at the same time is named.
+/// Short data for a client's first connection omits the connection number; a second concurrent connection is named.
 #[test]
 fn one_connection_of_a_client_is_implied() {
     let mut net = Net::new();
@@ -289,7 +290,7 @@ fn one_connection_of_a_client_is_implied() {
         let (read, _) = read_opened(session);
         assert!(read == sent, "{} bytes of connection {client}", read.len());
     }
-    // A closed connection gives its place to the next.
+    // A closed connection makes the implied number available again.
     let session = net.client.session(clients[0]).unwrap();
     session.close(0, "");
     session.handles = 0;
@@ -308,7 +309,7 @@ fn a_connection_comes_about_whichever_datagram_is_lost() {
         |order| order == 4,
         |order| order == 5,
         |order| order < 2,
-        // One of three, in two ways.
+        // Every third datagram, selected in two ways.
         |order| scattered(order).is_multiple_of(3),
         |order| scattered(order + 1000).is_multiple_of(3),
     ];
@@ -343,7 +344,7 @@ fn datagrams_without_keys_change_nothing_and_get_no_answer() {
         net.run(Duration::from_millis(1));
         let place = random.next() as usize % net.seen.len();
         let (from, to, mut bytes) = net.seen[place].clone();
-        // An initiation is for everybody; it has a test of its own.
+        // An initiation may come from any host; it has a test of its own.
         if bytes[0] == kind::INITIATION {
             continue;
         }
@@ -354,7 +355,7 @@ fn datagrams_without_keys_change_nothing_and_get_no_answer() {
                 let bit = random.next() as usize % (bytes.len() * 8);
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            // Random bytes under a head that is right.
+            // Random bytes after a valid header.
             _ => bytes.iter_mut().skip(9).for_each(|byte| *byte = random.next() as u8),
         }
         let from = if step % 2 == 0 { attacker_address() } else { from };
@@ -364,7 +365,7 @@ fn datagrams_without_keys_change_nothing_and_get_no_answer() {
     net.run(Duration::from_secs(5));
     assert!(net.read() == (payload(100_000), true));
     assert!(net.client.session(client).unwrap().alive().is_ok());
-    // Where a number was damaged, that nothing is known of that.
+    // A damaged connection number is answered only by a reset for an unknown connection.
     let heard = net.seen.iter().filter(|(_, to, _)| *to == attacker_address());
     assert!(heard.clone().all(|(.., bytes)| bytes[0] == kind::RESET && bytes.len() == 21));
     assert!(heard.count() <= 30 && net.to_attacker < net.by_attacker / 50, "{}", net.to_attacker);
@@ -418,7 +419,7 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
 fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     let mut net = Net::new();
     let mut attacker = client(&Config::default());
-    // Many addresses of one attacker, each of which answers every Retry.
+    // One attacker with many addresses, each of which answers every Retry.
     for number in 0..2_000u32 {
         let from = address(100, number as u16 + 1);
         let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public_key()));
@@ -465,7 +466,7 @@ fn an_address_that_does_not_answer_is_not_sent_to() {
     let mut net = Net::new();
     net.begin(200_000);
     net.run(Duration::from_millis(3));
-    // An attacker on the path sends the newest packet from a victim's address.
+    // An attacker on the path resends the newest packet from a victim's address.
     let newest = net
         .in_flight
         .iter()
@@ -493,11 +494,11 @@ fn a_reader_that_does_not_read_holds_its_writer() {
         written += taken.unwrap_or(0);
         net.run(Duration::from_millis(50));
     }
-    // The first window of a receiver is 256 KiB.
+    // A receiver's initial window is 256 KiB.
     assert!(written < 3 << 20, "{written} bytes were taken from the writer");
     let server = net.server.accept().unwrap();
     let waiting = net.server.session(server).unwrap().buffers(stream).unwrap().receiving.waiting();
-    // A window grows to four times the arrivals of a round trip.
+    // A window grows to four times what arrives in a round trip.
     assert!((1..=1 << 20).contains(&waiting), "{waiting} bytes wait for the reader");
 }
 
@@ -521,7 +522,7 @@ fn connections_of_a_dropped_handle_are_forgotten() {
     assert_eq!(net.server.len(), 0);
 }
 
-/// Idle time counts from the first packet on, not from the start of the server.
+/// Idle time counts from the first packet, not from the start of the server.
 #[test]
 fn a_client_gets_in_after_an_hour_too() {
     let mut net = Net::new();

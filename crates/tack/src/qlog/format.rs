@@ -1,4 +1,4 @@
-//! Events as qlog writes them.
+//! Formats events as qlog records.
 
 use std::net::SocketAddr;
 use std::time::{Duration as WallDuration, SystemTime};
@@ -12,7 +12,7 @@ use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 use crate::error::ConnectionError;
 use crate::seal::Sealed;
 
-/// Whose connection a file is about.
+/// The connection that a file describes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub began: SystemTime,
@@ -28,7 +28,7 @@ impl Header {
         if self.is_client { "client" } else { "server" }
     }
 
-    /// Milliseconds since 1970 when times are counted from.
+    /// Reference time in milliseconds since 1970.
     fn reference_ms(&self) -> f64 {
         self.began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(WallDuration::ZERO).as_millis() as f64
     }
@@ -101,7 +101,7 @@ impl Readings {
         }
     }
 
-    /// Those that are not as `before`.
+    /// The readings that differ from `before`.
     fn to_data(self, before: &Self) -> Value {
         let mut data = json!({});
         let mut put = |key: &str, value: Option<Value>, changed: bool| {
@@ -121,9 +121,9 @@ impl Readings {
 /// Low end of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
-    /// A number that all in it are near.
+    /// A packet number near all numbers in it.
     pub near: u64,
-    /// Those from here, and below there, it is the first to acknowledge for good.
+    /// Numbers from `from` up to, but not including, `below` are acknowledged cumulatively for the first time.
     pub from: u64,
     pub below: u64,
 }
@@ -146,13 +146,13 @@ pub(super) enum Event {
     Lost {
         number: u64,
     },
-    /// A datagram for this connection was not taken: its length in bytes.
+    /// A datagram for this connection was rejected; its length is in bytes.
     NotTaken {
         number: u64,
         bytes: u64,
         why: Sealed,
     },
-    /// Bytes of UDP payload that the path takes.
+    /// The UDP payload in bytes that the path supports.
     Mtu {
         before: Option<u32>,
         now: u32,
@@ -167,7 +167,7 @@ pub(super) enum Event {
         to: SocketAddr,
     },
     Ended(ConnectionError),
-    /// Number of records that are missing.
+    /// Number of dropped records.
     Dropped(u64),
 }
 
@@ -175,13 +175,13 @@ fn millis(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e6
 }
 
-/// The whole number whose low 32 bits are `low`, and that is nearest to `near`.
+/// Expands `low` to the number with these low 32 bits that is nearest to `near`.
 pub(super) fn whole(near: u64, low: SeqNumber) -> u64 {
     let ahead = low.0.wrapping_sub(near as u32) as i32;
     near.saturating_add_signed(ahead.into())
 }
 
-/// Below that an acknowledgment says that all arrived.
+/// The number below which an acknowledgment says that all packets have arrived.
 pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
     match &packet.body {
         Body::Tack(tack) => Some(tack.cumulative),
@@ -190,7 +190,7 @@ pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
     }
 }
 
-/// Offset of a packet's bytes in their stream, as the packet itself has it.
+/// Stream offset of a packet's bytes, truncated as in the packet.
 pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
     match &packet.body {
         Body::Data(data) => data.offset.0.into(),
@@ -199,7 +199,7 @@ pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
 }
 
 impl Event {
-    /// The records of this event, at `now`.
+    /// The records of this event at time `now`.
     pub fn to_records(&self, now: Instant) -> Vec<Value> {
         let time = now.as_nanos() as f64 / 1e6;
         let record = |name: &str, data: Value| json!({ "time": time, "name": name, "data": data });
@@ -233,7 +233,7 @@ impl Event {
                     "trigger": match why {
                         Sealed::Taken | Sealed::Strange => "invalid",
                         Sealed::Misplaced => "rejected",
-                        // The draft has no word for a duplicate.
+                        // The draft has no value for a duplicate.
                         Sealed::Repeated => "general",
                         Sealed::Forged => "decryption_failure",
                     },
@@ -248,7 +248,7 @@ impl Event {
                 vec![record("connectivity:mtu_updated", data)]
             }
             Self::Key { generation, is_clients, is_ours } => {
-                // The schema wants the key itself, which must stay with its owners.
+                // The schema wants the key itself, which must remain secret.
                 let data = json!({
                     "key_type": if *is_clients { "client_1rtt_secret" } else { "server_1rtt_secret" },
                     "new": "",
@@ -286,14 +286,14 @@ fn ended(why: &ConnectionError) -> Value {
     data
 }
 
-/// The header and the frames of a packet, in QUIC's words.
+/// The header and the frames of a packet, in QUIC's terms.
 fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
     let packet_type = match packet.body {
         Body::Open(_) => "initial",
         Body::Answer(_) => "handshake",
         _ => "1RTT",
     };
-    // Short data may leave the number of its connection out.
+    // Short data may omit the connection number.
     let implied = packet.is_short() && packet.connection.0 == 0;
     let connection = if implied { String::new() } else { format!("{:08x}", packet.connection.0) };
     json!({
@@ -307,7 +307,7 @@ fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Ack
     })
 }
 
-/// Frames of a packet. TACKs and IACKs are QUIC's ACK frames too, so that tools see the acknowledged numbers.
+/// Frames of a packet. TACKs and IACKs are also written as QUIC ACK frames, so that tools see the acknowledged numbers.
 fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
     match &packet.body {
         Body::Open(_) | Body::Answer(_) => {
@@ -361,7 +361,7 @@ fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
             "error_code": reason.code,
             "reason": reason.text,
         }]),
-        // No frame of QUIC's: a record of its own tells of it.
+        // QUIC has no such frame; it gets a separate record.
         Body::Sync(_) | Body::Control(Control::Held { .. }) => json!([]),
     }
 }
@@ -373,7 +373,8 @@ fn ack(acked: Option<Acked>, ranges: &[[u64; 2]]) -> Value {
     json!([{ "frame_type": "ack", "acked_ranges": ranges }])
 }
 
-/// Ranges that a TACK acknowledges above its cumulative number: the acked list, and the gaps between blocks of the unacked list.
+/// Ranges that a TACK acknowledges above its cumulative number: its acked list, and the gaps between the blocks of its
+/// unacked list.
 fn tack_ranges(tack: &Tack, acked: Option<Acked>) -> Vec<[u64; 2]> {
     let Some(acked) = acked else { return Vec::new() };
     let number = |low| whole(acked.near, low);

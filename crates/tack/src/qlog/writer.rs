@@ -1,4 +1,4 @@
-//! The thread that writes.
+//! The thread that writes qlog files.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -14,16 +14,16 @@ use tacit_proto::units::Instant;
 
 use super::format::{Event, Header};
 
-/// Records that wait to be written at most; those that come then are dropped. Ours: some 10 MB.
+/// Most records that wait to be written; further ones are dropped. Ours: some 10 MB.
 const WAITING_MAX: usize = 1 << 16;
 
-/// Files of one name that are looked past. Ours.
+/// Most existing files of one name that are skipped. Ours.
 const NAMES_MAX: u32 = 1000;
 
-/// How long pending records may take to be written when the program ends. Ours.
+/// Time limit for writing pending records when the program ends. Ours.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Orders to the thread.
+/// Orders for the thread.
 pub(super) enum Order {
     Begin { file: u64, header: Header },
     Event { file: u64, now: Instant, event: Event },
@@ -64,7 +64,7 @@ impl Writer {
         file
     }
 
-    /// Hands an event on; false where too many wait.
+    /// Passes an event on; returns false if too many wait.
     pub fn record(&self, file: u64, now: Instant, event: Event) -> bool {
         if self.counts.waiting.load(Relaxed) >= WAITING_MAX {
             self.counts.dropped.fetch_add(1, Relaxed);
@@ -74,10 +74,10 @@ impl Writer {
         true
     }
 
-    /// Hands an order on, however many wait: those are few.
+    /// Passes an order on without a limit, because orders are few.
     pub fn order(&self, order: Order) {
         self.counts.waiting.fetch_add(1, Relaxed);
-        // The thread ends after this, unless it panicked, which was printed.
+        // Fails only if the thread has panicked, which was printed.
         if let Some(orders) = &self.orders {
             let _ = orders.send(order);
         }
@@ -91,13 +91,13 @@ impl Writer {
         let _ = self.order_flush().recv_timeout(FLUSH_TIMEOUT);
     }
 
-    /// The same for a test, which reads the files: they are whole, however seldom the thread has a processor.
+    /// The same without a time limit. Tests that read the files need it.
     #[cfg(test)]
     pub fn flush_without_limit(&self) {
         self.order_flush().recv().expect("the thread writes");
     }
 
-    /// Asks the thread for a flush; the receiver hears once all records from before are written.
+    /// Orders a flush; the receiver is notified once all earlier records are written.
     fn order_flush(&self) -> Receiver<()> {
         let (told, done) = channel();
         self.order(Order::Flush(told));
@@ -109,7 +109,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.flush();
         self.orders = None;
-        // A thread that takes longer is not waited for.
+        // A thread that takes longer is not joined.
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread.filter(JoinHandle::is_finished) {
             let _ = thread.join();
@@ -117,7 +117,7 @@ impl Drop for Writer {
     }
 }
 
-/// A file that is being written; none once the disk has refused something.
+/// A file that is being written; `None` after a write error.
 struct Open {
     file: Option<BufWriter<File>>,
     path: PathBuf,
@@ -175,7 +175,7 @@ impl Desk {
         self.write(file, &[header.to_record()]);
     }
 
-    /// Writes records: each behind a record separator, and with a line feed at its end (RFC 7464 section 2.2).
+    /// Writes records, each with a record separator before it and a line feed after it (RFC 7464 section 2.2).
     fn write(&mut self, file: u64, records: &[serde_json::Value]) {
         self.try_file(file, |open| {
             for record in records {
@@ -193,7 +193,8 @@ impl Desk {
         self.files.remove(&file);
     }
 
-    /// Does something to a file. One that fails is given up: the disk is full, mostly, and no transfer waits for it.
+    /// Performs an operation on a file. After an error, usually a full disk, the file is abandoned, because no transfer
+    /// should wait for it.
     fn try_file(&mut self, file: u64, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         let Some(open) = self.files.get_mut(&file) else { return };
         let Some(writer) = &mut open.file else {
@@ -203,7 +204,7 @@ impl Desk {
         if let Err(error) = act(writer) {
             tracing::warn!(target: "tacit_tack::qlog", path = ?open.path, %error, "a file ends before its connection");
             self.counts.dropped.fetch_add(1, Relaxed);
-            // The bytes in its buffer would be tried again when it is dropped.
+            // Otherwise dropping the writer would try to write its buffer again.
             if let Some(writer) = open.file.take() {
                 let _ = writer.into_parts();
             }
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_ends_the_file_and_what_comes_then_is_counted() {
-        // Writing there fails as on a full disk.
+        // Writing to /dev/full fails as on a full disk.
         let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
             eprintln!("SKIPPED: no /dev/full on this machine");
             return;
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(writer.dropped(), 1);
         writer.order(Order::End(0));
         assert_eq!(received.try_iter().count(), WAITING_MAX + 1);
-        // No thread is there to flush.
+        // There is no thread that could flush.
         drop(received);
     }
 }

@@ -1,4 +1,4 @@
-//! Arrivals: the handshake's datagrams, sealed packets, resets.
+//! Received datagrams: the handshake, sealed packets, and resets.
 
 use std::net::SocketAddr;
 
@@ -15,22 +15,23 @@ use crate::handshake::{Initiation, OTHER_VERSION};
 use crate::reset::ResetToken;
 use crate::seal::Sealed;
 
-/// Datagrams that wait for their reader at most; the oldest goes. Ours, as many as the core lets wait to be sent.
+/// Most datagrams that wait for their reader; beyond that the oldest is dropped. Ours, the same number as the core
+/// queues for sending.
 const MAX_DATAGRAMS: usize = 256;
 
 impl Session {
-    /// The client began the handshake of this session once more: our answer was lost.
+    /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
         if let Stage::Responding { ephemeral, response: Some(response), .. } = &self.stage
             && *ephemeral == initiation.ephemeral()
         {
             let again = datagram(kind::RESPONSE, initiation.client, response);
-            // The client has sent as much again, which pays for it.
+            // The client has sent enough bytes again to allow the repeated answer.
             self.outbox.push_back((self.remote, again));
         }
     }
 
-    /// Takes in a datagram of the handshake that is not an initiation.
+    /// Handles a handshake datagram that is not an initiation.
     pub fn on_handshake(&mut self, now: Instant, kind: u8, from: SocketAddr, body: &[u8]) {
         self.observer.now = now;
         if from != self.remote {
@@ -46,7 +47,7 @@ impl Session {
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
             (kind::RESPONSE, Stage::Established(established)) => {
-                // A second response: our third message was lost.
+                // The response was repeated, so our third message was lost.
                 if let Some((_, sent)) = &mut established.finish {
                     *sent = None;
                 }
@@ -73,7 +74,7 @@ impl Session {
         match self.expect {
             Some(Expect::Key(expected)) if expected == found => {}
             Some(Expect::Key(expected)) => {
-                // An attacker on the path may be faster than the server.
+                // An attacker on the path may answer faster than the server.
                 initiator.disregard();
                 return self.on_unverified(now, ConnectionError::WrongPeer { expected, found });
             }
@@ -111,14 +112,14 @@ impl Session {
         }
     }
 
-    /// The server that may reset this connection, and its number of it: of a client that has the token.
+    /// For a client with a reset token: the server that may reset this connection, and the server's number for it.
     pub fn reset_source(&self) -> Option<(SocketAddr, u32)> {
         let Stage::Established(established) = &self.stage else { return None };
         established.reset.is_some().then(|| (self.remote, self.core.peer_id().0))
     }
 
-    /// A host at the server's address says that the connection is forgotten. False where it is not the server, which alone has
-    /// the token.
+    /// Handles a reset from the server's address, which says that the connection is forgotten. Returns false if it is
+    /// not from the server: only the server knows the token.
     pub fn on_reset(&mut self, now: Instant, said: &[u8]) -> bool {
         let Stage::Established(established) = &self.stage else { return false };
         let is_right = established.reset.is_some_and(|token| token.is(said))
@@ -128,32 +129,32 @@ impl Session {
         }
         self.observer.now = now;
         self.finish(ConnectionError::ServerRestarted);
-        // No peer is there to hear more of it (RFC 9000 section 10.3.1).
+        // The server has forgotten the connection, so nothing more is sent (RFC 9000 section 10.3.1).
         self.core.abort();
         self.pump();
         self.stage = Stage::Closed;
         true
     }
 
-    /// An ICMP error for a datagram of this client to `to`: no program listens at the port where `refused`, or else there is no
-    /// route to the host, which may pass. A connection that stands outlives that.
+    /// Handles an ICMP error for a datagram of this client to `to`: no program listens at the port (`refused`), or
+    /// there is no route to the host. The latter may be temporary, and an established connection survives it.
     pub fn on_unreachable(&mut self, now: Instant, to: SocketAddr, refused: bool) {
         match self.stage {
             _ if to != self.remote => {}
             Stage::Initiating(_) => self.on_unverified(now, ConnectionError::Unreachable),
             Stage::Established(_) if refused && self.unverified.is_none() => {
                 self.on_unverified(now, ConnectionError::Unreachable);
-                // A server that is there answers.
+                // If the server is still there, it answers.
                 self.core.ask();
             }
             _ => {}
         }
     }
 
-    /// Takes in a sealed packet. A packet that the peer did not seal is neither believed nor answered.
+    /// Handles a sealed packet. A packet that fails authentication is neither used nor answered.
     pub fn on_sealed(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: &mut [u8]) -> Sealed {
         let Stage::Established(established) = &mut self.stage else { return Sealed::Strange };
-        // A server has one address (RFC 9000 section 9).
+        // A server does not change its address (RFC 9000 section 9).
         if self.expect.is_some() && from != self.remote {
             return Sealed::Misplaced;
         }
@@ -167,7 +168,7 @@ impl Session {
                 established.keys.opener.on_forged();
                 return Sealed::Forged;
             }
-            // The peer sealed a packet that no peer sends.
+            // The packet is authentic, but violates the protocol.
             Err(_) => {
                 self.core.abort();
                 self.observer.now = now;
@@ -182,15 +183,15 @@ impl Session {
         Sealed::Taken
     }
 
-    /// A datagram of `bytes`, which begins with `prefix`, was not taken.
+    /// Records that a datagram of `bytes`, which begins with `prefix`, was rejected.
     pub fn on_not_taken(&mut self, now: Instant, prefix: Prefix, bytes: usize, why: Sealed) {
         self.observer.now = now;
         let number = self.core.whole_number(prefix.number, prefix.short);
         self.observer.on_not_taken(now, number, bytes, why);
     }
 
-    /// Takes in a packet that the peer sealed, with the bytes it carries; `newest` are the bytes of the datagram where none
-    /// with a higher number came.
+    /// Handles an authentic packet with the bytes it carries. `newest` is the length of the datagram if no packet with
+    /// a higher number has arrived.
     pub fn take(
         &mut self,
         now: Instant,
@@ -228,11 +229,11 @@ impl Session {
                 self.notifiers.datagram.notify_waiters();
             }
             Some(Received::PathChallenge(token)) => {
-                // A server's path challenge is also its reset token for this address, had it forgotten the connection.
+                // A server's path challenge is also the first half of its reset token for this address.
                 if let Stage::Established(established) = &mut self.stage {
                     established.moved = established.reset.is_some().then_some(token);
                 }
-                // Elsewhere, no more than came from there.
+                // To another address, send no more than was received from it.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
                 if let Some(response) = self.core.path_response(now, token, room) {
                     self.send_aside(now, from, &response);
@@ -258,7 +259,7 @@ impl Session {
         self.pump();
     }
 
-    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
+    /// The client's newest packet came from another address, which is validated before anything else is sent there.
     fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
         let Some((number, key)) = &self.reset_key else { return };
         let token = key.token(*number, from.ip()).moved();

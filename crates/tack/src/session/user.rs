@@ -1,4 +1,4 @@
-//! The user's calls on a connection: streams, datagrams, its end.
+//! The user's calls on a connection: streams, datagrams, and closing.
 
 use bytes::Bytes;
 use tacit_proto::tack::packet::StreamId;
@@ -9,7 +9,7 @@ use crate::error::{ConnectionError, SendDatagramError, StreamError};
 use crate::memory::TIGHT;
 
 impl Session {
-    /// Ends the connection.
+    /// Closes the connection.
     pub fn close(&mut self, code: u32, text: &str) {
         if self.end.is_none() {
             self.core.abort_with(code, text);
@@ -18,12 +18,12 @@ impl Session {
         }
     }
 
-    /// The socket is gone.
+    /// The socket has failed.
     pub fn fail(&mut self, why: ConnectionError) {
         self.finish(why);
     }
 
-    /// Opens a stream; none while the peer allows no more.
+    /// Opens a stream; `None` while the peer's limit is reached.
     pub fn open(&mut self) -> Result<Option<StreamId>, ConnectionError> {
         self.alive()?;
         let stream = self.core.open_stream();
@@ -34,7 +34,7 @@ impl Session {
         Ok(stream)
     }
 
-    /// The next stream that the peer opened; those that came before the end are still handed out.
+    /// The next stream that the peer opened; streams opened before the connection ended are still returned.
     pub fn next_opened(&mut self) -> Result<Option<StreamId>, ConnectionError> {
         match self.opened.pop_front() {
             Some(stream) => Ok(Some(stream)),
@@ -50,7 +50,7 @@ impl Session {
         self.streams.get_mut(&stream).ok_or(StreamError::Closed)
     }
 
-    /// Takes bytes from a writer: as many as there is room for, `None` for no room.
+    /// Takes as many bytes from a writer as fit; `None` if there is no room.
     pub fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<Option<usize>, StreamError> {
         self.alive()?;
         let (limit, peers_limit) = (self.send_limit, self.core.limit_of(stream));
@@ -66,7 +66,7 @@ impl Session {
             return Err(StreamError::Closed);
         }
         let taken_by_peer = peers_limit.saturating_add(BEYOND_LIMIT).saturating_sub(sending.written());
-        // One that holds nothing is told of no progress, and must not wait for it.
+        // A stream without buffered data gets no progress events, so it must not wait for one.
         let limit = if is_tight { TIGHT } else { limit + sending.behind_gap };
         let room = limit.saturating_sub(sending.held());
         let room = room.min(taken_by_peer).min(bytes.len() as u64);
@@ -79,7 +79,7 @@ impl Session {
         Ok(Some(room as usize))
     }
 
-    /// Nothing more is written.
+    /// Ends the send side.
     pub fn end_stream(&mut self, stream: StreamId) -> Result<(), StreamError> {
         self.alive()?;
         let sending = &mut self.buffers(stream)?.sending;
@@ -92,7 +92,7 @@ impl Session {
         Ok(())
     }
 
-    /// Abandons the send side.
+    /// Resets the send side.
     pub fn reset(&mut self, stream: StreamId, code: u32) {
         if let Some(buffers) = self.streams.get_mut(&stream)
             && !buffers.sending.finished
@@ -105,13 +105,13 @@ impl Session {
         }
     }
 
-    /// The reader has taken `len` bytes.
+    /// Records that the reader has taken `len` bytes.
     pub fn on_read(&mut self, stream: StreamId, len: usize) {
         self.core.read(stream, len as u64);
         self.count(stream);
     }
 
-    /// Abandons the receive side.
+    /// Stops the receive side.
     pub fn stop(&mut self, stream: StreamId, code: u32) {
         if let Some(buffers) = self.streams.get_mut(&stream) {
             let all_there = buffers.receiving.ended || buffers.receiving.reset.is_some();
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// Gives up the stream that holds most, unless that is little: memory is full. Both of its ends hear why.
+    /// Resets the largest stream because memory is exhausted, unless it is small. Both of its ends get the reason.
     pub fn give_up_fullest(&mut self) -> bool {
         let fullest = self.streams.iter().max_by_key(|(_, buffers)| buffers.counted);
         let Some((stream, _)) = fullest.filter(|(_, buffers)| buffers.counted > TIGHT) else { return false };
@@ -135,7 +135,7 @@ impl Session {
         self.reset(stream, StreamError::OUT_OF_MEMORY_CODE);
         self.stop(stream, StreamError::OUT_OF_MEMORY_CODE);
         if let Some(buffers) = self.streams.get_mut(&stream) {
-            // One whose bytes the peer has, but not their end, is over for its writer, too.
+            // The writer's side ends as well, even if the peer has all bytes and only lacks the end.
             buffers.sending.clear();
             (buffers.sending.no_memory, buffers.receiving.no_memory) = (true, true);
             buffers.wake();
@@ -144,7 +144,8 @@ impl Session {
         true
     }
 
-    /// The writer is gone. A send side that it has not ended is reset, so that half a message is not taken for a whole one.
+    /// The writer was dropped. A send side that has not ended is reset, so that partial data is not taken for a
+    /// complete message.
     pub fn drop_sending(&mut self, stream: StreamId) {
         let Some(buffers) = self.streams.get_mut(&stream) else { return };
         buffers.sending.dropped = true;
@@ -154,7 +155,7 @@ impl Session {
         self.forget_if_over(stream);
     }
 
-    /// The reader is gone.
+    /// The reader was dropped.
     pub fn drop_receiving(&mut self, stream: StreamId) {
         let Some(buffers) = self.streams.get_mut(&stream) else { return };
         buffers.receiving.dropped = true;

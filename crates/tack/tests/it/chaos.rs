@@ -1,5 +1,5 @@
-//! Transfers through a relay that loses, repeats, reorders, damages and shortens: every byte arrives, and is the one that
-//! was sent, or the connection ends with a reason.
+//! Transfers through a relay that loses, repeats, reorders, damages and truncates datagrams: every byte arrives
+//! unchanged, or the connection ends with a reason.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +33,7 @@ fn loopback6() -> SocketAddr {
     (Ipv6Addr::LOCALHOST, 0).into()
 }
 
-/// Whether this machine has IPv6; it is said where it has not.
+/// Whether this machine has IPv6; prints a message if not.
 fn has_ipv6() -> bool {
     let has = std::net::UdpSocket::bind(loopback6()).is_ok();
     if !has {
@@ -42,23 +42,23 @@ fn has_ipv6() -> bool {
     has
 }
 
-/// Impairments by the relay, each way; chances in per cent.
+/// Impairments by the relay, per direction; probabilities in percent.
 #[derive(Clone, Copy, Default)]
 struct Chaos {
     lost: u64,
     repeated: u64,
-    /// Comes up to 20 ms late, behind others.
+    /// Delivered up to 20 ms late, after others.
     late: u64,
-    /// One bit is turned.
+    /// One bit is inverted.
     damaged: u64,
     /// The last bytes are missing.
     truncated: u64,
-    /// After so many datagrams of a way longer ones than `mtu_then` vanish.
+    /// After this number of datagrams in one direction, datagrams longer than `mtu_then` are dropped.
     mtu_falls_after: Option<u64>,
     mtu_then: usize,
-    /// The relay talks to the server from a new address after each so many datagrams of the client.
+    /// After each such number of datagrams from the client, the relay uses a new source address towards the server.
     moves_every: Option<u64>,
-    /// It comes from IPv6 instead of IPv4, all the time or, where it moves, at every second place.
+    /// The relay uses IPv6 instead of IPv4: always or, if it moves, for every second address.
     families: Families,
 }
 
@@ -71,7 +71,7 @@ enum Families {
 }
 
 impl Families {
-    /// Where the relay talks to the server from, at its place number `place`.
+    /// The relay's source address towards the server, for its address number `place`.
     fn far(self, place: usize) -> SocketAddr {
         match self {
             Self::V4 => loopback(),
@@ -80,7 +80,7 @@ impl Families {
         }
     }
 
-    /// Where the server listens.
+    /// The server's address.
     fn server(self) -> SocketAddr {
         match self {
             Self::V4 => loopback(),
@@ -90,7 +90,7 @@ impl Families {
     }
 }
 
-/// Numbers that look random (Knuth's multiplier of MMIX).
+/// Pseudo-random numbers (Knuth's multiplier of MMIX).
 struct Draws(u64);
 
 impl Draws {
@@ -104,7 +104,7 @@ impl Draws {
     }
 }
 
-/// One way through the relay.
+/// One direction through the relay.
 struct Way {
     chaos: Chaos,
     draws: Draws,
@@ -116,7 +116,7 @@ impl Way {
         Self { chaos, draws: Draws(seed), passed: 0 }
     }
 
-    /// Copies of `datagram` that pass, and how long each takes.
+    /// Copies of `datagram` that are delivered, and the delay of each.
     fn through(&mut self, datagram: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         self.passed += 1;
         let Chaos { lost, repeated, late, damaged, truncated, mtu_falls_after, mtu_then, .. } = self.chaos;
@@ -141,19 +141,19 @@ impl Way {
     }
 }
 
-/// Sends each copy when its time has come.
+/// Sends each copy after its delay.
 fn launch(copies: Vec<(Duration, Vec<u8>)>, socket: &Arc<UdpSocket>, to: SocketAddr) {
     for (wait, copy) in copies {
         let socket = Arc::clone(socket);
         tokio::spawn(async move {
             sleep(wait).await;
-            // A full socket is one more loss.
+            // If the socket is full, the copy is lost.
             let _ = socket.send_to(&copy, to).await;
         });
     }
 }
 
-/// A relay to `server` for one client; its address and its task.
+/// Starts a relay to `server` for one client; returns its address and its task.
 async fn relay(server: SocketAddr, chaos: Chaos, seed: u64) -> (SocketAddr, JoinHandle<()>) {
     let Chaos { families, .. } = chaos;
     let near = if families == Families::V6 { loopback6() } else { loopback() };
@@ -203,7 +203,7 @@ fn server(address: SocketAddr, shards: u16) -> (Endpoint, PublicKey) {
     (Endpoint::server(address, identity, config, |_| true).unwrap(), key)
 }
 
-/// Connects through the relay. A client that loses every second datagram may have to ask more than once.
+/// Connects through the relay. With 50 % loss, the client may have to try several times.
 async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Connection {
     for _ in 0..5 {
         match client.connect(relay, key).await {
@@ -214,7 +214,7 @@ async fn connected(client: &Endpoint, relay: SocketAddr, key: PublicKey) -> Conn
     panic!("no connection in five attempts")
 }
 
-/// Moves `len` bytes up and as many down at the same time, on two streams, and looks at every one.
+/// Transfers `len` bytes in each direction at the same time, on two streams, and checks every byte.
 async fn both_ways(chaos: Chaos, len: usize) {
     let (server, key) = server(chaos.families.server(), 1);
     let (address, relay) = relay(server.local_addr(), chaos, 0x1234_5678).await;
@@ -245,7 +245,7 @@ async fn both_ways(chaos: Chaos, len: usize) {
         assert!(read.unwrap() == bytes, "bytes of the server changed on their way");
         connection
     });
-    // Dropping a connection ends it, and its last acknowledgments may be lost.
+    // Dropping a connection closes it, and its last acknowledgments could be lost.
     let _connection = moved.await.unwrap();
     serving.await.unwrap();
     relay.abort();
@@ -291,7 +291,7 @@ async fn damaged_and_truncated_datagrams() {
     both_ways(Chaos { damaged: 5, truncated: 5, ..Chaos::default() }, 1_000_000).await;
 }
 
-/// A path that takes less all of a sudden and says nothing (RFC 8899 section 4.6.2, black hole).
+/// The path's MTU drops suddenly and without an ICMP error (RFC 8899 section 4.6.2, black hole).
 #[tokio::test]
 async fn a_path_that_falls_to_1200_bytes() {
     let chaos = Chaos { mtu_falls_after: Some(300), mtu_then: 1_200, ..Chaos::default() };
@@ -332,13 +332,13 @@ async fn a_client_that_moves_from_ipv4_to_ipv6_and_back() {
     }
 }
 
-/// Every connection of a server with four sockets stays with its own, wherever its datagrams come from.
+/// Each connection of a server with four sockets stays on its socket when its datagrams come from new addresses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn twelve_clients_that_move_while_four_sockets_serve() {
     const CLIENTS: usize = 12;
-    /// New places of clients that the server is to believe.
+    /// Address changes of clients that the server must validate.
     const MOVES: u64 = 2 * CLIENTS as u64;
-    /// More than that takes.
+    /// More rounds than this takes.
     const MAX_ROUNDS: usize = 100;
     let (server, key) = server(loopback(), 4);
     let (address, watched) = (server.local_addr(), server.clone());
@@ -356,7 +356,7 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
                 assert!(is_right, "bytes changed on their way");
                 send.write_all(&bytes).await.unwrap();
                 send.finish().unwrap();
-                // The client closes once it has everything.
+                // The client closes once it has received everything.
                 connection.closed().await;
             }));
         }
@@ -373,7 +373,8 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
             let client = Endpoint::client(any(), Identity::generate(), Config::default()).unwrap();
             let connection = connected(&client, relay, key).await;
             let (mut send, mut receive) = connection.open_bi().await.unwrap();
-            // Until the server believes so many: a challenge goes there and back, before which the relay may have moved on.
+            // Until the server has validated that many addresses: a path challenge takes a round trip, and the relay
+            // may have moved on before its end.
             loop {
                 send.write_all(&bytes).await.unwrap();
                 if watched.metrics().counters.paths_changed >= MOVES {
@@ -386,7 +387,7 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
             connection.close(0, "");
             drop((connection, send, receive));
             client.wait_idle().await;
-            // The last word is on its way through the relay.
+            // The last packet is still in the relay.
             sleep(Duration::from_millis(500)).await;
             relaying.abort();
         })
@@ -404,7 +405,7 @@ async fn twelve_clients_that_move_while_four_sockets_serve() {
     assert_eq!(counters.datagrams_handed_on, 0, "the kernel knows where each belongs");
 }
 
-/// A client puts datagrams of all its connections in one batch, which the kernel brings to one socket.
+/// A client puts datagrams of all its connections in one batch, which the kernel delivers to one socket.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn connections_of_one_client_find_four_sockets() {
     let (server, key) = server(loopback(), 4);
@@ -446,12 +447,13 @@ async fn connections_of_one_client_find_four_sockets() {
         }
         (serving.await.unwrap(), open)
     });
-    // Of a connection that was closed a late acknowledgment is rightly answered by a reset.
+    // A late acknowledgment for a closed connection may be answered by a reset.
     let (server, _open) = done.await.unwrap();
     assert_eq!(server.counters().resets_sent, 0);
 }
 
-/// A server that is killed and started again at its address: its clients hear of it at once, not after their idle time.
+/// A server is killed and restarted at the same address: its clients learn of it at once instead of after their idle
+/// timeout.
 #[test]
 fn a_server_that_was_killed_and_started_again_is_told() {
     let identity = Identity::generate();
@@ -477,7 +479,7 @@ fn a_server_that_was_killed_and_started_again_is_told() {
         send.write_all(&pattern(10_000)).await.unwrap();
         (client, connection, send)
     });
-    // Its socket goes without a word.
+    // The socket is closed without notifying the clients.
     first.shutdown_timeout(Duration::from_secs(5));
     drop(server);
     let (_second, server) = start(address);
@@ -496,20 +498,20 @@ fn a_server_that_was_killed_and_started_again_is_told() {
     clients.block_on(client.connect(address, key)).unwrap();
 }
 
-/// The first address of a name is one where no server answers.
+/// At the first address of a name no server answers.
 #[tokio::test]
 async fn an_address_where_nobody_answers_is_passed_over() {
     let (server, key) = server(loopback(), 1);
     let dead = std::net::UdpSocket::bind(loopback()).unwrap();
     let addresses = [dead.local_addr().unwrap(), server.local_addr()];
     let identity = Identity::generate();
-    // The attempt at the first address would outlast the test: its end was not waited for.
+    // The attempt at the first address would last longer than the test, so the test shows that it was not waited for.
     let mut config = Config::default();
     config.max_idle_timeout(10 * PATIENCE);
     let made = timeout(PATIENCE, Endpoint::connect_to(&addresses[..], key, &identity, &config));
     let (_client, connection) = made.await.unwrap().unwrap();
     assert_eq!(connection.remote_address(), server.local_addr());
-    // An answer with another key says more than silence does.
+    // An answer with another key is more informative than a timeout.
     config.max_idle_timeout(Duration::from_secs(5)).max_connections(1);
     let other = Identity::generate().public_key();
     let wrong = Endpoint::connect_to(&addresses[..], other, &identity, &config).await.err();
@@ -534,7 +536,7 @@ async fn everything_at_once() {
     both_ways(chaos, 500_000).await;
 }
 
-/// A peer that is gone for good is told within the idle time, and writers and readers hear of it.
+/// If the path fails for good, writers and readers get an error within the idle timeout.
 #[tokio::test]
 async fn a_path_that_ends_is_told() {
     let (server, key) = server(loopback(), 1);
@@ -555,7 +557,7 @@ async fn a_path_that_ends_is_told() {
             }
         };
         let (written, came) = tokio::join!(writing, receive.read_to_end(0));
-        // The network says that no program listens, and no server belies it.
+        // The network reports that no program listens, and no server disproves it.
         let refused = StreamError::Connection(ConnectionError::Unreachable);
         assert_eq!(written, refused);
         assert_eq!(came, Err(ReadToEndError::Stream(refused.clone())));
@@ -565,8 +567,8 @@ async fn a_path_that_ends_is_told() {
     told.await.unwrap();
 }
 
-/// Connections that are made and dropped without a word leave nothing behind: neither here nor, once they are idle for long
-/// enough, there.
+/// Connections that are opened and dropped silently leave nothing behind: neither at this end nor, after the idle
+/// timeout, at the other.
 #[tokio::test]
 async fn a_thousand_connections_that_are_dropped_leave_nothing() {
     let identity = Identity::generate();
@@ -579,11 +581,11 @@ async fn a_thousand_connections_that_are_dropped_leave_nothing() {
     for _ in 0..1_000 {
         let client = Endpoint::client(any(), Identity::generate(), config.clone()).unwrap();
         let (here, there) = tokio::join!(client.connect(address, key), server.accept());
-        // With those of the first client, so that the server's are among them.
+        // Counted while the first client exists, so that the server's descriptors are included.
         before.get_or_insert_with(descriptors);
         drop((here.unwrap(), there.unwrap(), client));
     }
-    // However long the handshakes took.
+    // Handshakes may take any time.
     let left = timeout(PATIENCE, async {
         while server.open_connections() > 0 || Some(descriptors()) >= before {
             sleep(Duration::from_millis(50)).await;
@@ -592,7 +594,7 @@ async fn a_thousand_connections_that_are_dropped_leave_nothing() {
     left.await.unwrap();
 }
 
-/// Files that this process has open.
+/// Number of open file descriptors of this process.
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

@@ -1,4 +1,4 @@
-//! Many threads with many connections of one socket.
+//! Many threads that use many connections of one socket.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,14 +15,14 @@ use tokio::time::{sleep, timeout};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// A round that takes longer was not woken.
 const ROUND: Duration = Duration::from_secs(10);
-/// A close is said once. A server that did not hear it has the connection for this idle time.
+/// A close is sent once. A server that did not receive it keeps the connection for this idle timeout.
 const IDLE: Duration = Duration::from_secs(30);
 
 fn loopback() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// Numbers that look random (Knuth's multiplier of MMIX).
+/// Pseudo-random numbers (Knuth's multiplier of MMIX).
 struct Draws(u64);
 
 impl Draws {
@@ -32,12 +32,13 @@ impl Draws {
     }
 }
 
-/// Byte `at` of a stream that begins with its `seed`.
+/// Byte `at` of a stream whose first byte is its `seed`.
 fn byte(seed: u8, at: usize) -> u8 {
     if at == 0 { seed } else { (at as u64 * u64::from(seed) / 3) as u8 }
 }
 
-/// Reads to the end, or until the stream or the connection is over: how many bytes came, all of which are those of one stream.
+/// Reads to the end, or until the stream or the connection fails. Returns the number of bytes, after checking that all
+/// belong to one stream, and whether the end was reached.
 async fn reads(recv: &mut RecvStream) -> (usize, bool) {
     let (mut piece, mut len, mut seed) = (vec![0; 20_000], 0, 0);
     loop {
@@ -57,7 +58,7 @@ async fn reads(recv: &mut RecvStream) -> (usize, bool) {
     }
 }
 
-/// Answers each stream with as many bytes as came, unless it is given up.
+/// Answers each stream with as many bytes as arrived, unless the stream is aborted.
 async fn serves(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
         tokio::spawn(async move {
@@ -73,7 +74,7 @@ async fn serves(connection: Connection) {
     }
 }
 
-/// One stream of a client: in whole, or given up in one of several ways. True where it came back in whole.
+/// One stream of a client, completed or aborted in one of several ways. Returns true if it came back completely.
 async fn exchanges((mut send, mut recv): (SendStream, RecvStream), mut draws: Draws) -> bool {
     let (seed, len) = (draws.below(250) as u8 + 1, 1 + draws.below(200_000) as usize);
     let bytes: Vec<u8> = (0..len).map(|at| byte(seed, at)).collect();
@@ -104,7 +105,8 @@ async fn exchanges((mut send, mut recv): (SendStream, RecvStream), mut draws: Dr
     false
 }
 
-/// Connects, opens streams, and ends the connection in one of several ways. How many streams came back in whole.
+/// Connects, opens streams, and ends the connection in one of several ways. Returns the number of streams that came
+/// back completely.
 async fn visits(client: Endpoint, server: SocketAddr, key: tacit_tack::PublicKey, mut draws: Draws) -> u64 {
     let connection = client.connect(server, key).await.unwrap();
     let mut streams = Vec::new();
@@ -114,7 +116,7 @@ async fn visits(client: Endpoint, server: SocketAddr, key: tacit_tack::PublicKey
         streams.push(tokio::spawn(exchanges(stream, draws)));
     }
     match draws.below(4) {
-        // In the middle of its streams.
+        // While its streams are active.
         0 => {
             sleep(Duration::from_micros(draws.below(20_000))).await;
             connection.close(1, "enough");
@@ -129,7 +131,7 @@ async fn visits(client: Endpoint, server: SocketAddr, key: tacit_tack::PublicKey
     whole
 }
 
-/// True once nothing of a connection is left, which may take as long as `within`.
+/// True once the endpoint has no connections left; waits at most `within`.
 async fn is_empty(endpoint: &Endpoint, within: Duration) -> bool {
     let emptied = async {
         while endpoint.open_connections() > 0 || endpoint.metrics().bytes_held > 0 {
@@ -139,8 +141,9 @@ async fn is_empty(endpoint: &Endpoint, within: Duration) -> bool {
     timeout(within, emptied).await.is_ok()
 }
 
-/// Eight threads open 160 connections through one socket to one other, with resets, drops and closes at any moment, while others ask
-/// for statistics. Every byte that arrives is right, nothing waits for ever, and nothing of a connection is left.
+/// Eight threads open 160 connections through one socket to another one, with resets, drops and closes at any moment,
+/// while other threads request statistics. Every byte that arrives is right, nothing waits forever, and no connection
+/// is left over.
 #[test]
 fn threads_and_connections_are_all_over_one_socket() {
     const THREADS: u64 = 8;
@@ -177,7 +180,7 @@ fn threads_and_connections_are_all_over_one_socket() {
         std::thread::spawn(move || {
             for visit in 0..VISITS {
                 let visit = visits(client.clone(), at, key, Draws(thread << 32 | visit));
-                // Polled on this thread; its streams are on the runtime's.
+                // Polled on this thread; its streams run on the runtime.
                 let here = handle.block_on(async { timeout(PATIENCE, visit).await });
                 whole.fetch_add(here.expect("a visit ends"), Relaxed);
             }
@@ -188,7 +191,7 @@ fn threads_and_connections_are_all_over_one_socket() {
     is_over.store(true, Relaxed);
     let unwatched = watching.into_iter().filter_map(|thread| thread.join().err()).count();
     assert_eq!((failed, unwatched), (0, 0));
-    // Of 960 streams half are to come back, and half of the connections are ended under them.
+    // Half of the 960 streams should come back, and half of the connections are closed while streams are active.
     assert!(whole.load(Relaxed) > 200, "{whole:?} streams came back in whole");
     runtime.block_on(async {
         assert!(is_empty(&client, ROUND).await, "a connection is left");
@@ -201,8 +204,8 @@ fn threads_and_connections_are_all_over_one_socket() {
     });
 }
 
-/// Writes in two calls and waits for the answer, thousands of times, on connections that beside it do nothing: a driver that sleeps
-/// through the second call is woken by nothing else.
+/// Writes in two calls and waits for the answer, thousands of times, on otherwise idle connections: if the driver
+/// sleeps through the second call, nothing else wakes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_write_is_slept_through() {
     const CONNECTIONS: u64 = 4;
@@ -229,7 +232,7 @@ async fn no_write_is_slept_through() {
             for round in 0..ROUNDS {
                 let bytes = round.to_be_bytes();
                 send.write_all(&bytes[..2]).await.unwrap();
-                // The second half comes about when the driver has looked at the first.
+                // The second call comes after the driver has handled the first.
                 for _ in 0..draws.below(2_000) {
                     std::hint::spin_loop();
                 }

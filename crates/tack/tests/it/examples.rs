@@ -1,4 +1,4 @@
-//! The programs of `examples/`, as users run them.
+//! The programs in `examples/`, run like a user runs them.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -27,7 +27,7 @@ impl Running {
         line.trim_end().to_owned()
     }
 
-    /// Of "listening on ADDRESS with the key KEY" the address and the key, if there is one.
+    /// Parses "listening on ADDRESS with the key KEY": returns the address and, if present, the key.
     fn listens(&mut self) -> (String, Option<String>) {
         let line = self.line();
         let rest = line.strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
@@ -38,7 +38,7 @@ impl Running {
     }
 }
 
-/// Cargo builds examples beside the tests of their package.
+/// Cargo builds examples next to the tests of their package.
 fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().parent().unwrap().join("examples").join(name);

@@ -109,7 +109,8 @@ async fn datagrams_cross() {
     .unwrap();
 }
 
-/// The network says that no program listens at a port: this is told, not silence. The hub's tests say how soon, in simulated time.
+/// The network reports that no program listens at a port, and the client returns this error instead of a timeout. The
+/// hub's tests check in simulated time how soon.
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_at_once() {
     timeout(SOON, async {
@@ -123,7 +124,7 @@ async fn a_server_that_is_not_there_is_told_at_once() {
     .unwrap();
 }
 
-/// Moves `len` bytes up and back.
+/// Transfers `len` bytes to the server and back.
 async fn echoed(config: &Config, len: usize) -> (Endpoint, Endpoint, Connection, Connection) {
     let (server, client, there, here) = pair_with(config).await;
     let echo = async {
@@ -164,7 +165,7 @@ async fn every_congestion_control_moves_data() {
     .unwrap();
 }
 
-/// The extremes of every setting still move data.
+/// Data is transferred with the extreme values of every setting.
 #[tokio::test]
 async fn no_setting_stops_a_connection() {
     timeout(SOON, async {
@@ -222,12 +223,13 @@ async fn streams_say_how_they_ended() {
     .unwrap();
 }
 
-/// Both ends of all connections hear that an endpoint is closed, and no more are made with it, though handles are held.
+/// After an endpoint is closed, both ends of all connections get the reason, and no more connections can be opened,
+/// even if handles still exist.
 #[tokio::test]
 async fn a_closed_endpoint_has_no_connections() {
     timeout(SOON, async {
         let (server, client, there, here) = pair().await;
-        // One that no task accepts.
+        // A connection that no task accepts.
         let waits = client.connect(server.local_addr(), here.peer()).await.unwrap();
         assert_eq!(here.close_reason(), None);
         server.close(9, "going away");
@@ -239,7 +241,7 @@ async fn a_closed_endpoint_has_no_connections() {
             (here.close_reason(), there.close_reason()),
             (Some(closed), Some(ConnectionError::LocallyClosed))
         );
-        // Nothing is answered, so that this client alone has a short idle time.
+        // This client gets no answer, so it alone has a short idle timeout.
         let mut config = Config::default();
         config.max_idle_timeout(Duration::from_millis(500));
         let late = Endpoint::client(any(), Identity::generate(), config).unwrap();

@@ -1,4 +1,4 @@
-//! Endpoints on loopback, alone and through a relay that does its worst, and the examples.
+//! Endpoints on loopback, directly and through a relay with impairments, and the examples.
 
 mod chaos;
 mod contention;

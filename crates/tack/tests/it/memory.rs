@@ -1,4 +1,4 @@
-//! Memory bound of a server over all clients: it holds no more than it was told, and the client that takes least notices nothing.
+//! Memory limit of a server over all clients: it never uses more, and the client that uses least is not affected.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,8 +14,8 @@ const CLIENTS: usize = 40;
 const STREAMS: usize = 8;
 const MAX: u64 = 24 << 20;
 
-/// Writes on so many streams, which no task reads, until they are given up or nothing is taken any more; those that stand then, and how
-/// many were given up.
+/// Writes on [`STREAMS`] streams that no task reads, until they are reset or accept no more data. Returns the remaining
+/// streams and the number of reset ones.
 async fn writes(connection: Connection) -> (Vec<(SendStream, RecvStream)>, usize) {
     let bytes = vec![1; 64 << 10];
     let mut streams = Vec::new();
@@ -63,12 +63,12 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
                 let mut streams = Vec::new();
                 while let Ok((send, mut receive)) = connection.accept_bi().await {
                     let mut first = [0];
-                    // It may be given up before.
+                    // The stream may already be reset.
                     if receive.read_exact(&mut first).await.is_err() {
                         continue;
                     }
                     if first == [0] {
-                        // One that is answered.
+                        // A stream that gets an answer.
                         tokio::spawn(async move {
                             let (mut send, mut receive) = (send, receive);
                             tokio::io::copy(&mut receive, &mut send).await.unwrap();
@@ -89,7 +89,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
         loop {
             let metrics = watched.metrics();
             most = most.max(metrics.bytes_held);
-            // The most that one look of the socket at its arrivals may add.
+            // Most bytes that one batch of received datagrams may add.
             assert!(metrics.bytes_held <= MAX + (4 << 20), "{} bytes are held", metrics.bytes_held);
             if metrics.counters.streams_given_up > 0 && most > MAX / 2 {
                 return most;
@@ -109,7 +109,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
     }
     let most = timeout(PATIENCE, watching).await.expect("memory fills and something is given up").unwrap();
     assert!(most > MAX / 2, "the test fills it");
-    // Beside them another client gets its answers.
+    // Another client still gets its answers.
     let client =
         Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into(), Identity::generate(), Config::default()).unwrap();
     let connection = client.connect(address, key).await.unwrap();
@@ -129,7 +129,7 @@ async fn forty_clients_whose_streams_nobody_reads_fill_no_more_than_max_memory()
     }
     assert!(given_up > 0, "a writer heard that its stream was given up");
     assert!(server.metrics().bytes_held <= MAX);
-    // When both ends let go, all comes back.
+    // After both ends drop their handles, all memory is released.
     serving.abort();
     drop((standing, endpoints, client, connection));
     let emptied = async {

@@ -1,4 +1,4 @@
-//! Two ends of a copy over a stream in memory.
+//! Two ends of a copy over an in-memory stream.
 
 #![allow(dead_code, reason = "each test program uses some of it")]
 
@@ -14,7 +14,7 @@ use tokio::io::{
     AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };
 
-/// Smaller than most messages, so that an end that waits for a full buffer would wait for good.
+/// Smaller than most messages, so an end that waits with a full buffer would deadlock.
 const BUFFER_BYTES: usize = 64;
 
 pub fn run<T>(work: impl Future<Output = T>) -> T {
@@ -27,13 +27,13 @@ pub fn pushed(from: &Path, to: &Path, options: Options) -> CopyReport {
     sent(from, to, "", options).unwrap()
 }
 
-/// A stream as copies take it.
+/// A stream in the form that copies take.
 pub fn halves(stream: DuplexStream) -> (BufReader<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>) {
     let (reader, writer) = split(stream);
     (BufReader::new(reader), writer)
 }
 
-/// Pushes `from` to `path` below `root`, which is served.
+/// Pushes `from` to `path` below the served directory `root`.
 pub fn sent(
     from: impl AsRef<Path>,
     root: &Path,
@@ -48,7 +48,7 @@ pub fn sent(
     client
 }
 
-/// Reports of both ends about a push.
+/// Reports of both ends of a push.
 pub fn sent_from(
     source: Source,
     root: &Path,
@@ -98,12 +98,12 @@ pub fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * at / 7) as u8).collect()
 }
 
-/// A server that takes uploads into `to`, and a client that says `messages` and then `raw`.
+/// A server that accepts uploads into `to`, and a client that sends `messages` and then `raw`.
 pub fn hostile(to: &Path, messages: Vec<Message>, raw: &[u8]) -> Result<CopyReport, CopyError> {
     hostile_with(to, Options::default(), messages, raw)
 }
 
-/// Likewise, with other `options`.
+/// The same with other `options`.
 pub fn hostile_with(
     to: &Path,
     options: Options,
@@ -142,12 +142,12 @@ pub fn opened(size_bytes: u64) -> Message {
     Message::Contents { index: 0, offset_bytes: 0, size_bytes, mtime }
 }
 
-/// A path that the sender has and does not send.
+/// A path that the sender has but does not send.
 pub fn omitted(path: &str, reason: &str, is_failure: bool) -> Message {
     Message::Omitted { path: path.into(), reason: reason.into(), is_failure }
 }
 
-/// Pushes `from`, and does `meanwhile` once some of its contents have left.
+/// Pushes `from`, and runs `meanwhile` once some of the contents have been sent.
 pub fn sent_while(from: &Path, root: &Path, meanwhile: impl FnOnce()) -> CopyReport {
     run(async {
         let (mine, theirs) = duplex(BUFFER_BYTES);

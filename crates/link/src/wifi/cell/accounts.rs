@@ -1,4 +1,4 @@
-//! Use of the channel by station and purpose, and the number of accesses.
+//! Channel time by station and purpose, and counts of accesses.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -7,25 +7,25 @@ use crate::payload::PayloadClass;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use crate::wifi::functions::FunctionId;
 
-/// The channel's books. Those of a station are kept with the station.
+/// The channel's accounts. Those of a station are kept with the station.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounts {
     ledger: AirtimeLedger,
-    /// Acquisition booked since the last access: the next winner is charged for it.
+    /// Acquisition time since the last access; the next winner is charged for it.
     waited: Duration,
-    /// Channel accesses, collided ones counted once.
+    /// Channel accesses; a collision counts once.
     pub accesses: u64,
-    /// Accesses of two stations or more at once.
+    /// Accesses by two or more stations at the same time.
     pub collisions: u64,
 }
 
 impl Accounts {
-    /// Results count in `window`, from the first instant to the second.
+    /// Results count from the first to the second time of the window.
     pub fn new((from, to): (Instant, Instant)) -> Self {
         Self { ledger: AirtimeLedger::new(from, to), waited: Duration::ZERO, accesses: 0, collisions: 0 }
     }
 
-    /// Where the time went until `now`, if the channel is used for `present`.
+    /// Airtime until `now`, if the channel is currently used for `present`.
     pub fn airtime(&self, present: AirtimeUse, now: Instant) -> Airtime {
         let mut ledger = self.ledger.clone();
         ledger.book(present, now);
@@ -36,13 +36,13 @@ impl Accounts {
         self.ledger.booked_until()
     }
 
-    /// Books the time up to `until` as `what`; returns how much of it counts.
+    /// Accounts the time up to `until` as `what`; returns the part that counts.
     #[inline]
     pub fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         self.ledger.book(what, until)
     }
 
-    /// Books the time up to `until` as `what`, on `account` and its PPDUs of `class`.
+    /// Accounts the time up to `until` as `what`, to `account` and its PPDUs of `class`.
     #[inline]
     pub fn charge(
         &mut self,
@@ -54,7 +54,7 @@ impl Accounts {
         account.spend(class, what, self.ledger.book(what, until));
     }
 
-    /// Books idle time as `what`, and keeps in mind the acquisition in it.
+    /// Accounts idle time as `what`, and remembers acquisition time in it.
     pub fn book_idle(&mut self, what: AirtimeUse, until: Instant) {
         let spent = self.ledger.book(what, until);
         if what == AirtimeUse::Acquisition {
@@ -62,7 +62,7 @@ impl Accounts {
         }
     }
 
-    /// The wait is over: the stations that have the channel now are charged for it.
+    /// The wait has ended: charges it to the stations that now use the channel.
     pub fn charge_wait<P>(
         &mut self,
         stations: &mut Stations<P>,
@@ -79,7 +79,7 @@ impl Accounts {
     }
 }
 
-/// `time` in `parts` equal parts; the remainder goes to the first.
+/// Divides `time` into `parts` equal parts; the first gets the remainder.
 pub(crate) fn even_shares(time: Duration, parts: usize) -> impl Iterator<Item = Duration> {
     let share = time / parts as u64;
     let rest = time - share * parts as u64;

@@ -1,4 +1,4 @@
-//! The air as an observer hears it: every frame.
+//! Records every frame on the channel for an observer.
 
 use std::collections::VecDeque;
 
@@ -19,58 +19,58 @@ use crate::wifi::mac::rules::Rules;
 use crate::wifi::ofdma::HackCarrier;
 use crate::wifi::phy::{Format, Mode};
 
-/// The frames heard and not yet polled, once an observer asked for them.
+/// Recorded frames that were not polled yet, once recording was enabled.
 #[derive(Clone, Debug)]
 pub(crate) struct AirLog<P> {
     frames: Option<VecDeque<AirFrame<P>>>,
-    /// Of the last PPDU of data.
+    /// Reference number of the last data PPDU.
     ampdu_reference: u32,
     whose: Whose,
 }
 
-/// To which station and category functions belong.
+/// Numbering of functions, to find their stations and categories.
 #[derive(Clone, Debug)]
 struct Whose {
     functions: Functions,
-    /// In use, in the order of their places.
+    /// Categories in use, by index.
     categories: Vec<AccessCategory>,
 }
 
 impl<P: Payload> AirLog<P> {
-    /// One that keeps nothing, of a channel whose access categories are `categories`.
+    /// A disabled log of a channel with these access `categories`.
     pub fn new(functions: Functions, categories: Vec<AccessCategory>) -> Self {
         Self { frames: None, ampdu_reference: 0, whose: Whose { functions, categories } }
     }
 
-    /// Keeps every frame from now on.
+    /// Enables recording.
     pub fn start(&mut self) {
         self.frames.get_or_insert_with(VecDeque::new);
     }
 
-    /// The next frame.
+    /// The next recorded frame.
     pub fn poll(&mut self) -> Option<AirFrame<P>> {
         self.frames.as_mut()?.pop_front()
     }
 
-    /// True while frames are kept.
+    /// True if recording is enabled.
     #[inline]
     pub fn is_kept(&self) -> bool {
         self.frames.is_some()
     }
 
-    /// The next PPDU of data begins.
+    /// The next data PPDU begins.
     pub fn begin_ppdu(&mut self) {
         self.ampdu_reference = self.ampdu_reference.wrapping_add(1);
     }
 
-    /// Logs the frame that `exchange` began with, data apart.
+    /// Records the first frame of `exchange`, unless it is data.
     pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         if let Some(frames) = &mut self.frames {
             frames.push_back(self.whose.sent(exchange, mode, outcome, frame));
         }
     }
 
-    /// An MPDU of the present PPDU, which is the `last` or not.
+    /// Records an MPDU of the current PPDU; `last` is true for its last one.
     #[inline]
     pub fn record_mpdu(
         &mut self,
@@ -88,7 +88,7 @@ impl<P: Payload> AirLog<P> {
         frames.push_back(AirFrame { ampdu, ..sent });
     }
 
-    /// Logs the frame that asks for an answer within the A-MPDU whose other MPDUs were recorded last.
+    /// Records the frame that requests a response within the A-MPDU whose other MPDUs were recorded last.
     pub fn record_inside(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
         let Some(frames) = &mut self.frames else { return };
         if let Some(position) = frames.back_mut().and_then(|before| before.ampdu.as_mut()) {
@@ -98,7 +98,7 @@ impl<P: Payload> AirLog<P> {
         frames.push_back(AirFrame { ampdu, ..self.whose.sent(exchange, mode, outcome, frame) });
     }
 
-    /// The link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
+    /// Records the link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
     #[inline]
     pub fn record_response(
         &mut self,
@@ -110,7 +110,7 @@ impl<P: Payload> AirLog<P> {
     ) {
         let Some(frames) = &mut self.frames else { return };
         if exchange.handshake == Handshake::Triggered {
-            // One frame acknowledges the PPDUs of all of them.
+            // One Multi-STA Block Ack acknowledges the PPDUs of all users.
             return;
         }
         let (appended, behind) = match exchange.carrier(rules) {
@@ -128,14 +128,14 @@ impl<P: Payload> AirLog<P> {
         }
     }
 
-    /// The response recorded last announces that a PPDU follows.
+    /// Changes the last recorded response to announce that a PPDU follows.
     pub fn ppdu_follows(&mut self) {
         if let Some(response) = self.frames.as_mut().and_then(VecDeque::back_mut) {
             response.more_ppdu = Some(true);
         }
     }
 
-    /// The first frame of an exchange of `originator` that collided.
+    /// Records the first frame of a collided exchange of `originator`.
     pub fn record_collided(&mut self, exchange: &Exchange, originator: &Originator<P>, rules: &Rules) {
         match exchange.handshake {
             Handshake::None
@@ -154,7 +154,7 @@ impl<P: Payload> AirLog<P> {
         }
     }
 
-    /// The data, or the Block Ack Request, of an exchange of `originator` that collided.
+    /// Records the data, or the Block Ack Request, of a collided exchange of `originator`.
     pub fn record_collided_data(&mut self, exchange: &Exchange, originator: &Originator<P>) {
         if self.frames.is_none() {
             return;
@@ -164,7 +164,7 @@ impl<P: Payload> AirLog<P> {
                 let frame = Frame::BlockAckReq { start: originator.window_start() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
             }
-            // No receiver learns its contents.
+            // No receiver gets its contents.
             Outgoing::Ask { .. } => {
                 let frame = Frame::BlockAck { start: 0, bitmap: AckBitmap::new(0), appended: Vec::new() };
                 self.record(exchange, originator.control_mode, Outcome::Collided, frame);
@@ -179,7 +179,7 @@ impl<P: Payload> AirLog<P> {
         }
     }
 
-    /// A frame of the handshake before an exchange of `originator`.
+    /// Records a handshake frame before an exchange of `originator`.
     pub fn record_handshake(
         &mut self,
         exchange: &Exchange,
@@ -213,7 +213,7 @@ impl<P: Payload> AirLog<P> {
         });
     }
 
-    /// A frame of `transmitter` to everybody, which reserves the medium for `reserves` after it.
+    /// Records a broadcast frame of `transmitter`, which reserves the medium for `reserves` after it.
     pub fn record_broadcast(
         &mut self,
         transmitter: FunctionId,
@@ -241,7 +241,7 @@ impl<P: Payload> AirLog<P> {
         });
     }
 
-    /// A QoS Null of the first of `ends` to the second, in this unit of the PPDU that is on the air in this `span`.
+    /// Records a QoS Null from the first to the second of `ends`, in this unit of the PPDU in this `span`.
     pub fn record_null(
         &mut self,
         [from, to]: [FunctionId; 2],
@@ -274,7 +274,7 @@ impl Whose {
         (self.functions.station(function), self.categories[self.functions.place(function)])
     }
 
-    /// `frame` with the times and the ends of `exchange`.
+    /// `frame` with the times and the addresses of `exchange`.
     fn sent<P>(&self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
         let (transmitter, category) = self.of(exchange.from);
         AirFrame {
@@ -308,7 +308,7 @@ impl Whose {
             receiver: Some(self.functions.station(exchange.from)),
             category,
             outcome: if lost { Outcome::Errored } else { Outcome::Received },
-            // Until something follows.
+            // Until a PPDU follows.
             more_ppdu: exchange.grants().then_some(false),
             unit_index: exchange.unit_index().filter(|_| mode.format == Format::HeTb),
             ampdu: None,

@@ -1,4 +1,5 @@
-//! Which clients an access point asks for data, and when (802.11ax-2021 clause 26.5.2); a trigger [follows](super::uplink).
+//! Which clients an access point triggers, and when (802.11ax-2021 clause 26.5.2); [`uplink`](super::uplink) sends the
+//! trigger.
 
 use tacit_proto::units::Instant;
 
@@ -14,36 +15,37 @@ use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig, Triggers};
 use crate::wifi::phy::{Format, Mode};
 
 impl<P: Payload> Cell<P> {
-    /// Units of a trigger that any client may take.
+    /// Units of a trigger for random access.
     pub(super) fn random_units(&self, ofdma: &OfdmaConfig) -> usize {
         usize::from(ofdma.random_access_units).min(self.rules.most_users)
     }
 
-    /// Clients that a trigger asks by name, at most.
+    /// Most clients that a trigger addresses individually.
     fn most_asked(&self, ofdma: &OfdmaConfig) -> usize {
         self.rules.most_users - self.random_units(ofdma)
     }
 
-    /// The client of `id` that sends slowest, and how: of those whose PPDUs go with that of `first`, if anybody's has to.
+    /// The slowest client of `id`, and its mode, among those whose PPDUs can be combined with that of `first`, if
+    /// given.
     pub(super) fn slowest_client(&self, id: FunctionId, first: Option<usize>) -> Option<(usize, Mode)> {
         let all = first.into_iter().chain(0..self.stations[id].peers.len());
         let clients = self.sharing_a_trigger(id, all).map(|peer| (peer, self.uplink_mode(id, peer)));
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of a client's PPDUs of its own.
+    /// The mode of a client's single-user PPDUs.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
         let client = &self.stations[self.stations[id].peers[peer].id];
         client.peers[client.peer_index(id)].originator.mode
     }
 
-    /// Whether `id` asks any client at `at`, as far as that depends on how many send much.
+    /// Whether `id` may trigger clients at `at`, depending on how many send much data.
     fn may_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let busy = self.stations[id].peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
         ofdma.triggers.allow(busy)
     }
 
-    /// The clients that `id` asks at `at`, no more than units: by turns where it asks all.
+    /// The clients that `id` triggers at `at`, no more than there are units; in turns if all are triggered.
     pub(super) fn whom_to_ask(&mut self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> Vec<usize> {
         if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
             return self.scheduled_to_ask(at, id, ofdma, &scheduler);
@@ -60,7 +62,7 @@ impl<P: Payload> Cell<P> {
         asked
     }
 
-    /// Those of `peers` whose answers may share a PPDU with that of the first that sends HE PPDUs.
+    /// Those of `peers` whose responses may share a PPDU with that of the first one that sends HE PPDUs.
     fn sharing_a_trigger(
         &self,
         id: FunctionId,
@@ -76,7 +78,7 @@ impl<P: Payload> Cell<P> {
         })
     }
 
-    /// The clients that `scheduler` has `id` ask at `at`.
+    /// The clients that `scheduler` lets `id` trigger at `at`.
     fn scheduled_to_ask(
         &self,
         at: Instant,
@@ -94,11 +96,11 @@ impl<P: Payload> Cell<P> {
         chosen.into_iter().map(|position| peers[position]).collect()
     }
 
-    /// A PPDU of a client arrived at the access point outside of rounds: it said how much it has left.
+    /// A single-user PPDU of a client arrived at the access point, with the client's buffer status.
     pub fn note_uplink(&mut self, exchange: &Exchange) {
         let Some(ofdma) = self.rules.config.ofdma else { return };
         if !self.stations[exchange.to].is_access_point() {
-            // The access point's data was acknowledged, or not: ACKs are to come.
+            // The access point's data was acknowledged or lost; TCP ACKs for it are expected.
             let mpdus = self.stations.originator(exchange).plan().mpdus;
             let peer = exchange.peer();
             if matches!(exchange.outgoing, Outgoing::Data { class: PayloadClass::Data, .. }) {
@@ -116,7 +118,7 @@ impl<P: Payload> Cell<P> {
         self.want_trigger(exchange.to, exchange.response_end, &ofdma);
     }
 
-    /// Lets the access point contend for a trigger if anybody is to be asked.
+    /// Lets the access point contend for a trigger if there are clients to trigger.
     pub(super) fn want_trigger(&mut self, id: FunctionId, at: Instant, ofdma: &OfdmaConfig) {
         if self.stations[id].trigger_due || !self.is_anybody_to_ask(at, id, ofdma) {
             return;
@@ -127,7 +129,7 @@ impl<P: Payload> Cell<P> {
         self.contending.extend(contends.then_some(id));
     }
 
-    /// Whether `id` has to send a trigger at `at`.
+    /// Whether `id` has clients to trigger at `at`.
     fn is_anybody_to_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
         let station = &self.stations[id];
         if let Some(scheduler) = &station.mu_scheduler {
@@ -136,7 +138,7 @@ impl<P: Payload> Cell<P> {
         if ofdma.triggers == Triggers::RandomAccess {
             return ofdma.random_access_units > 0;
         }
-        // The next PPDU of a cascade asks its users, too.
+        // The next PPDU of a cascade also triggers its users.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
         let wanted = |peer: &Peer<P>| {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;

@@ -1,4 +1,4 @@
-//! From a configuration to the stations of a basic service set.
+//! Builds the stations of a basic service set from its configuration.
 
 use tacit_proto::units::Duration;
 
@@ -35,14 +35,14 @@ use crate::wifi::phy::{
 };
 use crate::wifi::propagation::Decibels;
 
-/// The stations of `config`, the access point first in `names`, once for each access category.
+/// The stations of `config`, the access point first in `names`, with one function per access category.
 pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
     let categories = &rules.config.categories;
     let numbers = Functions::new(names.len() as u16, categories.len() as u16);
     Stations::new(numbers, |function| {
         let place = numbers.place(function);
         let category = categories[place];
-        // The first category has the streams of a basic service set that knows no others.
+        // The first category uses the stream names of a basic service set without categories.
         let suffix = if place == 0 { String::new() } else { format!(" {}", category.name()) };
         let stream = |what| Stream::new(seed, &format!("{bss} {what}{suffix}"));
         build_function(rules, category, &stream, (function, numbers), names)
@@ -95,39 +95,39 @@ fn build_function<P: Payload>(
     }
     if station.is_access_point() {
         station.mu_scheduler = config.ofdma.and_then(|ofdma| ofdma.scheduler).map(SchedulerHandle::new);
-        // One from outside puts those that it chooses first.
+        // An external scheduler serves its choices first.
         let own_order = station.mu_scheduler.is_none();
         station.scheduler = if own_order { config.ap_scheduler } else { ApScheduler::RoundRobin };
     }
     station
 }
 
-/// The way to a peer.
+/// The path to a peer.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     loss: &'a Loss,
     queue: QueueConfig,
-    /// Whether data on it is acknowledged, and whether data on the way back is.
+    /// Whether data on it is acknowledged, and whether data in the opposite direction is.
     acks: [LinkAcks; 2],
-    /// How the peer sends, where it sends otherwise.
+    /// The peer's settings for sending, if they are different.
     back: Option<&'a StationConfig>,
 }
 
 impl<'a> Way<'a> {
-    /// To `client`.
+    /// From the access point to `client`.
     fn down(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
         Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up], back: None }
     }
 
-    /// From `client` to its access point, or to a client that stands for that.
+    /// From `client` to its access point, or to the other end of a direct link.
     fn up(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
         Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down], back: None }
     }
 }
 
-/// The peer `id` of `station`, on a `link` of `client` that goes one `way`.
+/// The peer `id` of `station`, on a `link` of `client` in this direction.
 fn peer<P: Payload>(
     rules: &Rules,
     (station, category): (StationId, AccessCategory),
@@ -152,7 +152,7 @@ fn peer<P: Payload>(
     let is_block = limits.window > 1;
     let limits = match acks {
         LinkAcks::Normal => limits,
-        // Numbers of MPDUs sent once more lie far behind.
+        // MPDUs that are sent again have numbers far behind.
         LinkAcks::None => limits.with_window(SEQUENCE_MODULUS / 2),
         LinkAcks::Deferred => limits.at_most(MOST_REPAIRABLE).with_window(SEQUENCE_MODULUS / 2),
     };
@@ -186,7 +186,7 @@ fn peer<P: Payload>(
     });
     let mut originator = Originator::new(client.mode, control, limits, acks, queue);
     if !rates.is_empty() {
-        // AIFS, the mean backoff, SIFS and the answer: the overhead of a PPDU.
+        // AIFS, mean backoff, SIFS and the response: the overhead of a PPDU.
         let edca = config.edca(station, category);
         let overhead = phy.aifs()
             + phy.slot * u64::from(edca.cw_min / 2)
@@ -221,13 +221,13 @@ fn peer<P: Payload>(
     peer
 }
 
-/// How `client` and its peer send control frames beside data of its fastest mode.
+/// Control mode of `client` and its peer, for data in the client's fastest mode.
 fn control_mode(config: &BssConfig, client: &StationConfig) -> Mode {
     client.control_mode.unwrap_or_else(|| config.phy_at(&client.mode).control_mode(&client.mode))
 }
 
-/// Limits of a PPDU whose data goes at the first of `modes` and whose response at the second, in each of `streams`
-/// aggregates side by side, at most as long as `aql_limit`.
+/// Limits of a PPDU with data in the first of `modes` and the response in the second, in each of `streams` parallel
+/// aggregates, and with a duration of at most `aql_limit`.
 fn limits(
     phy: &Phy,
     config: &BssConfig,
@@ -257,8 +257,8 @@ fn limits(
     }
 }
 
-/// Rates of data and responses of `client` in PPDUs of several users, for its noise, by the size of their units, where
-/// there are any. Answers to triggers have the power of the whole channel in their unit.
+/// Rates of data and responses of `client` in multi-user PPDUs, given its noise, by the size of the units, if there are
+/// any. Responses to triggers concentrate the power of the whole channel in their unit.
 fn shared_rates(
     config: &BssConfig,
     client: &StationConfig,
@@ -287,7 +287,7 @@ fn shared_rates(
         let data = among(client.mode, way)?;
         Some(match (way, ofdma.acknowledgment) {
             (MultiUser::Down, _) => (data, *control, snr),
-            // Block Acks one after the other have the whole channel, and so does nothing else that goes up.
+            // Sequential Block Acks use the whole channel, and nothing else is sent uplink.
             (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, *control, snr),
             (MultiUser::Up, _) => {
                 let answer = among(client.mode.at_most_mcs(ofdma.answer_mcs()), way)?;
@@ -298,7 +298,7 @@ fn shared_rates(
     ResourceUnit::ALL.into_iter().map_while(of_unit).collect()
 }
 
-/// The rates that a client's link adapts between.
+/// The rates among which a client's link adapts.
 fn rates(
     phy: &Phy,
     config: &BssConfig,

@@ -1,8 +1,8 @@
-//! PPDUs of an access point to several users at once, and their answers (802.11ax-2021 clauses 26.5.1 and 26.4.4).
+//! PPDUs of an access point to several users, and the responses (802.11ax-2021 clauses 26.5.1 and 26.4.4).
 //!
-//! Each user's part is an [`Exchange`] of its own, so that reception, acknowledgment and outcome are written once. The
-//! round has the common parts: the access, the PPDU that is as long as its longest part, the trigger, and answers of one
-//! length.
+//! Each user's part is a separate [`Exchange`], so that reception, acknowledgment and outcome are implemented once. The
+//! round contains the common parts: the access, the PPDU (as long as its longest part), the trigger, and responses of
+//! equal length.
 
 mod outline;
 
@@ -31,33 +31,33 @@ use crate::wifi::phy::{
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     exchange: Exchange,
-    /// Modes of data and responses outside of rounds.
+    /// Modes of data and responses in single-user PPDUs.
     single: [Mode; 2],
-    /// Bytes beside the Block Ack in its answer: for compressed ACKs, and for data of its own.
+    /// Bytes in its response in addition to the Block Ack: for compressed ACKs, and for data of its own.
     room: u32,
     data_room: u32,
-    /// Something of its data arrived.
+    /// Some of its data arrived.
     heard: bool,
-    /// It answers, or did.
+    /// It responds, or has responded.
     answers: bool,
-    /// Its answer is lost.
+    /// Its response is lost.
     lost: bool,
     /// Its outcome is decided.
     settled: bool,
-    /// More waits than the answer has room for.
+    /// More is waiting than the response has room for.
     holds_more: bool,
-    /// Bytes appended to its answer.
+    /// Bytes appended to its response.
     appended: Vec<u8>,
 }
 
-/// Stage of a round: the PPDU in the air.
+/// Stage of a round: the PPDU on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The PPDU of all users.
     Data,
-    /// The trigger behind it.
+    /// The trigger after it.
     Trigger,
-    /// The answers of all.
+    /// The responses of all users.
     Answers,
     /// The Block Ack Request to this part.
     Request(usize),
@@ -65,7 +65,7 @@ enum Stage {
     Answer(usize),
 }
 
-/// A PPDU of several users and the answers to it.
+/// A multi-user PPDU and the responses to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Downlink {
     holder: FunctionId,
@@ -75,22 +75,22 @@ pub(crate) struct Downlink {
     is_answered: bool,
     parts: Vec<Part>,
     stage: Stage,
-    /// When the PPDU in the air began, and ends.
+    /// Start and end of the PPDU on the air.
     since: Instant,
     until: Instant,
-    /// When answers at once begin, and end.
+    /// Start and end of simultaneous responses.
     answers: [Instant; 2],
-    /// When they would end without room for compressed ACKs.
+    /// Their end without room for compressed ACKs.
     plain_end: Instant,
-    /// How the trigger and all that is sent to one user alone are sent.
+    /// Mode of the trigger and of frames to a single user.
     control_mode: Mode,
-    /// Data of users behind their Block Acks.
+    /// Data of users after their Block Acks.
     cascade: Option<Box<Uplink>>,
 }
 
 impl<P: Payload> Cell<P> {
-    /// The PPDU of several users that `id` sends at `at`, within `limit` with its answers if there is one; `None` where no two are
-    /// next.
+    /// The multi-user PPDU that `id` sends at `at`, within `limit` including its responses if given; `None` if fewer
+    /// than two users are next.
     pub(super) fn begin_downlink(
         &mut self,
         at: Instant,
@@ -109,7 +109,7 @@ impl<P: Payload> Cell<P> {
         round
     }
 
-    /// Takes the users of the PPDU that `scheduler` chooses at `at`.
+    /// Takes the users that `scheduler` chooses for the PPDU at `at`.
     fn take_scheduled(
         &mut self,
         at: Instant,
@@ -247,27 +247,27 @@ impl<P: Payload> Cell<P> {
 }
 
 impl Downlink {
-    /// When the PPDU ends.
+    /// End of the PPDU.
     pub fn data_end(&self) -> Instant {
         self.parts.first().map_or(self.until, |part| part.exchange.end)
     }
 
-    /// Whose access it is, and of which class.
+    /// The function whose access it is, and its class.
     pub fn account(&self) -> (FunctionId, PayloadClass) {
         (self.holder, self.class)
     }
 
-    /// How its trigger is sent.
+    /// Mode of its trigger.
     pub fn control_mode(&self) -> &Mode {
         &self.control_mode
     }
 
-    /// Until when the access point goes on without an answer.
+    /// Time until which the access point transmits without needing a response.
     pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
         self.data_end() + self.trigger_time(cell)
     }
 
-    /// From the end of the data to that of the trigger behind it; zero without one.
+    /// Time from the end of the data to the end of the trigger after it; zero without one.
     fn trigger_time<P: Payload>(&self, cell: &Cell<P>) -> Duration {
         match self.is_answered {
             true => cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode),
@@ -275,22 +275,22 @@ impl Downlink {
         }
     }
 
-    /// True while the access is that of `function`, or it sends in it.
+    /// True if the access belongs to `function`, or it transmits in it.
     pub fn engages(&self, function: FunctionId) -> bool {
         self.holder == function || self.cascade.as_ref().is_some_and(|cascade| cascade.engages(function))
     }
 
-    /// The users' data behind their Block Acks, if it is over.
+    /// The users' data after their Block Acks, once it has ended.
     pub fn take_cascade(&mut self) -> Option<Uplink> {
         self.cascade.take().map(|cascade| *cascade)
     }
 
-    /// Until when other stations that heard it keep off.
+    /// Until when other stations that received it defer.
     pub fn reserved_until(&self) -> Instant {
         self.answers[1].max(self.until)
     }
 
-    /// Sets when answers that all give at once begin and end, `end` being that of the data.
+    /// Sets start and end of simultaneous responses; the data ends at `end`.
     fn plan_answers<P: Payload>(&mut self, cell: &Cell<P>, end: Instant) {
         if !self.is_answered {
             self.answers = [end; 2];
@@ -303,12 +303,12 @@ impl Downlink {
         self.plain_end = plain;
     }
 
-    /// Bytes beside the Block Ack in the answer of `part`.
+    /// Bytes in the response of `part` in addition to the Block Ack.
     fn room_of(&self, part: &Part) -> u32 {
         self.ofdma.carried_len(part.room) + part.data_room
     }
 
-    /// Books the PPDU, by the bytes of all users together.
+    /// Accounts the PPDU, by the bytes of all users together.
     pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
         let mut all = PpduPlan::default();
         for part in &self.parts {
@@ -317,7 +317,7 @@ impl Downlink {
         cell.book_data(self.holder, self.class, [start, self.data_end()], all);
     }
 
-    /// The start of the PPDU, before `clear_from`, was hidden behind others, and all of it for `deaf` stations.
+    /// The start of the PPDU, before `clear_from`, was hidden by other PPDUs; for `deaf` stations the whole PPDU was.
     pub fn hide_until<P: Payload>(
         &mut self,
         cell: &Cell<P>,
@@ -332,7 +332,8 @@ impl Downlink {
         }
     }
 
-    /// The PPDU in the air ended: does the work due, and returns the next step. `next_idle` is the idle period that would begin now.
+    /// The PPDU on the air has ended: does what is due, and returns the next step. `next_idle` is the idle period that
+    /// would now begin.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Data => self.data_ended(cell, next_idle),
@@ -356,16 +357,16 @@ impl Downlink {
                     cell.charge(to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
                 }
                 self.parts[index].settle(cell, until, next_idle);
-                // The access goes on.
+                // The access continues.
                 cell.stations[self.holder].transmitting = true;
                 self.ask_next(cell, index + 1, until + cell.rules.phy.sifs, next_idle)
             }
         }
     }
 
-    /// The PPDU is over: its users take in the MPDUs that arrived.
+    /// The PPDU has ended: its users receive the MPDUs that arrived.
     fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
-        // The request may be an MPDU of each A-MPDU: a user that understood any other knows that there is one.
+        // The request may be an MPDU in each A-MPDU; a user that received any other MPDU knows that there is one.
         let request_inside = self.request_inside_len();
         for index in 0..self.parts.len() {
             let part = &mut self.parts[index];
@@ -422,7 +423,7 @@ impl Downlink {
         Progress::Over(self.until, true)
     }
 
-    /// The trigger behind the PPDU is over at `at`: users that understood it answer.
+    /// The trigger after the PPDU ends at `at`: users that received it respond.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         let len = mu_bar_len(self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode));
         let sent_at = self.data_end() + cell.rules.phy.sifs;
@@ -438,19 +439,19 @@ impl Downlink {
         }
     }
 
-    /// Users that answer a trigger learn from it where the window starts.
+    /// Users that respond to a trigger learn the start of the window from it.
     fn take_requests<P: Payload>(&self, cell: &mut Cell<P>, at: Instant) {
         for part in self.parts.iter().filter(|part| part.answers) {
             cell.take_request(&part.exchange, at);
         }
     }
 
-    /// Bytes of the MPDU within each A-MPDU that asks for the answer; `None` without one.
+    /// Bytes of the MPDU within each A-MPDU that requests the response; `None` without one.
     fn request_inside_len(&self) -> Option<u32> {
         self.ofdma.request_inside_len(&self.control_mode).filter(|_| self.is_answered)
     }
 
-    /// Logs the request within the A-MPDU of the part with this index, if the air is observed.
+    /// Records the request within the A-MPDU of the part with this index, if frames are recorded.
     fn record_request_inside<P: Payload>(&self, cell: &mut Cell<P>, index: usize, outcome: Outcome) {
         if !cell.air.is_kept() {
             return;
@@ -474,7 +475,7 @@ impl Downlink {
         cell.air.record_inside(&part.exchange, mode, outcome, frame);
     }
 
-    /// Modes and bytes of answers that all give at once, with or without room beside Block Acks.
+    /// Modes and bytes of simultaneous responses, with or without room after the Block Acks.
     fn answer_psdus<P: Payload>(
         &self,
         cell: &Cell<P>,
@@ -487,7 +488,7 @@ impl Downlink {
         })
     }
 
-    /// A trigger for the users of `parts` as it is on the air.
+    /// The frame of a trigger for the users of `parts`.
     fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind, parts: &[Part]) -> Trigger {
         let users = parts.iter().map(|part| {
             let originator = cell.stations.originator(&part.exchange);
@@ -510,7 +511,7 @@ impl Downlink {
         }
     }
 
-    /// All users that answer do so at once; with none the access has failed.
+    /// All responding users transmit at the same time; if there is none, the access has failed.
     fn answer_at_once<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         for part in self.parts.iter_mut().filter(|part| part.answers) {
             let room = part.room as usize;
@@ -522,7 +523,7 @@ impl Downlink {
             self.until = self.answers[1];
             cell.stations[self.holder].counters.answer_time += self.answers[1] - self.answers[0];
             if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
-                // Unacknowledged data is sent once, alone.
+                // Unacknowledged data is sent once, in single-user PPDUs.
                 let acknowledged = |part: &&Part| cell.stations.peer(&part.exchange).answered;
                 let behind = self.parts.iter().filter(|part| part.answers).filter(acknowledged).map(|part| {
                     let Exchange { from, to, .. } = part.exchange;
@@ -541,7 +542,7 @@ impl Downlink {
         Progress::Over(self.until, false)
     }
 
-    /// The part with this index answers alone; the frame that it answers ended at `end`.
+    /// The part with this index responds alone; the frame it responds to ended at `end`.
     fn answer_alone<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, end: Instant) -> Progress {
         let begin = end + cell.rules.response_after();
         let part = &mut self.parts[index];
@@ -555,7 +556,7 @@ impl Downlink {
         Progress::Until(self.until)
     }
 
-    /// The part with this index, if there is one, is asked for its Block Ack from `at` on; without one all is settled.
+    /// Requests the Block Ack of the part with this index at `at`; if there is no such part, all are settled.
     fn ask_next<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -587,11 +588,11 @@ impl Downlink {
         if cell.receive(&request) {
             return self.answer_alone(cell, index, end);
         }
-        // Nothing comes: the access point goes on when the medium has been idle for PIFS.
+        // No response arrives: the access point continues after the medium was idle for PIFS.
         self.ask_next(cell, index + 1, end + cell.rules.phy.pifs(), next_idle)
     }
 
-    /// Books answers at once: their time beyond Block Acks is on account of the users that appended something.
+    /// Accounts simultaneous responses: the time beyond plain Block Acks is charged to the users that appended bytes.
     fn book_answers<P: Payload>(&self, cell: &mut Cell<P>) {
         cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.plain_end);
         if let Some(cascade) = &self.cascade {
@@ -605,7 +606,7 @@ impl Downlink {
         }
     }
 
-    /// The last answer is over: each part is settled, and the access with them.
+    /// The last response has ended: settles each part, and the access.
     fn settle_all<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         for part in self.parts.iter_mut().filter(|part| !part.settled) {
             part.settle(cell, self.until, next_idle);
@@ -621,10 +622,10 @@ impl Downlink {
         Progress::Over(self.until, any)
     }
 
-    /// Nothing comes back; the access point notices at `noticed_at`.
+    /// No response arrives; the access point notices at `noticed_at`.
     pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         if !self.is_answered {
-            // It does not notice.
+            // It cannot notice.
             self.settle_unanswered(cell);
             return;
         }
@@ -635,7 +636,7 @@ impl Downlink {
         cell.stations[self.holder].contention.failed(noticed_at, next_idle);
     }
 
-    /// Logs the frames of a PPDU that collided, if the air is observed.
+    /// Records the frames of a collided PPDU, if frames are recorded.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         for (index, part) in self.parts.iter().enumerate() {
             let originator = cell.stations.originator(&part.exchange);
@@ -646,7 +647,7 @@ impl Downlink {
         }
     }
 
-    /// PPDUs to one user alone are sent as before.
+    /// From now on single-user PPDUs are sent as before.
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>) {
         for part in &self.parts {
             cell.end_part(&part.exchange, part.single);
@@ -658,14 +659,14 @@ impl Downlink {
 }
 
 impl Part {
-    /// Puts its acknowledgment together.
+    /// Builds its acknowledgment.
     fn answer<P: Payload>(&mut self, cell: &mut Cell<P>, room: Option<usize>) {
         let Answer { exchange, lost, holds_more } =
             cell.with_appended(&mut self.appended, |cell| cell.answer(&self.exchange, room));
         (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
     }
 
-    /// The access point settles its answer, or that none came by `noticed_at`.
+    /// The access point handles its response, or its absence noticed at `noticed_at`.
     fn settle<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         self.settled = true;
         if !self.answers {
@@ -694,8 +695,9 @@ impl Part {
     }
 }
 
-/// Whether data for `peer` may go in a PPDU with that for `first`: HE, not too long for a unit, and sent alike but for MCS and streams.
-/// Unacknowledged data goes with its like: an answer to the others would cost it the time that it saves.
+/// Whether data for `peer` may share a PPDU with data for `first`: both are HE, not too long for a unit, and have equal
+/// parameters except MCS and streams. Unacknowledged data is only combined with unacknowledged data, because responses
+/// to the others would cost the time that it saves.
 fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
     let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
     mode.format == Format::HeSu

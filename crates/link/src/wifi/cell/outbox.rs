@@ -7,15 +7,15 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::mac::exchange::Exchange;
 
-/// A packet passed up.
+/// A packet that is passed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery<P> {
-    /// Where it arrived.
+    /// The receiving function.
     pub to: FunctionId,
     /// Its sender.
     pub from: FunctionId,
-    /// MPDUs from there, of the same category, that were sent directly before its own and did not arrive: the gap in the
-    /// sequence numbers where nothing is [acknowledged](super::super::LinkAcks::None), 0 for the rest.
+    /// MPDUs of the same sender and category that were sent directly before its own and did not arrive: the gap in the
+    /// sequence numbers if data is [unacknowledged](super::super::LinkAcks::None), otherwise 0.
     pub missing: u16,
     /// The packet.
     pub payload: P,
@@ -37,14 +37,14 @@ impl<P> Default for Outbox<P> {
 }
 
 impl<P> Outbox<P> {
-    /// Takes the packets that the addressee of `exchange` passes up.
+    /// Adds the packets that the receiver of `exchange` passes up.
     #[inline]
     pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
         let (to, from) = (exchange.to, exchange.from);
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 
-    /// Bytes of the packets passed up after the first `before` that wait.
+    /// Bytes of the waiting packets that were passed up after the first `before`.
     pub fn bytes_since(&self, before: usize) -> u64
     where
         P: Payload,

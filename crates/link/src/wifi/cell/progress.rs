@@ -1,12 +1,12 @@
-//! Progress of an access with several users.
+//! Progress of a multi-user access.
 
 use tacit_proto::units::Instant;
 
-/// Progress of an access with several users.
+/// Progress of a multi-user access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Progress {
-    /// More, until then.
+    /// It continues until this time.
     Until(Instant),
-    /// Nothing: it was over at this time, and succeeded or not.
+    /// It ended at this time, and succeeded or not.
     Over(Instant, bool),
 }

@@ -1,4 +1,4 @@
-//! Reception of PPDUs that are not one acknowledged aggregate: of unacknowledged data, and of aggregates side by side.
+//! Reception of PPDUs other than a single acknowledged aggregate: unacknowledged data, and parallel aggregates.
 
 use super::outbox::Delivery;
 use super::{Cell, earliest};
@@ -10,7 +10,7 @@ use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
 
 impl<P: Payload> Cell<P> {
-    /// Works as [`receive_data`](Self::receive_data) does, stream by stream.
+    /// [`receive_data`](Self::receive_data) for a PPDU with one aggregate per spatial stream.
     #[inline(never)]
     pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
@@ -36,7 +36,7 @@ impl<P: Payload> Cell<P> {
                 let noisy =
                     unheard || noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
                 let lost = loss.takes() || noisy;
-                // A byte of one stream takes as long as one of each stream.
+                // A byte of one stream takes as long as a byte on every stream.
                 let starts_at = exchange.start + originator.mode.time_before(bytes_before * count);
                 bytes_before += stream.subframe_len(mpdu.len);
                 let errored = lost || !exchange.is_clear(starts_at);

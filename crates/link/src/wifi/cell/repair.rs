@@ -9,7 +9,8 @@ use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::exchange::Exchange;
 
 impl<P: Payload> Cell<P> {
-    /// Lets the recipients ask whose time has come at `at`; those that begin to contend for it are in [`Cell::contending`].
+    /// Lets recipients whose time has come at `at` send requests; those that start to contend for it are added to
+    /// [`Cell::contending`].
     pub(super) fn ask_for_repair(&mut self, at: Instant) {
         for station in self.stations.iter_mut() {
             for peer in 0..station.peers.len() {
@@ -28,7 +29,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// A request is over: if it arrived, the data missing in it goes next. True when it did.
+    /// A request has ended: if it arrived, the missing data is sent next. Returns true if it arrived.
     pub(super) fn receive_ask(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let asker = &mut from.peers[peer];

@@ -1,5 +1,5 @@
-//! Accesses of an access point with several users at once: its PPDU to them ([`Downlink`]), and theirs when it triggers
-//! them ([`Uplink`]).
+//! Multi-user accesses of an access point: its PPDU to several users ([`Downlink`]), or theirs when it triggers them
+//! ([`Uplink`]).
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -13,24 +13,24 @@ use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu};
 
-/// An access with several users.
+/// A multi-user access.
 #[derive(Clone, Debug)]
 pub(crate) enum Round {
     /// From the access point.
     Down(Downlink),
-    /// To it.
+    /// To the access point.
     Up(Uplink),
 }
 
 impl<P: Payload> Cell<P> {
-    /// Whether `id` has rounds when it can.
+    /// Whether `id` uses multi-user accesses when possible.
     #[inline]
     pub fn has_rounds(&self, id: FunctionId) -> bool {
         self.rules.most_users > 1 && self.stations[id].is_access_point()
     }
 
-    /// The round that `id` begins at `at`, at an access of its own or, within `limit`, in its TXOP; `None` where none is due: not
-    /// two users are next, and no client is to be asked.
+    /// The round that `id` begins at `at`, in a new access or, within `limit`, in its TXOP; `None` if none is due:
+    /// fewer than two users are next, and no client is to be triggered.
     #[inline(never)]
     pub fn begin_round(&mut self, at: Instant, id: FunctionId, limit: Option<Duration>) -> Option<Round> {
         let ofdma = self.rules.config.ofdma?;
@@ -39,7 +39,7 @@ impl<P: Payload> Cell<P> {
             let burst = station.hold_limits.burst;
             station.burst_until = burst.map_or(Instant::ZERO, |burst| at + burst);
         }
-        // Its own data and its requests for data take turns.
+        // Its own data and its triggers take turns.
         let asks = station.trigger_due && !(station.asked_last && station.has_data());
         self.stations[id].asked_last = asks;
         if asks && let Some(uplink) = self.begin_uplink(at, id, &ofdma, limit) {
@@ -48,7 +48,7 @@ impl<P: Payload> Cell<P> {
         self.begin_downlink(at, id, &ofdma, limit).map(Round::Down)
     }
 
-    /// The round that follows in the TXOP of `id` a SIFS after one that ended at `at`.
+    /// The round that follows in the TXOP of `id`, a SIFS after one that ended at `at`.
     pub fn continue_rounds(&mut self, at: Instant, id: FunctionId) -> Option<(Round, Instant)> {
         let start = at + self.rules.phy.sifs;
         let left = self.stations[id].burst_until.saturating_since(start);
@@ -58,19 +58,20 @@ impl<P: Payload> Cell<P> {
         self.begin_round(start, id, Some(left)).map(|round| (round, start))
     }
 
-    /// The PPDU of users that send, or are sent to, in `modes` alone; `None` of none, and of more than there are units.
+    /// The PPDU of users with these single-user `modes`; `None` for no users, and for more than there are units.
     pub(super) fn shared_ppdu(&self, kind: MultiUser, modes: &[Mode]) -> Option<MultiUserPpdu> {
         MultiUserPpdu::of(kind, modes, self.rules.config.variant.he)
     }
 
-    /// How long a PPDU of several users that `id` begins or asks for may be, beside `overhead`, within `limit` if there is one.
+    /// Longest duration of a multi-user PPDU that `id` sends or triggers, in addition to `overhead`, within `limit` if
+    /// given.
     pub(super) fn ppdu_limit(&self, id: FunctionId, overhead: Duration, limit: Option<Duration>) -> Duration {
         let longest = self.rules.phy.aggregation.map_or(Duration::MAX, |limits| limits.ppdu);
         let own = earliest(self.stations[id].hold_limits.exchange, limit);
         own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
     }
 
-    /// Does something about an acknowledgment by which `appended` rides.
+    /// Processes an acknowledgment to which `appended` is attached.
     pub(super) fn with_appended<T>(&mut self, appended: &mut Vec<u8>, act: impl FnOnce(&mut Self) -> T) -> T {
         std::mem::swap(&mut self.appended, appended);
         let result = act(self);
@@ -78,7 +79,7 @@ impl<P: Payload> Cell<P> {
         result
     }
 
-    /// The part of a PPDU of several users is over: PPDUs between the two alone are sent in the modes `single` again.
+    /// The part of a multi-user PPDU has ended: single-user PPDUs between the two use the modes `single` again.
     pub(super) fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
         let [from, to] = self.stations.ends(exchange);
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
@@ -90,7 +91,7 @@ impl<P: Payload> Cell<P> {
 }
 
 impl Round {
-    /// Whose access it is, and of which class.
+    /// The function whose access it is, and its class.
     pub fn account(&self) -> (FunctionId, PayloadClass) {
         match self {
             Self::Down(round) => round.account(),
@@ -98,7 +99,7 @@ impl Round {
         }
     }
 
-    /// When its first PPDU ends.
+    /// End of its first PPDU.
     pub fn first_end(&self) -> Instant {
         match self {
             Self::Down(round) => round.data_end(),
@@ -106,7 +107,7 @@ impl Round {
         }
     }
 
-    /// How its trigger is sent.
+    /// Mode of its trigger.
     pub fn control_mode(&self) -> &Mode {
         match self {
             Self::Down(round) => round.control_mode(),
@@ -114,7 +115,7 @@ impl Round {
         }
     }
 
-    /// Until when the access point goes on without an answer.
+    /// Time until which the access point transmits without needing a response.
     pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
         match self {
             Self::Down(round) => round.alone_until(cell),
@@ -122,7 +123,7 @@ impl Round {
         }
     }
 
-    /// True while the access is that of `function`.
+    /// True if the access belongs to `function`.
     pub fn engages(&self, function: FunctionId) -> bool {
         match self {
             Self::Down(round) => round.engages(function),
@@ -130,7 +131,7 @@ impl Round {
         }
     }
 
-    /// Until when other stations that heard it keep off.
+    /// Until when other stations that received it defer.
     pub fn reserved_until(&self) -> Instant {
         match self {
             Self::Down(round) => round.reserved_until(),
@@ -138,7 +139,7 @@ impl Round {
         }
     }
 
-    /// Books its first PPDU, which begins at `start`.
+    /// Accounts its first PPDU, which begins at `start`.
     pub fn book_first<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
         match self {
             Self::Down(round) => round.book_data(cell, start),
@@ -146,8 +147,8 @@ impl Round {
         }
     }
 
-    /// Where others that began with it ended before its first PPDU did, at `others_end`: its users still get the MPDUs
-    /// that follow. True when it goes on; a trigger that collided does not.
+    /// PPDUs that began at the same time ended at `others_end`, before its first PPDU: its users still receive the
+    /// MPDUs that follow. Returns true if it continues; a collided trigger does not.
     pub fn survives<P: Payload>(
         &mut self,
         cell: &Cell<P>,
@@ -163,7 +164,7 @@ impl Round {
         }
     }
 
-    /// Nothing of it arrives; the access point notices at `noticed_at`.
+    /// No part of it arrives; the access point notices at `noticed_at`.
     pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         match self {
             Self::Down(round) => round.fail(cell, noticed_at, next_idle),
@@ -171,7 +172,7 @@ impl Round {
         }
     }
 
-    /// Logs the frames of a first PPDU that collided, if the air is observed.
+    /// Records the frames of a collided first PPDU, if frames are recorded.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         match self {
             Self::Down(round) => round.record_collided(cell),
@@ -179,7 +180,8 @@ impl Round {
         }
     }
 
-    /// The PPDU in the air ended: does the work due, and returns the next step. `next_idle` is the idle period that would begin now.
+    /// The PPDU on the air has ended: does what is due, and returns the next step. `next_idle` is the idle period that
+    /// would now begin.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let round = match self {
             Self::Down(round) => round,
@@ -188,7 +190,7 @@ impl Round {
         let progress = round.step(cell, next_idle);
         let Progress::Over(..) = progress else { return progress };
         let Some(uplink) = round.take_cascade() else { return progress };
-        // The access goes on.
+        // The access continues.
         cell.stations[uplink.account().0].transmitting = true;
         *self = Self::Up(uplink);
         self.step(cell, next_idle)

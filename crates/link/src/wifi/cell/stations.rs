@@ -10,7 +10,7 @@ use crate::wifi::mac::peer::Peer;
 use crate::wifi::mac::station::Station;
 use crate::wifi::phy::Mode;
 
-/// The functions of all stations, one for each access category.
+/// The functions of all stations, one per access category.
 #[derive(Clone, Debug)]
 pub(crate) struct Stations<P> {
     /// In the order of `numbers`.
@@ -19,7 +19,7 @@ pub(crate) struct Stations<P> {
 }
 
 impl<P> Stations<P> {
-    /// Makes each function with `make`.
+    /// Creates each function with `make`.
     pub fn new(numbers: Functions, make: impl FnMut(FunctionId) -> Station<P>) -> Self {
         Self { functions: numbers.all().map(make).collect(), numbers }
     }
@@ -63,7 +63,7 @@ impl<P> Stations<P> {
             .expect("an exchange has two ends, both in the set")
     }
 
-    /// The addressee of an exchange as the initiator sees it.
+    /// The receiver of an exchange, in the initiator's records.
     #[inline]
     pub fn peer(&self, exchange: &Exchange) -> &Peer<P> {
         &self[exchange.from].peers[exchange.peer()]

@@ -1,7 +1,7 @@
-//! Contents of a TXOP besides the exchange it was won for: further ones of its holder (802.11-2012 clause 9.19.2.4,
-//! 802.11-2020 clause 10.23.2.8), a PPDU the other way that the holder granted (RD protocol, 802.11-2012 clause 9.25,
-//! 802.11-2020 clause 10.29), and its end before its reservation is over (802.11-2012 clause 9.19.2.7, 802.11-2020
-//! clause 10.23.2.10).
+//! Contents of a TXOP after its first exchange: further exchanges of its holder (802.11-2012 clause 9.19.2.4,
+//! 802.11-2020 clause 10.23.2.8), a PPDU in the opposite direction that the holder granted (RD protocol, 802.11-2012
+//! clause 9.25, 802.11-2020 clause 10.29), and its early end (802.11-2012 clause 9.19.2.7, 802.11-2020 clause
+//! 10.23.2.10).
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -12,25 +12,25 @@ use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
 use crate::wifi::mac::protection::Handshake;
 
-/// Of a TXOP with a limit the holder's own PPDU leaves this part to the responder, if it grants: more than the TCP ACKs
-/// for its data take, and our choice, for the standard leaves it to implementations.
+/// Fraction of a limited TXOP that the holder's own PPDU leaves to the responder if it grants: more than the TCP ACKs
+/// for its data need. Our choice, because the standard leaves it to implementations.
 pub(crate) const GRANTED_PART: u64 = 8;
 
-/// Successor of an exchange in its TXOP.
+/// What follows an exchange in its TXOP.
 pub(crate) enum Next {
-    /// The PPDU of the responder, or another of the holder.
+    /// The responder's PPDU, or another exchange of the holder.
     Exchange(Exchange),
     /// A CF-End of the holder at this time.
     End { at: Instant },
-    /// Nothing: the reservation is left as it is.
+    /// Nothing: the rest of the reservation is not used.
     Nothing,
 }
 
 impl Next {
-    /// Successor of the response to `exchange`: a reverse PPDU, the holder's next exchange, or its end.
+    /// What follows the response to `exchange`: a reverse PPDU, the holder's next exchange, or the end of the TXOP.
     ///
-    /// When it is `lost` on its addressee, that changes nothing for its sender: the reverse PPDU follows. Without one a
-    /// holder that got no response does not know that the TXOP is its own, and backs off.
+    /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
+    /// response does not know that it has the TXOP, and backs off.
     pub fn after_response<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, lost: bool) -> Self {
         let is_own = exchange.handshake != Handshake::Granted;
         let holder = &mut cell.stations[exchange.from];
@@ -57,17 +57,17 @@ impl Next {
         Self::end_of_txop(cell, exchange, exchange.response_end + cell.rules.phy.sifs)
     }
 
-    /// The reverse PPDU did not arrive, and its holder goes on when the medium has been idle for PIFS (error recovery of
-    /// the RD protocol). `next_idle` is the idle period that would begin now.
+    /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
+    /// RD protocol). `next_idle` is the idle period that would now begin.
     pub fn after_lost_reverse<P: Payload>(cell: &Cell<P>, exchange: &Exchange, next_idle: u64) -> Self {
-        // Neither it nor the response before it: the holder backs off already.
+        // The response before it did not arrive either: the holder is already in backoff.
         if cell.stations[exchange.to].contention.failed_before(next_idle) {
             return Self::Nothing;
         }
         Self::end_of_txop(cell, exchange, exchange.end + cell.rules.phy.pifs())
     }
 
-    /// A CF-End at `at`, if that gives back more than it takes.
+    /// A CF-End at `at`, if it releases more time than it takes.
     fn end_of_txop<P: Payload>(cell: &Cell<P>, exchange: &Exchange, at: Instant) -> Self {
         if at + cell.cf_end_duration(exchange) < exchange.reserved_until() {
             Self::End { at }
@@ -77,7 +77,7 @@ impl Next {
     }
 }
 
-/// The PPDU of the responder of `exchange` to the holder one SIFS later, if there is something and it fits.
+/// The PPDU of the responder of `exchange` to the holder one SIFS later, if there is data and it fits.
 fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let ReverseDirection::Granted { turnaround, .. } = rules.config.reverse_direction else { return None };
@@ -99,7 +99,7 @@ fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Opti
     Some(reverse)
 }
 
-/// The next exchange of the holder of the TXOP of `exchange` a SIFS after its response, if there is something and it fits.
+/// The next exchange of the TXOP holder a SIFS after the response, if there is data and it fits.
 fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let holder = exchange.holder();

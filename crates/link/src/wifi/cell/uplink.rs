@@ -1,7 +1,7 @@
-//! PPDUs of several users, triggered by the access point (802.11ax-2021 clause 26.5.2): a Basic Trigger, their PPDUs of one length,
-//! and a Block Ack for all of them; before that, if it polls, a trigger for buffer status reports and QoS Nulls.
+//! Multi-user PPDUs triggered by the access point (802.11ax-2021 clause 26.5.2): a Basic Trigger, the users' PPDUs of
+//! equal length, and a Multi-STA Block Ack; with polling, first a trigger for buffer status reports, and QoS Nulls.
 //!
-//! Each user's part is an [`Exchange`] of its own, as on the way [down](super::downlink).
+//! Each user's part is a separate [`Exchange`], as in the [downlink](super::downlink).
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -28,68 +28,68 @@ use crate::wifi::phy::{
 /// Bytes of an MPDU with a packet of 1500 bytes, as a subframe of an A-MPDU.
 const FULL_MPDU_LEN: u32 = 1_544;
 
-/// Bytes of the length before the bytes appended for one station of several. Ours.
+/// Bytes of the length field before the bytes appended for one of several stations. Ours.
 const LENGTH_LEN: u32 = 2;
 
-/// A user that is asked.
+/// A triggered user.
 #[derive(Clone, Debug)]
 struct Part {
-    /// As the access point knows it.
+    /// The access point's number for it.
     peer: usize,
     client: FunctionId,
-    /// Of its PPDU.
+    /// Mode of its PPDU.
     mode: Mode,
-    /// Bytes that its part has room for.
+    /// Capacity of its part in bytes.
     bytes: u32,
     unit_index: u16,
-    /// It understood the last trigger.
+    /// It received the last trigger.
     asked: bool,
-    /// Its exchange; `None` for nothing but its buffer status.
+    /// Its exchange; `None` if it only reports its buffer status.
     exchange: Option<Exchange>,
-    /// Something of that arrived.
+    /// Some of its PPDU arrived.
     heard: bool,
     /// The acknowledgment of it is lost.
     lost: bool,
-    /// Bytes appended to that.
+    /// Bytes appended to that acknowledgment.
     appended: Vec<u8>,
-    /// The packets it has left when it sends.
+    /// The packets it has left when it transmits.
     left: BufferStatus,
-    /// MPDUs that it was sent before, whose ACKs were to come.
+    /// MPDUs that it received before, for which TCP ACKs are expected.
     awaited: u32,
-    /// Its modes of data and responses outside of rounds.
+    /// Its modes of data and responses in single-user PPDUs.
     single: [Mode; 2],
-    /// It took a unit that was anybody's.
+    /// It took a random-access unit.
     random: bool,
-    /// Another took the same.
+    /// Another user took the same unit.
     collided: bool,
 }
 
-/// Units of a trigger that any client may take.
+/// Random-access units of a trigger.
 #[derive(Clone, Copy, Debug)]
 struct RandomUnits {
-    /// The first of them, behind those of clients that are asked.
+    /// Index of the first one, after the units of triggered clients.
     first: u16,
     count: u16,
-    /// Of a PPDU in one: that of the slowest client.
+    /// Mode of a PPDU in one unit: that of the slowest client.
     mode: Mode,
 }
 
-/// Stage of a round: the PPDU in the air.
+/// Stage of a round: the PPDU on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// A trigger that asks for buffer status reports.
+    /// A trigger for buffer status reports.
     Poll,
-    /// QoS Nulls with them.
+    /// QoS Nulls with these reports.
     Reports,
     /// The Basic Trigger.
     Trigger,
     /// The users' PPDUs.
     Data,
-    /// The Block Ack for all of them.
+    /// The Multi-STA Block Ack.
     BlockAck,
 }
 
-/// A trigger, the answers, and their acknowledgment.
+/// A trigger, the responses, and their acknowledgment.
 #[derive(Clone, Debug)]
 pub(crate) struct Uplink {
     holder: FunctionId,
@@ -97,16 +97,17 @@ pub(crate) struct Uplink {
     parts: Vec<Part>,
     random: Option<RandomUnits>,
     stage: Stage,
-    /// When the PPDU in the air began, and ends.
+    /// Start and end of the PPDU on the air.
     since: Instant,
     until: Instant,
-    /// The longest that users' PPDUs may be.
+    /// Longest duration of the users' PPDUs.
     longest: Duration,
     control_mode: Mode,
 }
 
 impl<P: Payload> Cell<P> {
-    /// The access that `id` begins at `at`, within `limit` if there is one, to ask clients; `None` where none is to be asked.
+    /// The access that `id` begins at `at`, within `limit` if given, to trigger clients; `None` if none is to be
+    /// triggered.
     pub(super) fn begin_uplink(
         &mut self,
         at: Instant,
@@ -150,13 +151,13 @@ impl<P: Payload> Cell<P> {
             control_mode,
         };
         let trigger = control_mode.ppdu_duration(round.trigger_len(TriggerKind::Basic));
-        // A Block Ack for all users, heard or not.
+        // A Block Ack for all users, whether received or not.
         let window = self.rules.config.block_ack_window;
         let acks = multi_sta_block_ack_len(modes.iter().map(|_| Some(window)));
         let overhead = trigger + sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
         round.longest = self.ppdu_limit(id, overhead, limit);
         if round.shortest() > round.longest {
-            // Not even that fits in the rest of the TXOP: at an access of its own.
+            // This does not fit in the rest of the TXOP either, so it needs a new access.
             self.stations[id].trigger_due = true;
             return None;
         }
@@ -168,7 +169,8 @@ impl<P: Payload> Cell<P> {
         Some(round)
     }
 
-    /// No MPDU of a client's answer to a trigger is known to have arrived: they are sent again, be it alone.
+    /// No MPDU of a client's response to a trigger is known to have arrived: they are sent again, possibly in a
+    /// single-user PPDU.
     fn fail_triggered(&mut self, exchange: &Exchange, noticed_at: Instant, next_idle: u64) {
         let oldest = self.rules.oldest_allowed(noticed_at);
         let retry_limit = self.rules.config.retry_limit;
@@ -182,7 +184,7 @@ impl<P: Payload> Cell<P> {
 }
 
 impl Part {
-    /// A user that is asked.
+    /// A triggered user.
     fn new(client: FunctionId, peer: usize, mode: Mode, unit_index: u16) -> Self {
         Self {
             peer,
@@ -203,12 +205,12 @@ impl Part {
         }
     }
 
-    /// Something of its PPDU arrived, be it that it has nothing.
+    /// Some of its PPDU arrived, even if it only said that it has nothing.
     fn arrived(&self) -> bool {
         self.heard || self.exchange.is_none() && !self.collided
     }
 
-    /// Puts together its part of a PPDU of `count` users to `holder`.
+    /// Builds its part of a PPDU of `count` users to `holder`.
     fn fill<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -237,8 +239,8 @@ impl Part {
 }
 
 impl Uplink {
-    /// The PPDU of users to `holder` behind the Block Acks by which they answer it within `span`: each a client, its
-    /// number there, its unit and the bytes before its data. `None` where none has anything.
+    /// The PPDU of users to `holder` after the Block Acks with which they respond within `span`; given for each are the
+    /// client, its number, its unit and the bytes before its data. `None` if no user has data.
     pub fn behind<P: Payload>(
         cell: &mut Cell<P>,
         holder: FunctionId,
@@ -257,7 +259,7 @@ impl Uplink {
             parts.push(part);
         }
         if parts.iter().all(|part| part.exchange.is_none()) {
-            // They say so with their Block Acks.
+            // They report this with their Block Acks.
             for part in &parts {
                 let nothing = PpduPlan::default();
                 let uplink = &mut cell.stations[holder].peers[part.peer].uplink;
@@ -283,38 +285,38 @@ impl Uplink {
         })
     }
 
-    /// When the trigger that begins it ends.
+    /// End of the trigger at its beginning.
     pub fn trigger_end(&self) -> Instant {
         self.until
     }
 
-    /// Whose access it is, and of which class.
+    /// The function whose access it is, and its class.
     pub fn account(&self) -> (FunctionId, PayloadClass) {
         (self.holder, PayloadClass::Data)
     }
 
-    /// How its triggers are sent.
+    /// Mode of its triggers.
     pub fn control_mode(&self) -> &Mode {
         &self.control_mode
     }
 
-    /// True while the access is that of `function`, or it sends in it.
+    /// True if the access belongs to `function`, or it transmits in it.
     pub fn engages(&self, function: FunctionId) -> bool {
         self.holder == function
             || self.parts.iter().any(|part| part.client == function && part.exchange.is_some())
     }
 
-    /// Until when other stations that heard it keep off.
+    /// Until when other stations that received it defer.
     pub fn reserved_until(&self) -> Instant {
         self.until
     }
 
-    /// Books the trigger, by which the access point gives the medium to others: the acquisition that they are spared.
+    /// Accounts the trigger as acquisition time, because it spares the users their own channel accesses.
     pub fn book_trigger<P: Payload>(&self, cell: &mut Cell<P>) {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
     }
 
-    /// A trigger of this kind goes out at `at`.
+    /// Sends a trigger of this kind at `at`.
     fn send_trigger(&mut self, at: Instant, kind: TriggerKind) {
         let len = self.trigger_len(kind);
         self.stage = if kind == TriggerKind::Basic { Stage::Trigger } else { Stage::Poll };
@@ -327,12 +329,13 @@ impl Uplink {
         trigger_len(kind, users, self.ofdma.padding_bytes(&self.control_mode))
     }
 
-    /// Units that are anybody's in a trigger of this kind: not for reports.
+    /// Random-access units in a trigger of this kind; none for reports.
     fn offered(&self, kind: TriggerKind) -> Option<RandomUnits> {
         self.random.filter(|_| kind == TriggerKind::Basic)
     }
 
-    /// Bytes of PSDU in a unit that is anybody's: a full MPDU where clients have no other, else TCP ACKs or a buffer status report.
+    /// PSDU bytes of a random-access unit: a full MPDU if clients have no other access, otherwise TCP ACKs or a buffer
+    /// status report.
     fn random_bytes(&self) -> u32 {
         match self.ofdma.triggers {
             Triggers::RandomAccess => FULL_MPDU_LEN,
@@ -340,19 +343,19 @@ impl Uplink {
         }
     }
 
-    /// The shortest PPDUs that users may send.
+    /// Shortest duration of the users' PPDUs.
     fn shortest(&self) -> Duration {
         let random = self.random.map(|random| random.mode.ppdu_duration(self.random_bytes()));
         self.null_duration().max(random.unwrap_or_default())
     }
 
-    /// How long a QoS Null of each lasts.
+    /// Duration of the users' QoS Nulls.
     fn null_duration(&self) -> Duration {
         let psdus = self.parts.iter().map(|part| (part.mode, QOS_NULL_LEN + MPDU_DELIMITER_LEN));
         MultiUserPpdu::duration(&psdus)
     }
 
-    /// The PPDU in the air ended: does the work due, and returns the next step.
+    /// The PPDU on the air has ended: does what is due, and returns the next step.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Poll => {
@@ -373,7 +376,7 @@ impl Uplink {
         }
     }
 
-    /// Draws which users understood the trigger; false when none did.
+    /// Draws which users received the trigger; returns false if none did.
     fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
         let (len, since) = (self.trigger_len(kind), self.since);
         cell.stations[self.holder].counters.trigger_time += self.until - since;
@@ -396,7 +399,8 @@ impl Uplink {
         self.parts.iter().any(|part| part.asked)
     }
 
-    /// How long the users' PPDUs are to be: enough for the most that the access point knows or expects of any.
+    /// Planned duration of the users' PPDUs: enough for the most data that the access point knows of or expects for any
+    /// user.
     fn planned<P: Payload>(&self, cell: &Cell<P>) -> Duration {
         let peers = &cell.stations[self.holder].peers;
         let psdus = self.parts.iter().map(|part| {
@@ -407,7 +411,7 @@ impl Uplink {
         MultiUserPpdu::duration(&psdus.chain(random))
     }
 
-    /// The trigger as it is on the air.
+    /// The frame of the trigger.
     fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind) -> Trigger {
         let users = self.parts.iter().map(|part| TriggerUser {
             station: cell.stations.station_of(part.client),
@@ -437,7 +441,8 @@ impl Uplink {
         }
     }
 
-    /// QoS Nulls are over: the access point knows the queues, and asks for their packets; for nothing if all are empty and no unit is random.
+    /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
+    /// and there is no random-access unit.
     fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
         let mut any = false;
@@ -461,7 +466,7 @@ impl Uplink {
         Progress::Until(self.until)
     }
 
-    /// The Basic Trigger is over: users that understood it send their data, or that they have none.
+    /// The Basic Trigger has ended: users that received it send data, or report that they have none.
     fn trigger_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         if !self.hear_trigger(cell, TriggerKind::Basic) && self.random.is_none() {
             return self.give_up(cell, next_idle);
@@ -489,7 +494,7 @@ impl Uplink {
         Progress::Until(end)
     }
 
-    /// Clients that were not asked take units that are anybody's; PPDUs that share a unit are lost.
+    /// Clients that were not triggered take random-access units; PPDUs in the same unit are lost.
     fn fill_random<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -502,7 +507,7 @@ impl Uplink {
             let entry = &mut cell.stations[self.holder].peers[peer];
             let (client, own) = (entry.id, entry.originator.mode);
             let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
-            // Unacknowledged data is sent once, alone.
+            // Unacknowledged data is sent once, in single-user PPDUs.
             if !understands || !entry.answered || self.parts[..asked].iter().any(|part| part.peer == peer) {
                 continue;
             }
@@ -529,8 +534,8 @@ impl Uplink {
         }
     }
 
-    /// Books the users' PPDUs, an even slice of the time for each: shared among fresh data, TCP ACKs and retransmissions by bytes, and
-    /// acquisition for users that have nothing.
+    /// Accounts the users' PPDUs, an equal share of the time for each: divided among new data, TCP ACKs and
+    /// retransmissions by bytes; acquisition time for users without data.
     pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, since: Instant) {
         let mut at = since;
         let time = self.until.saturating_since(since);
@@ -547,14 +552,14 @@ impl Uplink {
         }
     }
 
-    /// The users' PPDUs are over: the MPDUs that arrived are acknowledged.
+    /// The users' PPDUs have ended: the MPDUs that arrived are acknowledged.
     fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let (since, end) = (self.since, self.until);
         let mut any = false;
         for part in self.parts.iter_mut().filter(|part| part.asked) {
             match &part.exchange {
                 Some(exchange) => part.heard = cell.receive(exchange),
-                // Behind a Block Ack nothing is no frame.
+                // A user without data sends no frame after its Block Ack.
                 None if self.longest == Duration::ZERO || part.collided => {}
                 None => {
                     let unit = (part.mode, part.unit_index);
@@ -573,7 +578,7 @@ impl Uplink {
             return self.give_up(cell, next_idle);
         }
         if !self.parts.iter().any(|part| part.heard) {
-            // No user had anything: nothing to acknowledge.
+            // No user had data, so there is nothing to acknowledge.
             self.settle_unheard(cell, next_idle);
             self.end(cell, true);
             return Progress::Over(end, true);
@@ -610,7 +615,7 @@ impl Uplink {
         Progress::Until(self.until)
     }
 
-    /// The Block Ack is over: each user settles its MPDUs.
+    /// The Block Ack has ended: each user handles it.
     fn block_ack_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let at = self.until;
         if cell.air.is_kept() {
@@ -641,7 +646,7 @@ impl Uplink {
         Progress::Over(at, true)
     }
 
-    /// Whether all that `part` sent arrived: that is said without a bitmap (All Ack, 802.11ax-2021 clause 26.4.2).
+    /// Whether all MPDUs of `part` arrived, which is signalled without a bitmap (All Ack, 802.11ax-2021 clause 26.4.2).
     fn has_all<P: Payload>(&self, cell: &Cell<P>, part: &Part) -> bool {
         let (Some(exchange), Recipient::Block(recipient)) =
             (&part.exchange, &cell.stations[self.holder].peers[part.peer].recipient)
@@ -677,7 +682,7 @@ impl Uplink {
         }
     }
 
-    /// Nothing came in answer: the access failed.
+    /// No response arrived, so the access failed.
     fn give_up<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
         let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
         self.settle_unheard(cell, next_idle);
@@ -685,13 +690,13 @@ impl Uplink {
         Progress::Over(self.until, false)
     }
 
-    /// Its first trigger collided, or no user answered; the access point notices at `noticed_at`.
+    /// Its first trigger collided, or no user responded; the access point notices at `noticed_at`.
     pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
         cell.stations[self.holder].contention.failed(noticed_at, next_idle);
         self.end(cell, false);
     }
 
-    /// Logs a trigger that collided, if the air is observed.
+    /// Records a collided trigger, if frames are recorded.
     pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
         if !cell.air.is_kept() {
             return;
@@ -710,7 +715,7 @@ impl Uplink {
         );
     }
 
-    /// The access is over. Users go on as they would have.
+    /// The access has ended. Users continue as before it.
     fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
         for part in &self.parts {
             if let Some(access) = cell.stations[part.client].random_access.as_mut().filter(|_| part.random) {

@@ -6,44 +6,44 @@ use crate::random::Stream;
 use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::Phy;
 
-/// The backoff state of one station.
+/// The backoff state of one function.
 #[derive(Clone, Debug)]
 pub(crate) struct Contention {
-    /// Slots left from the start of the countdown.
+    /// Backoff slots left when the countdown starts.
     counter: u32,
-    /// `counter` as it was drawn.
+    /// Value of `counter` when it was last drawn.
     drawn: u32,
     cw: u32,
     cw_min: u32,
     cw_max: u32,
-    /// AIFS less that of the physical layer's own rule, where it is longer.
+    /// By how much AIFS exceeds that of the physical layer's default; zero if it is shorter.
     aifs_longer: Duration,
-    /// AIFS of the physical layer's own rule less this one's, where it is shorter.
+    /// By how much AIFS is below that of the physical layer's default; zero if it is longer.
     aifs_shorter: Duration,
-    /// The countdown starts no earlier than this.
+    /// The countdown does not start before this.
     not_before: Instant,
-    /// The idle period in which this station does not defer to the exchange it took part in.
+    /// The idle period in which this station does not defer, because it took part in the preceding exchange.
     exempt_in: Option<u64>,
-    /// Its usual parameters, and from when on they apply again, where an access point told it to contend otherwise.
+    /// The usual parameters and the time when they apply again, if an access point has set others.
     usual: Option<(EdcaParameters, Instant)>,
     stream: Stream,
 }
 
-/// The idle period all stations of a channel share.
+/// The idle period, which all stations of a channel share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdlePeriod {
-    /// Numbers the idle periods.
+    /// Sequential number of this idle period.
     pub number: u64,
-    /// When stations that had no part in the last exchange may start their countdown.
+    /// When stations that took no part in the last exchange may start their countdown.
     pub countdown_from: Instant,
-    /// When the stations that had may.
+    /// When stations that took part in it may start theirs.
     pub exempt_countdown_from: Instant,
-    /// It goes on after an access that came to nothing: AIFS is over, for everybody.
+    /// The idle period continues after an access in which nothing was sent: AIFS has passed for all stations.
     pub resumed: bool,
 }
 
 impl IdlePeriod {
-    /// The one that a channel of `phy` begins with.
+    /// The first idle period of a channel of `phy`.
     pub fn first(phy: &Phy) -> Self {
         let countdown_from = Instant::ZERO + phy.aifs();
         Self { number: 0, countdown_from, exempt_countdown_from: countdown_from, resumed: false }
@@ -51,7 +51,7 @@ impl IdlePeriod {
 }
 
 impl Contention {
-    /// Contends with `edca`, in a basic service set whose idle periods count from AIFS of `phy`.
+    /// Contends with `edca` in a basic service set whose idle periods assume the AIFS of `phy`.
     pub fn new(phy: &Phy, edca: &EdcaParameters, stream: Stream) -> Self {
         let slots = |slots: u32| phy.slot * u64::from(slots);
         Self {
@@ -69,12 +69,12 @@ impl Contention {
         }
     }
 
-    /// AIFS.
+    /// Arbitration interframe space of this function.
     pub fn aifs(&self, phy: &Phy) -> Duration {
         phy.aifs() + self.aifs_longer - self.aifs_shorter
     }
 
-    /// When this station transmits if nothing comes before.
+    /// When this station transmits if the medium stays idle.
     #[inline]
     pub fn transmits_at(&self, idle: &IdlePeriod, slot: Duration) -> Instant {
         self.countdown_from(idle) + slot * u64::from(self.counter)
@@ -91,7 +91,7 @@ impl Contention {
         own.max(self.not_before)
     }
 
-    /// Counts down the slots that passed until another station took the medium at `at`.
+    /// Counts down the slots that passed before another station took the medium at `at`.
     #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
         let from = self.countdown_from(idle);
@@ -105,8 +105,8 @@ impl Contention {
         }
     }
 
-    /// A packet arrived while the medium was idle and no backoff was left: transmit at once, or as
-    /// soon as the medium has been idle for long enough.
+    /// A packet arrived while the medium was idle and no backoff was left: transmits at once, or as soon as the medium
+    /// has been idle for long enough.
     #[inline]
     pub fn start_at_once(&mut self, now: Instant) {
         self.counter = 0;
@@ -114,19 +114,19 @@ impl Contention {
         self.not_before = now;
     }
 
-    /// Draws a backoff from the present contention window.
+    /// Draws a backoff from the current contention window.
     pub fn draw(&mut self) {
         self.counter = self.stream.up_to(self.cw);
         self.drawn = self.counter;
     }
 
-    /// After an exchange that succeeded: the smallest window, and a backoff before the next.
+    /// After a successful exchange: resets the window and draws a backoff.
     pub fn succeeded(&mut self) {
         self.cw = self.cw_min;
         self.draw();
     }
 
-    /// After one that failed, noticed at `noticed_at`: the window doubles.
+    /// After a failed exchange, detected at `noticed_at`: doubles the window and draws a backoff.
     pub fn failed(&mut self, noticed_at: Instant, idle_number: u64) {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
         self.not_before = noticed_at;
@@ -134,31 +134,32 @@ impl Contention {
         self.draw();
     }
 
-    /// After the last try: back to the smallest window.
+    /// After the last retry: resets the window.
     pub fn gave_up(&mut self) {
         self.cw = self.cw_min;
         self.draw();
     }
 
-    /// A more urgent category of the same station took the access: as after a collision, but nothing was
+    /// A more urgent category of the same station took the access: the same as a collision, except that nothing was
     /// sent (802.11-2020 clause 10.23.2.4).
     pub fn yielded(&mut self) {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
         self.draw();
     }
 
-    /// Whether it failed just before idle period `idle_number`.
+    /// Whether an exchange of this function failed just before idle period `idle_number`.
     pub fn failed_before(&self, idle_number: u64) -> bool {
         self.exempt_in == Some(idle_number)
     }
 
-    /// Reservations by others do not hold it back in idle period `idle_number`: it was in that exchange.
+    /// Reservations by other stations do not delay this function in idle period `idle_number`, because it took part in
+    /// that exchange.
     pub fn exempt(&mut self, idle_number: u64) {
         self.exempt_in = Some(idle_number);
     }
 
-    /// Contends with `edca` until then, and not at all where that has no AIFSN (MU EDCA, 802.11ax-2021 clause 26.2.7): its
-    /// data goes out when it is asked.
+    /// Contends with `edca` until `until`. If `edca` has no AIFSN, the function does not contend and sends only when it
+    /// is triggered (MU EDCA, 802.11ax-2021 clause 26.2.7).
     pub fn restrict(&mut self, phy: &Phy, edca: &EdcaParameters, until: Instant) {
         if edca.aifs_slots == 0 {
             self.not_before = self.not_before.max(until);
@@ -174,7 +175,7 @@ impl Contention {
         }
     }
 
-    /// The parameters that it contended with before, if their time has come at `at`.
+    /// Restores the usual parameters if their time has come at `at`.
     fn relax(&mut self, phy: &Phy, at: Instant) {
         if let Some((usual, until)) = self.usual
             && until <= at
@@ -191,18 +192,18 @@ impl Contention {
         self.aifs_shorter = slots(phy.aifs_slots.saturating_sub(edca.aifs_slots));
     }
 
-    /// AIFSN.
+    /// AIFSN: the number of slots in AIFS.
     fn aifs_slots(&self, phy: &Phy) -> u32 {
         let slots = |time: Duration| (time.as_nanos() / phy.slot.as_nanos()) as u32;
         phy.aifs_slots + slots(self.aifs_longer) - slots(self.aifs_shorter)
     }
 
-    /// The backoff drawn for the present transmission; zero for one that went at once.
+    /// The backoff drawn for the current transmission; zero if it started without one.
     pub fn drawn(&self, phy: &Phy) -> Duration {
         phy.slot * u64::from(self.drawn)
     }
 
-    /// True when no slot is left to count.
+    /// True if no backoff slot is left.
     pub fn is_over(&self) -> bool {
         self.counter == 0
     }
@@ -230,10 +231,10 @@ mod tests {
     fn frozen_counters_resume() {
         let phy = Standard::A.phy();
         let mut station = contention(phy, 5);
-        // Taken after two idle slots: three remain under DCF.
+        // The medium is taken after two idle slots: three remain under DCF.
         station.freeze(&IDLE, IDLE.countdown_from + phy.slot * 2, phy);
         assert_eq!(station.counter, 3);
-        // Taken before the countdown started: nothing counted.
+        // The medium is taken before the countdown starts: no slot counts.
         station.freeze(&IDLE, Instant::from_nanos(42_999), phy);
         assert_eq!(station.counter, 3);
         assert_eq!(station.transmits_at(&IDLE, phy.slot), IDLE.countdown_from + phy.slot * 3);
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(station.cw, 15);
     }
 
-    /// An internal collision is one for the function that gives way (802.11-2020 clause 10.23.2.4).
+    /// An internal collision counts as a collision for the function that yields (802.11-2020 clause 10.23.2.4).
     #[test]
     fn giving_way_doubles_the_window_too() {
         let phy = Standard::N.phy();
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!(station.cw, 31);
     }
 
-    /// AIFS of a less urgent category is over when an idle period goes on after an access that came to nothing: it is
-    /// not waited for again.
+    /// The longer AIFS of a less urgent category is waited once per idle period: not again after an access in which
+    /// nothing was sent.
     #[test]
     fn aifs_counts_once_in_an_idle_period() {
         let phy = Standard::N.phy();

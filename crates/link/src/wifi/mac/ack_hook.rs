@@ -1,22 +1,22 @@
-//! The one place where a link-layer ACK is made.
+//! The single place that decides the content of a link-layer ACK.
 //!
-//! A scheme that sends something along with the ACK, or none at all, changes the decision here and nothing else in the MAC.
+//! A scheme that appends data to the ACK, or omits the ACK, changes this decision and nothing else in the MAC.
 
 use tacit_proto::hack::{Heard, Nic, Response};
 
-/// Response of a station when a link-layer ACK is due.
+/// How a station responds when a link-layer ACK is due.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AckHook {
-    /// Plain ACKs and Block Acks, as the standard says.
+    /// Plain ACKs and Block Acks, as in the standard.
     #[default]
     Stock,
-    /// TCP/HACK: the bytes that the NIC holds for the peer are appended.
+    /// TCP/HACK: appends the bytes that the NIC holds for the peer.
     Hack(Nic),
 }
 
 impl AckHook {
-    /// Decides the ACK to `peer`, one SIFS before it goes out: writes the bytes to append to `appended`, at most `room`
-    /// bytes where there is such a bound. `None` for stock ACKs, which no driver asks about.
+    /// Decides the ACK to `peer` one SIFS before it is sent, and writes the bytes to append to `appended`, at most
+    /// `room` bytes if there is such a limit. Returns `None` for plain ACKs, about which no driver is asked.
     #[inline]
     pub fn link_ack(
         &mut self,

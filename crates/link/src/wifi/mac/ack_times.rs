@@ -1,4 +1,4 @@
-//! Airtime of ACKs, for drivers that compare riding with packets.
+//! Airtime of TCP ACKs, for drivers that compare appending them with sending them as packets.
 
 use tacit_proto::hack::AckAirtime;
 use tacit_proto::units::Duration;
@@ -10,20 +10,20 @@ use crate::payload::Payload;
 use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::{ACK_LEN, Mode};
 
-/// Airtime of ACKs from one station to another. Rates are those of the configuration, even under rate control.
+/// Airtime of TCP ACKs from one station to another. Rates are the configured ones, even under rate control.
 #[derive(Clone, Copy, Debug)]
 pub struct AckTimes {
     data: Mode,
     control: Mode,
     limits: AggregationLimits,
-    /// AIFS, and half of CWmin in slots.
+    /// AIFS plus half of CWmin, in slots.
     access: Duration,
-    /// From the end of a PPDU to its answer.
+    /// From the end of a PPDU to the start of its response.
     response_after: Duration,
 }
 
 impl AckTimes {
-    /// Of PPDUs of `originator`, which contends with `edca`.
+    /// Airtime for PPDUs of `originator`, which contends with `edca`.
     pub(crate) fn new<P: Payload>(rules: &Rules, edca: &EdcaParameters, originator: &Originator<P>) -> Self {
         let phy = rules.phy;
         Self {
@@ -35,13 +35,13 @@ impl AckTimes {
         }
     }
 
-    /// Bytes of the answer to a PPDU of `mpdus`.
+    /// Bytes of the response to a PPDU of `mpdus`.
     fn answer_len(&self, mpdus: u32) -> u32 {
         if mpdus > 1 { self.limits.block_ack_len() } else { ACK_LEN }
     }
 
-    /// Of a PPDU of `packets` of `bytes` bytes each, `per_mpdu` to an MPDU, with the access before it and the answer
-    /// behind it; nothing for none.
+    /// Airtime of a PPDU of `packets` packets of `bytes` bytes, `per_mpdu` to an MPDU, including the access before it
+    /// and the response after it; zero if there are no packets.
     fn exchange(&self, packets: u32, per_mpdu: u32, bytes: u32) -> Duration {
         let Some(before) = packets.div_ceil(per_mpdu).checked_sub(1) else { return Duration::ZERO };
         let len = |packets| self.limits.shared_mpdu_len(packets, bytes);
@@ -53,7 +53,7 @@ impl AckTimes {
 
 impl AckAirtime for AckTimes {
     fn appended(&self, bytes: u32) -> Duration {
-        // The acknowledgment that carries them answers data: a Block Ack, where there are any.
+        // The acknowledgment that carries them answers data, so it is a Block Ack if Block Acks are in use.
         let plain = self.answer_len(self.limits.most_mpdus(0));
         self.control.ppdu_duration(plain.saturating_add(bytes)) - self.control.ppdu_duration(plain)
     }
@@ -75,7 +75,7 @@ mod tests {
     use crate::wifi::phy::{ModeChoice, Standard};
     use crate::wifi::{AmsduLimit, Bss, BssConfig, StationConfig, StationId};
 
-    /// Of a client at `kbps` whose set is as `change` says.
+    /// Airtimes of a client at `kbps`, with its configuration modified by `change`.
     fn times(standard: Standard, kbps: u64, change: impl FnOnce(&mut BssConfig)) -> AckTimes {
         let choice = ModeChoice::rate(BitRate::from_kbps(kbps));
         let mode = Mode::choose(standard, crate::wifi::phy::Variant::of(standard), choice).unwrap();
@@ -90,19 +90,20 @@ mod tests {
         Duration::from_nanos(tenths * 100)
     }
 
-    /// AIFS 43, half of 15 slots 67.5, SIFS 16. One ACK of 52 bytes takes 60.8 of HE SU at 80 MHz and MCS 11 with two
-    /// LTFs and packet extension, and 28 of ACK; 32 take 101.6 and 40 of Block Ack with a bitmap of 256 bits.
+    /// AIFS 43, half of 15 slots 67.5, SIFS 16. One ACK of 52 bytes takes 60.8 in HE SU at 80 MHz and MCS 11 with two
+    /// LTFs and packet extension, and its ACK 28. 32 ACKs take 101.6, and the Block Ack with a bitmap of 256 bits takes
+    /// 40.
     #[test]
     fn packets_cost_an_access_the_ppdu_and_its_answer() {
         let times = times(Standard::Ax, 600_500, |_| {});
         assert_eq!(times.packets(1, 52), us(430 + 675 + 608 + 160 + 280));
         assert_eq!(times.packets(32, 52), us(430 + 675 + 1_016 + 160 + 400));
         assert_eq!(times.packets(0, 52), Duration::ZERO);
-        // More than a window: 256, and 44 behind another access.
+        // More than one window: 256, then 44 after another access.
         assert_eq!(times.packets(300, 52), times.packets(256, 52) + times.packets(44, 52));
     }
 
-    /// Behind 56 bytes at 24 Mb/s: 16 and 6 bits of 470 leave 10 bits of a symbol of 96 free.
+    /// 56 bytes, 16 service bits and 6 tail bits are 470 bits; they leave 10 bits of a symbol of 96 bits (24 Mb/s) free.
     #[test]
     fn bytes_that_ride_cost_whole_symbols() {
         let times = times(Standard::Ax, 600_500, |_| {});
@@ -114,11 +115,11 @@ mod tests {
         assert_eq!(times.appended(100), Duration::from_micros(36));
     }
 
-    /// 802.11a: DIFS 34, ACK of 14 bytes at 24 Mb/s; each TCP ACK has an access of its own.
+    /// 802.11a: DIFS 34 and an ACK of 14 bytes at 24 Mb/s; each TCP ACK has its own access.
     #[test]
     fn without_aggregation_each_packet_has_its_access() {
         let times = times(Standard::A, 54_000, |_| {});
-        // 52 bytes behind 24 of MAC header and 8 of LLC/SNAP, FCS behind them, at 216 bits a symbol: 4 symbols.
+        // 52 bytes, 24 of MAC header, 8 of LLC/SNAP, and the FCS, at 216 bits per symbol: 4 symbols.
         let one = us(340 + 675 + 200 + 160 + 160 + 280);
         assert_eq!(times.packets(1, 52), one);
         assert_eq!(times.packets(5, 52), one * 5);

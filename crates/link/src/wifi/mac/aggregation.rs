@@ -1,4 +1,4 @@
-//! How much fits in one PPDU.
+//! How many MPDUs and bytes fit into one PPDU.
 
 use tacit_proto::units::{Bytes, Duration};
 
@@ -10,33 +10,33 @@ use crate::wifi::phy::{
     block_ack_len, mpdu_len, subframe_len,
 };
 
-/// Limits of a data PPDU to one destination, worked out once.
+/// Limits of a data PPDU to one destination, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AggregationLimits {
-    /// Sequence numbers that may be outstanding: 1 without a Block Ack agreement.
+    /// Sequence numbers that may be outstanding; 1 without a Block Ack agreement.
     pub window: u16,
     /// Sequence numbers that the bitmap of a Block Ack covers.
     bitmap_bits: u16,
     max_mpdus: u32,
     max_bytes: u32,
-    /// Of them, those that the longest PPDU has room for at the full rate.
+    /// The part of them that the longest PPDU has time for at the full rate.
     max_bytes_in_time: u32,
     mac_header_len: u32,
-    /// Bytes past which not even a PPDU of one MPDU is sent.
+    /// Largest size of a PPDU in bytes, even with a single MPDU.
     most: u32,
-    /// Bytes before the MPDU in a PPDU of one.
+    /// Bytes before the MPDU in a PPDU with one MPDU.
     single_overhead: u32,
-    /// Bytes of the longest A-MSDU; `None` for one packet per MPDU.
+    /// Bytes of the longest A-MSDU; `None` if each MPDU carries one packet.
     max_amsdu: Option<u32>,
-    /// Least bytes from one MPDU to the next.
+    /// Least number of bytes from the start of one MPDU to the next.
     min_subframe: u32,
-    /// Aggregates side by side, each at its share of the rate.
+    /// Number of parallel aggregates, each with an equal share of the rate.
     streams: u32,
 }
 
 impl AggregationLimits {
-    /// Limits of `phy` at `mode` behind MAC headers of `mac_header_len` bytes, at most `max_mpdus` at a time and `window`
-    /// outstanding, and with the whole exchange, response at `control` included, within `txop_limit`.
+    /// Limits of `phy` at `mode` with MAC headers of `mac_header_len` bytes, at most `max_mpdus` per PPDU and `window`
+    /// outstanding. The whole exchange, including the response at `control`, fits in `txop_limit`.
     pub fn new(
         phy: &Phy,
         mac_header_len: u32,
@@ -74,7 +74,7 @@ impl AggregationLimits {
         }
     }
 
-    /// Sequence numbers that the recipient keeps in mind, and the bitmap of its Block Acks covers.
+    /// Sequence numbers that the recipient tracks and that the bitmap of its Block Acks covers.
     #[inline]
     pub const fn recipient_window(&self) -> u16 {
         self.bitmap_bits
@@ -86,19 +86,19 @@ impl AggregationLimits {
         block_ack_len(self.bitmap_bits as u32)
     }
 
-    /// With at most `window` numbers outstanding.
+    /// These limits with at most `window` outstanding sequence numbers.
     pub fn with_window(self, window: u16) -> Self {
         Self { window, ..self }
     }
 
-    /// For one of `streams` aggregates that are sent side by side, each at its share of the rate.
+    /// These limits for one of `streams` aggregates that are sent in parallel, each with an equal share of the rate.
     pub fn of_stream(self, streams: u32) -> Self {
         Self { max_bytes: self.max_bytes.min(self.max_bytes_in_time / streams), streams, ..self }
     }
 
-    /// With MPDUs in mode `mode` that start no less than `spacing` apart: behind shorter ones go delimiters of nothing,
-    /// 4 bytes each, until there are `spacing` times the rate (the Minimum MPDU Start Spacing of 802.11-2020 clauses
-    /// 9.4.2.55.3 and 10.12).
+    /// These limits in mode `mode` with MPDU starts at least `spacing` apart (the Minimum MPDU Start Spacing of
+    /// 802.11-2020 clauses 9.4.2.55.3 and 10.12). Empty delimiters of 4 bytes each fill the gap after a shorter MPDU,
+    /// until it has `spacing` times the rate.
     pub fn spaced(self, mode: &Mode, spacing: Duration) -> Self {
         let nanobits =
             u128::from(spacing.as_nanos()) * u128::from(mode.rate().as_bps()) / u128::from(self.streams);
@@ -106,18 +106,18 @@ impl AggregationLimits {
         Self { min_subframe: bytes.next_multiple_of(MPDU_DELIMITER_LEN), ..self }
     }
 
-    /// Bytes from the delimiter of an MPDU of `len` bytes to the next MPDU's.
+    /// Bytes from the delimiter of an MPDU of `len` bytes to the next delimiter.
     #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         subframe_len(len).max(self.min_subframe)
     }
 
-    /// Most bytes in a PPDU of several MPDUs; no more than 2^24, which no standard here passes.
+    /// Most bytes in a PPDU with several MPDUs; at most 2^24, which exceeds the limit of every standard here.
     pub fn longest(&self) -> u32 {
         self.max_bytes.min(1 << 24)
     }
 
-    /// These limits for a PPDU of at most `bytes`, be it of one MPDU.
+    /// These limits for a PPDU of at most `bytes`, even with a single MPDU.
     pub fn within(&self, bytes: u32) -> Self {
         Self { max_bytes: self.max_bytes.min(bytes), most: bytes, ..*self }
     }
@@ -127,7 +127,7 @@ impl AggregationLimits {
         Self { max_bytes: self.max_bytes.min(bytes), ..self }
     }
 
-    /// These limits for a PPDU of at most `mpdus`, one at least.
+    /// These limits for a PPDU of at most `mpdus` MPDUs, but at least one.
     pub fn at_most(&self, mpdus: u32) -> Self {
         Self { max_mpdus: self.max_mpdus.min(mpdus), ..*self }
     }
@@ -137,12 +137,12 @@ impl AggregationLimits {
         Self { max_mpdus: 1, ..*self }
     }
 
-    /// Whether a PPDU of one MPDU has a delimiter too.
+    /// Whether a PPDU with one MPDU has a delimiter too.
     pub const fn delimits_single(&self) -> bool {
         self.single_overhead > 0
     }
 
-    /// Bytes of a PPDU of `before` MPDUs of `len` bytes each and one of `last` bytes.
+    /// Bytes of a PPDU with `before` MPDUs of `len` bytes each and one of `last` bytes.
     pub fn psdu_len(&self, before: u32, len: u32, last: u32) -> u32 {
         match before {
             0 => self.single_overhead + last,
@@ -150,20 +150,20 @@ impl AggregationLimits {
         }
     }
 
-    /// Most MPDUs of `len` bytes each that one PPDU takes; one at least.
+    /// Most MPDUs of `len` bytes that fit into one PPDU; at least one.
     pub fn most_mpdus(&self, len: u32) -> u32 {
         let within = self.max_bytes.saturating_sub(MPDU_DELIMITER_LEN + len) / self.subframe_len(len) + 1;
         within.min(self.max_mpdus).min(self.window.into())
     }
 
-    /// Packets of `bytes` bytes each that share an MPDU.
+    /// Number of packets of `bytes` bytes that fit into one MPDU.
     pub fn packets_per_mpdu(&self, bytes: u32) -> u32 {
         let padded = amsdu_subframe_len(bytes).next_multiple_of(4);
         let further = self.max_amsdu.map(|most| most.saturating_sub(amsdu_subframe_len(bytes)) / padded);
         1 + further.unwrap_or(0)
     }
 
-    /// Bytes of the MPDU that `packets` of `bytes` bytes each share.
+    /// Bytes of an MPDU with `packets` packets of `bytes` bytes.
     pub fn shared_mpdu_len(&self, packets: u32, bytes: u32) -> u32 {
         let subframe = amsdu_subframe_len(bytes);
         match packets {
@@ -177,14 +177,14 @@ impl AggregationLimits {
         mpdu_len(self.mac_header_len, payload.0 as u32)
     }
 
-    /// Whether packets may share an MPDU at all.
+    /// Whether an MPDU may carry several packets.
     #[inline]
     pub const fn joins_packets(&self) -> bool {
         self.max_amsdu.is_some()
     }
 
-    /// Lets the packet `next` join the packets `msdus` in the last MPDU of `plan`, whose length is `len`, as
-    /// subframe of an A-MSDU, if it fits.
+    /// Adds packet `next` as a subframe to the A-MSDU of `msdus`, the last MPDU of `plan` with length `len`, if it
+    /// fits.
     #[inline]
     pub fn join<'a, P: Payload + 'a>(
         &self,
@@ -211,8 +211,8 @@ impl AggregationLimits {
         true
     }
 
-    /// Adds an MPDU of `len` bytes to `plan` if it fits. The first one does unless time runs out: it cannot be
-    /// sent in a smaller PPDU.
+    /// Adds an MPDU of `len` bytes to `plan` if it fits. The first MPDU is refused only if it exceeds the time limit,
+    /// because no smaller PPDU can carry it.
     #[inline]
     pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
         if plan.mpdus == 0 {
@@ -222,7 +222,7 @@ impl AggregationLimits {
             }
             plan.bytes = bytes;
         } else {
-            // The subframes before this one are padded, the last is not.
+            // All subframes before this one are padded; the last is not.
             let bytes = plan.padded_bytes + MPDU_DELIMITER_LEN + len;
             if plan.mpdus >= self.max_mpdus || bytes > self.max_bytes {
                 return false;
@@ -274,7 +274,7 @@ mod tests {
         assert!(exchange(plan.bytes + 1544) > limit);
     }
 
-    /// aPPDUMaxTime of HT is 5.484 ms (802.11-2020 table 19-25); the limit of bytes comes first only at high rates.
+    /// aPPDUMaxTime of HT is 5.484 ms (802.11-2020 table 19-25); the limit in bytes is stricter only at high rates.
     #[test]
     fn no_ppdu_is_longer_than_the_standard_lets_it_be() {
         let plan = fill(15, None, None);
@@ -285,7 +285,8 @@ mod tests {
         assert!(mode.ppdu_duration(plan.bytes + 1544) > longest);
     }
 
-    /// 8 us at 150 Mb/s are 150 bytes, which delimiters make 152; at 65 Mb/s they are 65, less than a TCP ACK takes.
+    /// 8 us at 150 Mb/s are 150 bytes, rounded up to 152 by delimiters. At 65 Mb/s they are 65 bytes, less than a TCP
+    /// ACK takes.
     #[test]
     fn short_mpdus_keep_their_distance() {
         let bytes_of = |mbps: u64, packet: u64, micros: u64| {
@@ -299,7 +300,7 @@ mod tests {
             (0..3).for_each(|_| assert!(limits.admit(&mut plan, limits.mpdu_len(Bytes(packet)))));
             plan.bytes
         };
-        // MAC header, LLC/SNAP and FCS are 38 bytes, a delimiter 4.
+        // MAC header, LLC/SNAP and FCS take 38 bytes, a delimiter 4.
         let (ack, subframe) = (52 + 38 + 4, 96);
         assert_eq!(bytes_of(150, 52, 0), 2 * subframe + ack);
         assert_eq!(bytes_of(150, 52, 4), 2 * subframe + ack, "76 bytes");

@@ -1,12 +1,12 @@
-//! Contents of an MPDU: a packet, or several in an A-MSDU (802.11-2020 clauses 9.3.2.2 and 10.11).
+//! Contents of an MPDU: one packet, or several in an A-MSDU (802.11-2020 clauses 9.3.2.2 and 10.11).
 
 use crate::payload::{Payload, PayloadClass};
 
-/// The packets of one MPDU, in order: usually one.
+/// The packets of one MPDU, in order; usually one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Msdus<P> {
     first: P,
-    /// Keeps its capacity from MPDU to MPDU; empty without A-MSDU, and then never allocated.
+    /// This keeps its capacity for the next MPDU. Without A-MSDU it is empty and never allocated.
     rest: Vec<P>,
 }
 
@@ -30,17 +30,17 @@ impl<P> Msdus<P> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// The first packet, and the others.
+    /// The first packet and the others.
     pub fn parts(&self) -> (&P, &[P]) {
         (&self.first, &self.rest)
     }
 
-    /// Hands out every packet; returns the buffer, empty.
+    /// Passes every packet on; returns the buffer, empty.
     #[inline]
     pub fn into_each(self, mut each: impl FnMut(P)) -> Vec<P> {
         let Self { first, mut rest } = self;
         each(first);
-        // Rarely more than one.
+        // More than one packet is rare.
         if !rest.is_empty() {
             rest.drain(..).for_each(each);
         }
@@ -56,7 +56,7 @@ impl<P> Msdus<P> {
 }
 
 impl<P: Clone> Msdus<P> {
-    /// Hands out a copy of every packet.
+    /// Passes on a copy of every packet.
     #[inline]
     pub fn copy_each(&self, each: &mut impl FnMut(P)) {
         each(self.first.clone());
@@ -68,7 +68,7 @@ impl<P: Clone> Msdus<P> {
 }
 
 impl<P: Payload> Msdus<P> {
-    /// How many of them are pure acknowledgments.
+    /// Number of pure acknowledgments among the packets.
     #[inline]
     pub fn acks(&self) -> u32 {
         let first = u32::from(self.first.class() == PayloadClass::Ack);

@@ -10,7 +10,7 @@ use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::wifi::bitmap::AckBitmap;
 
-/// State a recipient keeps for one transmitter.
+/// What a recipient stores for one transmitter.
 #[derive(Clone, Debug)]
 pub(crate) enum Recipient<P> {
     /// Without a Block Ack agreement: the last sequence number, to drop retransmissions.
@@ -20,19 +20,20 @@ pub(crate) enum Recipient<P> {
     },
     /// Under a Block Ack agreement.
     Block(BlockAckRecipient<P>),
-    /// Of unacknowledged data: nothing is sent twice, and nothing waits for missing MPDUs.
+    /// For unacknowledged data: nothing is sent twice, and no MPDU waits for a missing one.
     Unanswered {
-        /// The number that follows that of the last arrival. The first is 0, which the agreement says (ADDBA, Starting Sequence Number).
+        /// The sequence number after that of the last arrival. The first is 0, the Starting Sequence Number in the
+        /// ADDBA.
         next: u16,
     },
-    /// Of data that it asks for when it did not come.
+    /// For unacknowledged data that the recipient requests again if it does not arrive.
     Deferred(RepairRecipient),
-    /// One for each spatial stream, where each has an aggregate of its own.
+    /// One recipient per spatial stream, if each stream has its own aggregate.
     Streams(Vec<Self>),
 }
 
 impl<P: Clone> Recipient<P> {
-    /// Takes in an MPDU received at `now` and passes up the MPDUs in order.
+    /// Accepts an MPDU received at `now` and passes up the MPDUs in order.
     #[inline]
     pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         match self {
@@ -55,8 +56,8 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
-    /// MPDUs that were sent directly before that with number `sequence`, which just arrived, and did not; known only of
-    /// unacknowledged data, other data comes again.
+    /// Number of MPDUs directly before `sequence`, which just arrived, that were sent and did not arrive. This is known
+    /// only for unacknowledged data, because other data is sent again.
     #[inline]
     pub fn missing_before(&self, sequence: u16) -> u16 {
         match self {
@@ -66,7 +67,7 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
-    /// Itself, or the recipient of each stream.
+    /// Itself, or the recipients of the streams.
     pub fn each_stream(&mut self) -> &mut [Self] {
         match self {
             Self::Streams(streams) => streams,
@@ -74,8 +75,8 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
-    /// Scoreboard of an acknowledgment of several MPDUs, or of the one that came last: the number that bit 0 stands for, and
-    /// which have come.
+    /// Scoreboard of a Block Ack, or of an ACK for the last MPDU: the sequence number for bit 0, and a bitmap of the
+    /// MPDUs received.
     pub fn scoreboard(&self) -> (u16, AckBitmap) {
         const NOTHING: (u16, AckBitmap) = (0, AckBitmap::new(0));
         match self {
@@ -86,8 +87,8 @@ impl<P: Clone> Recipient<P> {
         }
     }
 
-    /// Takes in those of `mpdus`, received at `now`, that are next in order while nothing waits behind a gap, up to the
-    /// first that is not, as [`receive`](Self::receive) would one by one; returns how many.
+    /// Accepts the leading part of `mpdus`, received at `now`, that is next in order while no frame waits behind a gap.
+    /// It has the effect of [`receive`](Self::receive) for each of them. Returns how many it accepted.
     #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
@@ -114,25 +115,25 @@ impl<P: Clone> Recipient<P> {
     }
 }
 
-/// Scoreboard and reorder buffer. Both windows cover as many numbers as the bitmap; the scoreboard follows
-/// the highest number received, the reorder buffer the lowest still missing.
+/// Scoreboard and reorder buffer. Both windows are as long as the bitmap. The scoreboard follows the highest number
+/// received, and the reorder buffer the lowest number still missing.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockAckRecipient<P> {
-    /// WinStartR: the number bit 0 of `scoreboard` stands for.
+    /// WinStartR: the sequence number for bit 0 of `scoreboard`.
     scoreboard_start: u16,
     scoreboard: AckBitmap,
     /// WinStartB: the next number to pass up.
     next: u16,
-    /// Slot i holds number `next + i`.
+    /// Slot i holds sequence number `next + i`.
     buffer: VecDeque<Option<Msdus<P>>>,
-    /// How many slots are filled.
+    /// Number of occupied slots.
     held: usize,
-    /// Since when the head of the buffer has been missing while later frames wait.
+    /// Since when the MPDU at the head has been missing while later frames wait.
     gap_since: Option<Instant>,
 }
 
 impl<P: Clone> BlockAckRecipient<P> {
-    /// Under an agreement for `window` outstanding MPDUs.
+    /// State for an agreement with `window` outstanding MPDUs.
     pub fn new(window: u32) -> Self {
         Self {
             scoreboard_start: 0,
@@ -144,28 +145,28 @@ impl<P: Clone> BlockAckRecipient<P> {
         }
     }
 
-    /// Numbers that both windows cover.
+    /// Number of sequence numbers in each window.
     #[inline]
     fn window(&self) -> u16 {
         self.scoreboard.len()
     }
 
-    /// Takes in an MPDU received at `now` and passes up the MPDUs in order.
+    /// Accepts an MPDU received at `now` and passes up the MPDUs in order.
     pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
         self.score(sequence);
         let offset = sequence_distance(self.next, sequence);
         if offset == 0 && self.held == 0 {
-            // In order and nothing waits: the common case.
+            // In order and no frame waits: the common case.
             self.next = sequence_add(self.next, 1);
             msdus.copy_each(pass_up);
             return;
         }
         if offset >= SEQUENCE_MODULUS / 2 {
-            // Older than the window: a duplicate of an MPDU passed up or given up.
+            // Older than the window: a duplicate of an MPDU that was passed up or given up.
             return;
         }
         if offset >= self.window() {
-            // Beyond the window: the originator has given up on the MPDUs that leave it.
+            // Beyond the window: the originator has given up the MPDUs that leave the window.
             self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (self.window() - 1)), pass_up);
         }
         let slot = usize::from(sequence_distance(self.next, sequence));
@@ -178,7 +179,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         self.release(now, pass_up);
     }
 
-    /// [`Recipient::receive_in_order`], under an agreement.
+    /// [`Recipient::receive_in_order`] under an agreement.
     #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
@@ -205,13 +206,13 @@ impl<P: Clone> BlockAckRecipient<P> {
         usize::from(count)
     }
 
-    /// [`score`](Self::score)s `count` numbers from `first` on, a window of them at most.
+    /// [`score`](Self::score)s `count` numbers from `first` up, at most one window of them.
     fn score_run(&mut self, first: u16, count: u16) {
         if count == 0 {
             return;
         }
         let last = sequence_add(first, count - 1);
-        // The highest moves the scoreboard as far as all of them do, and marks itself.
+        // The highest number alone moves the scoreboard as far as all of them would, and marks itself.
         self.score(last);
         let offset = sequence_distance(self.scoreboard_start, first);
         if offset < self.window() {
@@ -219,7 +220,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         }
     }
 
-    /// Takes in a Block Ack Request: everything before `start` is given up.
+    /// Handles a Block Ack Request: gives up all MPDUs before `start`.
     pub fn request(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
         self.move_scoreboard(start);
         if sequence_distance(self.next, start) < SEQUENCE_MODULUS / 2 {
@@ -228,7 +229,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         }
     }
 
-    /// Passes up the MPDUs behind a gap, up to the next gap.
+    /// Gives up the gap and passes up the MPDUs after it, up to the next gap.
     pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
         while self.held > 0 && self.buffer.front().is_some_and(Option::is_none) {
             self.buffer.pop_front();
@@ -248,7 +249,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         (self.scoreboard_start, self.scoreboard)
     }
 
-    /// Marks `sequence` in the scoreboard, moving it when the number lies beyond (clause 10.25.6).
+    /// Marks `sequence` in the scoreboard, and moves the scoreboard if the number is beyond it (clause 10.25.6).
     fn score(&mut self, sequence: u16) {
         let mut offset = sequence_distance(self.scoreboard_start, sequence);
         if offset >= SEQUENCE_MODULUS / 2 {
@@ -271,7 +272,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         self.scoreboard_start = start;
     }
 
-    /// Moves the reorder window to `start`, passing up in order all MPDUs that leave it.
+    /// Moves the reorder window to `start` and passes up in order all MPDUs that leave it.
     fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
         for _ in 0..sequence_distance(self.next, start) {
             if let Some(Some(msdus)) = self.buffer.pop_front() {
@@ -283,7 +284,7 @@ impl<P: Clone> BlockAckRecipient<P> {
         self.note_gap(now);
     }
 
-    /// Passes up everything in order at the head.
+    /// Passes up the MPDUs at the head until the first gap.
     fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
         let mut moved = false;
         while let Some(Some(_)) = self.buffer.front() {
@@ -363,13 +364,13 @@ mod tests {
         let mut h = Harness::new();
         h.receive(1..64);
         assert!(h.up.is_empty());
-        // Number 64 moves both windows by one: 0 is given up.
+        // Sequence number 64 moves both windows by one, so 0 is given up.
         h.receive([64]);
         assert_eq!(h.up, (1..=64).collect::<Vec<_>>());
         assert_eq!(h.recipient.block_ack(), (1, AckBitmap::of_64(u64::MAX)));
     }
 
-    /// With the windows of 802.11ax and be a gap holds back more, and a longer bitmap says so.
+    /// With the windows of 802.11ax and 802.11be, a gap holds back more MPDUs, and a longer bitmap reports them.
     #[test]
     fn longer_windows_wait_for_more() {
         for window in [256, 512, 1024] {
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(h.up, [1, 2, 3, 4, 5]);
     }
 
-    /// The timeout runs from when the first frame came behind the gap that is there now.
+    /// The timeout starts when the first frame arrives behind the current gap.
     #[test]
     fn each_gap_is_timed_from_its_own_first_frame() {
         let mut h = Harness::new();
@@ -435,7 +436,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A run is taken in as its frames are, at any place and after any arrivals.
+        /// A run has the same effect as its frames received one by one, at any place and after any arrivals.
         #[test]
         fn a_run_is_taken_in_as_its_frames_are(
             before in proptest::collection::vec(0_u16..200, 0..100),
@@ -466,7 +467,7 @@ mod tests {
             proptest::prop_assert_eq!(format!("{:?}", together.recipient), format!("{:?}", one_by_one.recipient));
         }
 
-        /// With any arrivals, each number of a window is passed up at most once and in order.
+        /// For any arrivals, each number of a window is passed up at most once, in order.
         #[test]
         fn order_is_kept(arrivals in proptest::collection::vec(0_u16..64, 0..200)) {
             let mut h = Harness::new();

@@ -1,4 +1,4 @@
-//! Queues of clients: as they report them, and as an access point knows them.
+//! Queues of clients: as they report them, and as an access point estimates them.
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::wifi::air::StationId;
 use crate::wifi::mu_scheduler::UplinkClient;
 use crate::wifi::ofdma::Triggers;
 
-/// Queue of a client as it reports it: Queue Size (802.11-2020 clause 9.2.4.5.6).
+/// A client's report of its queue: Queue Size (802.11-2020 clause 9.2.4.5.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BufferStatus {
     units: u8,
@@ -16,10 +16,10 @@ pub(crate) struct BufferStatus {
 impl BufferStatus {
     /// Bytes of a unit.
     const UNIT_BYTES: u64 = 256;
-    /// So many and more; 255 is unknown.
+    /// This value means 254 units or more; 255 means unknown.
     const MOST_UNITS: u8 = 254;
 
-    /// Of packets of these bytes.
+    /// The report for packets of these sizes in bytes.
     pub fn of(packets: impl Iterator<Item = u64>) -> Self {
         let mut bytes = 0;
         for more in packets {
@@ -31,12 +31,12 @@ impl BufferStatus {
         Self { units: bytes.div_ceil(Self::UNIT_BYTES) as u8 }
     }
 
-    /// As it is written.
+    /// The value of the Queue Size field.
     pub fn units(self) -> u8 {
         self.units
     }
 
-    /// At most so many, unless it is the largest.
+    /// An upper bound of the bytes in the queue, unless the value is the maximum.
     pub fn bytes(self) -> u32 {
         u32::from(self.units) * Self::UNIT_BYTES as u32
     }
@@ -46,19 +46,19 @@ impl BufferStatus {
     }
 }
 
-/// Queue of a client for an access point, as that knows it.
+/// An access point's estimate of a client's queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UplinkDemand {
     left: BufferStatus,
-    /// MPDUs of data that it was sent since it said so.
+    /// Data MPDUs sent to the client since its last report.
     acks_for: u32,
-    /// Bytes of PSDU per byte that it said it had, in 1/256.
+    /// Bytes of PSDU per reported byte, in 1/256.
     per_byte: u32,
-    /// Bytes of PSDU that it had for each MPDU that it was sent, in 1/256.
+    /// Bytes of PSDU per data MPDU sent to the client, in 1/256.
     per_mpdu: u32,
     /// When it last reported its queue.
     heard_at: Instant,
-    /// MPDUs in the present second, which began then, and in the one before.
+    /// Start of the current second; the MPDU counts are for this second and the one before.
     second: Instant,
     mpdus: u32,
     mpdus_before: u32,
@@ -67,41 +67,43 @@ pub(crate) struct UplinkDemand {
 impl UplinkDemand {
     /// Bytes of a TCP ACK in an A-MPDU.
     const ACK_BYTES: u32 = 96;
-    /// Of a client that reported nothing: as in ns-3 (UlPsduSize).
+    /// Assumed for a client without a report, as in ns-3 (UlPsduSize).
     pub const UNKNOWN_BYTES: u32 = 500;
-    /// MPDUs a second that make a client busy (NIST IR 8506).
+    /// A client with this number of MPDUs per second is busy (NIST IR 8506).
     const BUSY_MPDUS: u32 = 100;
     const SECOND: Duration = Duration::from_secs(1);
-    /// Whom data was sent to is asked after this time, however little it acknowledges: it may not contend. Ours.
+    /// A client to which data was sent is triggered after this time, even if few ACKs are due, because it may be barred
+    /// from contending. Ours.
     const LONGEST_SILENCE: Duration = Duration::from_millis(20);
-    /// A new sample's weight is one in this many.
+    /// The weight of a new sample is the inverse of this.
     const WEIGHT: u32 = 8;
     /// The largest sample, in 1/256.
     const MOST: u32 = 4 * Self::ACK_BYTES * 256;
 
-    /// It was sent `mpdus` of data.
+    /// `mpdus` data MPDUs were sent to the client.
     pub fn sent(&mut self, mpdus: u32) {
         self.acks_for = self.acks_for.saturating_add(mpdus);
     }
 
-    /// It sent `mpdus` by itself at `at`, and reported the rest of its queue.
+    /// The client sent `mpdus` MPDUs by contention at `at`, and reported the rest of its queue.
     pub fn heard(&mut self, at: Instant, mpdus: u32, left: BufferStatus) {
         self.count(at, mpdus);
         self.reported(at, left);
     }
 
-    /// MPDUs of data that it was sent, and whose ACKs are to come.
+    /// Data MPDUs that were sent to the client and whose ACKs are still due.
     pub fn awaited(&self) -> u32 {
         self.acks_for
     }
 
-    /// It sent `plan` when it was asked, put together when ACKs for `awaited` MPDUs were to come: in a cascade more were sent since.
+    /// The client sent `plan` in response to a trigger. When it was assembled, ACKs for `awaited` MPDUs were due; in a
+    /// cascade, more were sent since.
     pub fn answered(&mut self, at: Instant, awaited: u32, plan: PpduPlan, left: BufferStatus) {
         let learn = |known: &mut u32, sample: u32| {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
         if self.left.is_empty() {
-            // All its packets answered data that it was sent.
+            // All its packets are ACKs for data that was sent to it.
             if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
                 learn(&mut self.per_mpdu, sample);
             }
@@ -117,12 +119,12 @@ impl UplinkDemand {
         self.acks_for = self.acks_for.saturating_sub(awaited);
     }
 
-    /// Its TCP ACKs came compressed with a Block Ack at `at`: none of them waits to be asked for.
+    /// The client's TCP ACKs arrived compressed with a Block Ack at `at`: none of them needs a trigger.
     pub fn acknowledged_inside(&mut self, at: Instant) {
         self.answered(at, self.acks_for, PpduPlan::default(), self.left);
     }
 
-    /// It reported its queue at `at`.
+    /// The client reported its queue at `at`.
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
         self.heard_at = at;
         self.left = left;
@@ -139,17 +141,17 @@ impl UplinkDemand {
         self.mpdus = self.mpdus.saturating_add(mpdus);
     }
 
-    /// MPDUs that it sent in the busier of the second at `at` and the one before.
+    /// MPDUs that the client sent in the current second at `at` or the one before, whichever is larger.
     fn mpdus_per_s(&self, at: Instant) -> u32 {
         if at < self.second + Self::SECOND * 2 { self.mpdus.max(self.mpdus_before) } else { 0 }
     }
 
-    /// Whether it sends much at `at`.
+    /// Whether the client is busy at `at`.
     pub fn is_busy(&self, at: Instant) -> bool {
         self.mpdus_per_s(at) > Self::BUSY_MPDUS
     }
 
-    /// Whether an access point that asks by `triggers` asks it at `at`.
+    /// Whether an access point with the trigger policy `triggers` triggers the client at `at`.
     pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
         match triggers {
             Triggers::Off | Triggers::RandomAccess => false,
@@ -159,18 +161,18 @@ impl UplinkDemand {
         }
     }
 
-    /// Nothing is known to wait, and less than a TCP ACK to come, at `at`.
+    /// Whether at `at` the client has nothing known to wait, and less than a TCP ACK to come.
     pub fn expects_nothing(&self, at: Instant) -> bool {
         let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
         self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
     }
 
-    /// Bytes of PSDU that will answer the data it was sent.
+    /// Bytes of PSDU that the client will send in answer to data.
     fn bytes_to_come(&self) -> u32 {
         (u64::from(self.acks_for) * u64::from(self.per_mpdu)).div_ceil(256) as u32
     }
 
-    /// As a scheduler sees `client` at `at`, which sends at `rate`.
+    /// Input for a scheduler: `client` at `at`, which sends at `rate`.
     pub fn as_seen_at(&self, at: Instant, client: StationId, rate: BitRate) -> UplinkClient {
         UplinkClient {
             client,
@@ -182,7 +184,7 @@ impl UplinkDemand {
         }
     }
 
-    /// Bytes of PSDU that it is given room for: those of an MPDU at least, in which it reports the rest of its queue.
+    /// Bytes of PSDU to allocate to the client: at least one MPDU, in which it reports the rest of its queue.
     pub fn expected_bytes(&self) -> u32 {
         let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
         (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
@@ -195,7 +197,7 @@ impl Default for UplinkDemand {
             left: BufferStatus::default(),
             acks_for: 0,
             per_byte: 256 + 64,
-            // An ACK for two.
+            // One ACK per two packets.
             per_mpdu: Self::ACK_BYTES * 256 / 2,
             heard_at: Instant::ZERO,
             second: Instant::ZERO,

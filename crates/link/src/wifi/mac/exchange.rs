@@ -1,4 +1,4 @@
-//! A transmission and the response to it, from its first frame to its last.
+//! A transmission and its response, from the first frame to the last.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -11,42 +11,42 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
 
-/// Bytes of a response that is not sent.
+/// Response length of an exchange without a response.
 const UNANSWERED: u32 = 0;
 
-/// A transmission and the response to it.
+/// A transmission and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub from: FunctionId,
     pub to: FunctionId,
     pub outgoing: Outgoing,
     pub handshake: Handshake,
-    /// When the handshake begins; without one this is `start`.
+    /// When the handshake begins; equal to `start` if there is none.
     pub begins: Instant,
-    /// When its first frame ends.
+    /// When the first frame ends.
     pub first_end: Instant,
     /// When the data begins.
     pub start: Instant,
-    /// MPDUs that start before this are hidden behind another PPDU.
+    /// MPDUs that start before this collide with another PPDU.
     clear_from: Instant,
     pub end: Instant,
     pub response_at: Instant,
     response_len: u32,
     grants: bool,
-    /// Users that share its PPDU, one alone included.
+    /// Number of users in the PPDU, including this one.
     users: u16,
-    /// Which of their units is its own, from 0.
+    /// Index of this user's unit in the PPDU, from 0.
     unit_index: u16,
-    /// When the response ends; stock length until the response starts.
+    /// When the response ends; computed for a plain response until the response starts.
     pub response_end: Instant,
-    /// Its Duration field: SIFS and a stock response, or the rest of the TXOP.
+    /// The Duration field: SIFS and a plain response, or the rest of the TXOP.
     pub reserves: Duration,
 }
 
 impl Exchange {
-    /// The exchange of `from`, which may hold the channel within `hold_limits`, that begins at `at` with `handshake`, or
-    /// with that of the protection in use before `outgoing`, to `peer`.
-    // Always: an exchange is large, and most are of one kind.
+    /// The exchange of `from` to `peer` that begins at `at` with `handshake`, or with the handshake of the protection
+    /// in use before `outgoing`. `from` may hold the channel within `hold_limits`.
+    // Always inlined: an exchange is large, and most are of one kind.
     #[inline(always)]
     pub fn behind<P: Payload>(
         rules: &Rules,
@@ -67,7 +67,7 @@ impl Exchange {
                     _ if !peer.originator.is_answered() => UNANSWERED,
                     1 => ACK_LEN,
                     _ if peer.originator.has_agreement() => peer.originator.block_ack_len(),
-                    // One on each stream, each acknowledged on its own.
+                    // One per stream, each acknowledged separately.
                     _ => ACK_LEN,
                 };
                 (mode.ppdu_duration(plan.bytes), response)
@@ -77,7 +77,7 @@ impl Exchange {
             handshake.unwrap_or_else(|| rules.config.protection.handshake(&outgoing, &peer.originator));
         let grant = rules.grant(handshake, &outgoing).filter(|_| peer.may_be_granted());
         if grant.is_some() {
-            // Which says whether a PPDU follows.
+            // The Control Wrapper says whether a PPDU follows.
             response_len += CONTROL_WRAPPER_LEN;
         }
         let (first_end, start) = if handshake == Handshake::None {
@@ -119,8 +119,8 @@ impl Exchange {
         }
     }
 
-    /// The part of `from` and `to` in a PPDU of `users`, in the unit of this index, on the air from the first instant of `ppdu` to the second, which a
-    /// response of `response_len` bytes answers within `response`.
+    /// The part of `from` and `to` in a PPDU with `users` users, in unit `unit_index`. The PPDU lasts from the first to
+    /// the second instant of `ppdu`; a response of `response_len` bytes lasts over `response`.
     pub fn shared(
         [from, to]: [FunctionId; 2],
         outgoing: Outgoing,
@@ -150,7 +150,7 @@ impl Exchange {
         }
     }
 
-    /// The part of `from` and `to` in answers to a trigger; see [`shared`](Self::shared).
+    /// The part of `from` and `to` in the responses to a trigger; see [`shared`](Self::shared).
     pub fn triggered(
         ends: [FunctionId; 2],
         outgoing: Outgoing,
@@ -163,12 +163,12 @@ impl Exchange {
         Self { handshake, ..Self::shared(ends, outgoing, unit, ppdu, response, response_len) }
     }
 
-    /// Which of the units of its PPDU is its own, from 0; `None` for all of the channel.
+    /// Index of its unit in the PPDU, from 0; `None` if it uses the whole channel.
     pub fn unit_index(&self) -> Option<u16> {
         matches!(self.handshake, Handshake::Shared | Handshake::Triggered).then_some(self.unit_index)
     }
 
-    /// Where compressed TCP ACKs are in its response, under `rules`.
+    /// Position of the compressed TCP ACKs in its response, under `rules`.
     pub fn carrier(&self, rules: &Rules) -> HackCarrier {
         match &rules.config.ofdma {
             Some(OfdmaConfig { acknowledgment, hack_carrier, .. })
@@ -181,18 +181,18 @@ impl Exchange {
         }
     }
 
-    /// Its response is on the air from the first instant to the second.
+    /// Sets the start and the end of the response.
     pub fn set_response(&mut self, [from, to]: [Instant; 2]) {
         (self.response_at, self.response_end) = (from, to);
     }
 
-    /// Whether it ends with its PPDU, without an acknowledgment.
+    /// Whether the exchange ends with its PPDU, without acknowledgment.
     #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.response_len == UNANSWERED
     }
 
-    /// How long its data is on the air, or its share of that where users have it at once; zero for other PPDUs.
+    /// Airtime of its data, divided by the number of users of the PPDU; zero for other PPDUs.
     #[inline]
     pub fn data_time(&self) -> Duration {
         if !matches!(self.outgoing, Outgoing::Data { .. }) {
@@ -202,25 +202,25 @@ impl Exchange {
         if self.users == 1 { time } else { time / u64::from(self.users) }
     }
 
-    /// Whether it asks for data that did not arrive.
+    /// Whether the exchange requests data that did not arrive.
     #[inline]
     pub fn asks_for_repair(&self) -> bool {
         matches!(self.outgoing, Outgoing::Ask { .. })
     }
 
-    /// The addressee, among the peers of the initiator.
+    /// The addressee, as an index among the peers of the initiator.
     #[inline]
     pub fn peer(&self) -> usize {
         self.outgoing.peer()
     }
 
-    /// Holder of the TXOP that it is part of.
+    /// Holder of the TXOP that the exchange is part of.
     #[inline]
     pub fn holder(&self) -> FunctionId {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 
-    /// Whether its PPDU lets the recipient send too, in a burst behind its response: that comes in a Control Wrapper.
+    /// Whether the PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
     #[inline]
     pub fn grants(&self) -> bool {
         self.grants
@@ -232,42 +232,42 @@ impl Exchange {
         self.response_len >= BLOCK_ACK_LEN
     }
 
-    /// Until when other stations that heard it keep off.
+    /// Until when other stations that received its frames defer.
     #[inline]
     pub fn reserved_until(&self) -> Instant {
         self.response_end.max(self.end + self.reserves)
     }
 
-    /// Until when its sender goes on without an answer.
+    /// Until when its sender transmits without a response.
     pub fn alone_until(&self) -> Instant {
         if self.handshake == Handshake::Rts { self.first_end } else { self.end }
     }
 
-    /// The exchange with the MPDUs that start before `clear_from` hidden behind others.
+    /// The exchange, in which MPDUs that start before `clear_from` collide with another PPDU.
     pub fn hidden_until(self, clear_from: Instant) -> Self {
         Self { clear_from, ..self }
     }
 
-    /// Whether an MPDU that starts at `at` is not hidden behind another PPDU.
+    /// Whether an MPDU that starts at `at` does not collide with another PPDU.
     #[inline]
     pub fn is_clear(&self, at: Instant) -> bool {
         at >= self.clear_from
     }
 
-    /// Bytes of the response, `appended` of them beyond those of the standard.
+    /// Length of the response in bytes if `appended` bytes are added to the standard's response.
     #[inline]
     pub fn response_len(&self, appended: u32) -> u32 {
         self.response_len + appended
     }
 
-    /// Lengthens the response, sent in mode `control`, by `appended` bytes; returns by how much it ends later.
+    /// Appends `appended` bytes to the response, sent in mode `control`; returns by how much it becomes longer.
     pub fn append(&mut self, appended: u32, control: &Mode) -> Duration {
         let plain_end = self.response_end;
         self.response_end = self.response_at + control.ppdu_duration(self.response_len(appended));
         self.response_end - plain_end
     }
 
-    /// When the response, sent in mode `control`, would end if nothing were appended to it.
+    /// When the response, sent in mode `control`, would end if nothing were appended.
     #[inline]
     pub fn plain_response_end(&self, control: &Mode) -> Instant {
         self.response_at + control.ppdu_duration(self.response_len)

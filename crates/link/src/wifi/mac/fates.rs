@@ -1,10 +1,11 @@
-//! Fates of packets, for a driver that wants to know of each as soon as it is decided.
+//! Outcomes of packets, for a driver that needs each one immediately.
 
 use std::collections::VecDeque;
 
 use super::amsdu::Msdus;
 
-/// Packets whose MPDUs were acknowledged or given up, in the order of their numbers; nothing unless asked for.
+/// Packets whose MPDUs were acknowledged or given up, in the order of their numbers. Recorded only after
+/// [`Fates::ask`].
 #[derive(Clone, Debug)]
 pub(crate) struct Fates<P> {
     asked: bool,
@@ -18,18 +19,18 @@ impl<P> Default for Fates<P> {
 }
 
 impl<P: Clone> Fates<P> {
-    /// Keeps the fates of packets from now on for [`Fates::poll`].
+    /// Records the outcomes of packets from now on, for [`Fates::poll`].
     pub fn ask(&mut self) {
         self.asked = true;
     }
 
-    /// True where a driver asked.
+    /// True after [`Fates::ask`].
     #[inline]
     pub fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// The packets of an MPDU were acknowledged, or given up.
+    /// Records that the packets of an MPDU were acknowledged or given up.
     #[inline]
     pub fn note(&mut self, msdus: &Msdus<P>, acknowledged: bool) {
         if self.asked {

@@ -4,27 +4,27 @@ use tacit_proto::units::Instant;
 
 use super::amsdu::Msdus;
 
-/// Fate of an MPDU in the window.
+/// State of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MpduState {
-    /// To be sent, again if `retries` is above zero.
+    /// To be sent; it is a retransmission if `retries` is above zero.
     Waiting,
-    /// In the PPDU being sent, or sent and its acknowledgment missed.
+    /// In the current PPDU, or sent without an acknowledgment received.
     InFlight,
-    /// Acknowledged: leaves the window when it is first.
+    /// Acknowledged; leaves the window when it is at the head.
     Delivered,
-    /// Given up: leaves the window when it is first.
+    /// Given up; leaves the window when it is at the head.
     GivenUp,
 }
 
-/// An MPDU that has a sequence number.
+/// An MPDU with a sequence number.
 #[derive(Clone, Debug)]
 pub(crate) struct Mpdu<P> {
     pub msdus: Msdus<P>,
     pub sequence: u16,
-    /// Bytes of the packets: to ask each costs more than to keep them.
+    /// Bytes of the packets, cached because asking each packet costs more.
     pub bytes: u32,
-    /// Bytes of the MPDU, FCS included.
+    /// Bytes of the MPDU, including the FCS.
     pub len: u32,
     pub retries: u32,
     pub state: MpduState,
@@ -32,7 +32,7 @@ pub(crate) struct Mpdu<P> {
 }
 
 impl<P> Mpdu<P> {
-    /// Whether it leaves the window when it is first.
+    /// Whether it leaves the window when it is at the head.
     pub(super) fn is_settled(&self) -> bool {
         matches!(self.state, MpduState::Delivered | MpduState::GivenUp)
     }

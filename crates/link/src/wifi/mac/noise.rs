@@ -1,4 +1,4 @@
-//! Effect of noise on frames to a peer, where its SNR is known.
+//! Effect of noise on frames to a peer with a known SNR.
 
 use tacit_proto::units::Ratio;
 
@@ -7,21 +7,23 @@ use crate::wifi::error_rate::ErrorTable;
 use crate::wifi::phy::{MPDU_DELIMITER_LEN, Mode};
 use crate::wifi::propagation::Decibels;
 
-/// The noise on one way of a link. Every draw is an integer against a chance computed once.
+/// The noise in one direction of a link. Each draw compares an integer with a probability computed in advance.
 #[derive(Clone, Debug)]
 pub(crate) struct Noise {
     data: ErrorTable,
     control: ErrorTable,
-    /// Data and control tables of the other rates; the place of those in use holds the ones before.
+    /// Tables for data and control of the rates not in use. The entry at the index of the current rate holds the tables
+    /// of the first one.
     others: Vec<(ErrorTable, ErrorTable)>,
     rate: usize,
-    /// Where the rates begin that the peer sends at, whose control rates answers have: 0 where both send at the same.
+    /// Index of the first rate in the list of the peer's own rates, which set the control rates of responses; 0 if both
+    /// ends use the same rates.
     answered_from: usize,
     stream: Stream,
 }
 
 impl Noise {
-    /// The rate of PPDUs to one user alone; those of units follow, ascending.
+    /// The rate of single-user PPDUs; the rates of resource units follow in ascending order.
     pub const ALONE: usize = 0;
 
     pub fn new(data: &Mode, control: &Mode, snr: Decibels, stream: Stream) -> Self {
@@ -35,30 +37,30 @@ impl Noise {
         }
     }
 
-    /// The noise of a link whose rate changes between `rates`: data, control, and the SNR over the channel of data. It
-    /// begins with the first.
+    /// The noise of a link that switches between `rates`. Each has its data mode, its control mode and the SNR of the
+    /// data channel. The first is used until a change.
     ///
     /// # Panics
-    /// Without a rate.
+    /// If `rates` is empty.
     pub fn of_rates(rates: &[(Mode, Mode, Decibels)], stream: Stream) -> Self {
         let (data, control, snr) = rates[0];
         Self { others: tables(rates).collect(), ..Self::new(&data, &control, snr, stream) }
     }
 
-    /// The same, towards a peer that itself sends at the rates of `answered`.
+    /// Extends the noise to a peer that itself sends at the rates `answered`.
     pub fn answering(mut self, answered: &[(Mode, Mode, Decibels)]) -> Self {
         self.answered_from = self.others.len();
         self.others.extend(tables(answered));
         self
     }
 
-    /// The next frame answers one that the peer sent at this rate of its own.
+    /// The next frame responds to one that the peer sent at this rate of its own.
     #[inline]
     pub fn answer_rate(&mut self, rate: usize) {
         self.use_rate(self.answered_from + rate);
     }
 
-    /// The next frames are of this rate.
+    /// The following frames use this rate.
     #[inline]
     pub fn use_rate(&mut self, rate: usize) {
         if rate != self.rate {
@@ -78,31 +80,31 @@ impl Noise {
         self.rate = rate;
     }
 
-    /// True when the receiver does not understand the header of a data PPDU, hence nothing of it.
+    /// True if the receiver does not decode the header of a data PPDU, and hence none of its MPDUs.
     #[inline]
     pub fn hides_data(&mut self) -> bool {
         self.stream.hit(self.data.preamble())
     }
 
-    /// True when an MPDU of `len` bytes is not understood in a PPDU whose header is; in an A-MPDU it
-    /// goes with its delimiter.
+    /// True if an MPDU of `len` bytes is not decoded in a PPDU whose header was; in an A-MPDU, `len` includes the
+    /// delimiter.
     #[inline]
     pub fn breaks_mpdu(&mut self, len: u32, aggregated: bool) -> bool {
         let chance = self.data.mpdu(if aggregated { len + MPDU_DELIMITER_LEN } else { len });
         self.stream.hit(chance)
     }
 
-    /// True when a control frame of `len` bytes is not understood, header or frame.
+    /// True if a control frame of `len` bytes is not decoded, be it the header or the frame.
     #[inline]
     pub fn takes_control(&mut self, len: u32) -> bool {
         let preamble: Ratio = self.control.preamble();
         let frame = self.control.mpdu(len);
-        // Both are drawn, so that the length of one frame does not move the draws of the next.
+        // Both are drawn, so that the length of one frame does not affect the draws of the next.
         self.stream.hit(preamble) | self.stream.hit(frame)
     }
 }
 
-/// Data and control tables of each rate.
+/// Tables for data and control of each rate.
 fn tables(rates: &[(Mode, Mode, Decibels)]) -> impl Iterator<Item = (ErrorTable, ErrorTable)> {
     rates.iter().map(|(data, control, snr)| (ErrorTable::new(data, *snr), ErrorTable::new(control, *snr)))
 }

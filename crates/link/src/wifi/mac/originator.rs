@@ -1,4 +1,4 @@
-//! The originator's side: a queue per destination, the MPDUs in the Block Ack window, and the next transmission.
+//! The originator's side: one queue per destination, the MPDUs in the Block Ack window, and the next transmission.
 
 use std::collections::VecDeque;
 
@@ -20,10 +20,10 @@ use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
 
-/// How long packets waited before they were sent first.
+/// How long packets waited before their first transmission.
 pub(crate) struct Delays<'a> {
     pub waits: &'a mut Waits<8>,
-    /// Their sum.
+    /// Sum of the waits.
     pub time: &'a mut Duration,
 }
 
@@ -35,26 +35,26 @@ impl Delays<'_> {
     }
 }
 
-/// Bounds of a PPDU within a TXOP.
+/// Limits of a PPDU within a TXOP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Time for the PPDU and its acknowledgment, the SIFS between them apart.
+    /// Time for the PPDU and its acknowledgment, without the SIFS between them.
     pub time: Duration,
-    /// Packets queued later are not there yet.
+    /// Packets queued after this time are ignored.
     pub queued_by: Instant,
 }
 
-/// Next need of one destination.
+/// What one destination needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Nothing,
     BlockAckRequest,
-    /// To ask for data that did not arrive.
+    /// A request for data that did not arrive.
     Ask,
     Data,
 }
 
-/// Everything a station keeps about one destination.
+/// All state of a station for one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Originator<P> {
     pub mode: Mode,
@@ -62,51 +62,51 @@ pub(crate) struct Originator<P> {
     pub(super) limits: AggregationLimits,
     /// Whether its data is acknowledged.
     acks: LinkAcks,
-    /// Changes mode and limits from PPDU to PPDU; `None` for a fixed rate.
+    /// Adapts mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
     pub(super) queue: Queue<P>,
     pub(super) window: VecDeque<Mpdu<P>>,
     pub(super) next_sequence: u16,
-    /// Waiting MPDUs in the window.
+    /// MPDUs in the window that wait to be sent.
     pub(super) waiting: u32,
-    /// A Block Ack is missing, or MPDUs were given up: tell the recipient where the window starts.
+    /// A Block Ack is missing or MPDUs were given up: the recipient needs the start of the window.
     pub(super) request_due: bool,
     request_retries: u32,
-    /// RTS in a row that no CTS answered.
+    /// Consecutive RTS frames without a CTS.
     rts_retries: u32,
-    /// The PPDU built last.
+    /// The most recently built PPDU.
     pub(super) plan: PpduPlan,
-    /// Class of the last one that was not empty.
+    /// Class of the most recent PPDU that was not empty.
     pub(super) last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     pub(super) sync_due: bool,
-    /// The last MPDU given up of which no acknowledged request has told: MPDUs that follow it may lie in the
-    /// recipient's reorder buffer.
+    /// The last MPDU given up that no acknowledged request has announced. MPDUs after it may wait in the recipient's
+    /// reorder buffer.
     untold: Option<u16>,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
     settled_acks: VecDeque<(P, bool)>,
-    /// Fates of packets, for a driver that asked.
+    /// Outcomes of packets, if a driver asked for them.
     pub fates: Fates<P>,
-    /// Buffers of A-MSDUs that left the window.
+    /// Vectors of A-MSDUs that left the window, for reuse.
     spare: Vec<Vec<P>>,
-    /// MPDUs that were sent and may be asked for.
+    /// Sent MPDUs that the recipient may still request.
     pub(super) sent: Option<Box<SentBuffer<P>>>,
-    /// A request to the peer for data that did not arrive is due.
+    /// A request to the peer for missing data is due.
     pub(super) asks_due: bool,
-    /// Originators for the other spatial streams, where each has an aggregate of its own; they share the queue of the
+    /// Originators for the other spatial streams, if each stream has its own aggregate. They share the queue of the
     /// first.
     pub(super) others: Vec<Self>,
 }
 
-/// Outcome for the packets of MPDUs when an acknowledgment came or was given up on.
+/// Outcome for the packets of MPDUs after an acknowledgment or the end of retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settled {
     pub first_try: u32,
     pub after_retry: u32,
     pub bytes: u64,
     pub dropped: u32,
-    /// MPDUs that were acknowledged now, where the others are packets.
+    /// Number of MPDUs acknowledged now; the other fields count packets.
     pub mpdus: u32,
 }
 
@@ -145,22 +145,22 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Gives a further spatial stream an aggregate of its own.
+    /// Adds a spatial stream with its own aggregate.
     pub fn add_stream(&mut self, stream: Self) {
         self.others.push(stream);
     }
 
-    /// Keeps MPDUs after they were sent, for a recipient that asks for them.
+    /// Keeps sent MPDUs for a recipient that may request them.
     pub fn keep_sent(&mut self, limits: RepairConfig) {
         self.sent = Some(Box::new(SentBuffer::new(limits)));
     }
 
-    /// Adapts the rate to the MPDUs that get through.
+    /// Adapts the rate to the delivery of MPDUs.
     pub fn adapt_rate(&mut self, control: Minstrel) {
         self.rate_control = Some(Box::new(control));
     }
 
-    /// Whether an ACK or a Block Ack answers its PPDUs.
+    /// Whether its PPDUs are answered by an ACK or a Block Ack.
     #[inline]
     pub fn is_answered(&self) -> bool {
         self.acks == LinkAcks::Normal
@@ -171,24 +171,25 @@ impl<P: Payload> Originator<P> {
         self.limits
     }
 
-    /// Whether a Block Ack agreement says how its PPDUs are answered.
+    /// Whether a Block Ack agreement defines how its PPDUs are answered.
     #[inline]
     pub fn has_agreement(&self) -> bool {
         self.is_answered() && self.limits.window > 1
     }
 
-    /// Whether its data may share a PPDU with data to others: A-MPDUs that a Block Ack answers, or nothing.
+    /// Whether its data may share a PPDU with data for others: it is sent in A-MPDUs that are answered by a Block Ack
+    /// or not at all.
     pub fn may_share(&self) -> bool {
         self.limits.window > 1 && self.acks != LinkAcks::Deferred && !self.has_stream_queues()
     }
 
-    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Of unacknowledged ones nothing is known
-    /// that could be kept.
+    /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Has no effect for unacknowledged
+    /// data, whose outcome is unknown.
     pub fn report_acks(&mut self) {
         self.reports_acks = self.is_answered();
     }
 
-    /// Keeps the fates of packets in [`Originator::fates`], where they are known.
+    /// Keeps the outcomes of packets in [`Originator::fates`], if they are known.
     pub fn report_fates(&mut self) {
         if self.is_answered() {
             self.fates.ask();
@@ -200,12 +201,12 @@ impl<P: Payload> Originator<P> {
         self.settled_acks.pop_front()
     }
 
-    /// Takes back queued packets that have no sequence number yet and that `unwanted` says.
+    /// Takes back the queued packets that match `unwanted` and have no sequence number yet.
     pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
         self.queue.retract(unwanted)
     }
 
-    /// Queues `payload`; returns whether it was taken, and how many taken earlier were dropped for it.
+    /// Queues `payload`; returns whether it was accepted, and how many earlier packets were dropped for it.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, payload: P) -> (bool, u32) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
@@ -213,7 +214,7 @@ impl<P: Payload> Originator<P> {
         (taken, losses.count)
     }
 
-    /// Queues `payload` behind `filter`; returns the result of [`Originator::enqueue`], and how many ACKs the filter
+    /// Queues `payload` after `filter`; returns the result of [`Originator::enqueue`] and the number of ACKs the filter
     /// dropped.
     #[inline(never)]
     pub fn enqueue_filtered(&mut self, now: Instant, filter: AckFilter, payload: P) -> (bool, u32, u64) {
@@ -227,7 +228,7 @@ impl<P: Payload> Originator<P> {
         &self.queue
     }
 
-    /// Forgets how long the queue was.
+    /// Resets the queue's recorded peak.
     pub fn reset_queue_peak(&mut self) {
         self.queue.reset_peak();
     }
@@ -247,7 +248,7 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Since when the next packet has waited; earlier than anything for a Block Ack Request.
+    /// Since when the next packet has waited; earlier than any packet for a Block Ack Request.
     pub fn oldest_at(&self) -> Option<Instant> {
         if self.request_due {
             return Some(Instant::ZERO);
@@ -257,51 +258,51 @@ impl<P: Payload> Originator<P> {
         again.map(|mpdu| mpdu.queued_at).or_else(|| self.queue.oldest_at())
     }
 
-    /// The PPDU built last.
+    /// The most recently built PPDU.
     pub fn plan(&self) -> &PpduPlan {
         &self.plan
     }
 
-    /// Whether each MPDU of it stands behind a delimiter: in an A-MPDU, of one even for VHT.
+    /// Whether each MPDU of that PPDU has a delimiter: in an A-MPDU, including the A-MPDU of one MPDU of VHT.
     pub fn is_delimited(&self) -> bool {
         self.plan.mpdus > 1 || self.limits.delimits_single()
     }
 
-    /// Bytes that an MPDU of `len` takes in it, with its delimiter and the padding behind it.
+    /// Bytes of an MPDU of `len` bytes in that PPDU, including its delimiter and padding.
     #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         self.limits.subframe_len(len)
     }
 
-    /// Bytes of a Block Ack that answers it.
+    /// Bytes of a Block Ack in response to that PPDU.
     #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         self.limits.block_ack_len()
     }
 
-    /// How long a Block Ack Request and the answer to it last, the SIFS between them apart.
+    /// Duration of a Block Ack Request and its response, without the SIFS between them.
     pub fn request_duration(&self) -> Duration {
         self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN)
             + self.control_mode.ppdu_duration(self.block_ack_len())
     }
 
-    /// Class of the PPDU built last, which a Block Ack Request asks about.
+    /// Class of the most recent PPDU, to which a Block Ack Request refers.
     pub fn last_class(&self) -> PayloadClass {
         self.last_class
     }
 
-    /// WinStartO: the first number not settled.
+    /// WinStartO: the first sequence number not settled.
     pub fn window_start(&self) -> u16 {
         self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence)
     }
 
-    /// MPDUs of the PPDU being sent, in order.
+    /// MPDUs of the PPDU on the air, in order.
     pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu<P>> {
         self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
     }
 
-    /// Drops packets that are too old, then puts the next PPDU together: retransmissions first, then from the
-    /// queue, within the window and the limits. `delays` learns each new packet's time in queue.
+    /// Drops packets that are too old, then assembles the next PPDU within the window and the limits: retransmissions
+    /// first, then packets from the queue. `delays` records each new packet's time in the queue.
     pub fn build(&mut self, now: Instant, lifetime: Duration, delays: &mut Delays<'_>) {
         if self.has_stream_queues() {
             self.assemble_streams(now, (now, lifetime), None, delays);
@@ -311,7 +312,8 @@ impl<P: Payload> Originator<P> {
         self.assemble(now, (now, lifetime), rate, delays);
     }
 
-    /// Drops packets that are too old, then puts a PPDU together that fits in `room`; nothing goes where not even the first MPDU fits.
+    /// Drops packets that are too old, then assembles a PPDU that fits in `room`; the PPDU is empty if the first MPDU
+    /// does not fit.
     #[inline(never)]
     pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
@@ -331,9 +333,10 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Drops packets that are too old, then puts the part of a PPDU of several users together, of at most `bytes`, sent in
-    /// the first of `modes` and answered in the second. [`Originator::mode`] and [`Originator::control_mode`] stay so
-    /// until the round is over; `rate` is the number of the first in noise.
+    /// Drops packets that are too old, then assembles the part of a multi-user PPDU with at most `bytes` bytes. It is
+    /// sent in the first mode of `modes` and answered in the second. [`Originator::mode`] and
+    /// [`Originator::control_mode`] keep these values until the round ends. `rate` is the noise index of the first
+    /// mode.
     #[inline(never)]
     pub fn build_part(
         &mut self,
@@ -352,7 +355,7 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Changes the mode where the rate adapts; returns the number of the rate.
+    /// Chooses the mode if the rate adapts; returns the index of the rate.
     #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {
         if self.rate_control.is_some() { self.choose_adapted(now) } else { 0 }
@@ -369,8 +372,9 @@ impl<P: Payload> Originator<P> {
         number
     }
 
-    /// Puts a PPDU together from packets queued at the first of `ages` or before, and no longer ago than the second.
-    // Always, like its callees: a call costs the moves of each MPDU.
+    /// Assembles a PPDU from packets that were queued at the first of `ages` or before, and at most as long ago as the
+    /// second.
+    // Always inlined, as are its callees: a call moves each MPDU.
     #[inline(always)]
     pub(super) fn assemble(
         &mut self,
@@ -401,8 +405,8 @@ impl<P: Payload> Originator<P> {
         self.plan = plan;
     }
 
-    /// Works as [`fill_from_queue`](Self::fill_from_queue) does, as far as packets leave in the order they came, none of
-    /// them is dropped and each has an MPDU of its own.
+    /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is
+    /// dropped and each has its own MPDU.
     #[inline(always)]
     fn fill_in_order(
         &mut self,
@@ -425,7 +429,7 @@ impl<P: Payload> Originator<P> {
             plan.count_fresh(len, queued.len, queued.payload.class());
             delays.record(waited);
             self.window.push_back(Mpdu {
-                // From one place to the other at once, which taking it out first would not be.
+                // The packet is copied directly to its place; taking it out first would cost a second move.
                 msdus: Msdus::new(queued.payload.clone(), Vec::new()),
                 bytes: queued.len.0 as u32,
                 sequence: sequence_add(self.next_sequence, count),
@@ -491,8 +495,8 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Puts `mpdu` into the window, with packets that follow in the queue in its A-MSDU. Out of line: most
-    /// MPDUs carry one.
+    /// Puts `mpdu` into the window, with the following packets of the queue in its A-MSDU. Not inlined: most MPDUs
+    /// carry one packet.
     #[inline(never)]
     fn join_packets(
         &mut self,
@@ -521,7 +525,7 @@ impl<P: Payload> Originator<P> {
         self.window.push_back(mpdu);
     }
 
-    /// Tells rate control the outcome of the PPDU.
+    /// Reports the outcome of the PPDU to rate control.
     #[inline]
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
@@ -530,14 +534,14 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// An ACK came for the one MPDU in flight.
+    /// An ACK arrived for the one MPDU in flight.
     pub fn acknowledged(&mut self) -> Settled {
         self.sync_due = false;
         self.settle(|_| true, u32::MAX, Instant::ZERO)
     }
 
-    /// A Block Ack came: `bitmap` bit i is number `start + i`.
-    // Never: inside its caller the loop over the window runs out of registers.
+    /// A Block Ack arrived: bit i of `bitmap` is for number `start + i`.
+    // Never inlined: in its caller, the loop over the window runs out of registers.
     #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
@@ -547,7 +551,7 @@ impl<P: Payload> Originator<P> {
         oldest: Instant,
     ) -> Settled {
         if std::mem::take(&mut self.request_due) {
-            // It answers the request, which told where the window starts.
+            // It answers the request, which announced the start of the window.
             self.untold = None;
         }
         self.request_retries = 0;
@@ -560,20 +564,21 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// No ACK came for the MPDU in flight: send it again, unless that was the last try.
+    /// No ACK came for the MPDU in flight: sends it again, unless no retry is left.
     pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant) -> Settled {
         let agreement = self.has_agreement();
         let settled = self.settle(|_| false, retry_limit, oldest);
         if settled.dropped > 0 && agreement {
             self.request_due = true;
         }
-        // Under an agreement the retransmission may go within an A-MPDU, which would look like proof.
+        // Under an agreement, the retransmission may go in an A-MPDU, which the receiver would take as proof of
+        // acknowledgment.
         self.sync_due |= agreement || settled.dropped > 0;
         settled
     }
 
-    /// No Block Ack came: ask for it, and at the control rate of the rate surest to arrive. That of a rate which was only
-    /// tried may be one that the peer cannot decode.
+    /// No Block Ack came: requests it at the control rate of the most reliable rate. A rate that was only tried may be
+    /// one that the peer cannot decode.
     pub fn block_ack_missed(&mut self) {
         self.request_due = true;
         if let Some(control) = &self.rate_control {
@@ -581,8 +586,8 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// No Block Ack came for a request. Past `retry_limit` everything in flight is given up and the
-    /// window moves on (802.11-2020 clause 10.25.6).
+    /// No Block Ack came after a request. After `retry_limit` attempts, all MPDUs in flight are given up and the window
+    /// moves on (802.11-2020 clause 10.25.6).
     pub fn request_missed(&mut self, retry_limit: u32) -> Settled {
         self.request_retries += 1;
         if self.request_retries <= retry_limit {
@@ -594,13 +599,14 @@ impl<P: Payload> Originator<P> {
         self.settle(|_| false, 0, Instant::ZERO)
     }
 
-    /// A CTS came.
+    /// A CTS arrived.
     pub fn rts_answered(&mut self) {
         self.rts_retries = 0;
         self.others.iter_mut().for_each(Self::rts_answered);
     }
 
-    /// No CTS came: nothing of the PPDU has been sent. Past `short_retry_limit` it is given up (802.11-2020 clause 10.3.4.4).
+    /// No CTS arrived, so no part of the PPDU was sent. After `short_retry_limit` attempts the PPDU is given up
+    /// (802.11-2020 clause 10.3.4.4).
     pub fn rts_missed(&mut self, short_retry_limit: u32) -> Settled {
         self.rts_retries += 1;
         if self.rts_retries > short_retry_limit {
@@ -619,8 +625,8 @@ impl<P: Payload> Originator<P> {
         Settled::default()
     }
 
-    /// Decides every MPDU in flight: acknowledged, to be sent again, or given up when it has been
-    /// retried `retry_limit` times or was queued before `oldest`.
+    /// Settles every MPDU in flight: acknowledged, to be sent again, or given up because it was retried `retry_limit`
+    /// times or queued before `oldest`.
     fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
         if let Some(settled) = self.settle_all(&acked) {
             return settled;
@@ -628,8 +634,8 @@ impl<P: Payload> Originator<P> {
         self.settle_each(acked, retry_limit, oldest)
     }
 
-    /// [`settle_each`](Self::settle_each) where all of the window was sent and `acked` and only the amounts are asked for;
-    /// `None`, with nothing changed, where it is not so.
+    /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
+    /// only counts are needed; otherwise returns `None` and changes nothing.
     #[inline]
     fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
         if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
@@ -649,7 +655,7 @@ impl<P: Payload> Originator<P> {
         Some(settled)
     }
 
-    /// Decides every MPDU in flight, one by one.
+    /// Settles every MPDU in flight, one by one.
     fn settle_each(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
         let mut settled = Settled::default();
         for mpdu in &mut self.window {
@@ -668,7 +674,7 @@ impl<P: Payload> Originator<P> {
                 self.fates.note(&mpdu.msdus, true);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
-                // A copy was booked before.
+                // A copy was counted before.
                 settled.dropped += if self.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
                 self.fates.note(&mpdu.msdus, false);
                 MpduState::GivenUp
@@ -698,10 +704,10 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// Whether the recipient is known to have passed up an MPDU that leaves the window.
+    /// Whether the recipient has certainly passed up an MPDU that leaves the window.
     ///
-    /// Behind one that was given up it still holds its MPDUs, until it hears where the window starts, from a
-    /// request or from a number that its own window has no room for (802.11-2020 clause 10.25.6).
+    /// After an MPDU that was given up, the recipient still holds the later MPDUs. It releases them when it learns the
+    /// start of the window, from a request or from a number beyond its own window (802.11-2020 clause 10.25.6).
     fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
         if mpdu.state == MpduState::GivenUp {
             // Without an agreement nothing is reordered.
@@ -713,21 +719,21 @@ impl<P: Payload> Originator<P> {
         self.untold.is_none()
     }
 
-    /// Its buffer status report: bytes of the packets that wait, those to be sent again included.
+    /// Its buffer status report: bytes of the waiting packets, including those to be sent again.
     pub fn buffer_status(&self) -> BufferStatus {
         let again = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
         BufferStatus::of(again.chain(self.queue.iter().map(|queued| queued.len.0)))
     }
 
-    /// Packets accepted and not settled, queued ones included.
+    /// Packets that were accepted and are not settled, including queued ones.
     pub fn backlog(&self) -> usize {
         let windows = self.streams().flat_map(|stream| &stream.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 
-    /// The packets of [`Originator::backlog`].
+    /// The packets that [`Originator::backlog`] counts.
     pub fn unsettled(&self) -> impl Iterator<Item = &P> {
         let windows = self.streams().flat_map(|stream| &stream.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
@@ -735,7 +741,7 @@ impl<P: Payload> Originator<P> {
     }
 }
 
-/// Packets that a queue took and dropped: counts them, and keeps pure ACKs for a driver that asked.
+/// Packets that a queue accepted and dropped later: counts them, and keeps pure ACKs if a driver asked for them.
 struct Losses<'a, P> {
     settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
     count: u32,
@@ -747,7 +753,7 @@ impl<'a, P: Payload> Losses<'a, P> {
         Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
     }
 
-    /// One that the queue's discipline dropped.
+    /// A packet that the queue's discipline dropped.
     fn take(&mut self, payload: P) {
         self.count += 1;
         self.report(payload);

@@ -1,4 +1,4 @@
-//! The short ways of an originator lead where the long ones do, and its requests go at the right rate.
+//! An originator's shortcuts give the same result as its general paths, and its requests use the right rate.
 
 use proptest::prelude::*;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -39,7 +39,7 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
     Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig { limit, discipline })
 }
 
-/// Operation of a station on an originator.
+/// An operation on an originator.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enqueue {
@@ -48,9 +48,9 @@ enum Step {
         is_ack: bool,
     },
     Wait(u64),
-    /// Builds a PPDU of packets queued at least so long ago.
+    /// Builds a PPDU from packets queued at least this many microseconds ago.
     Build(u64),
-    /// A Block Ack comes, with these of its bits turned off.
+    /// A Block Ack arrives; these bits of its bitmap are cleared.
     Acknowledge(u64),
     AskForAll,
 }
@@ -69,12 +69,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// Everything that is to be seen of it.
+/// All observable state of the originator.
 fn told(originator: &Originator<Blob>) -> String {
     format!("{originator:?}")
 }
 
-/// Fills a PPDU from the queue; returns its contents, and how long its packets waited.
+/// Fills a PPDU from the queue; returns its contents, the number of packets and their total wait.
 fn fill(
     originator: &mut Originator<Blob>,
     now: Instant,
@@ -91,7 +91,7 @@ fn fill(
     (format!("{plan:?}"), waits.histogram().len(), time)
 }
 
-/// Takes the steps; returns how many PPDUs were acknowledged in the short way.
+/// Runs the steps; returns how many PPDUs were settled by the shortcut.
 fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
     let (mut now, mut number, mut short_acks) = (Instant::ZERO + Duration::from_secs(1), 0, 0);
     for step in steps {
@@ -154,8 +154,8 @@ fn mpdus_acknowledged_together_are_settled_together() {
     assert_eq!(compare(originator(Discipline::DropTail, None, false), steps.to_vec()), 2);
 }
 
-/// Tries go at rates whose control rate a peer far away cannot decode: the request for their Block Ack goes at the control
-/// rate of a rate that does arrive.
+/// Rates are tried whose control rate a distant peer cannot decode. The request for their Block Ack uses the control
+/// rate of a rate that works.
 #[test]
 fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let phy = Standard::N.phy();

@@ -1,4 +1,4 @@
-//! One end of a link as a station sees it.
+//! One end of a link, as a station sees it.
 
 use tacit_proto::units::Instant;
 
@@ -12,35 +12,35 @@ use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::turns::TurnLog;
 
-/// One end of a link as a station sees it.
+/// A peer of a station.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer<P> {
     pub id: FunctionId,
     pub originator: Originator<P>,
     pub recipient: Recipient<P>,
-    /// Fate of each MPDU of data sent to this peer.
+    /// Loss process of data MPDUs to this peer.
     pub data_loss: LossProcess,
-    /// Fate of MPDUs on further spatial streams, where each has an aggregate of its own.
+    /// Loss processes of the further spatial streams, if each has its own aggregate.
     pub stream_losses: Vec<LossProcess>,
-    /// Fate of ACKs and Block Acks sent to this peer.
+    /// Loss process of ACKs and Block Acks to this peer.
     pub link_ack_loss: LossProcess,
-    /// Effect of noise on either on the way to this peer.
+    /// Effect of noise on data and acknowledgments to this peer.
     pub noise: Option<Noise>,
     /// Whether its data is acknowledged.
     pub answered: bool,
-    /// When it is out of reach.
+    /// When it is out of range.
     pub away: Option<(Instant, Instant)>,
-    /// Bytes that it will append to its next answer to a trigger.
+    /// Forecast of the bytes that it will append to its next response to a trigger.
     pub room: RoomForecast,
-    /// Its queue for this station, as far as this station knows.
+    /// Estimate of its queue for this station.
     pub uplink: UplinkDemand,
-    /// Not even one MPDU for it fits in the resource unit that it would have: the next PPDU to it is for it alone.
+    /// Its resource unit would be too small for even one MPDU: the next PPDU to it has a single user.
     pub goes_alone: bool,
-    /// In the round-robin of peers that have something to be sent.
+    /// Whether it is in the round-robin of peers with something to send.
     pub(super) ready: bool,
-    /// How it is served.
+    /// Log of its turns.
     pub log: TurnLog,
-    /// Airtime that it may still use in this round, in nanoseconds; below zero it has had more than its share.
+    /// Airtime left to it in this round, in nanoseconds; negative if it has used more than its share.
     pub(super) deficit_ns: i64,
 }
 
@@ -71,12 +71,12 @@ impl<P> Peer<P> {
         }
     }
 
-    /// Bytes of a request to it for data that did not arrive.
+    /// Bytes of a request to it for missing data.
     pub fn ask_len(&self) -> u32 {
         if let Recipient::Deferred(recipient) = &self.recipient { recipient.request_len() } else { 0 }
     }
 
-    /// Whether a TXOP may be shared with it: both ends acknowledge data from the other.
+    /// Whether a TXOP may be shared with it: both directions are acknowledged.
     pub fn may_be_granted(&self) -> bool
     where
         P: Payload,
@@ -84,7 +84,7 @@ impl<P> Peer<P> {
         self.answered && self.originator.is_answered()
     }
 
-    /// Draws whether it understands a control frame of `len` bytes that is sent to it at `at`.
+    /// Draws whether it decodes a control frame of `len` bytes that is sent to it at `at`.
     pub fn hears(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
         !noisy && !self.is_away(at)
@@ -104,7 +104,7 @@ impl<P> Peer<P> {
         self.log.end_wait(at);
     }
 
-    /// True when nothing that is sent at `at` arrives there.
+    /// True if frames sent to it at `at` do not arrive because it is out of range.
     pub fn is_away(&self, at: Instant) -> bool {
         self.away.is_some_and(|(from, to)| (from..to).contains(&at))
     }

@@ -1,4 +1,4 @@
-//! A PPDU under construction: contents and addressee.
+//! A PPDU being assembled: contents and addressee.
 
 use tacit_proto::units::Bytes;
 
@@ -7,45 +7,45 @@ use crate::payload::{Payload, PayloadClass};
 use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
-/// Contents of a PPDU under construction.
+/// Contents of a PPDU being assembled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PpduPlan {
     pub mpdus: u32,
-    /// Packets in them.
+    /// Packets in its MPDUs.
     pub msdus: u32,
     /// Bytes of the PSDU.
     pub bytes: u32,
-    /// Bytes of the PSDU if the last subframe were padded too.
+    /// Bytes of the PSDU including padding after the last subframe.
     pub padded_bytes: u32,
-    /// Bytes of the MPDUs alone.
+    /// Bytes of the MPDUs without delimiters and padding.
     pub mpdu_bytes: u32,
-    /// Of them, bytes of MPDUs sent before.
+    /// Part of `mpdu_bytes` in retransmitted MPDUs.
     pub retry_bytes: u32,
-    /// Of them, bytes of pure TCP ACKs on their first transmission.
+    /// Part of `mpdu_bytes` for pure TCP ACKs on their first transmission.
     pub ack_bytes: u32,
-    /// Bytes of the packets in those.
+    /// Bytes of the packets that `ack_bytes` covers.
     pub ack_packet_bytes: u32,
     pub retries: u32,
     pub tcp_acks: u32,
-    /// Number of the rate, where it adapts.
+    /// Index of the rate, if it adapts.
     pub rate: usize,
-    /// Packets dropped from the queue because they were too old.
+    /// Packets dropped from the queue because of their age.
     pub expired: u32,
     /// Packets that the queue's discipline dropped.
     pub discarded: u32,
-    /// Packets remain queued for this destination beyond this PPDU.
+    /// More packets are queued for this destination than this PPDU carries.
     pub more_data: bool,
-    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment never came, and data goes on.
+    /// The SYNC bit (HACK paper section 3.4): the last acknowledgment did not arrive, but data transmission continues.
     pub sync: bool,
 }
 
 impl PpduPlan {
-    /// [`PayloadClass::Ack`] for a PPDU of nothing but pure TCP ACKs.
+    /// [`PayloadClass::Ack`] for a PPDU that carries only pure TCP ACKs.
     pub fn class(&self) -> PayloadClass {
         if self.tcp_acks == self.msdus { PayloadClass::Ack } else { PayloadClass::Data }
     }
 
-    /// The use of most of its bytes.
+    /// The use of the majority of its bytes.
     pub fn main_use(&self) -> AirtimeUse {
         if 2 * self.retry_bytes > self.mpdu_bytes {
             AirtimeUse::Retransmission
@@ -56,8 +56,8 @@ impl PpduPlan {
         }
     }
 
-    /// [`count`](Self::count) for an MPDU of `len` bytes on its first transmission that carries one packet, of `bytes`
-    /// and `class`.
+    /// Fast version of [`count`](Self::count) for an MPDU of `len` bytes on its first transmission, with one packet of
+    /// `bytes` bytes and class `class`.
     #[inline]
     pub fn count_fresh(&mut self, len: u32, bytes: Bytes, class: PayloadClass) {
         self.msdus += 1;
@@ -69,7 +69,7 @@ impl PpduPlan {
         }
     }
 
-    // Always: a call here builds each MPDU twice.
+    // Always inlined: a call would build each MPDU twice.
     #[inline(always)]
     pub fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
         let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
@@ -85,7 +85,7 @@ impl PpduPlan {
         }
     }
 
-    /// `mpdu` of it as it is heard on the air.
+    /// The frame that `mpdu` of this PPDU is on the air.
     pub fn frame_of<P: Clone>(&self, mpdu: &Mpdu<P>) -> Frame<P> {
         let (first, rest) = mpdu.msdus.parts();
         Frame::Data {
@@ -102,16 +102,16 @@ impl PpduPlan {
 /// A PPDU that a station is about to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outgoing {
-    /// A Block Ack Request to this peer, after a PPDU of this class.
+    /// A Block Ack Request to this peer, following a PPDU of this class.
     Request { peer: usize, class: PayloadClass },
-    /// To this peer, which of its MPDUs arrived, so that it sends the rest again.
+    /// A report to this peer which of its MPDUs arrived, so that it sends the missing ones again.
     Ask { peer: usize },
-    /// Data to this peer, of this class: the PPDU that its originator built last.
+    /// Data of this class to this peer: the PPDU that its originator built last.
     Data { peer: usize, class: PayloadClass },
 }
 
 impl Outgoing {
-    /// Whom it is for.
+    /// The peer to which it is addressed.
     #[inline]
     pub fn peer(&self) -> usize {
         match self {
@@ -119,7 +119,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether it is on account of pure TCP ACKs alone.
+    /// Class of the packets that it carries or asks about.
     #[inline]
     pub fn class(&self) -> PayloadClass {
         match self {

@@ -1,5 +1,5 @@
-//! Frames before a data PPDU that keep others off: RTS and CTS, or a CTS to oneself (802.11-2020
-//! clauses 10.3.2.8, 10.3.2.9 and 10.27).
+//! Frames before a data PPDU that make other stations defer: RTS and CTS, or CTS-to-self (802.11-2020 clauses 10.3.2.8,
+//! 10.3.2.9 and 10.27).
 
 use tacit_proto::units::Duration;
 
@@ -12,28 +12,28 @@ use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 /// How an exchange begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// With its data, or with a Block Ack Request.
+    /// It begins with its data, or with a Block Ack Request.
     None,
-    /// With a CTS to the sender itself; data follows even if that is lost.
+    /// It begins with a CTS-to-self; data follows even if the CTS is lost.
     CtsToSelf,
-    /// With an RTS; data follows the CTS.
+    /// It begins with an RTS; data follows the CTS.
     Rts,
-    /// With its own PPDU, one SIFS after an acknowledgment to the holder of a TXOP, which granted it.
+    /// It begins with its own PPDU, one SIFS after an acknowledgment to the holder of a TXOP that granted it.
     Granted,
-    /// With its own PPDU, one SIFS after another exchange of the sender's TXOP.
+    /// It begins with its own PPDU, one SIFS after another exchange of the sender's TXOP.
     Continued,
-    /// With its part of a PPDU of several users: the outcome of the access is that of all users at once.
+    /// It begins with its part of a multi-user PPDU: the outcome of the access is that of all users together.
     Shared,
-    /// With its part of the answers to a Basic Trigger.
+    /// It begins with its part of the responses to a Basic Trigger.
     Triggered,
 }
 
-/// Which frame of a handshake is in the air.
+/// The frame of a handshake that is on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     CtsToSelf,
     Rts,
-    /// In answer to an RTS.
+    /// The CTS in response to an RTS.
     Cts,
 }
 
@@ -47,7 +47,7 @@ impl Protection {
         }
     }
 
-    /// How much of a TXOP it may take before data in mode `data` with responses in mode `control`.
+    /// The longest time it takes of a TXOP before data in mode `data` with responses in mode `control`.
     pub(crate) fn longest(self, phy: &Phy, data: &Mode, control: &Mode) -> Duration {
         self.kind().duration(&phy.protection_mode(data).unwrap_or(*control), phy)
     }
@@ -57,7 +57,7 @@ impl Protection {
         let Outgoing::Data { .. } = outgoing else { return Handshake::None };
         let (mode, plan) = (&originator.mode, originator.plan());
         match self {
-            // Stations of 802.11b need no warning of PPDUs that they understand themselves.
+            // Stations of 802.11b need no protection from PPDUs that they can decode.
             Self::CtsToSelf { above } if plan.bytes > above && mode.format != Format::Dsss => self.kind(),
             Self::RtsCts { above } if plan.bytes > above => self.kind(),
             Self::None | Self::RtsCts { .. } | Self::CtsToSelf { .. } => Handshake::None,
@@ -66,12 +66,12 @@ impl Protection {
 }
 
 impl Handshake {
-    /// Whether the outcome of the exchange moves the contention window of its sender.
+    /// Whether the outcome of the exchange changes its sender's contention window.
     pub fn is_own_access(self) -> bool {
         !matches!(self, Self::Granted | Self::Shared | Self::Triggered)
     }
 
-    /// Its first frame.
+    /// The first frame of the handshake.
     pub fn first(self) -> Option<Step> {
         match self {
             Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => None,
@@ -80,7 +80,7 @@ impl Handshake {
         }
     }
 
-    /// How long its first frame lasts in `mode`.
+    /// Duration of the first frame in `mode`.
     pub fn first_duration(self, mode: &Mode) -> Duration {
         match self {
             Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => Duration::ZERO,
@@ -89,7 +89,7 @@ impl Handshake {
         }
     }
 
-    /// From its start to that of the data.
+    /// From the start of the handshake to that of the data.
     pub fn duration(self, mode: &Mode, phy: &Phy) -> Duration {
         match self {
             Self::None | Self::Granted | Self::Continued | Self::Shared | Self::Triggered => Duration::ZERO,
@@ -99,11 +99,11 @@ impl Handshake {
     }
 }
 
-/// Which way a frame of the handshake goes.
+/// Direction of a handshake frame.
 #[derive(Clone, Copy)]
 pub(crate) enum Direction {
-    /// From the sender of data.
+    /// From the sender of the data.
     Forward,
-    /// To it.
+    /// To the sender of the data.
     Back,
 }

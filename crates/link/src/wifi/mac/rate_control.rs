@@ -1,11 +1,11 @@
-//! Rate adaptation in the manner of Minstrel (D. Smithies, F. Fietkau, the rate control of Linux's mac80211):
-//! recent deliveries say which rate carries most, and a few PPDUs try the others.
+//! Rate adaptation like Minstrel (D. Smithies, F. Fietkau, the rate control of Linux's mac80211): recent deliveries
+//! show which rate has the highest throughput, and a few PPDUs try other rates.
 //!
-//! Tries are a share of the PPDUs to a station, not of time: a station that is served seldom would get nothing but
-//! tries otherwise. Evidence is weighed by MPDUs for the same reason: a long PPDU says at once as much as many tries.
+//! Tries are a share of the PPDUs to a station, not of time; otherwise a rarely served station would get only tries.
+//! Evidence is weighted by MPDUs for the same reason: one long PPDU tells as much as several tries.
 //!
-//! A channel half as wide halves the noise, which is worth the next slower modulation: it carries about as much. Only where
-//! the slowest rates of a width fail a narrower one is better, and only then it is tried.
+//! A channel of half the width has half the noise, which allows the next faster modulation, so its throughput is about
+//! the same. A narrower channel is better only where the slowest rates of a width fail, and it is tried only there.
 
 use core::ops::Range;
 
@@ -15,47 +15,50 @@ use super::aggregation::AggregationLimits;
 use crate::random::Stream;
 use crate::wifi::phy::Mode;
 
-/// Between two looks at the counts (minstrel_ht: 50 ms), if there is enough to see.
+/// Time between two updates of the statistics (minstrel_ht: 50 ms), if there are enough counts.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Enough to see, in MPDUs.
+/// Enough counts for an update, in MPDUs.
 const LOOK_ATTEMPTS: u64 = 10;
-/// After this long less is enough.
+/// After this time an update needs only one count.
 const LONGEST_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// One PPDU in this number tries another rate (minstrel_ht: a tenth of the frames).
 const PPDUS_PER_TRY: u32 = 10;
-/// After this number of lost tries in a row the next one waits twice as long, and so on up to [`TRIES_RARER_MAX`]
-/// times: where the channel stands still nothing new is to be learnt.
+/// After this number of consecutive lost tries the interval between tries doubles, and again after each further such
+/// number, up to [`TRIES_RARER_MAX`] times the normal interval: on a channel that does not change, tries find nothing
+/// new.
 const VAIN_TRIES: u32 = 4;
 const TRIES_RARER_MAX: u32 = 4;
-/// Of the rates of a width and number of streams that could carry more, only the lowest of this number are tried: rates
-/// far above hardly ever work.
+/// Per width and number of streams, only this number of the lowest rates above the best is tried: much faster rates
+/// hardly ever work.
 const TRIED: usize = 2;
-/// A narrower channel is tried while the best rate is one of this number of slowest rates of the wider one.
+/// A narrower channel is tried while the best rate is among this number of slowest rates of the wider one.
 const SLOWEST: usize = 2;
-/// Certainty, in the unit of chances.
+/// A delivery probability of 1.
 const CERTAIN: u64 = 1 << 16;
-/// Weight of an MPDU as evidence: room for the fractions that fading leaves.
+/// Weight of one MPDU as evidence, in a unit that leaves room for the fractions from aging.
 const MPDU: u64 = 1 << 12;
-/// Part of earlier evidence that a look leaves: three quarters (minstrel_ht's EWMA level of 96 / 128).
+/// Fraction of the earlier evidence that an update keeps: three quarters (minstrel_ht's EWMA level of 96 / 128).
 const KEPT: [u64; 2] = [3, 4];
-/// But not less than this, so that a try of one MPDU weighs a quarter,
+/// Least evidence that an update keeps, so that a try of one MPDU has a quarter of the weight.
 const LEAST_KEPT: u64 = 3 * MPDU;
-/// nor more, so that a station that walks away is noticed in a few looks.
+/// Most evidence that an update keeps, so that a change of distance is noticed within a few updates.
 const MOST_KEPT: u64 = 64 * MPDU;
-/// Most tries lost until a rate counts as tried in vain.
+/// Most lost tries until a rate is considered useless.
 const LOST_TRIES: u32 = 4;
-/// Least number of PPDUs lost whole in a row after which the next of the chain is used. It is large enough that collisions
-/// explain them once in [`UNLIKELY`] only, and twice as many for the last of the chain.
+/// Least number of consecutive PPDUs without a delivered MPDU after which the next rate of the chain is used. It is
+/// raised until collisions explain such a series only once in [`UNLIKELY`]; the last rate of the chain needs twice as
+/// many.
 const LEAST_FAILURES: u32 = 2;
 const UNLIKELY: u64 = 64;
-/// Last attempts of an MPDU, which go at the most probable rate, as the last of Linux's retry chain do: a rate that loses two of
-/// five MPDUs may carry most bytes, but of every 1,500 MPDUs it loses one to the last of seven retries, and TCP starves.
+/// Number of last attempts of an MPDU that use the most reliable rate, as the end of Linux's retry chain does. A rate
+/// that loses two of five MPDUs may have the highest throughput, but it loses one of every 1,500 MPDUs on the last of
+/// seven retries, and TCP starves.
 const SURE_ATTEMPTS: u32 = 2;
-/// PPDUs over which the share of those not lost whole is averaged.
+/// Number of PPDUs over which the share of PPDUs with a delivered MPDU is averaged.
 const ANSWERED_OVER: u64 = 64;
-/// That share is not taken for less.
+/// Lower limit of that share.
 const LEAST_ANSWERED: u64 = CERTAIN / 8;
-/// A rate that gets less than a tenth through carries nothing (minstrel_ht).
+/// A rate that delivers less than a tenth counts as useless (minstrel_ht).
 const LEAST_CHANCE: u64 = CERTAIN / 10;
 
 /// A rate, with its control rate and its limits.
@@ -67,54 +70,56 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Key by which rates are numbered: those of a width next to each other, and of these those with as many streams.
+    /// Sort key of rates: by width, then by number of streams, then by bit rate.
     pub fn order(&self) -> (u32, u32, BitRate) {
         (self.mode.width_mhz.into(), self.mode.streams.into(), self.mode.rate())
     }
 }
 
-/// Evidence about a rate.
+/// Evidence for one rate.
 #[derive(Clone, Debug)]
 struct Known {
     rate: Rate,
-    /// MPDUs since the last look. A PPDU lost whole counts as one: mostly it collided, which no rate could help.
+    /// MPDUs since the last update. A PPDU without a delivered MPDU counts as one MPDU, because it probably collided.
     attempts: u64,
     successes: u64,
-    /// Evidence of earlier looks, faded: MPDUs times [`MPDU`], and of them those that got through.
+    /// Aged evidence of earlier updates: MPDUs times [`MPDU`], and the delivered part.
     seen: u64,
     through: u64,
-    /// The share that gets through, cautiously.
+    /// Cautious estimate of the delivery probability.
     surely: u64,
-    /// PPDUs lost whole, ever: evidence fades, and a rate without any was new again.
+    /// PPDUs without a delivered MPDU, ever. Unlike the evidence this does not age, so an old rate does not count as
+    /// untried.
     lost: u32,
 }
 
 impl Known {
-    /// The share that got through; `None` before the first try.
+    /// Delivery probability; `None` before the first try.
     fn chance(&self) -> Option<u64> {
         (self.seen > 0).then(|| self.through * CERTAIN / self.seen)
     }
 
-    /// Nothing got through yet, in less than this number of tries.
+    /// Whether no MPDU has been delivered in fewer than `tries` tries.
     fn is_open(&self, tries: u32) -> bool {
         self.through == 0 && self.lost < tries
     }
 
-    /// The share that got through, and the part that chance may have taken from it: two standard deviations.
+    /// Delivery probability plus two standard deviations.
     fn chance_at_best(&self) -> u64 {
         let Some(chance) = self.chance() else { return 0 };
         (chance + 2 * (chance * (CERTAIN - chance) * MPDU / self.seen).isqrt()).min(CERTAIN)
     }
 
-    /// The share that got through if two more had by a chance of `expected`: little evidence makes no rate sure.
+    /// Delivery probability after adding two MPDUs at the probability `expected`, so that little evidence does not make
+    /// a rate look reliable.
     fn chance_at_worst(&self, expected: u64) -> u64 {
         (self.through * CERTAIN + 2 * MPDU * expected) / (self.seen + 2 * MPDU)
     }
 
-    /// Adds the new counts to the rest of earlier evidence.
+    /// Ages the evidence and adds the new counts.
     fn look(&mut self) {
         let faded = (self.seen * KEPT[0] / KEPT[1]).clamp(LEAST_KEPT, MOST_KEPT).min(self.seen);
-        // Where nothing was seen nothing got through.
+        // If nothing was sent, nothing was delivered.
         self.through = (self.through * faded).checked_div(self.seen).unwrap_or_default();
         self.seen = faded + self.attempts * MPDU;
         self.through += self.successes * MPDU;
@@ -122,46 +127,48 @@ impl Known {
     }
 }
 
-/// The rates to one destination.
+/// The rates for one destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Minstrel {
-    /// Ascending, those of a width next to each other, and of these those with as many streams.
+    /// In ascending order: rates with the same width are adjacent, and within a width those with the same number of
+    /// streams.
     rates: Vec<Known>,
-    /// Best throughput, second best, most probable.
+    /// Best throughput, second best throughput, most reliable.
     chain: [usize; 3],
     current: usize,
-    /// PPDUs lost whole in a row.
+    /// Consecutive PPDUs without a delivered MPDU.
     failures: u32,
-    /// Moving average of the share of PPDUs that were not lost whole, tries apart.
+    /// Moving average of the share of PPDUs with a delivered MPDU, without tries.
     answered: u64,
     /// PPDUs since the last try.
     ppdus: u32,
-    /// MPDUs counted since the last look.
+    /// MPDUs counted since the last update.
     counted: u64,
     looked_at: Instant,
-    /// The last PPDU was a try.
+    /// Whether the last PPDU was a try.
     trying: bool,
-    /// It was a try, and got through.
+    /// Whether the last PPDU was a try and delivered an MPDU.
     got_through: bool,
-    /// Tries lost since one got through.
+    /// Lost tries since the last successful one.
     vain_tries: u32,
-    /// It was the first of its rate, and is looked at right away.
+    /// Whether the last PPDU was the first try of its rate, after which an update follows at once.
     is_news: bool,
-    /// Moving averages of MPDUs that wait for a PPDU, times [`MPDU`], and of their bytes.
+    /// Moving averages of the MPDUs waiting for a PPDU, times [`MPDU`], and of their size in bytes.
     waiting: u64,
     mpdu_bytes: u64,
-    /// Duration of an exchange besides its PPDU.
+    /// Duration of an exchange apart from its PPDU.
     overhead: Duration,
-    /// Most retries of an MPDU.
+    /// Greatest number of retries of an MPDU.
     retry_limit: u32,
     stream: Stream,
 }
 
 impl Minstrel {
-    /// Begins at the first of `rates`, which are in [order](Rate::order). An exchange takes `overhead` besides its PPDU.
+    /// Starts with the first of `rates`, which must be in [order](Rate::order). An exchange takes `overhead` beyond its
+    /// PPDU.
     ///
     /// # Panics
-    /// Without a rate, or in another order: a caller that knows rates by their numbers would mean others.
+    /// If `rates` is empty or not in order: callers refer to rates by index.
     pub fn new(
         rates: impl IntoIterator<Item = Rate>,
         overhead: Duration,
@@ -193,31 +200,31 @@ impl Minstrel {
         }
     }
 
-    /// The rate of the PPDU that is put together at `now`, its number, and whether it only tries the rate: then one MPDU is
-    /// enough. Of the MPDUs that wait one had as many as `retries`.
+    /// The rate of the PPDU assembled at `now`, its index, and whether it is a try, for which one MPDU is enough.
+    /// `retries` is the highest retry count among the waiting MPDUs.
     pub fn choose(&mut self, now: Instant, retries: u32) -> (Rate, usize, bool) {
         if self.is_look_due(now) {
             self.look(now);
         }
-        // PPDUs lost whole may have collided: they alone do not make it the last chance.
+        // PPDUs without a delivered MPDU may have collided: they alone do not make this the last attempt.
         let is_last_chance = retries > self.failures.max(self.retry_limit.saturating_sub(SURE_ATTEMPTS));
         let stage = match self.failures / self.failures_per_stage() {
             _ if is_last_chance => 2,
             stage => stage.min(2) as usize,
         };
-        // While the rate in use fails there is enough to learn from it.
+        // While the current rate fails, its failures give enough evidence.
         let tried = if self.failures == 0 && !is_last_chance { self.next_try() } else { None };
         self.trying = tried.is_some();
         self.current = tried.unwrap_or(self.chain[stage]);
         (self.rates[self.current].rate, self.current, self.trying)
     }
 
-    /// The most probable rate of the chain.
+    /// The most reliable rate of the chain.
     pub fn surest(&self) -> Rate {
         self.rates[self.chain[2]].rate
     }
 
-    /// PPDUs lost in a row that are the rate's fault: with fifty stations that send, half of all PPDUs collide.
+    /// Consecutive lost PPDUs for which the rate is to blame: with fifty sending stations, half of all PPDUs collide.
     fn failures_per_stage(&self) -> u32 {
         let lost = CERTAIN - self.answered.max(LEAST_ANSWERED);
         let mut odds = CERTAIN;
@@ -229,7 +236,7 @@ impl Minstrel {
         failures.max(LEAST_FAILURES)
     }
 
-    /// Tries lost until a rate counts as tried in vain.
+    /// Lost tries until a rate is considered useless.
     fn lost_tries(&self) -> u32 {
         self.failures_per_stage().min(LOST_TRIES)
     }
@@ -239,9 +246,9 @@ impl Minstrel {
         self.is_news || self.counted > 0 && now.saturating_since(self.looked_at) >= interval
     }
 
-    /// The rate to try with the next PPDU, if it is time for a try and one could carry more than the best does.
+    /// The rate to try with the next PPDU, if a try is due and some rate could exceed the best.
     fn next_try(&mut self) -> Option<usize> {
-        // First tries follow each other until one is lost: an MPDU is not sent too often.
+        // First tries follow one another until one is lost, so that no MPDU uses up its retries.
         if self.ppdus == 0 && !self.got_through {
             return None;
         }
@@ -257,7 +264,7 @@ impl Minstrel {
         self.candidates().nth(pick)
     }
 
-    /// The numbers of the rates of a width with as many streams, for each of both, the most first.
+    /// The index ranges of all groups with the same width and number of streams, the last group first.
     fn groups(&self) -> impl Iterator<Item = Range<usize>> {
         let mut end = self.rates.len();
         core::iter::from_fn(move || {
@@ -267,7 +274,7 @@ impl Minstrel {
         })
     }
 
-    /// The numbers of the rates with the width and the streams of this one.
+    /// The index range of all rates with the same width and number of streams as rate `index`.
     fn group_of(&self, index: usize) -> Range<usize> {
         let kind = |known: &Known| (known.rate.mode.width_mhz, known.rate.mode.streams);
         let own = kind(&self.rates[index]);
@@ -275,8 +282,9 @@ impl Minstrel {
         start..self.rates.partition_point(|known| kind(known) <= own)
     }
 
-    /// How many rates of `group` are tried that could be better than the best. Of another width only the slowest, with as many
-    /// streams as the best: once that gets through, the width is that of the best.
+    /// Number of rates in `group` to try, if they could exceed the best. In a group of another width, it is at most
+    /// one: the slowest, if it has as many streams as the best. Once it succeeds, that width is the width of the best
+    /// rate.
     fn tried_of(&self, group: &Range<usize>) -> usize {
         let best = self.chain[0];
         let [own, other] = [best, group.start].map(|index| &self.rates[index].rate.mode);
@@ -287,14 +295,14 @@ impl Minstrel {
         usize::from(!is_too_narrow && other.streams == own.streams)
     }
 
-    /// Those of `group` besides the best that would carry more than that if everything got through, ascending.
+    /// The rates of `group` other than the best that would exceed it if they lost nothing, in ascending order.
     fn better(&self, group: Range<usize>) -> impl Iterator<Item = usize> + Clone {
         let best = self.throughput(self.chain[0]);
         group.filter(move |index| *index != self.chain[0] && self.throughput_at(*index, CERTAIN) > best)
     }
 
-    /// Of those that could carry more the middle one below the lowest that was tried: halving finds the best in as many
-    /// tries as the number of rates has bits.
+    /// Of the untried rates that could exceed the best, the middle one below the lowest that was tried. Bisection finds
+    /// the best in about log2(n) tries for n rates.
     fn never_tried(&self) -> Option<usize> {
         let tries = self.lost_tries();
         let in_group = |group: Range<usize>| {
@@ -310,7 +318,7 @@ impl Minstrel {
         self.groups().find_map(in_group)
     }
 
-    /// The rates that are tried now and then.
+    /// The rates that are tried periodically.
     fn candidates(&self) -> impl Iterator<Item = usize> {
         self.groups().flat_map(|group| {
             let tried = self.tried_of(&group);
@@ -318,7 +326,8 @@ impl Minstrel {
         })
     }
 
-    /// Outcome of the last PPDU: `successes` of `attempts` MPDUs, its bytes, and whether `more` packets waited.
+    /// Reports the last PPDU: `successes` of `attempts` MPDUs were delivered in `bytes` bytes, and `more` packets were
+    /// waiting.
     pub fn report(&mut self, attempts: u32, successes: u32, bytes: u32, more: bool) {
         let counted = if successes == 0 { attempts.min(1) } else { attempts };
         let tries = self.lost_tries();
@@ -333,7 +342,7 @@ impl Minstrel {
             self.ppdus = 0;
             self.vain_tries = if self.got_through { 0 } else { self.vain_tries.saturating_add(1) };
             self.is_news = was_open;
-            // A try that failed says nothing about the rate in use.
+            // A failed try says nothing about the rate in use.
             return;
         }
         self.ppdus = self.ppdus.saturating_add(1);
@@ -342,13 +351,14 @@ impl Minstrel {
         self.answered = ((ANSWERED_OVER - 1) * self.answered + answered) / ANSWERED_OVER;
         let mpdu_bytes = bytes / attempts.max(1);
         self.mpdu_bytes = (7 * self.mpdu_bytes + u64::from(mpdu_bytes)) / 8;
-        // The rate or the Block Ack window kept them back: as many wait as the fastest rate takes.
+        // The rate or the Block Ack window limited the PPDU: assume as many waiting packets as the fastest rate could
+        // take.
         let most = self.rates.last().map_or(1, |known| known.rate.limits.most_mpdus(mpdu_bytes));
         let waiting = if more { attempts.max(most) } else { attempts };
         self.waiting = (7 * self.waiting + u64::from(waiting) * MPDU) / 8;
     }
 
-    /// Judges the rates anew by the counts since the last look.
+    /// Updates the evidence with the counts since the last update, and the chain from the evidence.
     fn look(&mut self, now: Instant) {
         self.looked_at = now;
         self.counted = 0;
@@ -356,17 +366,17 @@ impl Minstrel {
         self.rates.iter_mut().for_each(Known::look);
         let best_of = |except: Option<usize>| {
             let others = (0..self.rates.len()).filter(|index| Some(*index) != except);
-            // Of rates that carry nothing the lowest; max_by_key takes the last of equals.
+            // Among useless rates the lowest is chosen, because max_by_key takes the last of equals.
             others.rev().max_by_key(|index| self.throughput(*index)).unwrap_or(0)
         };
-        // The rate in use stays unless chance cannot explain that another seems better: that one is not tried often,
-        // and it would take long to come back.
+        // The rate in use stays unless chance cannot explain that another seems better. The other rate is tried rarely,
+        // so a wrong switch would take long to correct.
         let (used, better) = (self.chain[0], best_of(None));
         let at_best = self.throughput_at(used, self.rates[used].chance_at_best());
         let best = if self.throughput(better) > at_best { better } else { used };
         let second = best_of(Some(best));
         self.weigh_slower(best);
-        // The fastest of those that get nearly as much through as the surest.
+        // The fastest rate that is nearly as reliable as the most reliable one.
         let surest = self.rates.iter().map(|known| known.surely).max().unwrap_or(0);
         let is_sure = |index: &usize| self.rates[*index].surely >= surest - surest / 8;
         let carried = |index: &usize| self.throughput_at(*index, self.rates[*index].surely);
@@ -374,9 +384,9 @@ impl Minstrel {
         self.chain = [best, second, probable.unwrap_or(0)];
     }
 
-    /// Says how sure each rate is. Rates slower than `best` are hardly ever used, and little is known of them: each is
-    /// expected to lose half as much as the next faster one. (minstrel_ht takes a rate that it never sent at for as
-    /// probable as the next faster one of its group.)
+    /// Estimates the reliability of each rate. Rates slower than `best` are hardly ever used, so little is known about
+    /// them: each is assumed to lose half as much as the next faster one. (minstrel_ht assumes that an untried rate is
+    /// as reliable as the next faster one of its group.)
     fn weigh_slower(&mut self, best: usize) {
         self.rates.iter_mut().for_each(|known| known.surely = known.chance_at_worst(0));
         let mut faster = best;
@@ -387,7 +397,7 @@ impl Minstrel {
         }
     }
 
-    /// The next slower rate of the same width, or the slowest of the next narrower one, with as many streams.
+    /// The next slower rate of the same width, or the slowest of the next narrower one with as many streams.
     fn next_slower(&self, index: usize) -> Option<usize> {
         let group = self.group_of(index);
         if index > group.start {
@@ -399,12 +409,12 @@ impl Minstrel {
         Some(self.group_of(narrower).start)
     }
 
-    /// Bytes per second that a rate carries, by the evidence about it.
+    /// Throughput of a rate in bytes per second, from the evidence about it.
     fn throughput(&self, index: usize) -> u64 {
         self.throughput_at(index, self.rates[index].chance().unwrap_or(0))
     }
 
-    /// Bytes per second that a rate carries if MPDUs get through with `chance`.
+    /// Throughput of a rate in bytes per second if MPDUs are delivered with probability `chance`.
     fn throughput_at(&self, index: usize, chance: u64) -> u64 {
         if chance < LEAST_CHANCE {
             return 0;
@@ -414,22 +424,24 @@ impl Minstrel {
         let bytes =
             (self.waiting.min(open).max(MPDU) * self.mpdu_bytes / MPDU).min(rate.limits.longest().into());
         let time = rate.mode.ppdu_duration(bytes as u32) + self.overhead;
-        // At most 2^20 bytes times 2^16 times 10^9 ns: 67 bits.
+        // At most 2^20 bytes times 2^16 times 10^9 ns, which is 67 bits.
         (u128::from(bytes) * u128::from(chance) * 1_000_000_000
             / u128::from(CERTAIN)
             / u128::from(time.as_nanos())) as u64
     }
 }
 
-/// MPDUs, times [`MPDU`], in the mean PPDU of a sender that always has more and that nothing but its Block Ack window of
-/// `window` MPDUs limits, where each gets through with `chance`: the window moves on when the first MPDU in it has arrived.
+/// MPDUs in the average PPDU, times [`MPDU`], if the sender always has data and only its Block Ack window of `window`
+/// MPDUs limits it. Each MPDU is delivered with probability `chance`. The window advances when the first MPDU in it
+/// arrives.
 fn open_window(window: u64, chance: u64) -> u64 {
-    /// In percent of the window, where of a whole window an eighth of an MPDU is lost, a quarter, a half and so on: played.
+    /// Percent of the window if a window loses an eighth of an MPDU on average, a quarter, a half and so on; from
+    /// simulation.
     const OPEN: [u64; 12] = [95, 90, 84, 75, 66, 59, 53, 47, 40, 35, 30, 26];
     let eighths = 8 * window * (CERTAIN - chance) / CERTAIN;
     let Some(index) = eighths.checked_ilog2() else { return window * MPDU };
     let at = |index: u32| OPEN[(index as usize).min(OPEN.len() - 1)];
-    // Between two of them in proportion.
+    // Linear interpolation between the entries.
     let beyond = ((at(index) - at(index + 1)) * MPDU * (eighths - (1 << index))) >> index;
     window * (at(index) * MPDU - beyond) / 100
 }

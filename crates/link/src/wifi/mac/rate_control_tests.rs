@@ -6,9 +6,9 @@ use crate::wifi::phy::{GuardInterval, Standard, Variant};
 use crate::wifi::propagation::Decibels;
 
 const OVERHEAD: Duration = Duration::from_micros(160);
-/// Bytes.
+/// Bytes of a full-size MPDU.
 const FULL: u32 = 1_544;
-/// Retries of an MPDU at most.
+/// Greatest number of retries of an MPDU.
 const RETRIES: u32 = 7;
 
 fn rate(standard: Standard, mode: Mode) -> Rate {
@@ -34,15 +34,15 @@ fn rates_of_every_width() -> Vec<Rate> {
     rates
 }
 
-/// A sender that always has something to send over a noisy link.
+/// A sender that always has data, on a noisy link.
 struct Link {
     rates: Vec<Rate>,
     control: Minstrel,
     now: Instant,
     noise: Stream,
-    /// Those of single-MPDU tries too, whose time counts as well.
+    /// Bytes of tries count too, since their airtime does.
     delivered_bytes: u64,
-    /// MPDUs that wait at each access, at most.
+    /// Most MPDUs that wait at each access.
     waiting: u32,
 }
 
@@ -62,7 +62,7 @@ impl Link {
         }
     }
 
-    /// Bytes per second at the best rate there is, known beforehand.
+    /// Bytes per second at the best rate, chosen with knowledge of the SNR.
     fn ideal(&self, snr_db: f64) -> f64 {
         let carried = |rate: &Rate| {
             let bytes = (rate.limits.longest() / FULL).min(self.waiting) * FULL;
@@ -72,14 +72,14 @@ impl Link {
         self.rates.iter().map(carried).fold(0.0, f64::max)
     }
 
-    /// The share of MPDUs that arrive at an SNR of `snr_db` over the widest channel.
+    /// Delivery probability at an SNR of `snr_db` over the widest channel.
     fn success(&self, mode: &Mode, snr_db: f64) -> f64 {
         let widest = self.rates.iter().map(|rate| rate.mode.width_mhz).max().unwrap();
         let gained_db = 10.0 * (f64::from(widest) / f64::from(mode.width_mhz)).log10();
         mpdu_success(mode, Decibels::from_db(snr_db + gained_db), FULL)
     }
 
-    /// Bytes per second over `span` at `snr_db`.
+    /// Bytes per second during `span` at `snr_db`.
     fn run(&mut self, span: Duration, snr_db: f64) -> f64 {
         let (until, before) = (self.now + span, self.delivered_bytes);
         while self.now < until {
@@ -106,7 +106,7 @@ fn it_comes_within_a_tenth_of_the_ideal_rate_over_the_sweep() {
     }
 }
 
-/// Below 2 dB nothing gets through over 160 MHz: its parts still carry.
+/// Below 2 dB no rate at 160 MHz works, but narrower channels do.
 #[test]
 fn it_finds_the_width_that_carries_most() {
     for snr_db in (-6..=36).step_by(2).map(f64::from) {
@@ -118,15 +118,15 @@ fn it_finds_the_width_that_carries_most() {
     }
 }
 
-/// TCP whose window is small sends an MPDU or two at a time, most of them in vain where a channel is too wide. With so many PPDUs
-/// lost it takes more tries to know that a rate does not work; they must end all the same, or no narrower channel is ever tried.
+/// TCP with a small window sends one or two MPDUs at a time, and most of them are lost on too wide a channel. With this
+/// loss it takes more tries to rule out a rate. The tries must still end, or a narrower channel is never tried.
 #[test]
 fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
     let widest = Mode::vht(9, 4, 80, GuardInterval::Ns400).unwrap();
     let modes = widest.and_slower(Standard::Ac, Variant::of(Standard::Ac)).into_iter();
     let mut rates: Vec<_> = modes.map(|mode| rate(Standard::Ac, mode)).collect();
     rates.sort_by_key(Rate::order);
-    // Where the slowest rate with all streams gets two of five through.
+    // An SNR at which the slowest rate with all streams delivers two of five MPDUs.
     let slowest = Mode::vht(0, 4, 80, GuardInterval::Ns400).unwrap();
     let tenths_db = (-100..200).map(|tenths| f64::from(tenths) / 10.0);
     let one = Link::of(rates.clone(), 0);
@@ -143,7 +143,7 @@ fn it_leaves_a_channel_that_is_too_wide_for_few_mpdus() {
 fn it_follows_a_client_to_where_only_a_narrow_channel_carries_and_back() {
     let mut link = Link::of(rates_of_every_width(), 3);
     for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 0.0, -6.0, 0.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
-        // Over a narrow channel there are a few hundred PPDUs a second, one in ten to forty of them a try.
+        // On a narrow channel there are a few hundred PPDUs per second, of which one in ten to forty is a try.
         link.run(Duration::from_secs(6), snr_db);
         let share = link.run(Duration::from_secs(1), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
@@ -151,7 +151,8 @@ fn it_follows_a_client_to_where_only_a_narrow_channel_carries_and_back() {
     }
 }
 
-/// A width is left alone until its slowest rate gets through, and a narrower one until the wider has no other.
+/// A wider channel stays untried until its slowest rate is tried, and a narrower one until the wider has only its
+/// slowest rates left.
 #[test]
 fn widths_are_tried_from_their_slowest_rates_and_only_where_they_can_help() {
     let mut control = Minstrel::new(rates_of_every_width(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
@@ -176,7 +177,7 @@ fn widths_are_tried_from_their_slowest_rates_and_only_where_they_can_help() {
 fn it_follows_a_client_that_walks_away_and_comes_back() {
     let mut link = Link::new(1);
     for snr_db in [30.0, 24.0, 18.0, 12.0, 6.0, 12.0, 18.0, 24.0, 30.0] {
-        // A second to notice, then it must do as well as if it had always been there.
+        // The first second is for adaptation; then the rate must be as good as with a long history.
         link.run(Duration::from_secs(1), snr_db);
         let share = link.run(Duration::from_secs(1), snr_db) / link.ideal(snr_db);
         println!("{snr_db} dB: {:.1} % of the ideal rate", share * 100.0);
@@ -184,7 +185,7 @@ fn it_follows_a_client_that_walks_away_and_comes_back() {
     }
 }
 
-/// A control that knows of some rates, by number, how many of a hundred MPDUs got through, and sends long PPDUs.
+/// A rate control with long PPDUs and a history: for each rate (by index), the MPDUs delivered out of a hundred.
 fn knowing(shares: &[(usize, u64)]) -> Minstrel {
     let mut control = Minstrel::new(rates(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
     control.waiting = 40 * MPDU;
@@ -196,8 +197,8 @@ fn knowing(shares: &[(usize, u64)]) -> Minstrel {
     control
 }
 
-/// At 90 Mb/s nearly all gets through, at 120 half of it, and at 45 all: the surest that is used last need not be the
-/// slowest. At 150 Mb/s less than a tenth does, which counts as nothing.
+/// At 90 Mb/s nearly every MPDU is delivered, at 120 Mb/s about half, at 45 Mb/s all: the most reliable rate of the
+/// chain need not be the slowest. At 150 Mb/s fewer than a tenth are delivered, which counts as none.
 #[test]
 fn the_chain_is_the_best_the_second_best_and_the_fastest_that_is_sure() {
     assert_eq!(knowing(&[(2, 100), (4, 97), (5, 60), (7, 9)]).chain, [4, 5, 4]);
@@ -210,14 +211,14 @@ fn a_try_weighs_a_quarter_a_long_ppdu_nearly_all_and_rates_not_used_stay_as_they
     let percent = |control: &Minstrel, rate: usize| {
         (control.rates[rate].chance().unwrap() * 100 + CERTAIN / 2) / CERTAIN
     };
-    // Looks make the evidence about a rate old.
+    // Each update ages the evidence about a rate.
     (0..20).for_each(|_| control.look(Instant::ZERO));
     (control.rates[3].attempts, control.rates[5].attempts) = (1, 42);
     control.look(Instant::ZERO);
     assert_eq!([3, 4, 5].map(|rate| percent(&control, rate)), [75, 50, 7]);
 }
 
-/// A PPDU lost whole does not tell whether the rate or a collision was to blame.
+/// After a PPDU without a delivered MPDU, the rate or a collision may be to blame.
 #[test]
 fn a_ppdu_lost_whole_counts_as_one_mpdu() {
     let mut control = knowing(&[(3, 100)]);
@@ -226,21 +227,21 @@ fn a_ppdu_lost_whole_counts_as_one_mpdu() {
     assert_eq!((control.rates[3].attempts, control.rates[3].successes), (1, 0));
 }
 
-/// Of all that could carry more than 45 Mb/s only the next two are tried.
+/// Of all rates that could exceed 45 Mb/s, only the next two are tried.
 #[test]
 fn tries_go_to_the_nearest_rates_above() {
     let control = knowing(&[(2, 100), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]);
     assert_eq!(control.candidates().collect::<Vec<_>>(), [3, 4]);
 }
 
-/// Tries follow each other, but for one PPDU after each that is lost, until no rate is left that could be better and was
-/// never tried; then one PPDU in twenty is one, for four were lost, and one in forty after four more.
+/// Each try follows the previous one directly, or after one other PPDU if it was lost, until no promising rate is left
+/// untried. Then one PPDU in twenty is a try, because four were lost, and one in forty after four more.
 #[test]
 fn first_tries_halve_what_is_open_and_later_ones_get_rarer_while_they_are_lost() {
     let mut control = knowing(&[]);
     let mut tried = Vec::new();
     for ppdu in 0..300_u64 {
-        // A millisecond apart: no matter how seldom the station is served, it is PPDUs that count.
+        // The PPDUs are a millisecond apart; only their number counts, not how rarely the station is served.
         let (_, number, is_try) = control.choose(Instant::ZERO + Duration::from_millis(ppdu), 0);
         if is_try {
             tried.push((ppdu, number));
@@ -251,7 +252,7 @@ fn first_tries_halve_what_is_open_and_later_ones_get_rarer_while_they_are_lost()
     assert_eq!(tried[..5], [(1, 4), (2, 6), (4, 6), (6, 5), (8, 5)], "one that is lost is tried again");
     let later: Vec<_> = tried[5..].iter().map(|(ppdu, _)| *ppdu).collect();
     assert_eq!(later, [28, 48, 68, 88, 128, 168, 208, 248, 288]);
-    // One that gets through makes them frequent again.
+    // A successful try makes tries frequent again.
     control.ppdus = 10 * PPDUS_PER_TRY;
     assert!(control.choose(Instant::ZERO + Duration::from_millis(300), 0).2);
     control.report(1, 1, FULL, false);
@@ -259,7 +260,8 @@ fn first_tries_halve_what_is_open_and_later_ones_get_rarer_while_they_are_lost()
     assert!(control.next_try().is_some());
 }
 
-/// 90 Mb/s with three of four MPDUs carries more than 60 with all of them, until one of the MPDUs is about to be given up.
+/// 90 Mb/s with three of four MPDUs has a higher throughput than 60 Mb/s with all of them, until an MPDU is near its
+/// retry limit.
 #[test]
 fn the_last_two_attempts_of_an_mpdu_go_at_the_surest_rate() {
     let mut control = knowing(&[(3, 100), (4, 95)]);
@@ -270,25 +272,25 @@ fn the_last_two_attempts_of_an_mpdu_go_at_the_surest_rate() {
     let rate_after = |control: &mut Minstrel, retries| control.choose(Instant::ZERO, retries).1;
     let rates: Vec<_> = (0..=RETRIES).map(|retries| rate_after(&mut control, retries)).collect();
     assert_eq!(rates, [4, 4, 4, 4, 4, 4, 3, 3]);
-    // Nor is it tried with anything else, though it is time for a try.
+    // Nor is it sent as a try, though one is due.
     control.ppdus = 100 * PPDUS_PER_TRY;
     assert_eq!(rate_after(&mut control, RETRIES), 3);
-    // Losses that PPDUs lost whole explain say nothing about the rate, where every second one collides.
+    // Where half of the PPDUs collide, retries that lost PPDUs explain say nothing about the rate.
     control.ppdus = 0;
     (control.failures, control.answered) = (RETRIES, CERTAIN / 8);
     assert_eq!(rate_after(&mut control, RETRIES), 4);
-    // Without retries there is no last attempt but the first.
+    // Without retries, the first attempt is also the last.
     (control.failures, control.retry_limit) = (0, 0);
     assert_eq!(rate_after(&mut control, 0), 4);
 }
 
-/// Rates slower than the best are hardly ever used, and nothing is known of them.
+/// Rates slower than the best are hardly ever used, so there is no evidence about them.
 #[test]
 fn where_the_best_rate_loses_much_a_slower_one_is_surer_before_it_was_used() {
     assert_eq!(knowing(&[(4, 60)]).chain, [4, 0, 2], "79 of 100 are expected at 60 Mb/s, 90 at 45");
-    // Where those were seen to lose as much it is one below.
+    // If those lost as much when they were used, the most reliable is one below them.
     assert_eq!(knowing(&[(2, 60), (3, 60), (4, 60)]).chain[2], 1);
-    // Below the slowest of a width and number of streams comes that of half the width.
+    // Below the slowest rate of a width and number of streams is the slowest of the next narrower width.
     let mut control = Minstrel::new(rates_of_every_width(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
     let slowest = |control: &Minstrel, width_mhz, streams| {
         let is_meant =
@@ -306,8 +308,8 @@ fn where_the_best_rate_loses_much_a_slower_one_is_surer_before_it_was_used() {
     assert!(of_two_streams[1..].contains(&control.chain[2]), "{:?}", control.chain);
 }
 
-/// A Block Ack with a hole keeps new MPDUs back: 1,560 Mb/s with eight losses in a hundred carries less than 1,170 with none, but
-/// more where no more than twenty MPDUs wait.
+/// A missing MPDU in the Block Ack window delays new MPDUs: 1,560 Mb/s with a loss of eight in a hundred has a lower
+/// throughput than 1,170 Mb/s without loss, but a higher one if at most twenty MPDUs wait.
 #[test]
 fn losses_close_the_window_of_who_has_much_to_send() {
     let mut control = Minstrel::new(rates_of_every_width(), OVERHEAD, RETRIES, Stream::new(1, "rates"));
@@ -323,7 +325,7 @@ fn losses_close_the_window_of_who_has_much_to_send() {
     assert!(throughput(&control, 1_560, 92) > throughput(&control, 1_170, 100));
 }
 
-/// Against windows that are played: the share of each PPDU that is new, and lost, and sent again.
+/// Compares with simulated windows, in which each PPDU has its share of new, lost and retransmitted MPDUs.
 #[test]
 fn as_much_of_a_window_is_open_as_where_it_is_played() {
     let mut noise = Stream::new(1, "noise");
@@ -331,7 +333,7 @@ fn as_much_of_a_window_is_open_as_where_it_is_played() {
         [(16, 0.02), (64, 0.002), (64, 0.02), (64, 0.3), (256, 0.01), (256, 0.1), (1_024, 0.01)]
     {
         let loss = Ratio::from_fraction(lost).unwrap();
-        // Of each MPDU from the start of the window whether it is still missing.
+        // For each MPDU from the start of the window, whether it is missing.
         let mut missing = std::collections::VecDeque::new();
         let (ppdus, mut sent) = (40_000 / window, 0);
         for _ in 0..ppdus {
@@ -351,7 +353,7 @@ fn as_much_of_a_window_is_open_as_where_it_is_played() {
     assert_eq!(open_window(64, CERTAIN), 64 * MPDU);
 }
 
-/// Two lost in a row would change the rate; lost tries of another do not.
+/// Two losses in a row would change the rate; lost tries of another rate do not.
 #[test]
 fn a_lost_try_says_nothing_about_the_rate_in_use() {
     let mut control = knowing(&[(2, 100), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]);
@@ -370,7 +372,7 @@ fn a_lost_try_says_nothing_about_the_rate_in_use() {
     }
 }
 
-/// With fifty stations that send half of all PPDUs collide, and three in a row mean nothing.
+/// With fifty sending stations, half of all PPDUs collide, and three losses in a row mean nothing.
 #[test]
 fn where_many_ppdus_collide_it_takes_more_of_them_to_blame_the_rate() {
     let mut control = knowing(&[(2, 100)]);
@@ -380,10 +382,10 @@ fn where_many_ppdus_collide_it_takes_more_of_them_to_blame_the_rate() {
     }
 }
 
-/// A rate out of use is not tried often: a little luck must not put another in the place of the one in use.
+/// An unused rate is tried rarely, so a little luck must not make it replace the rate in use.
 #[test]
 fn the_rate_in_use_stays_unless_another_is_better_beyond_chance() {
-    // 60 Mb/s with 20 of 40, 45 with 7 of 10: 30 and 31.5 Mb/s, but 60 may have had bad luck.
+    // 60 Mb/s with 20 of 40 and 45 Mb/s with 7 of 10 give 30 and 31.5 Mb/s, but 60 Mb/s may have had bad luck.
     let mut control = knowing(&[(3, 50)]);
     control.rates[3].seen = 40 * MPDU;
     control.rates[3].through = 20 * MPDU;
@@ -413,7 +415,7 @@ fn after_losses_it_goes_down_the_chain() {
     let expected =
         [0, 0, 1, 1, 2, 2].map(|stage| chain.iter().position(|link| *link == chain[stage]).unwrap());
     assert_eq!(story, expected);
-    // One success, and the best is used again.
+    // One success, and the best rate is used again.
     control.report(1, 1, FULL, false);
     assert_eq!(control.choose(link.now, 0).1, chain[0]);
 }

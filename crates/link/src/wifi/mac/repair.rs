@@ -1,6 +1,6 @@
-//! Repair of unacknowledged data (FWP's future work: the access point buffers, and a Block Ack releases or retransmits).
-//! The transmitter keeps its MPDUs for a while; the recipient, which sees gaps in the numbers, now and then sends a Block
-//! Ack of its own accord, at an access of its own, and the MPDUs missing in it are sent once more.
+//! Repair of unacknowledged data (future work in the FWP paper: the access point buffers, and a Block Ack releases or
+//! retransmits). The transmitter keeps sent MPDUs for a while. The recipient sees gaps in the sequence numbers. From
+//! time to time it sends an unsolicited Block Ack, at an access of its own, and the missing MPDUs are sent once more.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::RepairConfig;
 use crate::wifi::phy::block_ack_len;
 
-/// Numbers that one request covers.
+/// Sequence numbers that one request covers.
 const MOST_ASKED: u16 = 1024;
 
 impl<P: Payload> Originator<P> {
-    /// The MPDUs in flight were sent at `now` and are not acknowledged: done with, or kept for a recipient that asks.
-    /// Returns the packets that were sent for the first time.
+    /// The MPDUs in flight were sent at `now` without acknowledgment: they leave the window, or are kept for a
+    /// recipient that may request them. Returns the number of packets sent for the first time.
     pub fn sent_unanswered(&mut self, now: Instant) -> u32 {
         let Some(mut sent) = self.sent.take() else {
             return self.settle_streams(Self::acknowledged).first_try;
@@ -42,7 +42,8 @@ impl<P: Payload> Originator<P> {
         first_try
     }
 
-    /// The recipient lacks the numbers `wanted`, in order: those still kept go next, once. True when there are any.
+    /// The recipient is missing the sequence numbers `wanted`, in order: those still kept are sent next, once. Returns
+    /// true if there are any.
     pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>) -> bool {
         let Some(mut sent) = self.sent.take() else { return false };
         sent.expire(now, self.next_sequence);
@@ -61,7 +62,7 @@ impl<P: Payload> Originator<P> {
         self.waiting > before
     }
 
-    /// Whether `mpdu` was booked when it was sent first, and is only a copy.
+    /// Whether `mpdu` was counted on its first transmission and is only a copy.
     pub(super) fn is_copy(&self, mpdu: &Mpdu<P>) -> bool {
         self.sent.is_some() && mpdu.retries > 0
     }
@@ -71,22 +72,22 @@ impl<P: Payload> Originator<P> {
         self.asks_due = true;
     }
 
-    /// It was asked, or that was in vain; the next time is a period later either way.
+    /// The request was sent or failed; in both cases the next one is due a period later.
     pub fn asked(&mut self) -> Settled {
         self.asks_due = false;
         Settled::default()
     }
 }
 
-/// A recipient's record of the MPDUs that it did not get.
+/// A recipient's record of the MPDUs that it is missing.
 #[derive(Clone, Debug)]
 pub(crate) struct RepairRecipient {
-    /// The number that follows the highest that came.
+    /// The sequence number after the highest one received.
     next: u16,
-    /// Numbers before it that did not come, and since when that is known.
+    /// Earlier sequence numbers that were not received, each with the time when that became known.
     missing: VecDeque<(u16, Instant)>,
     asked_at: Option<Instant>,
-    /// Numbers given up and not yet reported.
+    /// Sequence numbers given up and not yet reported.
     given_up: u64,
     limits: RepairConfig,
 }
@@ -96,13 +97,13 @@ impl RepairRecipient {
         Self { next: 0, missing: VecDeque::new(), asked_at: None, given_up: 0, limits }
     }
 
-    /// How many numbers before `sequence` are missing and were not known to be; `None` for one that comes late.
+    /// How many sequence numbers before `sequence` are newly missing; `None` if `sequence` is late.
     pub fn gap_before(&self, sequence: u16) -> Option<u16> {
         let gap = sequence_distance(self.next, sequence);
         (gap < SEQUENCE_MODULUS / 2).then_some(gap)
     }
 
-    /// Takes in the MPDU `sequence`, which came at `now`; false for one that is no use any more.
+    /// Handles the MPDU `sequence`, received at `now`; false if it is a duplicate or was given up.
     pub fn takes(&mut self, now: Instant, sequence: u16) -> bool {
         let Some(gap) = self.gap_before(sequence) else {
             let place = self.missing.iter().position(|(number, _)| *number == sequence);
@@ -116,7 +117,7 @@ impl RepairRecipient {
         true
     }
 
-    /// Gives up numbers that its transmitter has not kept until now.
+    /// Gives up sequence numbers that the transmitter no longer keeps at `now`.
     pub fn give_up(&mut self, now: Instant) {
         while let Some((number, since)) = self.missing.front() {
             let is_old = now.saturating_since(*since) > self.limits.age;
@@ -128,32 +129,32 @@ impl RepairRecipient {
         }
     }
 
-    /// How many were given up since this was asked last.
+    /// How many sequence numbers were given up since the last call.
     pub fn take_given_up(&mut self) -> u64 {
         std::mem::take(&mut self.given_up)
     }
 
-    /// When to ask next.
+    /// When the next request is due.
     pub fn due(&self) -> Option<Instant> {
         let (_, since) = self.missing.front()?;
         Some(self.asked_at.map_or(*since, |asked| (asked + self.limits.period).max(*since)))
     }
 
-    /// It asks now; false when it lacks nothing any more.
+    /// Starts a request at `now`; false if nothing is missing any more.
     pub fn asks(&mut self, now: Instant) -> bool {
         self.give_up(now);
         self.asked_at = Some(now);
         !self.missing.is_empty()
     }
 
-    /// The numbers that it asks for, as many as one request covers.
+    /// The sequence numbers to request, as many as one request covers.
     pub fn wanted(&self) -> impl Iterator<Item = u16> {
         let first = self.missing.front().map_or(self.next, |(number, _)| *number);
         let numbers = self.missing.iter().map(|(number, _)| *number);
         numbers.take_while(move |number| sequence_distance(first, *number) < MOST_ASKED)
     }
 
-    /// The number that the bitmap of its request begins with, and that bitmap, of the numbers that have come.
+    /// The first sequence number of the request's bitmap, and the bitmap of the numbers received.
     pub fn scoreboard(&self) -> (u16, AckBitmap) {
         let start = self.wanted().next().unwrap_or(self.next);
         let mut bitmap = AckBitmap::new(self.span());
@@ -162,13 +163,13 @@ impl RepairRecipient {
         (start, bitmap)
     }
 
-    /// Numbers from the first that it asks for to the last.
+    /// Sequence numbers from the first to the last requested one.
     fn span(&self) -> u32 {
         let first = self.wanted().next().unwrap_or(self.next);
         self.wanted().last().map_or(1, |last| u32::from(sequence_distance(first, last)) + 1)
     }
 
-    /// Bytes of its request: a Block Ack with the shortest bitmap that covers the numbers it asks for.
+    /// Bytes of the request: a Block Ack with the shortest bitmap that covers the requested numbers.
     pub fn request_len(&self) -> u32 {
         block_ack_len(self.span())
     }

@@ -1,4 +1,4 @@
-//! Rules that the stations of a channel agree on, and their consequences.
+//! Rules that all stations of a channel share, and values derived from them.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -9,25 +9,25 @@ use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
-/// The rules of a channel, fixed from the start.
+/// The rules of a channel, fixed at creation.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub phy: &'static Phy,
     pub config: BssConfig,
-    /// There may be TXOPs that hold more than an exchange.
+    /// Whether a TXOP may contain more than one exchange.
     pub may_go_on: bool,
-    /// Most users of a PPDU; 1 without OFDMA.
+    /// Most users in a PPDU; 1 without OFDMA.
     pub most_users: usize,
-    /// Access points ask clients for their data.
+    /// Whether access points trigger clients for their data.
     pub has_triggers: bool,
 }
 
 /// How long a function may hold the channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HoldLimits {
-    /// For one exchange; `None` for any length.
+    /// Limit for one exchange; `None` for no limit.
     pub exchange: Option<Duration>,
-    /// For exchange after exchange; `None` where it sends one at a time.
+    /// Limit for a series of exchanges; `None` if it sends one exchange at a time.
     pub burst: Option<Duration>,
 }
 
@@ -43,7 +43,7 @@ impl Rules {
         rules
     }
 
-    /// Users that get units of their own in the narrowest channel that any has.
+    /// Most users with their own units in the narrowest channel in use.
     fn most_users(&self) -> usize {
         let modes = self.config.stations.iter().map(|station| &station.mode);
         let narrowest = modes.filter(|mode| mode.format == Format::HeSu).map(|mode| mode.width_mhz).min();
@@ -51,9 +51,9 @@ impl Rules {
         self.config.ofdma.map_or(1, |ofdma| usize::from(ofdma.max_users).min(most))
     }
 
-    /// Of the functions of `category`.
+    /// Limits of the functions of `category`.
     pub fn hold_limits(&self, category: AccessCategory) -> HoldLimits {
-        // DCF knows no TXOPs.
+        // DCF has no TXOPs.
         let has_edca = self.phy.aggregation.is_some();
         let own = self.config.txop_limits.limit(category).filter(|_| has_edca);
         let exchange = [self.config.txop_limit, own].into_iter().flatten().min();
@@ -65,30 +65,30 @@ impl Rules {
         HoldLimits { exchange, burst }
     }
 
-    /// From the end of a PPDU to the link-layer ACK that answers it.
+    /// From the end of a PPDU to the start of its response.
     #[inline]
     pub fn response_after(&self) -> Duration {
         self.phy.sifs + self.config.link_ack_delay
     }
 
-    /// From the end of a PPDU until its sender gives up on a link-layer ACK in mode `control`.
+    /// From the end of a PPDU until its sender stops waiting for a response in mode `control`.
     pub fn ack_timeout(&self, control: &Mode) -> Duration {
         self.phy.ack_timeout(control) + self.config.link_ack_delay
     }
 
-    /// MPDUs queued before this are given up instead of retried.
+    /// MPDUs queued before this time are given up, not retried.
     pub fn oldest_allowed(&self, now: Instant) -> Instant {
         Instant::ZERO + now.saturating_since(Instant::ZERO).saturating_sub(self.config.lifetime)
     }
 
-    /// How the frames of a handshake before `data` are sent: as control responses to it are, but so that stations of
-    /// 802.11b understand them where there are any.
+    /// The mode of handshake frames before `data`: that of control responses to it, but one that stations of 802.11b
+    /// can decode if there are any.
     pub fn protection_mode(&self, data: &Mode, control: &Mode) -> Mode {
         self.phy.protection_mode(data).unwrap_or(*control)
     }
 
-    /// The grant of a station that begins with `handshake` and `outgoing` if its TXOP has no limit: something for each
-    /// data PPDU of a holder.
+    /// The limit that a PPDU with `handshake` and `outgoing` grants to its recipient, if the TXOP itself has no limit:
+    /// every data PPDU of a TXOP holder grants it.
     #[inline]
     pub fn grant(&self, handshake: Handshake, outgoing: &Outgoing) -> Option<Duration> {
         match (self.config.reverse_direction, outgoing) {

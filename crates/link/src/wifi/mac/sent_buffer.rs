@@ -1,4 +1,4 @@
-//! MPDUs that a transmitter keeps after it sent them without an acknowledgment, for a recipient that asks.
+//! MPDUs that a transmitter keeps after it sent them without acknowledgment, in case the recipient requests them.
 
 use std::collections::VecDeque;
 
@@ -9,15 +9,16 @@ use super::{SEQUENCE_MODULUS, sequence_distance};
 use crate::payload::Payload;
 use crate::wifi::config::RepairConfig;
 
-/// MPDUs of the largest aggregate that is repaired on request.
+/// MPDUs of the largest aggregate with repair on request.
 pub(crate) const MOST_REPAIRABLE: u32 = 64;
-/// Numbers back from the newest that are told from those to come: half the circle, less the largest aggregate.
+/// How far before the newest number a number counts as old and not as future: half the sequence number space, less the
+/// largest aggregate.
 pub(super) const MOST_BACK: u16 = SEQUENCE_MODULUS / 2 - MOST_REPAIRABLE as u16;
 
-/// MPDUs that a transmitter keeps after it sent them.
+/// MPDUs that a transmitter keeps after sending them.
 #[derive(Clone, Debug)]
 pub(crate) struct SentBuffer<P> {
-    /// When each was sent first, in the order of their numbers.
+    /// Each MPDU with the time of its first transmission, in the order of their numbers.
     kept: VecDeque<(Instant, Mpdu<P>)>,
     bytes: u64,
     limits: RepairConfig,
@@ -35,7 +36,7 @@ impl<P: Payload> SentBuffer<P> {
         self.expire(now, newest);
     }
 
-    /// Drops MPDUs that are too old, too much, or too far back from number `newest`.
+    /// Drops MPDUs that are too old, that exceed the size limit, or that are too far before sequence number `newest`.
     pub(super) fn expire(&mut self, now: Instant, newest: u16) {
         while let Some((at, mpdu)) = self.kept.front() {
             let is_old = now.saturating_since(*at) > self.limits.age

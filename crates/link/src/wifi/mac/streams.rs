@@ -1,9 +1,9 @@
-//! Spatial streams that carry an aggregate each, beside one another: the emulator of the FWP paper (section V). No
-//! standard has them; it spreads one A-MPDU over all streams.
+//! Spatial streams that each carry their own aggregate in parallel, as in the emulator of the FWP paper (section V). No
+//! standard does this; the standards spread one A-MPDU over all streams.
 //!
-//! Each stream has a window, numbers and limits of its own, which an [`Originator`] of its own keeps; all share the queue
-//! of the first. Packets that wait there are dealt out in runs of equal length, so that a PPDU of which nothing is lost is passed
-//! up in order, and streams whose window has stalled take less.
+//! Each stream has its own window, sequence numbers and limits, kept by an [`Originator`] of its own. All streams share
+//! the queue of the first. Waiting packets are assigned in runs of equal length, so that a PPDU without losses is
+//! passed up in order, and streams with a stalled window take fewer.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -14,18 +14,18 @@ use crate::payload::Payload;
 use crate::wifi::bitmap::AckBitmap;
 
 impl<P: Payload> Originator<P> {
-    /// Whether each spatial stream has an aggregate of its own.
+    /// Whether each spatial stream has its own aggregate.
     #[inline]
     pub fn has_stream_queues(&self) -> bool {
         !self.others.is_empty()
     }
 
-    /// The originators of all streams; itself where all streams carry one aggregate.
+    /// The originators of all streams; only itself if all streams carry one aggregate.
     pub fn streams(&self) -> impl Iterator<Item = &Self> {
         std::iter::once(self).chain(&self.others)
     }
 
-    /// Settles each stream; returns the outcome of all.
+    /// Settles each stream; returns the combined outcome.
     #[inline]
     pub fn settle_streams(&mut self, mut settle: impl FnMut(&mut Self) -> Settled) -> Settled {
         let mut settled = settle(self);
@@ -35,7 +35,7 @@ impl<P: Payload> Originator<P> {
         settled
     }
 
-    /// An acknowledgment came that says of each stream which MPDUs its recipient, one of `streams`, has got.
+    /// An acknowledgment arrived that says, per stream, which MPDUs have arrived; `streams` are the recipients.
     pub fn acknowledged_by_stream(
         &mut self,
         streams: &[Recipient<P>],
@@ -61,8 +61,8 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Puts a PPDU together of an aggregate for each stream, within `bytes` of one PPDU if there is such a limit. It lasts
-    /// as long as the longest of them.
+    /// Assembles a PPDU with one aggregate per stream, in total at most `bytes` bytes if there is a limit. It lasts as
+    /// long as the longest aggregate.
     pub(super) fn assemble_streams(
         &mut self,
         now: Instant,
@@ -82,7 +82,7 @@ impl<P: Payload> Originator<P> {
             plan.put_beside(&stream.plan);
         }
         self.others = others;
-        // A byte of one stream takes as long as one of each stream.
+        // A byte on one stream takes as long as one byte on every stream.
         plan.bytes *= count;
         plan.more_data = !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0);
         plan.sync = self.streams().any(|stream| stream.sync_due);
@@ -90,8 +90,8 @@ impl<P: Payload> Originator<P> {
         self.plan = plan;
     }
 
-    /// Puts an aggregate of at most `most` bytes together from this stream's retransmissions, and from its part of
-    /// the queue, where `left` streams have not had theirs.
+    /// Assembles an aggregate of at most `most` bytes from this stream's retransmissions and its share of the queue;
+    /// `left` streams are still to be served.
     fn assemble_part(
         &mut self,
         now: Instant,
@@ -126,7 +126,7 @@ impl Settled {
 }
 
 impl PpduPlan {
-    /// Adds an aggregate that goes at the same time, on another spatial stream or in another resource unit.
+    /// Adds an aggregate that is sent at the same time, on another spatial stream or in another resource unit.
     pub fn put_beside(&mut self, other: &Self) {
         self.mpdus += other.mpdus;
         self.msdus += other.msdus;
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Three streams, aggregates and windows of 4.
+    /// Three streams with aggregates and windows of 4 MPDUs.
     struct Harness {
         originator: Originator<Numbered>,
         recipients: Vec<Recipient<Numbered>>,
@@ -192,7 +192,7 @@ mod tests {
             Self { originator, recipients, waits: Waits::new() }
         }
 
-        /// Sends a PPDU of which each stream loses as `lost` says; returns the packets each stream carried, and those passed up.
+        /// Sends a PPDU with the losses in `lost` per stream; returns the packets of each stream, and those passed up.
         fn exchange(&mut self, lost: &[(usize, u32)]) -> (Vec<Vec<u32>>, Vec<u32>) {
             let mut time = Duration::ZERO;
             let delays = &mut Delays { waits: &mut self.waits, time: &mut time };
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// The stream that lost its first MPDU has room for nothing else; the others go on.
+    /// A stream whose first MPDU is lost can only resend it; the other streams continue.
     #[test]
     fn a_stream_stalls_alone() {
         let mut h = Harness::new(100);
@@ -232,7 +232,7 @@ mod tests {
         let (carried, up) = h.exchange(&[(1, 4)]);
         assert_eq!(carried, [vec![12, 13, 14, 15], vec![4], vec![16, 17, 18, 19]]);
         assert_eq!(up, [12, 13, 14, 15, 16, 17, 18, 19]);
-        // It has come: the stream goes on behind the packets that waited for it.
+        // The missing MPDU arrived: the stream continues after the packets that waited for it.
         let (_, up) = h.exchange(&[]);
         assert_eq!(up, [20, 21, 22, 23, 4, 5, 6, 7, 24, 25, 26, 27]);
         let plan = h.originator.plan();

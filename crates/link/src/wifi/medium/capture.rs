@@ -1,4 +1,4 @@
-//! Capture by the access point of frames that overlap where some stations are hidden from each other.
+//! Capture by the access point of frames that overlap when some stations are hidden from each other.
 
 use crate::wifi::air::StationId;
 use crate::wifi::config::BssConfig;
@@ -6,36 +6,37 @@ use crate::wifi::error_rate::mpdu_success;
 use crate::wifi::phy::Mode;
 use crate::wifi::propagation::Decibels;
 
-/// One, as a ratio of powers: the noise, in which powers are counted.
+/// The noise power, as the unit of all powers.
 const ONE: u64 = 1 << 16;
-/// Reception of a frame at the SNR that its mode needs: nine of ten MPDUs of 1000 bytes arrive, at which receivers are
-/// rated (802.11-2020 clause 17.3.10.2).
+/// Frames of a mode are received at the SNR at which nine of ten MPDUs of 1000 bytes arrive, the condition for which
+/// receivers are rated (802.11-2020 clause 17.3.10.2).
 const RATED: (u32, f64) = (1_000, 0.9);
-/// Where to look for that SNR, in tenths of a decibel.
+/// Range of SNR to search, in tenths of a decibel.
 const SEARCHED: core::ops::Range<i32> = -200..600;
 
-/// The powers at which the access point hears its clients, over its noise, and those that its modes need.
+/// The powers at which the access point receives its clients, relative to its noise, and the powers that its modes
+/// need.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
     powers: Vec<u64>,
-    /// Found so far.
+    /// Computed when first needed.
     needs: Vec<(Mode, u64)>,
 }
 
 impl Capture {
-    /// `None` without [`BssConfig::capture`], or where the SNR of a client is not known.
+    /// `None` without [`BssConfig::capture`], or if the SNR of a client is unknown.
     pub fn new(config: &BssConfig) -> Option<Self> {
         let snr = config.stations.iter().map(|station| station.snr.map(ratio));
         let clients: Vec<u64> = snr.collect::<Option<_>>().filter(|_| config.capture)?;
         Some(Self { powers: [0].into_iter().chain(clients).collect(), needs: Vec::new() })
     }
 
-    /// Of a client at the access point.
+    /// Received power of a client at the access point.
     pub fn power(&self, client: StationId) -> u64 {
         self.powers[client.index()]
     }
 
-    /// Whether a frame of `mode` from `client` stands out of noise and `interference`.
+    /// Whether the access point receives a frame of `mode` from `client` above noise and `interference`.
     pub fn stands_out(&mut self, client: StationId, mode: &Mode, interference: u64) -> bool {
         let others = u128::from(ONE) + u128::from(interference);
         u128::from(self.power(client)) * u128::from(ONE) >= u128::from(self.need(mode)) * others
@@ -73,7 +74,7 @@ mod tests {
     use crate::wifi::config::StationConfig;
     use crate::wifi::phy::Standard;
 
-    /// SNR that the rates of 802.11a need, as docs/references/wifi-model.md has it.
+    /// SNR required by the rates of 802.11a, from docs/references/wifi-model.md.
     #[test]
     fn a_mode_needs_what_the_error_model_says() {
         for (mbps, db) in [(6, 3.0), (9, 5.8), (12, 6.0), (18, 8.8), (24, 12.5), (54, 21.6)] {

@@ -1,8 +1,8 @@
-//! The medium where some stations do not hear each other: carrier sense, NAV and collisions station by station.
+//! The medium where some stations do not hear each other: carrier sense, NAV and collisions are per station.
 //!
-//! Each station has a state of its own, frames overlap at will, and a frame arrives unless its receiver heard another
-//! at the same time or was sending itself. It costs a look at every station per frame, so it is only there where
-//! some are hidden.
+//! Each station has its own state and frames may overlap in any way. A frame arrives unless its receiver heard another
+//! frame at the same time or was sending. Every frame costs a pass over all stations, so this model is used only if
+//! stations are hidden.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -29,7 +29,7 @@ enum Part {
     Beacon,
 }
 
-/// A frame in the air.
+/// A frame on the air.
 #[derive(Clone, Debug)]
 struct OnAir {
     part: Part,
@@ -37,16 +37,16 @@ struct OnAir {
     exchange: Option<Exchange>,
     transmitter: StationId,
     until: Instant,
-    /// The stations at which another frame overlaps it.
+    /// The stations at which another frame overlaps this one.
     spoilt: Vec<bool>,
     at: Instant,
-    /// With capture: the access point holds on to it, because nothing else was to be heard when it began.
+    /// With capture: the access point locked onto this frame, because it heard no other when this one began.
     held: bool,
-    /// With capture: the powers of all that overlapped it at the access point.
+    /// With capture: the sum of the powers at the access point of all frames that overlapped it.
     interference: u64,
 }
 
-/// A frame that goes out one SIFS after another, even on a busy channel.
+/// A frame that is sent one SIFS after another, even on a busy channel.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     at: Instant,
@@ -55,7 +55,7 @@ struct Due {
 }
 
 impl Due {
-    /// Part of RTS and CTS, CTS-to-self or CF-End, or the data that waits for them.
+    /// Whether it is part of RTS/CTS, CTS-to-self or CF-End, or is the data that waits for them.
     fn is_protected(&self) -> bool {
         match self.part {
             Part::Protection(_) | Part::CfEnd => true,
@@ -65,19 +65,19 @@ impl Due {
     }
 }
 
-/// One station's view of the air.
+/// One station's view of the medium.
 #[derive(Clone, Debug)]
 struct Ear {
-    /// Frames in the air that it hears.
+    /// Number of frames on the air that it hears.
     heard: u32,
     sending: bool,
-    /// In an exchange, be it in a pause of it.
+    /// Whether it takes part in an exchange, including the gaps within it.
     engaged: bool,
-    /// The three combined, at the last look.
+    /// The three combined, at the last update.
     busy: bool,
-    /// The last frame it heard was spoilt.
+    /// Whether the last frame that it heard was corrupted by overlap.
     undecodable: bool,
-    /// Until when others have reserved the channel (NAV).
+    /// Until when other stations have reserved the channel (NAV).
     reserved_until: Instant,
     idle_since: Instant,
     idle: IdlePeriod,
@@ -91,14 +91,14 @@ pub(crate) struct Hidden {
     ears: Vec<Ear>,
     frames: Vec<OnAir>,
     due: Vec<Due>,
-    /// Where the access point may get one of several frames.
+    /// Set if the access point may capture one of several overlapping frames.
     capture: Option<Capture>,
-    /// When something happens next.
+    /// When the next event is due.
     next: Option<Instant>,
-    /// Functions that won the present accesses, and their transmissions; kept for its capacity.
+    /// Functions that won the current accesses, and their transmissions; kept to reuse the allocation.
     winners: Vec<(FunctionId, Outgoing)>,
-    /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
-    /// capacity.
+    /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
+    /// the allocation.
     yielding: Vec<FunctionId>,
 }
 
@@ -106,7 +106,7 @@ impl Hidden {
     /// The medium with the hidden stations of `rules`.
     ///
     /// # Panics
-    /// Where the access point is hidden, or a station that does not exist.
+    /// If the access point is hidden from a station, or a listed station does not exist.
     pub fn new(rules: &Rules) -> Self {
         let config = &rules.config;
         let stations = config.stations.len() + 1;
@@ -139,19 +139,19 @@ impl Hidden {
         }
     }
 
-    /// When something happens next.
+    /// When the next event is due.
     pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
         earliest(self.next, cell.next_beacon.filter(|_| self.next.is_none()))
     }
 
-    /// True while an exchange of `function` is on the air or about to go on.
+    /// True while an exchange of `function` is on the air or its next frame is due.
     pub fn engages(&self, function: FunctionId) -> bool {
         let of = |exchange: &Exchange| exchange.from == function;
         self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
             || self.due.iter().any(|due| of(&due.exchange))
     }
 
-    /// True while anything will happen.
+    /// True while an event is due.
     pub fn is_due(&self) -> bool {
         self.next.is_some()
     }
@@ -160,7 +160,7 @@ impl Hidden {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitter` begins a frame: it spoils those that others hear, and they spoil it.
+    /// `transmitter` begins a frame: at each station that hears both, overlapping frames corrupt each other.
     fn begin(
         &mut self,
         part: Part,
@@ -190,7 +190,7 @@ impl Hidden {
         }
     }
 
-    /// The frame at `index` is over: stations that understood it keep its reservation.
+    /// Ends the frame at `index`: stations that decoded it set their NAV to its reservation.
     fn end(&mut self, index: usize, at: Instant, reserves: Duration, receiver: Option<StationId>) -> OnAir {
         let frame = self.frames.remove(index);
         self.ears[frame.transmitter.index()].sending = false;
@@ -214,7 +214,8 @@ impl Hidden {
         &mut self.ears[station.index()]
     }
 
-    /// Everything due at `at`: frames end, then those that answer begin, then those of stations that have counted down.
+    /// Processes the events due at `at`: frames end, then their responses begin, then frames of stations whose
+    /// countdown ended.
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         self.book(cell, at, None);
         while let Some(index) = self.frames.iter().position(|frame| frame.until <= at) {
@@ -234,7 +235,7 @@ impl Hidden {
         self.next = self.find_next(cell);
     }
 
-    /// A function without traffic got some.
+    /// A function that had no traffic now has some.
     pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
         let slot = cell.rules.phy.slot;
@@ -251,7 +252,7 @@ impl Hidden {
         self.next = self.find_next(cell);
     }
 
-    /// When something happens next.
+    /// When the next event is due.
     fn find_next<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
         let frames = self.frames.iter().map(|frame| frame.until).min();
         let due = self.due.iter().map(|due| due.at).min();
@@ -259,7 +260,7 @@ impl Hidden {
         earliest(earliest(frames, due), earliest(accesses, self.beacon_at(cell)))
     }
 
-    /// Functions that count down, and when they transmit.
+    /// Functions that count down, with their transmission times.
     fn contending<P: Payload>(&self, cell: &Cell<P>) -> impl Iterator<Item = (FunctionId, Instant)> {
         cell.stations.iter().filter_map(|station| {
             let ear = &self.ears[cell.stations.station_of(station.id).index()];
@@ -268,7 +269,7 @@ impl Hidden {
         })
     }
 
-    /// Functions that have counted down transmit, of each station the most urgent category.
+    /// Functions whose countdown ended transmit; of each station, only the most urgent category.
     fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         let mut due: Vec<FunctionId> =
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
@@ -324,8 +325,8 @@ impl Hidden {
             return;
         };
         let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // An RTS after which nothing is heard reserves no more than the time of a CTS (802.11-2020 clause
-        // 10.3.2.4); a station that hears the RTS hears the data too.
+        // An RTS that no data follows reserves only the time of a CTS (802.11-2020 clause 10.3.2.4), and a station that
+        // hears the RTS also hears the data.
         let reserves = match part {
             Part::Protection(Step::Rts) => {
                 (cell.rules.phy.sifs + cell.rules.phy.slot) * 2 + cell.cts_duration(&exchange)
@@ -339,7 +340,7 @@ impl Hidden {
         };
         self.try_capture(cell, index, &exchange);
         let frame = self.end(index, at, reserves, Some(receiver));
-        // Contention after a failure is exempt from reservations in the idle period that follows.
+        // After a failure, contention ignores reservations in the next idle period.
         let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
         let clear = !frame.spoilt[receiver.index()];
         match part {
@@ -360,8 +361,8 @@ impl Hidden {
         }
     }
 
-    /// The access point gets the frame at `index` in spite of those that overlapped it, if it held on to it and that one
-    /// is strong enough for its mode.
+    /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
+    /// its mode, despite the overlapping frames.
     fn try_capture<P: Payload>(&mut self, cell: &Cell<P>, index: usize, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
@@ -398,7 +399,7 @@ impl Hidden {
             (false, false) => Outcome::Collided,
         };
         cell.record_handshake(exchange, step, outcome);
-        // A station that knows of a reservation by others does not answer (clause 10.3.2.9).
+        // A station whose NAV is set does not respond (clause 10.3.2.9).
         let ear = self.ear(to);
         let free = !ear.engaged && ear.heard == 0 && ear.reserved_until <= at;
         match step {
@@ -433,7 +434,7 @@ impl Hidden {
         next_idle: u64,
     ) {
         let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // After a CTS or a grant the receiver is in this exchange, otherwise it must not be in another.
+        // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
         let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
         let ready = expected || !self.ear(to).engaged;
         let heard = if clear && ready {
@@ -468,7 +469,7 @@ impl Hidden {
         }
     }
 
-    /// Lets `next` follow `exchange`, which is over.
+    /// Starts `next` after the end of `exchange`.
     fn go_on<P: Payload>(&mut self, cell: &Cell<P>, next: &Next, exchange: &Exchange) {
         let holder = exchange.holder();
         match *next {
@@ -485,14 +486,14 @@ impl Hidden {
         }
     }
 
-    /// After `exchange` only `those` of its ends are in a TXOP.
+    /// After `exchange`, only `those` of its ends are in a TXOP.
     fn engage<P: Payload>(&mut self, cell: &Cell<P>, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
         for end in [exchange.from, exchange.to] {
             self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
         }
     }
 
-    /// Stations for which the channel became busy stop counting; those for which it became idle begin.
+    /// Stations whose channel became busy stop counting, and those whose channel became idle start.
     fn refresh<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         let phy = cell.rules.phy;
         for (number, ear) in (0..).zip(&mut self.ears) {
@@ -532,7 +533,7 @@ impl Hidden {
         self.begin(Part::Beacon, None, StationId::AP, [at, until]);
     }
 
-    /// Books the time since the last event, `newcomer` without the traffic that it has just got.
+    /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
     fn book<P: Payload>(&self, cell: &mut Cell<P>, until: Instant, newcomer: Option<FunctionId>) {
         let what = self.present_use(cell, newcomer);
         if what == AirtimeUse::Acquisition {
@@ -549,7 +550,7 @@ impl Hidden {
         let spent = cell.accounts.book(what, until);
         let (frames, due) = (&self.frames, &self.due);
         let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
-        // Between the frames of an exchange it is that exchange's.
+        // The gaps between the frames of an exchange belong to that exchange.
         let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
         let charged = if frames.is_empty() { due.len() } else { frames.len() };
         let shares = even_shares(spent, charged.max(1));
@@ -562,8 +563,8 @@ impl Hidden {
         }
     }
 
-    /// Present use of the channel, as an observer sees it that hears everything; a PPDU of several uses
-    /// counts as the one it has most of.
+    /// Current use of the channel as seen by an observer that hears every frame. For a PPDU with several uses, it is
+    /// the one with the largest share.
     pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
@@ -587,8 +588,8 @@ impl Hidden {
 }
 
 impl OnAir {
-    /// `later` begins while this frame is in the air. The access point stays with the frame it holds, unless the other has
-    /// begun with it and is stronger; while it sends itself it hears nothing.
+    /// `later` begins while this frame is on the air. The access point stays locked onto the earlier frame, unless both
+    /// began at the same time and `later` is stronger. While the access point sends, it receives nothing.
     fn meets(&mut self, later: &mut Self, capture: &Capture) {
         let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);
         let power = |frame: &Self| if sends { u64::MAX } else { capture.power(frame.transmitter) };

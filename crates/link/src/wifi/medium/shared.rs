@@ -1,7 +1,7 @@
-//! The medium on which everybody hears everybody.
+//! The medium on which every station hears every other.
 //!
-//! Between exchanges it is idle and one event is pending: the earliest end of a backoff (or a beacon). Equal ends
-//! collide. Cost follows channel accesses, not slots or idle stations.
+//! Between exchanges it is idle, with one pending event: the earliest end of a backoff (or a beacon). Functions whose
+//! backoff ends at the same time collide. The cost is per channel access, independent of slots and idle stations.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -16,26 +16,26 @@ use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
 
-/// Phase of the channel.
+/// State of the channel.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Nothing.
+    /// Idle.
     Idle,
-    /// A frame before a PPDU is in the air alone.
+    /// A handshake frame before a PPDU is on the air, without a collision.
     Protection { exchange: Exchange, step: Step, until: Instant },
-    /// A PPDU is in the air alone.
+    /// A PPDU is on the air, without a collision.
     Transmission(Exchange),
-    /// Its link-layer acknowledgment is.
+    /// The acknowledgment of the PPDU is on the air.
     Response { exchange: Exchange, lost: bool },
-    /// A PPDU of several users is in the air, or one that belongs to it.
+    /// A multi-user PPDU, or a frame that belongs to it, is on the air.
     Round { until: Instant },
-    /// Several PPDUs are in the air; until the last one ends.
+    /// Several PPDUs overlap; lasts until the last one ends.
     Collision { until: Instant },
-    /// A frame to everybody is in the air: a beacon, or the end of a TXOP.
+    /// A broadcast frame is on the air: a beacon, or a CF-End.
     Broadcast { until: Instant },
 }
 
-/// Time that a TXOP reserved and did not use, nor give back.
+/// Time that a TXOP reserved but neither used nor released.
 #[derive(Clone, Copy, Debug)]
 struct Reservation {
     until: Instant,
@@ -46,34 +46,34 @@ struct Reservation {
 impl Reservation {
     const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP.first_function(); 2] };
 
-    /// The rest of the TXOP of `exchange`.
+    /// The unused part of the TXOP of `exchange`.
     fn left_by(exchange: &Exchange) -> Self {
         Self { until: exchange.reserved_until(), ends: [exchange.from, exchange.to] }
     }
 }
 
-/// The state of a channel that is the same for all.
+/// The state of a channel that is common to all its stations.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     phase: Phase,
     idle: IdlePeriod,
     idle_since: Instant,
-    /// Until when the NAV of stations that had no part in the last exchange runs.
+    /// NAV expiry at stations that took no part in the last exchange.
     reserved_until: Instant,
     /// Functions that contend or count down.
     active: Vec<FunctionId>,
-    /// The earliest transmission, while the channel is idle.
+    /// Time of the next transmission, while the channel is idle.
     next_access: Option<Instant>,
-    /// Reservation of a TXOP beyond its end.
+    /// The rest of a reservation that outlasts its TXOP.
     reservation: Reservation,
-    /// Functions that won the present access, and their transmissions; kept for its capacity.
+    /// Functions that won the current access, and their transmissions; kept to reuse the allocation.
     winners: Vec<(FunctionId, Outgoing)>,
-    /// Functions whose backoff ended together with that of a more urgent one of their station; kept for its
-    /// capacity.
+    /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
+    /// the allocation.
     yielding: Vec<FunctionId>,
-    /// The exchanges that collided; kept for its capacity.
+    /// The exchanges that collided; kept to reuse the allocation.
     colliding: Vec<Exchange>,
-    /// The PPDU of several users in the air, or one of the PPDUs that collide.
+    /// The multi-user PPDU on the air, including one that collides.
     round: Option<Box<Round>>,
 }
 
@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// When the channel changes next.
+    /// When the channel state changes next.
     #[inline]
     pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
         match &self.phase {
@@ -106,7 +106,7 @@ impl Shared {
         }
     }
 
-    /// Does the work due at `at`.
+    /// Processes the events due at `at`.
     #[inline]
     pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         match self.phase {
@@ -129,13 +129,13 @@ impl Shared {
         }
     }
 
-    /// The use that idle time is booked as: some station waits, or none does.
+    /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does.
     #[inline]
     pub fn idle_use(&self) -> AirtimeUse {
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
-    /// True while the exchange on the air is of `function`, be it in the TXOP of another.
+    /// True while the exchange on the air is one of `function`, including one in another's TXOP.
     pub fn engages(&self, function: FunctionId) -> bool {
         match &self.phase {
             Phase::Protection { exchange, .. }
@@ -146,28 +146,28 @@ impl Shared {
         }
     }
 
-    /// True while anything but a beacon will happen.
+    /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
         !matches!(self.phase, Phase::Idle) || self.next_access.is_some()
     }
 
-    /// The idle period that follows.
+    /// Number of the next idle period.
     fn next_idle(&self) -> u64 {
         self.idle.number + 1
     }
 
-    /// When the beacon that is due next can go out, while the channel is idle.
+    /// When the next beacon can be sent, while the channel is idle.
     fn beacon_at<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
         cell.next_beacon.map(|target| target.max(self.idle_since + cell.rules.phy.pifs()))
     }
 
     // --- Contention -------------------------------------------------------------------------
 
-    /// A function without traffic got some.
+    /// A function that had no traffic now has some.
     pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
         let on_air = !matches!(self.phase, Phase::Idle);
         if !on_air {
-            // Idle time becomes acquisition from here on.
+            // From here on, idle time is charged to acquisition.
             cell.accounts.book_idle(self.idle_use_without(cell, id), now);
         }
         let slot = cell.rules.phy.slot;
@@ -177,8 +177,8 @@ impl Shared {
             station.active = true;
             self.active.push(id);
         }
-        // A NAV makes the medium busy though nothing is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2); a station that
-        // had part in the exchange has none.
+        // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2). A station
+        // that took part in the exchange has no NAV.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
         if on_air || reserved {
             if !counting {
@@ -194,13 +194,13 @@ impl Shared {
         self.next_access = earliest(self.next_access, Some(at));
     }
 
-    /// The use that idle time would be booked as if `newcomer` had no traffic yet.
+    /// The use to which idle time would be charged if `newcomer` had no traffic.
     fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: FunctionId) -> AirtimeUse {
         let waits = |id: &FunctionId| *id != newcomer && cell.stations[*id].has_traffic();
         if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
-    /// The earliest end of a backoff wins; equal ends collide.
+    /// The function whose backoff ends first transmits; equal ends collide.
     fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
         cell.accounts.book_idle(AirtimeUse::Acquisition, at);
         if cell.rules.config.categories.len() > 1 {
@@ -234,7 +234,7 @@ impl Shared {
         let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
         cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
         match (winners.as_slice(), round) {
-            // Everything that waited was too old.
+            // All waiting packets were too old.
             ([], None) => self.go_idle_again(cell, at),
             ([(id, outgoing)], None) => self.start_transmission(cell, at, *id, *outgoing),
             ([], Some(round)) => self.start_round(cell, at, round),
@@ -243,7 +243,7 @@ impl Shared {
         self.winners = winners;
     }
 
-    /// Finds the functions that give way at `at` to a more urgent one of the same station.
+    /// Finds the functions that yield at `at` to a more urgent one of the same station.
     fn find_yielding<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
         let stations = &cell.stations;
         let due = |id: &&FunctionId| {
@@ -260,13 +260,13 @@ impl Shared {
         self.yielding.extend(self.active.iter().filter(due).filter(beaten));
     }
 
-    /// The channel becomes idle at `since`; bystanders' NAVs run until `reserved_until`.
+    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`.
     fn go_idle<P: Payload>(&mut self, cell: &mut Cell<P>, since: Instant, reserved_until: Instant) {
         self.go_idle_for(cell, since, reserved_until, reserved_until + cell.rules.phy.aifs());
     }
 
-    /// The channel becomes idle at `since`; bystanders' NAVs run until `reserved_until`, and they count down from
-    /// `countdown_from`.
+    /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and their countdown starts
+    /// at `countdown_from`.
     fn go_idle_for<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -289,8 +289,8 @@ impl Shared {
         self.find_next_access(cell);
     }
 
-    /// In the idle period that begins bystanders keep off until the reservation is over. Its ends do not: frames
-    /// to a station do not set its NAV.
+    /// In the idle period that begins, bystanders defer until the reservation ends. The two ends of the TXOP do not:
+    /// frames addressed to a station do not set its NAV.
     #[inline(never)]
     fn keep_reservation<P: Payload>(&mut self, cell: &mut Cell<P>) {
         let Reservation { until, ends } = self.reservation;
@@ -301,7 +301,7 @@ impl Shared {
         }
     }
 
-    /// The channel stays idle though an access was due at `at`. Where the slot of an access counts, bystanders have
+    /// The channel stays idle although an access was due at `at`. If the slot of an access counts, bystanders have
     /// counted it.
     fn go_idle_again<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
         let phy = cell.rules.phy;
@@ -340,7 +340,7 @@ impl Shared {
         }
     }
 
-    /// The first frame of the handshake of `exchange` goes out.
+    /// Starts the first frame of the handshake of `exchange`.
     fn start_protection<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange, step: Step) {
         cell.stations[exchange.from].count_handshake(step);
         let class = exchange.outgoing.class();
@@ -348,7 +348,7 @@ impl Shared {
         self.phase = Phase::Protection { exchange, step, until: exchange.first_end };
     }
 
-    /// A frame of the handshake is over.
+    /// A handshake frame ended.
     fn protection_ended<P: Payload>(
         &mut self,
         cell: &mut Cell<P>,
@@ -371,7 +371,7 @@ impl Shared {
                 self.phase = Phase::Protection { exchange: *exchange, step: Step::Cts, until };
             }
             Step::Rts => {
-                // Stations that heard the RTS may forget it when nothing follows (clause 10.3.2.4).
+                // Stations that heard the RTS may reset their NAV if no data follows (clause 10.3.2.4).
                 let reset = phy.sifs * 2 + cell.cts_duration(exchange) + phy.slot * 2;
                 cell.fail_protection(exchange, at, self.next_idle());
                 self.go_idle(cell, at, at + reset);
@@ -383,7 +383,7 @@ impl Shared {
             }
             Step::Cts | Step::CtsToSelf => {
                 cell.fail_protection(exchange, at, self.next_idle());
-                // A CTS reserves the medium to the end of the exchange that it allows.
+                // A CTS reserves the medium until the end of the exchange that it permits.
                 if exchange.grants() {
                     self.reservation = Reservation::left_by(exchange);
                 }
@@ -392,7 +392,7 @@ impl Shared {
         }
     }
 
-    /// The PPDU of the exchange goes out.
+    /// Starts the PPDU of the exchange.
     #[inline]
     fn start_data<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange) {
         match exchange.outgoing {
@@ -410,7 +410,7 @@ impl Shared {
         self.phase = Phase::Transmission(exchange);
     }
 
-    /// The PPDU is over: the MPDUs that arrived are passed up and acknowledged.
+    /// The PPDU ended: the MPDUs that arrived are passed up and acknowledged.
     fn transmission_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
         let heard = cell.receive(exchange);
         if exchange.is_unanswered() {
@@ -423,8 +423,7 @@ impl Shared {
             return;
         }
         if !heard {
-            // The sender times out before the time reserved by the Duration field is over, which
-            // bystanders keep.
+            // The sender times out before the end of the time in the Duration field, which bystanders still respect.
             cell.time_out(exchange, self.next_idle());
             self.go_on_without_response(cell, exchange);
             return;
@@ -433,7 +432,7 @@ impl Shared {
         self.phase = Phase::Response { exchange, lost };
     }
 
-    /// The acknowledgment is over: the originator settles the MPDUs in flight.
+    /// The acknowledgment ended: the originator settles the MPDUs in flight.
     fn response_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
         let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
         cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
@@ -448,7 +447,7 @@ impl Shared {
 
     // --- Rest of the TXOP -------------------------------------------------------------------
 
-    /// An exchange is over to its last frame.
+    /// The last frame of an exchange has ended.
     #[inline]
     fn after_exchange<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
         if cell.rules.may_go_on {
@@ -458,14 +457,14 @@ impl Shared {
         }
     }
 
-    /// The response is over, and the TXOP may not be.
+    /// The response ended; the TXOP may continue.
     #[inline(never)]
     fn go_on_after_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
         let next = Next::after_response(cell, exchange, lost);
         self.go_on(cell, &next, exchange, exchange.response_end);
     }
 
-    /// Nothing of the PPDU arrived: there is no response.
+    /// No part of the PPDU arrived, so there is no response.
     #[inline(never)]
     fn go_on_without_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
         if exchange.handshake == Handshake::Granted {
@@ -479,7 +478,7 @@ impl Shared {
         self.go_idle(cell, exchange.end, exchange.response_end);
     }
 
-    /// Lets `next` follow `exchange`, which is over at `at`.
+    /// Starts `next` after `exchange`, which ended at `at`.
     fn go_on<P: Payload>(&mut self, cell: &mut Cell<P>, next: &Next, exchange: &Exchange, at: Instant) {
         match *next {
             Next::Exchange(next) => {
@@ -510,14 +509,14 @@ impl Shared {
         self.go_on_with_round(cell, at, round);
     }
 
-    /// `round` begins at `at`.
+    /// Starts `round` at `at`.
     fn go_on_with_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
         round.book_first(cell, at);
         self.phase = Phase::Round { until: round.first_end() };
         self.round = Some(Box::new(round));
     }
 
-    /// The PPDU in the air, one of several users or the answers to it, is over.
+    /// The PPDU on the air ended: a multi-user PPDU or the responses to it.
     #[inline(never)]
     fn step_round<P: Payload>(&mut self, cell: &mut Cell<P>) {
         let next_idle = self.next_idle();
@@ -541,7 +540,7 @@ impl Shared {
         }
     }
 
-    /// Functions that want the medium without a packet from a host draw their backoff while it is busy.
+    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
     fn begin_contending<P: Payload>(&mut self, cell: &mut Cell<P>) {
         while let Some(function) = cell.contending.pop() {
             self.start_contending(cell, cell.accounts.booked_until(), function);
@@ -570,7 +569,7 @@ impl Shared {
         }
         if let Some(round) = &round {
             let ends = round.first_end();
-            // Where others go on longer, the trigger behind it collides too.
+            // If the other PPDUs end later, the trigger after the multi-user PPDU collides too.
             until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
             cell.stations[round.account().0].counters.collided_ppdus += 1;
         }
@@ -585,8 +584,8 @@ impl Shared {
         self.phase = Phase::Collision { until };
     }
 
-    /// The last of the colliding PPDUs is over. Their senders time out, each from its own end;
-    /// stations that heard noise wait EIFS.
+    /// The last of the colliding PPDUs ended. Their senders time out, each from the end of its own PPDU; stations that
+    /// received noise wait EIFS.
     fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
         if let Some(round) = self.round.take() {
             self.collided_round_ended(cell, *round, until);
@@ -618,8 +617,8 @@ impl Shared {
         }
     }
 
-    /// The last of PPDUs that collided with `round` is over. Where that is the longest, its users hear the trigger behind it,
-    /// and of the PPDU the MPDUs after the end of the others, if they capture it; everything else is lost.
+    /// The last of the PPDUs that collided with `round` ended. If `round` lasted longest, its users receive the trigger
+    /// after it, and with capture also the MPDUs after the end of the other PPDUs; all else is lost.
     #[inline(never)]
     fn collided_round_ended<P: Payload>(&mut self, cell: &mut Cell<P>, mut round: Round, until: Instant) {
         let next_idle = self.next_idle();
@@ -661,15 +660,15 @@ impl Shared {
     }
 }
 
-/// The one of `colliding` that goes on after all others have ended, unless its addressee was sending too; its MPDUs are
-/// clear from then on.
+/// The exchange of `colliding` that is on the air after all others have ended, unless its addressee was sending too.
+/// From that time on its MPDUs are free of collision.
 fn captured<P: Payload>(cell: &Cell<P>, colliding: &[Exchange]) -> Option<Exchange> {
     let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
     let others = || colliding.iter().filter(|other| other.from != longest.from);
     let clear_from = others().map(Exchange::alone_until).max()?;
     let station_of = |function| cell.stations.station_of(function);
     let deaf = others().any(|other| station_of(other.from) == station_of(longest.to));
-    // An RTS is one frame, and its beginning is lost.
+    // An RTS is a single frame, so it is lost if its beginning is.
     let whole = longest.handshake != Handshake::Rts;
     (whole && clear_from < longest.end && !deaf).then(|| longest.hidden_until(clear_from))
 }

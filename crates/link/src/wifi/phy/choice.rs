@@ -1,4 +1,4 @@
-//! Choice of a mode by users: a rate, and further values where a rate is ambiguous.
+//! Choice of a mode by a user: a rate, and further values if the rate is ambiguous.
 
 use core::fmt;
 
@@ -9,10 +9,11 @@ use super::symbol::GuardInterval;
 use super::tables::{DSSS, EHT_MCS, HE_MCS, HT_MCS, OFDM, VHT_MCS};
 use super::{Standard, Variant};
 
-/// Values that users give for the mode they mean; of the modes that agree with all of them the first of [`Mode::all_of`] is chosen.
+/// Values that a user gives to choose a mode. Of the modes that have all of them, the first in [`Mode::all_of`] is
+/// chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModeChoice {
-    /// Bits per second in the data field, exact to the 0.1 Mb/s that tables print.
+    /// Bit rate of the data field, compared after rounding to the 0.1 Mb/s that tables print.
     pub rate: Option<BitRate>,
     /// Index in the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13.
     pub mcs: Option<u8>,
@@ -24,24 +25,24 @@ pub struct ModeChoice {
     pub guard_interval: Option<GuardInterval>,
 }
 
-/// A rate that the standard's table does not hold, or not with the other values given.
+/// The error for a rate that is not in the standard's table, or not with the other values given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRate {
-    /// Which table.
+    /// The standard of the table.
     pub standard: Standard,
-    /// The choice that was asked for.
+    /// The choice that failed.
     pub choice: ModeChoice,
-    /// The rates there are with the rest of the choice, ascending; all of the standard's where
-    /// the rest fits nothing.
+    /// The rates that fit the other values of the choice, ascending; all rates of the standard if no rate fits.
     pub allowed: Vec<BitRate>,
-    /// The values given beside a rate, each part with the values that all the rest allows; none where these are none.
+    /// For each value given in addition to the rate, the values that the rest of the choice allows; a part is omitted
+    /// if there are none.
     pub instead: Vec<(Part, Vec<u16>)>,
 }
 
-/// A value that a choice may give beside a rate.
+/// A value that a choice may give in addition to a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Index in the table.
+    /// MCS index in the table.
     Mcs,
     /// Spatial streams.
     Streams,
@@ -52,10 +53,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them.
+    /// All parts.
     pub const ALL: [Self; 4] = [Self::Mcs, Self::Streams, Self::WidthMhz, Self::GuardInterval];
 
-    /// The value of `mode` in this part.
+    /// The value of this part for `mode`.
     fn of(self, mode: &Mode) -> Option<u16> {
         match self {
             Self::Mcs => mode.mcs.map(u16::from),
@@ -67,12 +68,12 @@ impl Part {
 }
 
 impl UnknownRate {
-    /// The error, without the values allowed.
+    /// The error message without the allowed values.
     pub fn what(&self) -> String {
         format!("{} has no {}", self.standard.name(), self.choice)
     }
 
-    /// The rates allowed; of more than sixteen, which nobody reads, the eight nearest to the one that was asked for.
+    /// The allowed rates as text; if there are more than sixteen, only the eight nearest to the requested rate.
     pub fn rates(&self) -> String {
         const FEW: usize = 16;
         const NEAREST: usize = 8;
@@ -112,13 +113,13 @@ const fn plural(count: u8) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// In units of 0.1 Mb/s, as tables print it.
+/// The rate in units of 0.1 Mb/s, as tables print it.
 const fn printed(rate: BitRate) -> u64 {
     (rate.as_bps() + 50_000) / 100_000
 }
 
 impl ModeChoice {
-    /// That rate, with any other values.
+    /// A choice that gives only the rate.
     pub const fn rate(rate: BitRate) -> Self {
         Self { rate: Some(rate), mcs: None, streams: None, width_mhz: None, guard_interval: None }
     }
@@ -142,7 +143,7 @@ impl ModeChoice {
         self
     }
 
-    /// Of the parts said the values that the rest allows, ascending.
+    /// For each part given, the values that the rest of the choice allows, ascending.
     fn instead(&self, modes: &[Mode]) -> Vec<(Part, Vec<u16>)> {
         let values = |part: Part| {
             let rest = self.without(part);
@@ -169,13 +170,13 @@ impl ModeChoice {
 }
 
 impl Mode {
-    /// Every mode of `standard`, as [`Mode::all_of`] its usual variant.
+    /// Every mode of `standard` in its default variant; see [`Mode::all_of`].
     pub fn all(standard: Standard) -> Vec<Self> {
         Self::all_of(standard, Variant::of(standard))
     }
 
-    /// Every mode of `standard`, those that a rate shall name first: the widths the papers use before
-    /// others, short guard intervals before long ones, fewer streams before more.
+    /// Every mode of `standard`. If several have the same rate, the one that the rate alone selects comes first: the
+    /// widths used in the papers before others, short guard intervals before long ones, fewer streams before more.
     pub fn all_of(standard: Standard, variant: Variant) -> Vec<Self> {
         match standard {
             Standard::A => ofdm_rates().filter_map(Self::ofdm).collect(),
@@ -219,22 +220,22 @@ impl Mode {
         }
     }
 
-    /// The mode of `standard` whose rate is `rate`, exact to the 0.1 Mb/s that tables print.
+    /// The mode of `standard` with the rate `rate`, compared after rounding to the 0.1 Mb/s that tables print.
     ///
     /// # Errors
-    /// [`UnknownRate`], naming the rates there are.
+    /// [`UnknownRate`], with the existing rates.
     pub fn for_rate(standard: Standard, rate: BitRate) -> Result<Self, UnknownRate> {
         Self::choose(standard, Variant::of(standard), ModeChoice::rate(rate))
     }
 
-    /// Every mode of `standard` that agrees with `choice`, in the order of [`Mode::all_of`].
+    /// Every mode of `standard` that has the values of `choice`, in the order of [`Mode::all_of`].
     pub fn fitting(standard: Standard, variant: Variant, choice: ModeChoice) -> Vec<Self> {
         let mut modes = Self::all_of(standard, variant);
         modes.retain(|mode| choice.fits_rate(mode) && choice.fits_rest(mode));
         modes
     }
 
-    /// Of [`Mode::and_lesser`] those in its format and with its guard interval: the modes that rate control chooses between.
+    /// The modes in [`Mode::and_lesser`] with the same format and guard interval, from which rate control chooses.
     pub fn and_slower(&self, standard: Standard, variant: Variant) -> Vec<Self> {
         let kind = |mode: &Self| (mode.format, mode.guard_interval);
         let mut modes = self.and_lesser(standard, variant);
@@ -242,18 +243,18 @@ impl Mode {
         modes
     }
 
-    /// The modes of `standard` that a station of this one can use: at most its streams and its width, either guard
-    /// interval. Itself alone where the table has none.
+    /// The modes of `standard` available to a station with this mode: at most its streams and its width, any guard
+    /// interval. Only this mode if the table has none.
     pub fn and_lesser(&self, standard: Standard, variant: Variant) -> Vec<Self> {
         let mut modes = Self::all_of(standard, variant);
         modes.retain(|mode| mode.streams <= self.streams && mode.width_mhz <= self.width_mhz);
         if modes.is_empty() { vec![*self] } else { modes }
     }
 
-    /// The mode of `standard` that `choice` means.
+    /// The mode of `standard` that `choice` selects.
     ///
     /// # Errors
-    /// [`UnknownRate`], naming the rates there are.
+    /// [`UnknownRate`], with the existing rates.
     pub fn choose(standard: Standard, variant: Variant, choice: ModeChoice) -> Result<Self, UnknownRate> {
         let modes = Self::all_of(standard, variant);
         if let Some(mode) = modes.iter().find(|mode| choice.fits_rate(mode) && choice.fits_rest(mode)) {
@@ -275,9 +276,9 @@ impl Mode {
     }
 }
 
-/// The modes of HE or EHT: one and two streams first, as phones and laptops have, then three and four; at `widths_mhz` in
-/// this order, those that the band has, the shortest guard interval first, of those that go with the training that
-/// `variant` chooses.
+/// The modes of HE or EHT. One and two streams come first, as in phones and laptops, then three and four. Widths are
+/// those of `widths_mhz` that the band has, in that order. The shortest guard interval comes first, among those allowed
+/// with the training field in `variant`.
 fn of_tones(
     widths_mhz: &[u16],
     mcs: u8,

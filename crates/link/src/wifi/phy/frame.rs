@@ -16,11 +16,11 @@ pub const AMSDU_SUBFRAME_HEADER_LEN: u32 = 14;
 pub const ACK_LEN: u32 = 14;
 /// Compressed Block Ack frame with a 64-bit bitmap.
 pub const BLOCK_ACK_LEN: u32 = 32;
-/// Bytes of a compressed Block Ack frame beside its bitmap.
+/// Bytes of a compressed Block Ack frame without its bitmap.
 const BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_LEN - 8;
 
-/// Bits of the shortest bitmap that covers a window of `window` sequence numbers: 64, and from 802.11ax on 256, from
-/// 802.11be on 512 and 1024.
+/// Bits of the shortest bitmap that covers a window of `window` sequence numbers: 64; from 802.11ax also 256; from
+/// 802.11be also 512 and 1024.
 pub const fn bitmap_bits(window: u32) -> u32 {
     match window {
         0..=64 => 64,
@@ -38,33 +38,34 @@ pub const fn block_ack_len(window: u32) -> u32 {
 /// Block Ack Request frame.
 pub const BLOCK_ACK_REQUEST_LEN: u32 = 24;
 
-/// The response that a trigger asks for.
+/// The response that a trigger requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerKind {
     /// Block Acks.
     MuBar,
     /// Data.
     Basic,
-    /// QoS Nulls that report queues (BSRP).
+    /// QoS Null frames that report queues (BSRP).
     BufferStatusReport,
 }
 
-/// Trigger frame without its users and padding: MAC header with two addresses, Common Info, FCS (802.11ax-2021 clause 9.3.1.22).
+/// Trigger frame without User Info and padding: MAC header with two addresses, Common Info, FCS (802.11ax-2021 clause
+/// 9.3.1.22).
 const TRIGGER_HEAD_LEN: u32 = 16 + 8 + 4;
-/// User Info of a MU-BAR trigger: that of every trigger, BAR Control and BAR Information.
+/// User Info of a MU-BAR trigger: the common part, BAR Control and BAR Information.
 const MU_BAR_USER_LEN: u32 = 5 + 4;
 
-/// User Info of a Basic Trigger: that of every trigger, and its preferences among access categories.
+/// User Info of a Basic Trigger: the common part and the preferred access categories.
 const BASIC_USER_LEN: u32 = 5 + 1;
 /// User Info of a trigger for buffer status reports (BSRP).
 const BUFFER_STATUS_USER_LEN: u32 = 5;
 
-/// MU-BAR trigger for `users` with `padding` bytes behind the last.
+/// MU-BAR trigger for `users` with `padding` bytes at its end.
 pub const fn mu_bar_len(users: u32, padding: u32) -> u32 {
     trigger_len(TriggerKind::MuBar, users, padding)
 }
 
-/// Trigger of this kind for `users` with `padding` bytes behind the last.
+/// Trigger of kind `kind` for `users` with `padding` bytes at its end.
 pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
     let of_user = match kind {
         TriggerKind::MuBar => MU_BAR_USER_LEN,
@@ -74,21 +75,21 @@ pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
     TRIGGER_HEAD_LEN + of_user * users + padding
 }
 
-/// QoS Null frame, which holds no data but reports a queue.
+/// QoS Null frame, which carries no data but reports a queue.
 pub const QOS_NULL_LEN: u32 = QOS_MAC_HEADER_LEN + FCS_LEN;
 
-/// Action No Ack frame (802.11-2020 clause 9.3.3.14) of the vendor-specific category, without its content: MAC header, category, OUI, two bytes
-/// for a type, FCS.
+/// Action No Ack frame (802.11-2020 clause 9.3.3.14) of the vendor-specific category, without its content: MAC header,
+/// category, OUI, two bytes for a type, FCS.
 pub const ACTION_NO_ACK_LEN: u32 = MAC_HEADER_LEN + 1 + 3 + 2 + FCS_LEN;
 
-/// A Block Ack for several stations (802.11ax-2021 clause 9.3.1.8.6) without its part for each: as a compressed one
-/// without starting sequence number.
+/// Multi-STA Block Ack (802.11ax-2021 clause 9.3.1.8.6) without its per-station parts: a compressed Block Ack without
+/// the starting sequence number.
 const MULTI_STA_BLOCK_ACK_HEAD_LEN: u32 = BLOCK_ACK_HEAD_LEN - 2;
-/// AID TID Info of a station.
+/// AID TID Info of one station.
 const AID_TID_INFO_LEN: u32 = 2;
 
-/// Block Ack for several stations: `windows` are those of the stations that get a bitmap, and `None` of those whose MPDUs all arrived,
-/// which need none.
+/// Multi-STA Block Ack. `windows` has one entry per station: its window if it gets a bitmap, or `None` if all its MPDUs
+/// arrived, which needs no bitmap.
 pub fn multi_sta_block_ack_len(windows: impl Iterator<Item = Option<u32>>) -> u32 {
     let of_station =
         |window: Option<u32>| AID_TID_INFO_LEN + window.map_or(0, |window| 2 + bitmap_bits(window) / 8);
@@ -100,7 +101,7 @@ pub const HT_CONTROL_LEN: u32 = 4;
 /// Bytes that a Control Wrapper adds to the control frame it carries: Carried Frame Control and HT Control
 /// (802.11-2020 clause 9.3.1.10).
 pub const CONTROL_WRAPPER_LEN: u32 = 2 + HT_CONTROL_LEN;
-/// End of a TXOP.
+/// CF-End frame, which ends a TXOP.
 pub const CF_END_LEN: u32 = 20;
 
 /// Request to send.
@@ -108,19 +109,19 @@ pub const RTS_LEN: u32 = 20;
 /// Clear to send.
 pub const CTS_LEN: u32 = 14;
 
-/// Bytes of the MPDU that carries `payload_len` bytes of IP packet behind `mac_header_len`.
+/// Bytes of an MPDU that carries an IP packet of `payload_len` bytes after a header of `mac_header_len`.
 pub const fn mpdu_len(mac_header_len: u32, payload_len: u32) -> u32 {
     mac_header_len + LLC_SNAP_LEN + payload_len + FCS_LEN
 }
 
-/// Bytes of an A-MSDU subframe that carries `payload_len` bytes of IP packet: header, LLC/SNAP, packet; each but
-/// the last is padded to 4 (802.11-2020 clause 9.3.2.2.2).
+/// Bytes of an A-MSDU subframe that carries an IP packet of `payload_len` bytes: header, LLC/SNAP, packet. All
+/// subframes but the last are padded to 4 bytes (802.11-2020 clause 9.3.2.2.2).
 pub const fn amsdu_subframe_len(payload_len: u32) -> u32 {
     AMSDU_SUBFRAME_HEADER_LEN + LLC_SNAP_LEN + payload_len
 }
 
-/// Bytes an MPDU takes in an A-MPDU: delimiter, MPDU, padding to 4.
-/// The last subframe of an A-MPDU is not padded (802.11-2020 clause 9.7.1); callers subtract that.
+/// Bytes of an MPDU as a subframe of an A-MPDU: delimiter, MPDU, padding to 4. The last subframe of an A-MPDU is not
+/// padded (802.11-2020 clause 9.7.1); callers subtract that.
 pub const fn subframe_len(mpdu_len: u32) -> u32 {
     MPDU_DELIMITER_LEN + mpdu_len.next_multiple_of(4)
 }
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(of(None), [(24, 32), (26, 32), (30, 32), (38, 36), (54, 40)]);
     }
 
-    /// 802.11ax: 24 bytes and the bitmap; at 24 and 6 Mb/s 20 us of preamble, 16 + 6 bits, symbols of 4 us.
+    /// 802.11ax: 24 bytes plus the bitmap; at 24 and 6 Mb/s, 20 us of preamble, 16 + 6 bits, symbols of 4 us.
     #[test]
     fn block_acks_grow_with_the_window() {
         let us = |mbps, bytes| Mode::ofdm(BitRate::from_mbps(mbps)).unwrap().ppdu_duration(bytes).as_micros();

@@ -1,42 +1,42 @@
-//! The data field of HE and EHT PPDUs: its symbols, the segments of the last one, and the packet extension behind it
+//! The data field of HE and EHT PPDUs: its symbols, the segments of the last symbol, and the packet extension after it
 //! (802.11ax-2021 clauses 27.3.12 and 27.3.13).
 //!
-//! The last symbol is used by quarters: a transmitter pads to the end of a segment before it encodes, and the rest of the symbol
-//! gives the receiver time. How many segments are in use is the pre-FEC padding factor, `a`.
+//! The last symbol has four segments. The transmitter pads the data to the end of a segment before encoding; the rest
+//! of the symbol gives the receiver processing time. The number of segments in use is the pre-FEC padding factor, `a`.
 
 use tacit_proto::units::{BitRate, Duration};
 
 use super::symbol::{GuardInterval, Symbol};
 use super::tables::Modulation;
 
-/// The code of a data field.
+/// The channel code of a data field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Convolutional, one encoder at every rate.
+    /// Convolutional code, with one encoder at every rate.
     Bcc,
-    /// Low-density parity check: mandatory from 40 MHz, MCS 10 or five streams on, and used everywhere here.
+    /// Low-density parity check; mandatory from 40 MHz, MCS 10 or five streams up, and the default for all here.
     Ldpc,
 }
 
-/// The longest time that a receiver asks for behind the last symbol (its nominal packet padding): the extension is this where
-/// `a` is 4, and 4 us less for each segment less.
+/// The longest time that a receiver requests after the last symbol (its nominal packet padding). The packet extension
+/// has this length if `a` is 4, and 4 us less per unused segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketExtension {
-    /// None.
+    /// No padding.
     Us0,
     /// 8 us.
     Us8,
-    /// 16 us: MediaTek's Linux driver asks for it at every constellation.
+    /// 16 us: MediaTek's Linux driver requests it at every constellation.
     Us16,
-    /// 20 us, with EHT only.
+    /// 20 us, EHT only.
     Us20,
 }
 
 impl PacketExtension {
-    /// All of them, ascending.
+    /// All values, ascending.
     pub const ALL: [Self; 4] = [Self::Us0, Self::Us8, Self::Us16, Self::Us20];
 
-    /// The longest one, in microseconds.
+    /// The nominal packet padding, in microseconds.
     pub const fn micros(self) -> u64 {
         match self {
             Self::Us0 => 0,
@@ -46,13 +46,13 @@ impl PacketExtension {
         }
     }
 
-    /// The one behind a last symbol of which `segments` are in use.
+    /// Packet extension after a last symbol with `segments` segments in use.
     const fn behind(self, segments: u64) -> Duration {
         Duration::from_micros(self.micros().saturating_sub(4 * (SEGMENTS - segments)))
     }
 }
 
-/// How long a symbol of training is, as a part of a symbol of data.
+/// Duration of a training symbol as a fraction of a data symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrainingField {
     /// 1x HE-LTF: a quarter, 3.2 us.
@@ -64,10 +64,10 @@ pub enum TrainingField {
 }
 
 impl TrainingField {
-    /// All of them, ascending.
+    /// All values, ascending.
     pub const ALL: [Self; 3] = [Self::Quarter, Self::Half, Self::Whole];
 
-    /// The name that the standard gives it, without HE-LTF or EHT-LTF.
+    /// The standard's name without HE-LTF or EHT-LTF.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Quarter => "1x",
@@ -76,7 +76,7 @@ impl TrainingField {
         }
     }
 
-    /// The one that is mandatory with `guard_interval`, and the longer of two: 2x, and 4x with 3.2 us.
+    /// The one that is mandatory with `guard_interval`; if there are two, the longer one: 2x, or 4x with 3.2 us.
     const fn usual(guard_interval: GuardInterval) -> Self {
         match guard_interval {
             GuardInterval::Ns3200 => Self::Whole,
@@ -84,8 +84,8 @@ impl TrainingField {
         }
     }
 
-    /// Whether an HE SU PPDU has it with `guard_interval` (802.11ax-2021 clause 27.3.11.10): 1x with 0.8 us, 2x with 0.8 and 1.6
-    /// us, 4x with 3.2 us, and, where receivers can, with 0.8 us.
+    /// Whether HE SU PPDUs allow it with `guard_interval` (802.11ax-2021 clause 27.3.11.10): 1x with 0.8 us, 2x with
+    /// 0.8 and 1.6 us, 4x with 3.2 us, and, as an option of receivers, 4x with 0.8 us.
     pub const fn goes_with(self, guard_interval: GuardInterval) -> bool {
         match self {
             Self::Quarter => matches!(guard_interval, GuardInterval::Ns800),
@@ -94,7 +94,7 @@ impl TrainingField {
         }
     }
 
-    /// Without its guard interval.
+    /// Duration without the guard interval.
     pub const fn duration(self) -> Duration {
         match self {
             Self::Quarter => Duration::from_nanos(3_200),
@@ -104,48 +104,48 @@ impl TrainingField {
     }
 }
 
-/// Quarters of a symbol.
+/// Segments in a symbol.
 const SEGMENTS: u64 = 4;
-/// SERVICE bits before the bytes.
+/// SERVICE bits before the data.
 const SERVICE_BITS: u64 = 16;
-/// Bits that end a convolutional code.
+/// Tail bits that terminate a convolutional code.
 const TAIL_BITS: u64 = 6;
 
-/// Options of HE and EHT beside MCS, streams, width and guard interval.
+/// Options of HE and EHT in addition to MCS, streams, width and guard interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeOptions {
-    /// Symbols of training.
+    /// Training field.
     pub training: TrainingField,
-    /// The code.
+    /// Channel code.
     pub coding: Coding,
-    /// Padding that the receiver asks for.
+    /// Padding that the receiver requests.
     pub extension: PacketExtension,
 }
 
 impl HeOptions {
-    /// Usual options with `guard_interval`: the 2x HE-LTF, and the 4x one with 3.2 us; LDPC, and 16 us of extension.
+    /// Default options with `guard_interval`: the 2x HE-LTF, or 4x with 3.2 us; LDPC; 16 us of packet extension.
     pub const fn usual(guard_interval: GuardInterval) -> Self {
         let HeChoice { coding, extension, .. } = HeChoice::USUAL;
         Self { training: TrainingField::usual(guard_interval), coding, extension }
     }
 }
 
-/// Choice of a basic service set among [`HeOptions`], at all guard intervals.
+/// A basic service set's choice of [`HeOptions`] for all guard intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeChoice {
-    /// Symbols of training; `None` for the usual ones of each guard interval.
+    /// Training field; `None` for the default of each guard interval.
     pub training: Option<TrainingField>,
-    /// The code.
+    /// Channel code.
     pub coding: Coding,
-    /// Padding that receivers ask for.
+    /// Padding that receivers request.
     pub extension: PacketExtension,
 }
 
 impl HeChoice {
-    /// The usual training, LDPC, and 16 us of packet extension.
+    /// Default training fields, LDPC and 16 us of packet extension.
     pub const USUAL: Self = Self { training: None, coding: Coding::Ldpc, extension: PacketExtension::Us16 };
 
-    /// This choice within the options of HE: a packet extension of 20 us is EHT's.
+    /// This choice within the options of HE: a packet extension of 20 us exists only in EHT.
     pub const fn before_eht(self) -> Self {
         let extension = match self.extension {
             PacketExtension::Us20 => PacketExtension::Us16,
@@ -154,7 +154,7 @@ impl HeChoice {
         Self { extension, ..self }
     }
 
-    /// The options of PPDUs with `guard_interval`; `None` where the training does not go with that.
+    /// The options of PPDUs with `guard_interval`; `None` if the training field is not allowed with it.
     pub fn options(self, guard_interval: GuardInterval) -> Option<HeOptions> {
         let training = self.training.unwrap_or(TrainingField::usual(guard_interval));
         let Self { coding, extension, .. } = self;
@@ -162,11 +162,11 @@ impl HeChoice {
     }
 }
 
-/// How a data field fills the last of its symbols.
+/// How a data field fills its last symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataField {
     pub modulation: Modulation,
-    /// Its training field is before the data.
+    /// Options, with the training field that precedes the data.
     pub options: HeOptions,
     /// Data bits of each of the first three segments: N_DBPS,short.
     pub data_bits_short: u32,
@@ -176,7 +176,7 @@ pub(super) struct DataField {
     pub coded_bits_short: u32,
 }
 
-/// Symbols, and the segments that are used of the last one.
+/// A number of symbols, and the number of segments used in the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbols {
     pub count: u64,
@@ -200,7 +200,7 @@ impl Symbols {
 }
 
 impl DataField {
-    /// Bits per second in symbols of `symbol`.
+    /// Bit rate with symbols of duration `symbol`.
     pub const fn rate(&self, symbol: Duration) -> BitRate {
         let Modulation { code_num, code_den, .. } = self.modulation;
         let bits = self.coded_bits as u64 * code_num as u64 * 1_000_000_000;
@@ -214,19 +214,19 @@ impl DataField {
         }
     }
 
-    /// Bits that `symbols` hold, of which a whole one has `whole` and each of its first three segments `short`.
+    /// Bits in `symbols`, if a whole symbol holds `whole` bits and each of its first three segments `short`.
     const fn held(symbols: Symbols, whole: u32, short: u32) -> u64 {
         let last = if symbols.segments == SEGMENTS { whole as u64 } else { symbols.segments * short as u64 };
         (symbols.count - 1) * whole as u64 + last
     }
 
-    /// Symbols of `data_bits` that `bytes` of PSDU take.
+    /// Symbols, of `data_bits` each, for a PSDU of `bytes` bytes.
     pub fn symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
         let symbols = self.initial_symbols(data_bits, bytes);
         if self.takes_segment_more(data_bits, symbols) { symbols.next_segment() } else { symbols }
     }
 
-    /// The same before LDPC may want a segment more: N_SYM,init and a_init.
+    /// The same before LDPC may add a segment: N_SYM,init and a_init.
     pub fn initial_symbols(&self, data_bits: u32, bytes: u32) -> Symbols {
         let bits = self.overhead_bits() + 8 * u64::from(bytes);
         let whole = u64::from(data_bits);
@@ -238,13 +238,13 @@ impl DataField {
         Symbols { count: bits.div_ceil(whole), segments }
     }
 
-    /// Whether the code takes a segment more than `symbols` have.
+    /// Whether the code needs one segment more than `symbols` has.
     pub fn takes_segment_more(&self, data_bits: u32, symbols: Symbols) -> bool {
         self.options.coding == Coding::Ldpc && self.needs_segment_more(data_bits, symbols)
     }
 
-    /// Whether LDPC would puncture too much of its code words (802.11-2020 clause 19.3.11.7.5), payload and available bits
-    /// counted to the last segment in use.
+    /// Whether LDPC would puncture its code words too much (802.11-2020 clause 19.3.11.7.5). Payload and available bits
+    /// count up to the last segment in use.
     fn needs_segment_more(&self, data_bits: u32, symbols: Symbols) -> bool {
         let (num, den) = (u64::from(self.modulation.code_num), u64::from(self.modulation.code_den));
         let payload = Self::held(symbols, data_bits, self.data_bits_short);
@@ -257,7 +257,7 @@ impl DataField {
         is_much || 10 * punctured * den > 3 * parity
     }
 
-    /// How many code words of how many bits carry `payload` in `available` bits (802.11-2020 table 19-16).
+    /// Number and length in bits of the code words that carry `payload` in `available` bits (802.11-2020 table 19-16).
     fn code_words(&self, payload: u64, available: u64) -> (u64, u64) {
         let (num, den) = (u64::from(self.modulation.code_num), u64::from(self.modulation.code_den));
         let pick = |longer: u64, room: u64, shorter: u64| {
@@ -272,31 +272,31 @@ impl DataField {
         }
     }
 
-    /// How long the data field of `bytes` is in symbols like `symbol`, its packet extension included.
+    /// Duration of the data field for `bytes` bytes in symbols like `symbol`, including the packet extension.
     pub fn duration(&self, symbol: Symbol, bytes: u32) -> Duration {
         self.duration_of(symbol, self.symbols(symbol.bits, bytes))
     }
 
-    /// How long `symbols` like `symbol` are, the packet extension behind them included.
+    /// Duration of `symbols` like `symbol`, including the packet extension.
     pub fn duration_of(&self, symbol: Symbol, symbols: Symbols) -> Duration {
         symbol.duration * symbols.count + self.options.extension.behind(symbols.segments)
     }
 
-    /// Most bytes whose data field lasts at most `limit`.
+    /// Most bytes with a data field of at most `limit`.
     pub fn bytes_within(&self, symbol: Symbol, limit: Duration) -> u32 {
         let most = limit.as_nanos() / symbol.duration.as_nanos();
         self.most_bytes(symbol.bits, most, |bytes| self.duration(symbol, bytes) <= limit)
     }
 
-    /// Most bytes whose data field has at most `most` symbols of `data_bits`.
+    /// Most bytes with a data field of at most `most` symbols of `data_bits` bits.
     pub fn bytes_in(&self, data_bits: u32, most: u64) -> u32 {
         self.most_bytes(data_bits, most, |bytes| self.symbols(data_bits, bytes).count <= most)
     }
 
-    /// Most bytes in `most` symbols of `data_bits` that fit.
+    /// Most bytes in `most` symbols of `data_bits` bits for which `fits` holds.
     fn most_bytes(&self, data_bits: u32, most: u64, fits: impl Fn(u32) -> bool) -> u32 {
         let mut symbols = Symbols { count: most, segments: SEGMENTS };
-        // PSDUs that end in one segment last as long as each other, and no longer than those that end in the next.
+        // All PSDUs that end in the same segment last equally long, and no longer than those that end in the next.
         while symbols.count > 0 {
             let bits = Self::held(symbols, data_bits, self.data_bits_short);
             if let Some(bits) = bits.checked_sub(self.overhead_bits()) {

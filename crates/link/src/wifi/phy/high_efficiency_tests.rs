@@ -1,4 +1,4 @@
-//! Durations of HE and EHT, and their rates.
+//! Durations and rates of HE and EHT.
 
 use tacit_proto::units::Duration;
 
@@ -12,17 +12,18 @@ use PacketExtension::{Us0, Us8, Us16, Us20};
 use ResourceUnit::{Tones26, Tones52, Tones106, Tones242, Tones484};
 use TrainingField::{Half, Quarter, Whole};
 
-/// A PPDU: format, MHz, streams, MCS, guard interval, training, extension and bytes; then its rate in 100 kb/s, symbols
-/// and segments of the last, nanoseconds with LDPC, those of BCC without an extension, those of ns-3 3.44 (which has training
-/// fields of 8 us, no extension, and an EHT-SIG of 4 us), and LENGTH of L-SIG.
+/// A PPDU: format, MHz, streams, MCS, guard interval, training field, extension and bytes. Expected values: its rate in
+/// 100 kb/s, symbols and segments of the last one, nanoseconds with LDPC, nanoseconds with BCC and no extension,
+/// nanoseconds in ns-3 3.44 (which has training fields of 8 us, no extension, and an EHT-SIG of 4 us), and LENGTH of
+/// L-SIG.
 type Known = (
     (Format, u16, u8, u8, GuardInterval, TrainingField, PacketExtension),
     u32,
     (u64, (u64, u64), u64, u64, Option<u64>, u32),
 );
 
-/// From the equations of 802.11ax-2021 clause 27.3.12 by a script apart from this program. A-MPDUs are of packets of 1500
-/// bytes or of TCP ACKs.
+/// Computed from the equations of 802.11ax-2021 clause 27.3.12 by a separate script. A-MPDUs contain packets of 1500
+/// bytes or TCP ACKs.
 #[rustfmt::skip]
 const KNOWN: [Known; 29] = [
     ((HeSu, 20, 1, 0, Ns800, Half, Us0), 1_542, (86, (106, 3), 1_484_800, 1_484_800, Some(1_485_600), 1_096)),
@@ -79,7 +80,7 @@ fn ppdus_last_as_long_as_the_equations_say() {
     }
 }
 
-/// The same PPDUs by the convolutional code without an extension, and as ns-3 has them.
+/// The same PPDUs with the convolutional code and no extension, and as in ns-3.
 #[test]
 fn convolutional_ppdus_last_as_long_as_in_ns3() {
     for known in &KNOWN {
@@ -96,7 +97,7 @@ fn convolutional_ppdus_last_as_long_as_in_ns3() {
     }
 }
 
-/// 802.11ax-2021 tables 27-62 and following and those of EHT: one stream, the guard interval of 0.8 us, in 100 kb/s.
+/// 802.11ax-2021 tables 27-62 and following, and those of EHT: one stream, guard interval 0.8 us, in 100 kb/s.
 #[test]
 fn rates_are_the_tables() {
     let tables: [(u16, [u64; 14]); 5] = [
@@ -133,7 +134,7 @@ fn rates_are_the_tables() {
     assert_eq!(Mode::he_extended_range(3, Ns800), None);
 }
 
-/// A field that fits takes the longest PSDU that fits, in whichever segment the limit lies.
+/// The longest PSDU that fits is found, regardless of the segment where the limit is.
 #[test]
 fn bytes_within_inverts_the_duration_at_every_nanosecond() {
     let spare = [Us0, Us8, Us16, Us20];
@@ -153,16 +154,16 @@ fn bytes_within_inverts_the_duration_at_every_nanosecond() {
     }
 }
 
-/// A user's part of a PPDU at 80 MHz: which way, users, unit, streams, MCS, guard interval, training and bytes; then its rate in
-/// 100 kb/s, symbols and segments of the last, nanoseconds with LDPC and 16 us of extension, those of BCC without one, and LENGTH
-/// of L-SIG.
+/// A user's part of a PPDU at 80 MHz: direction, users, unit, streams, MCS, guard interval, training field and bytes.
+/// Expected values: its rate in 100 kb/s, symbols and segments of the last one, nanoseconds with LDPC and 16 us of
+/// extension, nanoseconds with BCC and no extension, and LENGTH of L-SIG.
 type KnownPart = (
     (MultiUser, usize, ResourceUnit, u8, u8, GuardInterval, TrainingField),
     u32,
     (u64, (u64, u64), u64, u64, u32),
 );
 
-/// From the same script. HE-SIG-B is at its MCS 0.
+/// From the same script, with HE-SIG-B at its MCS 0.
 #[rustfmt::skip]
 const KNOWN_PARTS: [KnownPart; 10] = [
     // A Block Ack of 64 bits; TCP ACKs; full packets; a Block Ack of 256 bits.
@@ -213,7 +214,7 @@ fn parts_last_as_long_as_the_equations_say() {
     }
 }
 
-/// A PPDU of several users lasts as long as its longest part.
+/// A multi-user PPDU lasts as long as its longest part.
 #[test]
 fn the_longest_part_says_how_long_all_are() {
     let mode = part(&KNOWN_PARTS[7], Coding::Ldpc, Us16);
@@ -221,12 +222,12 @@ fn the_longest_part_says_how_long_all_are() {
     let parts = [(mode, 3_000), (slower, 3_000), (mode, 12_000)];
     assert_eq!(MultiUserPpdu::duration(&parts.into_iter()), slower.ppdu_duration(3_000));
     assert_eq!(MultiUserPpdu::duration(&[].into_iter()), Duration::ZERO);
-    // An MPDU more for one is none for all.
+    // One more MPDU for one user does not lengthen the PPDU.
     let longer = [(mode, 4_500), (slower, 3_000), (mode, 12_000)];
     assert_eq!(MultiUserPpdu::duration(&longer.into_iter()), slower.ppdu_duration(3_000));
 }
 
-/// A channel of 40 MHz has no unit of 996 tones, and other standards have none at all.
+/// A channel of 40 MHz has no unit of 996 tones, and other standards have no resource units.
 #[test]
 fn a_mode_outside_the_tables_is_none() {
     let ppdu = MultiUserPpdu {

@@ -1,4 +1,4 @@
-//! Rates: modulation, coding, streams, width and guard interval, and the duration they give a frame.
+//! Rates: modulation, coding, streams, width and guard interval, and the resulting frame durations.
 
 use tacit_proto::units::{BitRate, Duration};
 
@@ -11,7 +11,7 @@ use super::tables::{
     OFDM_SUBCARRIERS, VHT_MCS, vht_encoders, vht_has,
 };
 
-/// Format of a PPDU on the air.
+/// Format of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// DSSS and CCK, 2.4 GHz (802.11-2020 clauses 15 and 16).
@@ -24,20 +24,20 @@ pub enum Format {
     HtMixed,
     /// VHT (clause 21).
     Vht,
-    /// HE for one user (802.11ax-2021 clause 27).
+    /// HE, single user (802.11ax-2021 clause 27).
     HeSu,
-    /// HE for one user far away: its SIG-A is sent twice.
+    /// HE, single user at long range: its SIG-A is sent twice.
     HeErSu,
-    /// HE for several users, each on a resource unit of its own.
+    /// HE, several users, each on its own resource unit.
     HeMu,
-    /// HE of several users that answer a trigger, each on a resource unit of its own.
+    /// HE, response of several users to a trigger, each on its own resource unit.
     HeTb,
-    /// EHT, of one user here (802.11be clause 36).
+    /// EHT, here for a single user (802.11be clause 36).
     EhtMu,
 }
 
 impl Format {
-    /// The name that the standard gives its PPDUs.
+    /// The standard's name for its PPDUs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dsss => "DSSS",
@@ -53,7 +53,7 @@ impl Format {
         }
     }
 
-    /// The amendment that brought it.
+    /// The amendment that introduced it.
     pub const fn standard(self) -> Standard {
         match self {
             Self::Dsss => Standard::B,
@@ -66,16 +66,16 @@ impl Format {
         }
     }
 
-    /// Whether data of this format is QoS data in A-MPDUs under a Block Ack agreement.
+    /// Whether data in this format is QoS data in A-MPDUs under a Block Ack agreement.
     pub const fn aggregates(self) -> bool {
         !matches!(self, Self::Dsss | Self::Ofdm | Self::ErpOfdm)
     }
 }
 
-/// A symbol of HE and EHT without its guard interval (802.11ax-2021 table 27-12).
+/// Duration of an HE or EHT symbol without guard interval (802.11ax-2021 table 27-12).
 const HE_SYMBOL: Duration = Duration::from_nanos(12_800);
 
-/// A symbol of HT and VHT without its guard interval (802.11-2020 table 19-6).
+/// Duration of an HT or VHT symbol without guard interval (802.11-2020 table 19-6).
 const HT_SYMBOL: Duration = Duration::from_nanos(3_200);
 
 /// aSignalExtension of ERP-OFDM and of HT at 2.4 GHz (802.11-2020 clauses 18.3.2.4 and 19.3.2).
@@ -87,22 +87,22 @@ pub enum Preamble {
     /// 144 bits and 48 bits of header at 1 Mb/s: 192 us.
     #[default]
     Long,
-    /// 72 bits at 1 Mb/s and 48 bits of header at 2 Mb/s: 96 us. 1 Mb/s has none.
+    /// 72 bits at 1 Mb/s and a header of 48 bits at 2 Mb/s: 96 us. Not available at 1 Mb/s.
     Short,
 }
 
-/// How the data field is coded.
+/// Encoding of the data field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coded {
     /// DSSS and CCK.
     Dsss,
-    /// OFDM to VHT.
+    /// OFDM, HT and VHT.
     Ofdm(Modulation),
-    /// HE and EHT, whose last symbol is counted by quarters.
+    /// HE and EHT, whose last symbol is divided into four segments.
     Segmented(DataField),
 }
 
-/// One way to send a PPDU: everything its duration depends on.
+/// A transmission mode: all that determines the duration of a PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     /// Format of the PPDU.
@@ -112,53 +112,53 @@ pub struct Mode {
     pub streams: u8,
     /// Channel width in MHz.
     pub width_mhz: u16,
-    /// The part of the channel that it has, in HE and EHT: all of it but in PPDUs of several users.
+    /// The part of the channel used, in HE and EHT: the whole channel except in multi-user PPDUs.
     pub resource_unit: Option<ResourceUnit>,
-    /// Between symbols.
+    /// Guard interval between symbols.
     pub guard_interval: GuardInterval,
-    /// MCS index within the standard's table: HT 0 to 31, VHT 0 to 9, HE to 11, EHT to 13; `None` for legacy rates.
+    /// MCS index in the standard's table: HT 0 to 31, VHT 0 to 9, HE 0 to 11, EHT 0 to 13; `None` for legacy rates.
     pub mcs: Option<u8>,
     preamble: Duration,
-    /// After the last symbol, for slow decoders (802.11-2020 clause 18.3.2.4); a part of the PPDU.
+    /// Time after the last symbol for slow decoders (802.11-2020 clause 18.3.2.4); part of the PPDU.
     signal_extension: Duration,
     symbol: Symbol,
-    /// SERVICE bits before the bytes.
+    /// SERVICE bits before the data.
     service_bits: u32,
-    /// Tail bits after them: 6 for each BCC encoder.
+    /// Tail bits after the data: 6 per BCC encoder.
     tail_bits: u32,
 }
 
-/// The common properties of all parts of a PPDU of several users, or of several users' answers to a trigger. Each user's
-/// unit has the same size here.
+/// Common properties of all parts of a multi-user PPDU, or of the responses of several users to a trigger. All users
+/// have units of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiUserPpdu {
-    /// Which way it goes.
+    /// Direction.
     pub kind: MultiUser,
-    /// How many users it has.
+    /// Number of users.
     pub users: usize,
-    /// The unit of each of them.
+    /// Resource unit of each user.
     pub unit: ResourceUnit,
-    /// Streams of the user that has most: all train as long.
+    /// Largest number of streams of any user; all users have training fields for that number.
     pub training_streams: u8,
-    /// MCS of the user that has the lowest; HE-SIG-B has no higher one, nor any above 5. The standard leaves the choice open.
+    /// Lowest MCS of any user. HE-SIG-B uses no higher one, and none above 5; the standard leaves the choice open.
     pub lowest_mcs: u8,
-    /// Between symbols.
+    /// Guard interval between symbols.
     pub guard_interval: GuardInterval,
-    /// Training, coding and packet extension.
+    /// Training field, coding and packet extension.
     pub options: HeOptions,
 }
 
-/// Which way a PPDU of several users goes.
+/// Direction of a multi-user PPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MultiUser {
     /// From the access point: HE MU.
     Down,
-    /// To the access point, in answer to its trigger: HE TB.
+    /// To the access point, in response to its trigger: HE TB.
     Up,
 }
 
 impl MultiUser {
-    /// Format of its PPDUs.
+    /// Format of the PPDUs.
     pub const fn format(self) -> Format {
         match self {
             Self::Down => Format::HeMu,
@@ -166,8 +166,8 @@ impl MultiUser {
         }
     }
 
-    /// The guard interval of its PPDUs where those of one user have `single`: answers to triggers have 1.6 us at least
-    /// (802.11ax-2021 clause 27.3.11.10).
+    /// The guard interval if single-user PPDUs use `single`: responses to triggers have at least 1.6 us (802.11ax-2021
+    /// clause 27.3.11.10).
     pub fn guard_interval(self, single: GuardInterval) -> GuardInterval {
         match self {
             Self::Down => single,
@@ -177,8 +177,9 @@ impl MultiUser {
 }
 
 impl MultiUserPpdu {
-    /// The PPDU of users that send, or are sent to, in `modes` alone, where `he` is chosen for all; `None` of none, and of more than
-    /// there are units. They have the largest units of which there are enough, and guard interval and training of the first.
+    /// The PPDU of users whose single-user modes are `modes`, with the options `he` for responses to triggers. Units
+    /// have the largest size that gives each user one. Guard interval and training field are those of the first mode.
+    /// `None` if there are no users, or more users than units.
     pub fn of(kind: MultiUser, modes: &[Mode], he: HeChoice) -> Option<Self> {
         let first = modes.first()?;
         let guard_interval = kind.guard_interval(first.guard_interval);
@@ -197,7 +198,7 @@ impl MultiUserPpdu {
         })
     }
 
-    /// How long HE-SIG-B is in a channel of `width_mhz`; answers to triggers have none.
+    /// Duration of HE-SIG-B in a channel of `width_mhz`; responses to triggers have none.
     fn sig_b(&self, width_mhz: u16) -> Duration {
         match self.kind {
             MultiUser::Down => {
@@ -207,9 +208,9 @@ impl MultiUserPpdu {
         }
     }
 
-    /// How long the PPDU of `parts` lasts, each a user's mode and bytes of its PSDU: symbols and segments in use are those of the
-    /// user that needs most, and one segment more where LDPC wants that for any (802.11ax-2021 clause 27.3.12.5). Zero for no
-    /// parts.
+    /// Duration of the PPDU of `parts`, each with a user's mode and the bytes of its PSDU. The user that needs most
+    /// determines the number of symbols and segments; there is one more segment if LDPC needs it for any user
+    /// (802.11ax-2021 clause 27.3.12.5). Zero if there are no parts.
     pub fn duration(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> Duration {
         let Some(symbols) = Self::symbols(parts) else { return Duration::ZERO };
         let lasts = |(mode, _): (Mode, u32)| {
@@ -219,7 +220,7 @@ impl MultiUserPpdu {
         parts.clone().filter_map(lasts).max().unwrap_or(Duration::ZERO)
     }
 
-    /// OFDM symbols of data in the PPDU of `parts`; see [`duration`](Self::duration).
+    /// OFDM data symbols in the PPDU of `parts`; see [`duration`](Self::duration).
     pub fn symbol_count(parts: &(impl Iterator<Item = (Mode, u32)> + Clone)) -> u64 {
         Self::symbols(parts).map_or(0, |symbols| symbols.count)
     }
@@ -237,20 +238,21 @@ impl MultiUserPpdu {
     }
 }
 
-/// A mode of HE or EHT on a resource unit.
+/// Parameters of an HE or EHT mode on a resource unit.
 struct OfUnit {
     format: Format,
     mcs: u8,
     streams: u8,
     width_mhz: u16,
     unit: ResourceUnit,
-    /// Streams that are trained for.
+    /// Number of streams for which there are training fields.
     training_streams: u8,
     guard_interval: GuardInterval,
 }
 
 impl OfUnit {
-    /// The mode with `options`, whose SIG fields behind L-SIG and RL-SIG last `signal`; `None` outside the tables.
+    /// The mode with `options`, whose SIG fields after L-SIG and RL-SIG last `signal`; `None` if the tables do not have
+    /// it.
     fn mode(self, options: HeOptions, signal: Duration) -> Option<Mode> {
         let Self { format, mcs, streams, width_mhz, unit, training_streams, guard_interval } = self;
         if !GuardInterval::OF_HE.contains(&guard_interval) || streams == 0 {
@@ -290,7 +292,7 @@ impl OfUnit {
 }
 
 impl Mode {
-    /// The legacy OFDM mode of `rate` (802.11-2020 clause 17); `None` where there is none.
+    /// The legacy OFDM mode of `rate` (802.11-2020 clause 17); `None` if the rate does not exist.
     pub fn ofdm(rate: BitRate) -> Option<Self> {
         let (_, modulation) = *OFDM.iter().find(|(mbps, _)| BitRate::from_mbps(*mbps) == rate)?;
         Some(Self {
@@ -342,7 +344,7 @@ impl Mode {
         })
     }
 
-    /// The HT-mixed mode of `mcs` 0 to 7 on `streams` 1 to 4; `None` outside the table.
+    /// The HT-mixed mode of `mcs` 0 to 7 on `streams` 1 to 4; `None` if the table does not have it.
     pub fn ht(mcs: u8, streams: u8, forty_mhz: bool, guard_interval: GuardInterval) -> Option<Self> {
         if mcs >= HT_MCS {
             return None;
@@ -350,59 +352,59 @@ impl Mode {
         let width_mhz = if forty_mhz { 40 } else { 20 };
         let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.mcs = Some(mcs + HT_MCS * (streams - 1));
-        // One encoder up to 300 Mb/s, two above (802.11-2020 clause 19.3.11.4).
+        // One encoder up to 300 Mb/s, two above that (802.11-2020 clause 19.3.11.4).
         mode.tail_bits = if mode.rate() > BitRate::from_mbps(300) { 12 } else { 6 };
         Some(mode)
     }
 
-    /// This mode of HT or HE as it is at 2.4 GHz.
+    /// This mode of HT or HE at 2.4 GHz, where it has a signal extension.
     pub(super) fn with_signal_extension(self) -> Self {
         Self { signal_extension: SIGNAL_EXTENSION, ..self }
     }
 
-    /// Whether it is sent at 2.4 GHz here, not at 5 GHz.
+    /// Whether it is a mode of 2.4 GHz.
     pub const fn is_2_4_ghz(&self) -> bool {
         matches!(self.format, Format::Dsss) || self.signal_extension.as_nanos() > 0
     }
 
-    /// The VHT mode of `mcs` 0 to 9 on `streams` 1 to 4 at 20, 40, 80 or 160 MHz; `None` outside the
-    /// tables, which leave out some combinations (802.11-2020 clause 21.5).
+    /// The VHT mode of `mcs` 0 to 9 on `streams` 1 to 4 at 20, 40, 80 or 160 MHz; `None` if the tables do not have it:
+    /// they omit some combinations (802.11-2020 clause 21.5).
     pub fn vht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         if mcs >= VHT_MCS || !vht_has(width_mhz, streams, mcs) {
             return None;
         }
         let mut mode = Self::streamed(mcs, streams, width_mhz, guard_interval)?;
         mode.format = Format::Vht;
-        // VHT-SIG-B more than HT.
+        // VHT-SIG-B, which HT does not have.
         mode.preamble += Duration::from_micros(4);
         mode.tail_bits = 6 * vht_encoders(width_mhz, streams, mcs, mode.symbol.bits);
         Some(mode)
     }
 
-    /// The HE SU mode of `mcs` 0 to 11 on `streams` 1 to 8 at 20, 40, 80 or 160 MHz, with the usual options; `None` outside
-    /// the tables (802.11ax-2021 clause 27.5).
+    /// The HE SU mode of `mcs` 0 to 11 on `streams` 1 to 8 at 20, 40, 80 or 160 MHz with default options; `None` if the
+    /// tables do not have it (802.11ax-2021 clause 27.5).
     pub fn he(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         let options = HeOptions::usual(guard_interval);
         let mode = || Self::of_tones(Format::HeSu, mcs, streams, width_mhz, guard_interval, options);
         (mcs < HE_MCS && width_mhz <= 160).then(mode).flatten()
     }
 
-    /// The HE ER SU mode of `mcs` 0 to 2: one stream over all of 20 MHz, and SIG-A twice.
+    /// The HE ER SU mode of `mcs` 0 to 2: one stream over 20 MHz, with SIG-A sent twice.
     pub fn he_extended_range(mcs: u8, guard_interval: GuardInterval) -> Option<Self> {
         let options = HeOptions::usual(guard_interval);
         let mode = || Self::of_tones(Format::HeErSu, mcs, 1, 20, guard_interval, options);
         (mcs <= 2).then(mode).flatten()
     }
 
-    /// The EHT mode of `mcs` 0 to 13 on `streams` 1 to 8 at 20 to 320 MHz, for one user, with the usual options; `None`
-    /// outside the tables.
+    /// The EHT mode of `mcs` 0 to 13 on `streams` 1 to 8 at 20 to 320 MHz, for a single user, with default options;
+    /// `None` if the tables do not have it.
     pub fn eht(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         let options = HeOptions::usual(guard_interval);
         Self::of_tones(Format::EhtMu, mcs, streams, width_mhz, guard_interval, options)
     }
 
-    /// This mode of HE SU as one user has it in an HE MU or HE TB PPDU; `None` for other modes, and where the channel has no such
-    /// unit (802.11ax-2021 clauses 27.3.11 and 27.3.2).
+    /// This HE SU mode as one user's part of an HE MU or HE TB PPDU; `None` for other modes, and if the channel has no
+    /// such unit (802.11ax-2021 clauses 27.3.11 and 27.3.2).
     pub fn among_users(self, ppdu: &MultiUserPpdu) -> Option<Self> {
         let Self { format: Format::HeSu, mcs: Some(mcs), streams, width_mhz, signal_extension, .. } = self
         else {
@@ -418,7 +420,7 @@ impl Mode {
             .map(|mode| Self { signal_extension, ..mode })
     }
 
-    /// This mode with an MCS of at most `mcs`, of HE SU; others as they are.
+    /// This mode with an MCS of at most `mcs` if it is HE SU; other modes are returned unchanged.
     pub fn at_most_mcs(self, mcs: u8) -> Self {
         let Self { format, streams, width_mhz, guard_interval, signal_extension, .. } = self;
         let slower = (format == Format::HeSu && self.mcs > Some(mcs))
@@ -427,19 +429,19 @@ impl Mode {
         slower.map_or(self, |slower| Self { signal_extension, ..slower })
     }
 
-    /// This mode of HE or EHT with `options`; `None` for others.
+    /// This HE or EHT mode with `options`; `None` for other modes.
     pub fn with_options(self, options: HeOptions) -> Option<Self> {
         let Self { format, mcs, streams, width_mhz, guard_interval, signal_extension, .. } = self;
         let mode = Self::of_tones(format, mcs?, streams, width_mhz, guard_interval, options)?;
         Some(Self { signal_extension, ..mode })
     }
 
-    /// The options of a mode of HE or EHT; `None` for others.
+    /// The options of an HE or EHT mode; `None` for other modes.
     pub fn he_options(&self) -> Option<HeOptions> {
         self.data_field().map(|field| field.options)
     }
 
-    /// Common part of HE and EHT where one user has the whole channel.
+    /// Common part of HE and EHT modes with the whole channel for one user.
     fn of_tones(
         format: Format,
         mcs: u8,
@@ -451,7 +453,7 @@ impl Mode {
         let signal_us = match format {
             Format::HeSu => 8,
             Format::HeErSu => 16,
-            // U-SIG, and EHT-SIG of one user: 52 bits at its MCS 0.
+            // U-SIG, and EHT-SIG for one user: 52 bits at its MCS 0.
             Format::EhtMu => 8 + 8,
             _ => return None,
         };
@@ -461,7 +463,7 @@ impl Mode {
         of_unit.mode(options, Duration::from_micros(signal_us))
     }
 
-    /// Common part of HT and VHT.
+    /// Common part of HT and VHT modes.
     fn streamed(mcs: u8, streams: u8, width_mhz: u16, guard_interval: GuardInterval) -> Option<Self> {
         if !GuardInterval::OF_HT.contains(&guard_interval) {
             return None;
@@ -490,8 +492,7 @@ impl Mode {
         })
     }
 
-    /// Bits per second in the data field. Where HE and EHT have a fraction of a bit in a symbol, it counts here, as in
-    /// their tables.
+    /// Bit rate of the data field. Fractional bits per symbol of HE and EHT count, as in the standard's tables.
     pub const fn rate(&self) -> BitRate {
         let Symbol { duration, bits } = self.symbol;
         match &self.coded {
@@ -509,19 +510,18 @@ impl Mode {
         }
     }
 
-    /// PHY preamble and header: everything before the data field.
+    /// Duration of PHY preamble and header: everything before the data field.
     pub const fn preamble(&self) -> Duration {
         self.preamble
     }
 
-    /// Whether preamble and header are the short ones of DSSS.
+    /// Whether it has the short preamble and header of DSSS.
     pub const fn has_short_preamble(&self) -> bool {
         matches!(self.format, Format::Dsss) && self.preamble.as_micros() == 96
     }
 
-    /// aRxPHYStartDelay: how long after its start a receiver knows that a PPDU of this format comes.
-    /// 20 us for all of OFDM as at 5 GHz (802.11-2020 table 17-21); preamble and header for DSSS
-    /// (table 16-4).
+    /// aRxPHYStartDelay: time from the start of a PPDU of this format until a receiver detects it. 20 us for all OFDM,
+    /// as at 5 GHz (802.11-2020 table 17-21); preamble and header for DSSS (table 16-4).
     pub const fn rx_start_delay(&self) -> Duration {
         match self.format {
             Format::Dsss => self.preamble,
@@ -529,9 +529,9 @@ impl Mode {
         }
     }
 
-    /// Granule to which the length of a data field is rounded up beyond symbols: 1 us for DSSS, whose LENGTH field
-    /// counts them (802.11-2020 clause 16.3.4), 4 us for OFDM, where short guard intervals need it
-    /// (clauses 19.4.3 and 21.4.3).
+    /// Unit to which the length of a data field is rounded up beyond symbols: 1 us for DSSS, the unit of its LENGTH
+    /// field (802.11-2020 clause 16.3.4), and 4 us for OFDM, which matters with short guard intervals (clauses 19.4.3
+    /// and 21.4.3).
     const fn granule_ns(&self) -> u64 {
         match self.format {
             Format::Dsss => 1_000,
@@ -539,13 +539,12 @@ impl Mode {
         }
     }
 
-    /// Duration of a PPDU that carries `bytes` of PSDU, preamble and signal extension included.
+    /// Duration of a PPDU that carries a PSDU of `bytes` bytes, including preamble and signal extension.
     ///
-    /// 802.11-2020 clauses 16.3.4, 17.4.3, 18.5.3, 19.4.3 and 21.4.3: SERVICE bits, the bytes, tail bits,
-    /// rounded up to symbols, or to microseconds for DSSS; with the short guard interval the sum is
-    /// rounded up to 4 us.
+    /// 802.11-2020 clauses 16.3.4, 17.4.3, 18.5.3, 19.4.3 and 21.4.3: SERVICE bits, data and tail bits, rounded up to
+    /// symbols, or to microseconds for DSSS. With the short guard interval the sum is rounded up to 4 us.
     ///
-    /// HE and EHT: 802.11ax-2021 clause 27.4.3, with nothing rounded behind the last symbol.
+    /// HE and EHT: 802.11ax-2021 clause 27.4.3, without rounding after the last symbol.
     #[inline]
     pub fn ppdu_duration(&self, bytes: u32) -> Duration {
         if let Coded::Segmented(field) = &self.coded {
@@ -560,13 +559,13 @@ impl Mode {
         Duration::from_nanos(self.preamble.as_nanos() + data + self.signal_extension.as_nanos())
     }
 
-    /// Time from the start of a PPDU to the byte after the first `bytes` of its PSDU.
+    /// Time from the start of a PPDU to the end of the first `bytes` bytes of its PSDU.
     pub const fn time_before(&self, bytes: u32) -> Duration {
         let symbols = (self.service_bits as u64 + 8 * bytes as u64) / self.symbol.bits as u64;
         Duration::from_nanos(self.preamble.as_nanos() + symbols * self.symbol.duration.as_nanos())
     }
 
-    /// Most bytes of PSDU whose PPDU lasts at most `limit`; zero when not even the preamble fits.
+    /// Most PSDU bytes in a PPDU of at most `limit`; zero if not even the preamble fits.
     pub fn bytes_within(&self, limit: Duration) -> u32 {
         let data = limit.saturating_sub(self.preamble).saturating_sub(self.signal_extension);
         if let Coded::Segmented(field) = &self.coded {
@@ -580,24 +579,23 @@ impl Mode {
         (bits.saturating_sub(self.service_bits as u64 + self.tail_bits as u64) / 8) as u32
     }
 
-    /// Most bytes of PSDU that `symbols` of HE or EHT hold; zero for other formats.
+    /// Most PSDU bytes in `symbols` symbols of HE or EHT; zero for other formats.
     pub fn bytes_in_symbols(&self, symbols: u64) -> u32 {
         self.data_field().map_or(0, |field| field.bytes_in(self.symbol.bits, symbols))
     }
 
-    /// Rate of the legacy mode with the same modulation (802.11-2020 table 10-10); its own for legacy
-    /// modes.
+    /// Rate of the legacy mode with the same modulation (802.11-2020 table 10-10); the own rate for legacy modes.
     pub fn non_ht_reference_rate(&self) -> BitRate {
         let Some(modulation) = self.modulation() else { return self.rate() };
         let same = OFDM.iter().find(|(_, legacy)| *legacy == modulation);
-        // 64-QAM 5/6 and 256-QAM have no twin below HT: the table gives 54.
+        // 64-QAM 5/6 and 256-QAM have no legacy equivalent; the table gives 54.
         BitRate::from_mbps(same.map_or(54, |(mbps, _)| *mbps))
     }
 
-    /// LENGTH in L-SIG of an HE or EHT PPDU that carries `bytes`, from which older stations learn its duration (802.11ax-2021
-    /// clause 27.3.11.5); `None` for other formats.
+    /// LENGTH in L-SIG of an HE or EHT PPDU of `bytes` bytes, from which older stations derive its duration
+    /// (802.11ax-2021 clause 27.3.11.5); `None` for other formats.
     pub fn l_sig_length(&self, bytes: u32) -> Option<u32> {
-        // The remainder of the division by three tells the format.
+        // The remainder of the division by three encodes the format.
         let m = match self.format {
             Format::HeSu | Format::HeTb => 2,
             Format::HeErSu | Format::HeMu => 1,
@@ -609,13 +607,13 @@ impl Mode {
         Some((3 * behind.as_nanos().div_ceil(4_000)) as u32 - 3 - m)
     }
 
-    /// LENGTH in L-SIG of an HE TB PPDU that lasts `duration`, which triggers say (UL Length).
+    /// LENGTH in L-SIG of an HE TB PPDU of duration `duration`, which triggers announce (UL Length).
     pub const fn triggered_l_sig_length(duration: Duration) -> u32 {
         let behind = duration.as_nanos().saturating_sub(20_000);
         (3 * behind.div_ceil(4_000)).saturating_sub(3 + 2) as u32
     }
 
-    /// How it fills its last symbol, of HE and EHT.
+    /// Parameters of the last symbol, for HE and EHT.
     pub(super) const fn data_field(&self) -> Option<&DataField> {
         match &self.coded {
             Coded::Segmented(field) => Some(field),
@@ -623,7 +621,7 @@ impl Mode {
         }
     }
 
-    /// Encoders, for tests.
+    /// Number of encoders, for tests.
     #[cfg(test)]
     pub(super) const fn encoders(&self) -> u32 {
         self.tail_bits / 6

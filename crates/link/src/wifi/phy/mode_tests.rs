@@ -37,7 +37,7 @@ fn durations_known_from_the_standard() {
     assert_eq!(us(at(Standard::A, 24), 14), 28);
     assert_eq!(us(at(Standard::A, 24), 32), 32);
     assert_eq!(us(at(Standard::A, 6), 14), 44);
-    // 1500 bytes at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 of preamble, 4-us rounding.
+    // 1500 bytes at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 us of preamble, 4-us rounding.
     let n150 = at(Standard::N, 150);
     assert_eq!(n150.rate().time_for(tacit_proto::units::Bytes(1500)).as_micros(), 80);
     assert_eq!(us(n150, 1500), 36 + 84);
@@ -76,8 +76,8 @@ fn an_unknown_rate_names_the_known_ones() {
     );
 }
 
-/// 802.11-2020 table 21-30 and following, at 80 MHz and the short guard interval: the rates of
-/// one to four streams, and of the widest channel.
+/// 802.11-2020 table 21-30 and following, at 80 MHz and the short guard interval: the rates of one to four streams, and
+/// of the widest channel.
 #[test]
 fn vht_rates_are_the_tables() {
     let rate = |mcs, streams, width, short| {
@@ -94,7 +94,7 @@ fn vht_rates_are_the_tables() {
     assert_eq!(rate(9, 3, 20, GuardInterval::Ns800), Some(2_600));
 }
 
-/// The combinations that clause 21.5 leaves out, and no others.
+/// The combinations that clause 21.5 omits, and no others.
 #[test]
 fn vht_leaves_out_what_does_not_divide_among_encoders() {
     let mut missing = Vec::new();
@@ -103,7 +103,7 @@ fn vht_leaves_out_what_does_not_divide_among_encoders() {
             for mcs in 0..10 {
                 match Mode::vht(mcs, streams, width, GuardInterval::Ns400) {
                     None => missing.push((width, streams, mcs)),
-                    // Clause 21.3.10.5.3: data bits and blocks of the puncturing pattern divide evenly.
+                    // Clause 21.3.10.5.3: data bits and puncturing blocks divide evenly.
                     Some(mode) => {
                         let code = mode.modulation().unwrap();
                         let coded = mode.bits_per_symbol() * code.code_den / code.code_num;
@@ -125,26 +125,26 @@ fn vht_leaves_out_what_does_not_divide_among_encoders() {
     );
 }
 
-/// Worked out by hand from clause 21.4.3: 36 us of preamble and 4 for each VHT-LTF, symbols of
-/// 3.6 us, the sum of those rounded up to 4 us.
+/// Computed by hand from clause 21.4.3: 36 us of preamble plus 4 per VHT-LTF, symbols of 3.6 us, with their sum rounded
+/// up to 4 us.
 #[test]
 fn vht_durations_are_known() {
     let us = |mcs, streams, width, short, bytes| {
         Mode::vht(mcs, streams, width, short).unwrap().ppdu_duration(bytes).as_micros()
     };
-    // 16 + 8 * 1542 + 12 bits at 3120 a symbol: 4 symbols, 14.4 us, 16 on the air.
+    // 16 + 8 * 1542 + 12 bits at 3120 per symbol: 4 symbols, 14.4 us, 16 on the air.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 1_542), 36 + 8 + 16);
     // Without the short guard interval: 4 symbols of 4 us.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns800, 1_542), 36 + 8 + 16);
     // 64 full packets, 98,812 bytes: 790,524 bits, 254 symbols, 914.4 us.
     assert_eq!(us(9, 2, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 8 + 916);
-    // One stream: 1560 bits a symbol, one training field, one encoder: 507 symbols, 1825.2 us.
+    // One stream: 1560 bits per symbol, one training field, one encoder: 507 symbols, 1825.2 us.
     assert_eq!(us(9, 1, 80, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 4 + 1_828);
-    // 160 MHz, four streams: 12,480 bits a symbol, 6 encoders; 64 symbols, 230.4 us.
+    // 160 MHz, four streams: 12,480 bits per symbol, 6 encoders; 64 symbols, 230.4 us.
     assert_eq!(us(9, 4, 160, GuardInterval::Ns400, 63 * 1_544 + 4 + 1_538), 36 + 16 + 232);
     // Three streams have as many training fields as four.
     assert_eq!(Mode::vht(0, 3, 20, GuardInterval::Ns800).unwrap().preamble(), Duration::from_micros(36 + 16));
-    // Tables 21-30 and following: encoders of 866.7, 1300 and 1733.3 Mb/s, and of the odd one out.
+    // Tables 21-30 and following: the encoders at 866.7, 1300 and 1733.3 Mb/s, and the one exception.
     let encoders =
         |mcs, streams, width| Mode::vht(mcs, streams, width, GuardInterval::Ns400).unwrap().encoders();
     assert_eq!(
@@ -165,7 +165,7 @@ fn dsss_durations_are_known() {
     assert_eq!(us(11_000, Preamble::Short, 1_025), 96 + 746);
     assert_eq!(us(5_500, Preamble::Long, 1_025), 192 + 1_491);
     assert_eq!(us(2_000, Preamble::Short, 14), 96 + 56);
-    // There is no short preamble at 1 Mb/s.
+    // 1 Mb/s has no short preamble.
     assert_eq!(us(1_000, Preamble::Short, 14), 192 + 112);
     assert!(Mode::dsss(BitRate::from_mbps(6), Preamble::Long).is_none());
 }
@@ -214,7 +214,7 @@ fn parameters_that_a_rate_leaves_open_can_be_set() {
     assert_eq!(choose(Standard::Ac, long).unwrap().mcs, Some(9));
     let ht = ModeChoice { streams: Some(3), ..ModeChoice::rate(BitRate::from_mbps(90)) };
     assert_eq!(choose(Standard::N, ht).unwrap().streams, 3);
-    // MCS 6 of three streams at 80 MHz is one that the tables leave out.
+    // The tables omit MCS 6 of three streams at 80 MHz.
     let none = ModeChoice { mcs: Some(6), streams: Some(3), width_mhz: Some(80), ..ModeChoice::default() };
     let error = choose(Standard::Ac, none).unwrap_err();
     assert_eq!(error.what(), "802.11ac has no MCS 6 with 3 streams with 80 MHz");
@@ -222,8 +222,8 @@ fn parameters_that_a_rate_leaves_open_can_be_set() {
     assert_eq!(error.unwrap().width_mhz, 160);
 }
 
-/// Of several modes with a rate the one of two streams that clients have: 2402 Mb/s are four streams at 80 MHz, too, and 5764.7
-/// Mb/s eight.
+/// Of several modes with a rate, the one with two streams, as clients have, is chosen: 2402 Mb/s is also four streams
+/// at 80 MHz, and 5764.7 Mb/s also eight.
 #[test]
 fn rates_of_high_efficiency_mean_one_or_two_streams() {
     let of = |standard, kbps| {
@@ -237,7 +237,8 @@ fn rates_of_high_efficiency_mean_one_or_two_streams() {
     assert_eq!(of(Standard::Be, 5_764_700), (13, 2, 320, GuardInterval::Ns800));
 }
 
-/// Of a basic service set that chooses, all modes have its choice, and none whose guard interval does not go with it.
+/// If a basic service set chooses an option, all modes have it, and guard intervals that are not allowed with it are
+/// omitted.
 #[test]
 fn training_and_packet_extension_are_chosen_for_all_modes() {
     use super::super::{HeChoice, PacketExtension, TrainingField};
@@ -253,7 +254,7 @@ fn training_and_packet_extension_are_chosen_for_all_modes() {
     assert!(short.iter().all(|mode| mode.guard_interval == GuardInterval::Ns800));
     let of_half = all(Some(TrainingField::Half), PacketExtension::Us8);
     assert!(of_half.iter().all(|mode| mode.guard_interval != GuardInterval::Ns3200));
-    // 256 packets at 1201 Mb/s fill three of four segments of their last symbol.
+    // 256 packets at 1201 Mb/s use three of four segments in their last symbol.
     let duration = |modes: &[Mode]| {
         let is_it = |mode: &&Mode| {
             (mode.mcs, mode.streams, mode.width_mhz, mode.guard_interval)
@@ -262,7 +263,7 @@ fn training_and_packet_extension_are_chosen_for_all_modes() {
         modes.iter().find(is_it).unwrap().ppdu_duration(395_262)
     };
     assert_eq!(duration(&usual), Duration::from_nanos(2_700_800));
-    // Of each of two streams a training field of 3.2 instead of 6.4 us.
+    // Each of two streams has a training field of 3.2 instead of 6.4 us.
     assert_eq!(duration(&short), Duration::from_nanos(2_700_800 - 2 * 3_200));
     assert_eq!(duration(&of_half), Duration::from_nanos(2_700_800 - 8_000));
     let none = duration(&of(Standard::Be, None, PacketExtension::Us0));

@@ -1,16 +1,17 @@
-//! Resource units of HE and EHT: which of a channel's tones a user has, and the field that tells users of them (HE-SIG-B).
+//! Resource units of HE and EHT: the tones of a channel that a user gets, and the field that tells users their units
+//! (HE-SIG-B).
 
 use tacit_proto::units::Duration;
 
-/// A resource unit by its tones (802.11ax-2021 tables 27-12 and 27-33 and clause 27.3.2.2; 802.11be table 36-19). The unit of a
-/// whole channel is that of PPDUs for one user.
+/// A resource unit by its tones (802.11ax-2021 tables 27-12 and 27-33 and clause 27.3.2.2; 802.11be table 36-19).
+/// Single-user PPDUs use the unit of the whole channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceUnit {
-    /// 26 tones, some 2 MHz.
+    /// 26 tones, about 2 MHz.
     Tones26,
-    /// 52 tones, some 4 MHz.
+    /// 52 tones, about 4 MHz.
     Tones52,
-    /// 106 tones, some 8 MHz.
+    /// 106 tones, about 8 MHz.
     Tones106,
     /// 242 tones: 20 MHz.
     Tones242,
@@ -24,7 +25,7 @@ pub enum ResourceUnit {
     Tones4x996,
 }
 
-/// The standard's parameters of a resource unit.
+/// Parameters of a resource unit in the standard.
 struct Row {
     unit: ResourceUnit,
     tones: u16,
@@ -32,7 +33,7 @@ struct Row {
     data: u32,
     /// N_SD,short.
     data_short: u32,
-    /// The channel that it fills; `None` for less than 20 MHz.
+    /// Width of the channel that it fills; `None` below 20 MHz.
     width_mhz: Option<u16>,
 }
 
@@ -52,7 +53,7 @@ const ROWS: [Row; 8] = [
 ];
 
 impl ResourceUnit {
-    /// All of them, ascending.
+    /// All units, ascending.
     pub const ALL: [Self; 8] = {
         let mut all = [Self::Tones26; 8];
         let mut index = 0;
@@ -67,12 +68,12 @@ impl ResourceUnit {
         &ROWS[self as usize]
     }
 
-    /// The unit of a whole channel of `width_mhz`; `None` where HE and EHT have no such channel.
+    /// The unit of a whole channel of `width_mhz`; `None` if HE and EHT have no such channel.
     pub fn of_channel(width_mhz: u16) -> Option<Self> {
         ROWS.iter().find(|row| row.width_mhz == Some(width_mhz)).map(|row| row.unit)
     }
 
-    /// Its tones, pilots included.
+    /// Number of tones, including pilots.
     pub const fn tones(self) -> u16 {
         self.row().tones
     }
@@ -87,8 +88,8 @@ impl ResourceUnit {
         self.row().data_short
     }
 
-    /// How many of it a channel of `width_mhz` is divided into (802.11ax-2021 clause 27.3.2.2: 9, 4, 2 and 1 in 20 MHz; the
-    /// middle one of 26 tones joins those from 80 MHz on).
+    /// Number of these units in a channel of `width_mhz` (802.11ax-2021 clause 27.3.2.2): 9, 4, 2 and 1 in 20 MHz; from
+    /// 80 MHz up there is also a middle unit of 26 tones.
     pub const fn count_in(self, width_mhz: u16) -> usize {
         let channels = (width_mhz / 20) as usize;
         match self {
@@ -103,49 +104,49 @@ impl ResourceUnit {
         }
     }
 
-    /// The largest unit of which a channel of `width_mhz` has `users`; `None` where it has no more than fewer.
+    /// The largest unit that a channel of `width_mhz` has at least `users` of; `None` if no unit is small enough.
     pub fn for_users(users: usize, width_mhz: u16) -> Option<Self> {
         Self::ALL.into_iter().rev().find(|unit| unit.count_in(width_mhz) >= users.max(1))
     }
 
-    /// How many of `users` to serve at once so that none of a channel's equal units is left over: with three at 80 MHz two,
-    /// each of whom has half of it.
+    /// How many of `users` to serve together so that no unit of the channel remains unused. With three users at 80 MHz
+    /// it is two, each with half of the channel.
     pub fn users_that_fill(users: usize, width_mhz: u16) -> usize {
         let counts = Self::ALL.into_iter().map(|unit| unit.count_in(width_mhz));
         counts.filter(|count| *count <= users).max().unwrap_or_default()
     }
 }
 
-/// Bits of a symbol of HE-SIG-B by its MCS, 0 to 5 (802.11ax-2021 clause 27.3.11.8): 52 tones in 20 MHz.
+/// Bits per HE-SIG-B symbol for MCS 0 to 5 (802.11ax-2021 clause 27.3.11.8): 52 tones in 20 MHz.
 const SIG_B_SYMBOL_BITS: [u32; 6] = [26, 52, 78, 104, 156, 208];
-/// The most robust of the fastest: HE-SIG-B has no MCS above it.
+/// Highest MCS of HE-SIG-B.
 pub(super) const SIG_B_MCS_MAX: u8 = 5;
-/// A symbol of HE-SIG-B.
+/// Duration of an HE-SIG-B symbol.
 const SIG_B_SYMBOL: Duration = Duration::from_micros(4);
-/// CRC and tail behind the common field and behind each block of users.
+/// CRC and tail after the common field and after each user block.
 const CRC_AND_TAIL_BITS: u32 = 4 + 6;
-/// Bits that tell one user of its unit: station, streams, MCS, coding.
+/// Bits of a user field: station, streams, MCS, coding.
 const USER_BITS: u32 = 21;
 
-/// How long HE-SIG-B is at `mcs`, in a PPDU of `users` that each have a `unit` of a channel of `width_mhz` (802.11ax-2021 clause
-/// 27.3.11.8). From 40 MHz on there are two content channels, and the longer counts: users of units up to 242 tones stand in
-/// that of their own 20 MHz, those of larger ones are divided evenly.
+/// Duration of HE-SIG-B at `mcs` in a PPDU with `users`, each with a `unit` of a channel of `width_mhz` (802.11ax-2021
+/// clause 27.3.11.8). From 40 MHz up there are two content channels, and the longer one counts. Users of units of up to
+/// 242 tones are listed in the channel of their own 20 MHz; users of larger units are divided evenly.
 pub(super) fn sig_b_duration(mcs: u8, width_mhz: u16, unit: ResourceUnit, users: usize) -> Duration {
     let channels = usize::from(width_mhz / 20);
     let longer = if channels == 1 {
         users
     } else if unit <= ResourceUnit::Tones242 {
-        // Units are given out in ascending order; 20 MHz with odd numbers stand in the first content channel.
+        // Units are assigned in ascending order; odd-numbered 20 MHz channels are in the first content channel.
         let each = unit.count_in(20);
         let first = (0..channels).step_by(2).map(|channel| users.saturating_sub(channel * each).min(each));
-        // The middle one of 26 tones stands in the first too.
+        // The middle unit of 26 tones is in the first too.
         first.sum::<usize>() + users.saturating_sub(channels * each)
     } else {
         users.div_ceil(2)
     } as u32;
     let allocation = match width_mhz {
         20 | 40 => 8,
-        // And a bit for the unit in the middle.
+        // Plus one bit for the middle unit.
         80 => 2 * 8 + 1,
         _ => 4 * 8 + 1,
     };
@@ -198,7 +199,7 @@ mod tests {
         assert_eq!(ResourceUnit::users_that_fill(3, 20), 2);
     }
 
-    /// At 80 MHz with four users of 242 tones and with sixteen of 52, at MCS 0 to 5.
+    /// At 80 MHz, with four users of 242 tones and with sixteen of 52, at MCS 0 to 5.
     #[test]
     fn sig_b_lasts_as_long_as_its_longer_content_channel() {
         let us = |unit, users| [0, 1, 2, 3, 4, 5].map(|mcs| sig_b_duration(mcs, 80, unit, users).as_micros());

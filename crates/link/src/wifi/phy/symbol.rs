@@ -1,22 +1,22 @@
-//! A symbol of the data field, and the guard interval between two.
+//! A symbol of the data field, and the guard interval between symbols.
 
 use tacit_proto::units::Duration;
 
-/// Between symbols of OFDM.
+/// Guard interval between OFDM symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardInterval {
     /// The short one of HT and VHT.
     Ns400,
-    /// The long one of HT and VHT, the only one before, and the shortest of HE and EHT.
+    /// The long one of HT and VHT, the only one of older standards, and the shortest of HE and EHT.
     Ns800,
-    /// Of HE and EHT.
+    /// HE and EHT only.
     Ns1600,
-    /// Of HE and EHT.
+    /// HE and EHT only.
     Ns3200,
 }
 
 impl GuardInterval {
-    /// All of them, ascending.
+    /// All values, ascending.
     pub const ALL: [Self; 4] = [Self::Ns400, Self::Ns800, Self::Ns1600, Self::Ns3200];
     /// Those of HT and VHT, the short one first.
     pub const OF_HT: [Self; 2] = [Self::Ns400, Self::Ns800];
@@ -33,12 +33,12 @@ impl GuardInterval {
         }
     }
 
-    /// How long it is.
+    /// Its duration.
     pub const fn duration(self) -> Duration {
         Duration::from_nanos(self.nanos() as u64)
     }
 
-    /// The same in nanoseconds.
+    /// Its duration in nanoseconds.
     pub const fn nanos(self) -> u16 {
         match self {
             Self::Ns400 => 400,
@@ -52,7 +52,7 @@ impl GuardInterval {
 /// A symbol of the data field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
-    /// With its guard interval.
+    /// Duration with guard interval.
     pub duration: Duration,
     /// Data bits: N_DBPS.
     pub bits: u32,

@@ -1,4 +1,4 @@
-//! The standard's tables of rates: modulation, coding, subcarriers and the parameters of each combination.
+//! The rate tables of the standard: modulation, coding, subcarriers and the parameters of each combination.
 
 /// Modulation and code rate of one spatial stream of OFDM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) const OFDM: [(u64, Modulation); 8] = [
     (54, modulation(6, 3, 4)),
 ];
 
-/// MCS 0 to 13 of each stream count: EHT has all of them, HE the first twelve (802.11ax-2021 clause 27.5), VHT ten
+/// MCS 0 to 13 for every stream count: EHT has all of them, HE the first twelve (802.11ax-2021 clause 27.5), VHT ten
 /// (802.11-2020 tables 21-30 and following) and HT eight (tables 19-27 to 19-41).
 pub(super) const MCS: [Modulation; 14] = [
     modulation(1, 1, 2),
@@ -45,16 +45,16 @@ pub(super) const MCS: [Modulation; 14] = [
     modulation(12, 3, 4),
     modulation(12, 5, 6),
 ];
-/// How many of them HT has.
+/// Number of them in HT.
 pub(super) const HT_MCS: u8 = 8;
-/// How many of them VHT has.
+/// Number of them in VHT.
 pub(super) const VHT_MCS: u8 = 10;
-/// How many of them HE has.
+/// Number of them in HE.
 pub(super) const HE_MCS: u8 = 12;
-/// How many of them EHT has.
+/// Number of them in EHT.
 pub(super) const EHT_MCS: u8 = 14;
 
-/// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), as data bits and the us they take.
+/// Kb/s of DSSS and HR/DSSS (802.11-2020 clauses 15.2.3.3 and 16.2.3.4), with data bits and the microseconds they take.
 pub(super) const DSSS: [(u64, u32, u64); 4] = [(1_000, 1, 1), (2_000, 2, 1), (5_500, 11, 2), (11_000, 11, 1)];
 
 /// Data subcarriers of 802.11a and ERP-OFDM.
@@ -69,7 +69,7 @@ pub(super) struct Channel {
     pub data_subcarriers: u32,
 }
 
-/// All of them.
+/// All channels.
 pub(super) const CHANNELS: [Channel; 4] = [
     Channel { width_mhz: 20, data_subcarriers: 52 },
     Channel { width_mhz: 40, data_subcarriers: 108 },
@@ -83,14 +83,14 @@ pub(super) const HE_TRAINING_FIELDS: [u64; 8] = [1, 2, 4, 4, 6, 6, 8, 8];
 /// HT-LTFs or VHT-LTFs by stream count (802.11-2020 tables 19-13 and 21-13).
 pub(super) const LONG_TRAINING_FIELDS: [u64; 4] = [1, 2, 4, 4];
 
-/// Whether VHT has MCS `mcs` on `streams` at `width_mhz`: tables 21-30 to 21-57 leave out those whose
-/// coded bits do not divide among the encoders.
+/// Whether VHT has MCS `mcs` on `streams` at `width_mhz`: tables 21-30 to 21-57 omit combinations whose coded bits do
+/// not divide evenly among the encoders.
 pub(super) const fn vht_has(width_mhz: u16, streams: u8, mcs: u8) -> bool {
     !matches!((width_mhz, streams, mcs), (20, 1 | 2 | 4, 9) | (80, 3, 6) | (160, 3, 9))
 }
 
-/// BCC encoders of VHT: one for each 540 Mb/s at the long guard interval, `bits_per_symbol` in 4 us, as
-/// tables 21-30 to 21-57 have it with one exception among these stream counts.
+/// BCC encoders of VHT: one per 540 Mb/s at the long guard interval, `bits_per_symbol` in 4 us. Tables 21-30 to 21-57
+/// agree, with one exception for these stream counts.
 pub(super) const fn vht_encoders(width_mhz: u16, streams: u8, mcs: u8, bits_per_symbol: u32) -> u32 {
     match (width_mhz, streams, mcs) {
         (160, 4, 7) => 6,

@@ -1,21 +1,21 @@
-//! The smallest or largest of recent samples.
+//! The minimum or maximum of recent samples.
 
 use std::collections::VecDeque;
 
 use crate::units::{Duration, Instant};
 
-/// Number of parts in which a window is remembered: a sample may live longer than the window by one of them.
+/// Number of parts of the window: a sample may outlive the window by one part.
 const PARTS: u64 = 16;
 
-/// The extreme of the samples in a sliding window: those that may still become it, best first.
+/// The extreme of the samples in a sliding window: keeps the samples that may still become the extreme, best first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extreme {
     samples: VecDeque<(Instant, Duration)>,
 }
 
 impl Extreme {
-    /// Takes in `value` at `now`, and forgets samples older than `window`. `beats` says which of two wins, and is the same each
-    /// time.
+    /// Adds `value` at `now`, and removes samples older than `window`. `beats` returns true if its first argument is
+    /// more extreme than its second; it must be the same function each time.
     pub fn update(
         &mut self,
         now: Instant,
@@ -26,7 +26,7 @@ impl Extreme {
         while self.samples.back().is_some_and(|(_, last)| !beats(*last, value)) {
             self.samples.pop_back();
         }
-        // Worse than one a moment ago: it would outlive that one by no more than the moment.
+        // Skipped: worse than a recent sample, which it would outlive only by a moment.
         let fresh = |(at, _): &(Instant, Duration)| now.saturating_since(*at) < window / PARTS;
         if !self.samples.back().is_some_and(fresh) {
             self.samples.push_back((now, value));
@@ -38,7 +38,7 @@ impl Extreme {
         }
     }
 
-    /// The extreme, once anything was measured.
+    /// The extreme; `None` before the first sample.
     pub fn get(&self) -> Option<Duration> {
         self.samples.front().map(|(_, value)| *value)
     }
@@ -53,7 +53,7 @@ mod tests {
         const MS: fn(u64) -> Duration = Duration::from_millis;
         let mut least = Extreme::default();
         let smaller: fn(Duration, Duration) -> bool = |a, b| a < b;
-        // Values that only grow are the worst case: each may become the smallest.
+        // Increasing values are the worst case, because each may become the minimum.
         for now in 0..10_000 {
             least.update(Instant::ZERO + MS(now), MS(now), MS(160), smaller);
             let age = now - least.get().unwrap().as_millis();

@@ -1,14 +1,14 @@
 //! PCC Allegro (Dong, Li, Zarchy, Godfrey and Schapira, "PCC: Re-architecting Congestion Control for Consistent High
-//! Performance", NSDI 2015): rates are tried, and the one whose measured utility is higher is moved to.
+//! Performance", NSDI 2015): tries rates and moves to the one with the higher measured utility.
 
 use super::fixed::{ONE, exp2};
 use super::interval::{Purpose, Report};
 use crate::units::BitRate;
 
-/// epsilon in hundredths: trials are higher and lower by it, one at least and five at most (section 3.2).
+/// epsilon in hundredths: by how much trials differ from the base rate, from one to five (section 3.2).
 const STEP_MIN: u64 = 1;
 const STEP_MAX: u64 = 5;
-/// Trials of a decision: two pairs in random order (section 3.2).
+/// Trials per decision: two pairs in random order (section 3.2).
 pub(super) const TRIALS: usize = 4;
 /// Sigmoid of the loss rate: 5 % is the threshold, alpha = 100 (section 2.2).
 const LOSS_THRESHOLD: i64 = ONE / 20;
@@ -25,27 +25,27 @@ pub(super) fn utility(report: &Report) -> i64 {
     (rate * i128::from(share) / i128::from(ONE)) as i64
 }
 
-/// The learning of rates.
+/// State of the search.
 #[derive(Clone, Debug)]
 pub(super) struct Allegro {
     /// epsilon in hundredths.
     step: u64,
     results: [Option<(bool, i64)>; TRIALS],
-    /// Moves made in one direction, and in which.
+    /// Number of moves in the current direction, and that direction.
     moves: u64,
     upward: bool,
     last_utility: i64,
     before: BitRate,
 }
 
-/// Consequence of a report.
+/// What to do after a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// More results have to come.
+    /// Wait for more results.
     Wait,
-    /// Rates about this one are tried next.
+    /// Try rates around this one next.
     Try(BitRate),
-    /// This one is sent at, and its utility heeded.
+    /// Send at this rate and measure its utility.
     Move(BitRate),
 }
 
@@ -64,12 +64,12 @@ impl Default for Allegro {
 }
 
 impl Allegro {
-    /// By which share, in hundredths, trials differ from the rate between them.
+    /// By how many hundredths the trials differ from the base rate.
     pub fn percent(&self) -> u64 {
         self.step
     }
 
-    /// A trial or a move at about `rate` has been reported.
+    /// Handles the report of a trial or a move around `rate`.
     pub fn decide(&mut self, rate: BitRate, report: &Report) -> Decision {
         match report.purpose {
             Purpose::Trial { place, higher } => self.tried(rate, place, higher, utility(report)),
@@ -102,7 +102,8 @@ impl Allegro {
         self.next_move(self.before)
     }
 
-    /// "r_n = r_(n-1) * (1 + n * epsilon_min * dir)" until utility falls; then back, and trials anew (section 3.2).
+    /// "r_n = r_(n-1) * (1 + n * epsilon_min * dir)" until utility falls; then returns to the previous rate and starts
+    /// new trials (section 3.2).
     fn moved(&mut self, rate: BitRate, utility: i64) -> Decision {
         if utility < self.last_utility {
             return Decision::Try(self.before);
@@ -131,7 +132,7 @@ mod tests {
         Report { purpose, rate: BitRate::from_mbps(mbps), loss, rtt_gradient: 0 }
     }
 
-    /// Without losses the sigmoid is 1 / (1 + e^-5) = 0.9933; at 5 % it is a half, beyond nothing of it is left.
+    /// Without losses the sigmoid is 1 / (1 + e^-5) = 0.9933; at 5 % it is 0.5, and above that it falls to zero.
     #[test]
     fn utility_is_throughput_until_five_per_cent_are_lost() {
         let of = |loss| utility(&report(Purpose::Hold, 100, loss));

@@ -1,15 +1,15 @@
-//! Powers and logarithms in fixed point, good to some 2^-14: for utility functions, the same on every machine.
+//! Powers and logarithms in fixed point, accurate to some 2^-14, for utility functions that are equal on every machine.
 
-/// Fractional bits of all numbers in here.
+/// Fractional bits of all numbers in this module.
 pub(super) const BITS: u32 = 16;
 /// One.
 pub(super) const ONE: i64 = 1 << BITS;
 
-/// log2 of `value`, at least 1: a whole number. Digit by digit: squaring doubles a logarithm.
+/// log2 of the integer `value`, which must be at least 1. Computed bit by bit: squaring doubles a logarithm.
 pub(super) fn log2(value: u64) -> i64 {
     let value = value.max(1);
     let whole = value.ilog2();
-    // The mantissa, in 1..2 with 31 bits.
+    // The mantissa, in 1..2 with 31 fractional bits.
     let mut mantissa = if whole > 31 { value >> (whole - 31) } else { value << (31 - whole) };
     let mut fraction = 0;
     for bit in (0..BITS).rev() {
@@ -22,11 +22,11 @@ pub(super) fn log2(value: u64) -> i64 {
     (i64::from(whole) << BITS) + fraction
 }
 
-/// 2 to the power of `exponent`, with its fractional bits; zero where it is too small, and no more than 2^46.
+/// 2 to the power of `exponent`, in fixed point; zero if it is too small, and at most 2^46.
 pub(super) fn exp2(exponent: i64) -> i64 {
-    /// Most whole bits of a result.
+    /// Most integer bits of a result.
     const LARGEST: i64 = 46;
-    /// ln 2 with 31 bits, and the Taylor series of e^x that 2^fraction is: 10 terms leave less than 2^-30.
+    /// ln 2 with 31 bits, and the Taylor series of e^x: 10 terms leave an error below 2^-30.
     const LN_2: i64 = 1_488_522_236;
     const TERMS: i64 = 10;
     let (whole, fraction) = (exponent >> BITS, exponent & (ONE - 1));

@@ -1,4 +1,4 @@
-//! Monitor intervals: the fate of the data that was sent at one rate.
+//! Monitor intervals: what happened to the data that was sent at one rate.
 
 use super::fixed::ONE;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -6,31 +6,31 @@ use crate::units::{BitRate, Bytes, Duration, Instant};
 /// Purpose of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Sending at the rate of the start-up, of this generation.
+    /// Start-up at the rate of this generation.
     Start(u32),
-    /// Trying a rate: the how manieth of a trial, and whether it is the higher one.
+    /// A trial: its index, and whether it has the higher rate.
     Trial { place: u8, higher: bool },
-    /// Sending at a rate that was moved to.
+    /// Measuring a rate that was moved to.
     Move,
-    /// Sending while results come.
+    /// Sending while results are pending.
     Hold,
 }
 
-/// Data sent within a time at one rate.
+/// Data sent at one rate within a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     pub purpose: Purpose,
     pub rate: BitRate,
     pub start: Instant,
-    /// When the next one began or is to begin.
+    /// When the next interval began, or will begin.
     pub end: Instant,
     acked: u64,
     lost: u64,
-    /// Sums for the line through round-trip times over the time at which their packets were sent, both in microseconds.
+    /// Sums for a regression line of round-trip times over sending times, both in microseconds.
     slope: Slope,
 }
 
-/// A line with the least squares.
+/// A least-squares line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slope {
     count: i128,
@@ -44,11 +44,11 @@ struct Slope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
     pub purpose: Purpose,
-    /// The rate at which data was sent: the interval's, or less where something else held the sender back.
+    /// The sending rate: the interval's rate, or less if something else limited the sender.
     pub rate: BitRate,
-    /// The share of it that was lost, with the bits of fixed point.
+    /// Fraction of the data that was lost, in fixed point.
     pub loss: i64,
-    /// By how much the round-trip time grew in the time of the interval: a ratio, with the bits of fixed point.
+    /// Growth of the round-trip time over the duration of the interval: a ratio in fixed point.
     pub rtt_gradient: i64,
 }
 
@@ -57,7 +57,7 @@ impl Interval {
         Self { purpose, rate, start, end: start + length, acked: 0, lost: 0, slope: Slope::default() }
     }
 
-    /// Of data sent within it at `sent_at` `acked` bytes arrived, and `lost` are held lost.
+    /// Records data sent at `sent_at` within the interval: `acked` bytes arrived, `lost` bytes are declared lost.
     pub fn note(&mut self, sent_at: Instant, rtt: Duration, acked: u64, lost: u64) {
         self.acked += acked;
         self.lost += lost;
@@ -74,7 +74,8 @@ impl Interval {
     pub fn report(&self) -> Report {
         let sent = self.acked + self.lost;
         let actual = BitRate::from_amount(Bytes(sent), self.end.saturating_since(self.start));
-        // A packet more or less is no other rate: an interval may have ten of them.
+        // The rate counts as limited only if it is well below: one packet more or less can matter, because an interval
+        // may have only ten packets.
         let held_back = actual.filter(|actual| actual.as_bps() < self.rate.as_bps() / 10 * 8);
         let loss = if sent == 0 { 0 } else { (u128::from(self.lost) << 16) / u128::from(sent) };
         Report {
@@ -93,7 +94,7 @@ impl Slope {
             return 0;
         }
         let gradient = (self.count * self.xy - self.x * self.y) * i128::from(ONE) / spread;
-        // Steeper than a queue can make it: twice the rate of a link fills it by a second each second.
+        // A queue cannot grow faster: at twice the rate of a link it grows by one second per second.
         gradient.clamp(-16 * i128::from(ONE), 16 * i128::from(ONE)) as i64
     }
 }
@@ -104,7 +105,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// 100 packets of 1250 bytes in 100 ms are 10 Mb/s; round trips grow by 0.1 ms a millisecond.
+    /// 100 packets of 1250 bytes in 100 ms are 10 Mb/s; the round-trip time grows by 0.1 ms per millisecond.
     #[test]
     fn an_interval_reports_its_rate_losses_and_the_slope_of_its_round_trips() {
         let start = Instant::ZERO + MS(1_000);

@@ -1,29 +1,29 @@
-//! PCC Vivace (Dong, Meng, Zarchy, Arslan, Gilad, Godfrey and Schapira, "PCC Vivace: Online-Learning Congestion Control",
-//! NSDI 2018): the rate follows the gradient of a utility that counts delay, too.
+//! PCC Vivace (Dong, Meng, Zarchy, Arslan, Gilad, Godfrey and Schapira, "PCC Vivace: Online-Learning Congestion
+//! Control", NSDI 2018): the rate follows the gradient of a utility that includes delay.
 
 use super::fixed::{BITS, ONE, exp2, log2};
 use super::interval::{Purpose, Report};
 use crate::units::BitRate;
 
-/// u = x^0.9 - 900 x dRTT/dt - 11.35 x L, with x in Mb/s (section 3 and 5.1).
+/// u = x^0.9 - 900 x dRTT/dt - 11.35 x L, with x in Mb/s (sections 3 and 5.1).
 const EXPONENT: (i64, i64) = (9, 10);
 const RTT_WEIGHT: i64 = 900;
 const LOSS_WEIGHT: (i64, i64) = (1_135, 100);
 /// Gradients of the round-trip time below a hundredth are noise (section 5.2).
 const GRADIENT_MIN: i64 = ONE / 100;
-/// Trials are 5 % higher and lower (section 4.1).
+/// Trials are 5 % above and below the base rate (section 4.1).
 pub(super) const PERCENT: u64 = 5;
-/// Of a pair.
+/// Trials per pair.
 pub(super) const TRIALS: usize = 2;
-/// theta_0 = 1: by so much of a Mb/s the rate moves for each unit of gradient (section 4.2, as its code has it).
+/// theta_0 = 1: the change of the rate in Mb/s per unit of gradient (section 4.2 and the authors' code).
 const CONVERSION_BPS: i64 = 1_000_000;
 /// m(tau) = tau up to 3, then 2 tau - 3 (section 4.2).
 const STEADY: i64 = 3;
-/// omega = omega_0 + k delta: a step changes the rate by no more than that share (section 4.2), in hundredths.
+/// omega = omega_0 + k delta: the largest change of the rate per step (section 4.2), in hundredths.
 const BOUND_FIRST: i64 = 5;
 const BOUND_STEP: i64 = 10;
 
-/// In 2^-16 of the utility for x in Mb/s.
+/// The utility for x in Mb/s, in units of 2^-16.
 pub(super) fn utility(report: &Report) -> i64 {
     let rate = report.rate.as_bps();
     // log2 of x in Mb/s: that of bits per second less that of 10^6.
@@ -33,18 +33,18 @@ pub(super) fn utility(report: &Report) -> i64 {
     power - (i128::from(rate) * bad / 1_000_000) as i64
 }
 
-/// The ascent.
+/// State of the gradient ascent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vivace {
     results: [Option<(bool, i64)>; TRIALS],
-    /// tau: steps in a row in one direction; negative downwards.
+    /// tau: consecutive steps in one direction; negative if downwards.
     confidence: i64,
     /// k of the bound.
     widened: i64,
 }
 
 impl Vivace {
-    /// A trial about `rate` has been reported; the rate to try about next, once both are known.
+    /// Handles the report of a trial around `rate`. Returns the next base rate once both trials are reported.
     pub fn decide(&mut self, rate: BitRate, report: &Report) -> Option<BitRate> {
         let Purpose::Trial { place, higher } = report.purpose else { return None };
         *self.results.get_mut(usize::from(place))? = Some((higher, utility(report)));
@@ -64,13 +64,13 @@ impl Vivace {
         self.confidence += direction;
         let steps = self.confidence.abs();
         let amplifier = if steps <= STEADY { steps } else { 2 * steps - STEADY };
-        // 2 e r in Mb/s is r / 10: gamma in 2^-16 is the difference * 10^7 / r.
+        // 2 e r in Mb/s is r / 10, so gamma in units of 2^-16 is difference * 10^7 / r.
         let gamma = i128::from(difference) * 10_000_000 / i128::from(bps);
         let moved = (gamma * i128::from(amplifier) * i128::from(CONVERSION_BPS)) >> BITS;
         let share = |percent: i64| i128::from(bps) * i128::from(percent) / 100;
         let bound = share(BOUND_FIRST + self.widened * BOUND_STEP);
         let kept = moved.clamp(-bound, bound);
-        // The bound widens while steps reach it, and narrows to the least that holds them.
+        // The bound widens while steps reach it, and otherwise narrows to the smallest that allows the step.
         self.widened = if moved.abs() > bound {
             self.widened + 1
         } else {
@@ -104,8 +104,8 @@ mod tests {
         close(of(10, 0, ONE / 200), 10_f64.powf(0.9));
     }
 
-    /// Utility without a queue grows by 0.9 x^-0.1 per Mb/s: the first step is that, later ones 2, 3, 5 and 7 times as much, and
-    /// never more than a share of the rate.
+    /// Without a queue, utility grows by 0.9 x^-0.1 per Mb/s. The first step is that; the next ones are 2, 3, 5 and 7
+    /// times as large, but never more than the bound.
     #[test]
     fn steps_grow_while_the_direction_stays_and_start_anew_when_it_turns() {
         let mut vivace = Vivace::default();

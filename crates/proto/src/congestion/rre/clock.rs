@@ -1,28 +1,29 @@
-//! The receiver's clock as TCP timestamps show it, and how long its ticks are.
+//! The receiver's clock, as seen in TCP timestamps, and the length of its ticks.
 
-/// Lengths of a tick that receivers use, in microseconds: 1 ms (Linux today), 2 and 4 ms (HZ of 500 and 250), 10 ms (HZ of
+/// Tick lengths that receivers use, in microseconds: 1 ms (Linux today), 2 and 4 ms (HZ of 500 and 250), 10 ms (HZ of
 /// 100) and 100 ms (RFC 7323 section 5.4 allows up to a second).
 const TICKS_US: [u32; 5] = [1_000, 2_000, 4_000, 10_000, 100_000];
 /// Ticks that must have passed before their length is judged [DERIVED].
 const TICKS_TO_JUDGE: u64 = 10;
-/// A clock that ticked less often than that while so much was sent has stopped: the slowest needs half of it.
+/// A clock that has not made that many ticks while data was sent for this time has stopped: the slowest clock needs
+/// half of it.
 const STOPPED_US: u64 = 2_000_000;
-/// How far the receiver's clock may fall behind ours, beside a twentieth: the most that a buffer can have drained since the
-/// first ACK.
+/// By how much the receiver's clock may fall behind ours, in addition to a twentieth: the longest delay of a buffer
+/// that has drained since the first ACK.
 const BEHIND_US: u64 = 250_000;
-/// How far either clock may be off the bounds of local time: an ACK that was this long on its way.
+/// How far either clock may be outside the range of local time: the longest delay of an ACK.
 const SLACK_US: u64 = 60_000_000;
-/// How long the first ACKs' least tick counts.
+/// How long the smallest tick of the first ACKs counts.
 const EARLY_US: u64 = 2_000_000;
-/// A clock that is not believed is judged again after so long.
+/// A clock that was refused is judged again after this time.
 const FORGIVE_US: u64 = 10_000_000;
 
-/// Times that an ACK carries, of either end. The zero of each is arbitrary.
+/// Times of either end that an ACK carries. The zero of each clock is arbitrary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// When the receiver made the ACK, by its clock.
+    /// When the receiver sent the ACK, by its clock.
     pub received_us: u64,
-    /// When the data that the ACK answers was sent, by ours.
+    /// When the acknowledged data was sent, by our clock.
     pub sent_us: u64,
 }
 
@@ -30,12 +31,12 @@ pub(super) struct Reading {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Trust {
-    /// Too little was seen.
+    /// Too little was seen to decide.
     #[default]
     Unknown,
     /// Its ticks have a known length.
     Trusted,
-    /// It does not tick as clocks do, or there are no timestamps: the arrival of ACKs stands for it.
+    /// It does not tick regularly, or there are no timestamps: the arrival times of ACKs are used instead.
     Refused,
 }
 
@@ -45,29 +46,30 @@ pub(super) struct Clock {
     pub trust: Trust,
     /// Length of a tick in microseconds, 0 while unknown.
     pub tick_us: u32,
-    /// An ACK with timestamps was seen since the last restart; its values.
+    /// An ACK with timestamps has arrived since the last restart; its values follow.
     pub(super) seen: bool,
     pub(super) last_value: u32,
     pub(super) last_echo: u32,
-    /// Local time of that first ACK, and of the restart before it where the clock was refused.
+    /// Local time of the first such ACK, and of the previous restart if the clock was refused then.
     pub(super) first_at_us: u64,
     pub(super) refused_at_us: u64,
-    /// Time of the receiver's clock since the first ACK, in ticks, and at the latest reading. Neither wraps.
+    /// Ticks of the receiver's clock since the first ACK, and at the latest reading. Neither wraps.
     pub(super) ticks: u64,
     pub(super) edge_ticks: u64,
-    /// Shorter than this no tick can be: so little did the receiver's clock count while ours went on.
+    /// Lower bound of the tick length, from how few ticks the receiver's clock counted while ours advanced.
     pub(super) least_tick_us: u32,
-    /// Time of ours from the data that the first ACK answers to the data that the latest one does.
+    /// Time by our clock from the data that the first ACK answers to the data that the latest one answers.
     pub(super) sent_us: i64,
-    /// Local time less [`Self::sent_us`]: the least that was seen, where an echo belonged to the latest segment of its ACK.
+    /// Local time minus [`Self::sent_us`]: the smallest difference for an ACK whose echo belonged to its latest
+    /// segment.
     pub(super) lead_known: bool,
     pub(super) lead_us: i64,
 }
 
 impl Clock {
-    /// An ACK carries `value` and echoes `echo`, of our clock whose ticks last `sender_tick_us`; `advanced` when it
-    /// acknowledges more in sequence than before: only then does the echo belong to the latest arrival (RFC 7323 section 4.3).
-    /// Returns false when the clock turns out to be another than thought.
+    /// An ACK carries `value` and echoes `echo` of our clock, whose ticks last `sender_tick_us`. `advanced` is true if
+    /// it acknowledges new data in sequence; only then does the echo belong to the latest arrival (RFC 7323 section
+    /// 4.3). Returns false if the clock turns out to be another one than assumed.
     pub fn on_ack(
         &mut self,
         now_us: u64,
@@ -91,7 +93,7 @@ impl Clock {
         }
         let ticks = i64::from(value.wrapping_sub(self.last_value) as i32);
         if ticks < 0 && !advanced {
-            // It was overtaken by a later one.
+            // A later ACK has overtaken it.
             return true;
         }
         if ticks < 0 {
@@ -116,9 +118,10 @@ impl Clock {
         !advanced || self.judge(now_us)
     }
 
-    /// Counts from this ACK on where the first one is a bad beginning: its round trip was at least twice as long as this one's,
-    /// and longer than [`tick_of`] allows a buffer to drain. So it is after an outage at the handshake. `latest_us` is when the
-    /// latest segment that it newly acknowledges was sent, 0 where that is not known. True where it does.
+    /// Restarts counting at this ACK if the first one is a bad reference: its round trip was at least twice as long as
+    /// this one's, and longer than [`tick_of`] allows for a draining buffer. This happens if the handshake met an
+    /// outage. `latest_us` is the sending time of the latest segment that this ACK newly acknowledges, 0 if unknown.
+    /// Returns true if counting was restarted.
     pub fn begin_anew(&mut self, now_us: u64, latest_us: u64) -> bool {
         if !self.seen || latest_us == 0 || self.sent_us < 0 {
             return false;
@@ -147,15 +150,15 @@ impl Clock {
         true
     }
 
-    /// Compares the time counted by the receiver's clock with that by ours, from sending to sending: the way of the ACKs is in
-    /// neither.
+    /// Compares the time counted by the receiver's clock with that counted by ours, between sending times, so that the
+    /// delay of ACKs does not matter.
     fn judge(&mut self, now_us: u64) -> bool {
         if self.sent_us < 0 || (self.trust == Trust::Refused && now_us < self.refused_at_us + FORGIVE_US) {
             return true;
         }
         let span_us = self.sent_us as u64;
-        // The first ACKs tell ticks apart that later ones may not: at the start more is sent than arrives, and short ticks
-        // would keep up with the sender too. Much later the whole time tells [DERIVED].
+        // The first ACKs can distinguish tick lengths that later ones may not: at the start more is sent than arrives,
+        // and short ticks would keep up with the sender, too. Much later the whole time is decisive [DERIVED].
         if span_us < EARLY_US {
             let least_us = (span_us - span_us / 4) / (self.ticks + 1);
             self.least_tick_us = self.least_tick_us.max(least_us as u32);
@@ -184,9 +187,9 @@ impl Clock {
         known
     }
 
-    /// Times of the latest ACK, if it is the first of a tick: then the receiver's clock is known as closely as ACKs follow each
-    /// other, at any length of its ticks [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of several segments is
-    /// made when the last of them arrives, and echoes the first (RFC 7323 section 4.3) [DERIVED].
+    /// Times of the latest ACK, if it is the first of a tick: the receiver's clock is then known as precisely as the
+    /// distance between ACKs, whatever its tick length [DERIVED]. `latest_us` is as for [`Self::begin_anew`]: an ACK of
+    /// several segments is sent when the last of them arrives, but echoes the first (RFC 7323 section 4.3) [DERIVED].
     pub fn read(&mut self, latest_us: u64) -> Option<Reading> {
         if self.trust != Trust::Trusted || !self.seen || self.ticks == self.edge_ticks {
             return None;
@@ -196,15 +199,15 @@ impl Clock {
         let latest_sent_us = if is_known { latest_us as i64 - self.lead_us } else { self.sent_us };
         Some(Reading {
             received_us: SLACK_US + self.ticks * u64::from(self.tick_us),
-            // The data that the first ACK answers need not have been sent first.
+            // The data that the first ACK answers need not be the first that was sent.
             sent_us: self.sent_us.max(latest_sent_us).wrapping_add(SLACK_US as i64) as u64,
         })
     }
 }
 
-/// The length in microseconds of `ticks` that passed while we counted `span_us`: the shortest known one with which the
-/// receiver's clock has not fallen behind by more than a quarter, nor by more than a buffer and drift explain. A buffer that
-/// fills in the meantime makes the receiver's time longer, never shorter. 0 where no length fits.
+/// The length in microseconds of `ticks` that passed while we counted `span_us`: the shortest known tick length with
+/// which the receiver's clock has not fallen behind by more than a quarter, nor by more than a buffer and drift
+/// explain. A buffer that fills meanwhile lengthens the receiver's time and never shortens it. 0 if no length fits.
 fn tick_of(ticks: u64, span_us: u64, least_tick_us: u32) -> u32 {
     let least_us = span_us - behind_us(span_us);
     for tick_us in TICKS_US {
@@ -215,7 +218,7 @@ fn tick_of(ticks: u64, span_us: u64, least_tick_us: u32) -> u32 {
     0
 }
 
-/// How far the receiver's clock may fall behind ours in `span_us`.
+/// By how much the receiver's clock may fall behind ours in `span_us`.
 fn behind_us(span_us: u64) -> u64 {
     (span_us / 4).min(BEHIND_US + span_us / 20)
 }
@@ -245,7 +248,7 @@ mod tests {
         tick_us
     }
 
-    /// A handshake that met an outage took 1.5 s; later round trips take 50 ms.
+    /// A handshake during an outage took 1.5 s; later round trips take 50 ms.
     #[test]
     fn an_outage_at_the_handshake_makes_ticks_no_longer() {
         let mut clock = Clock::default();

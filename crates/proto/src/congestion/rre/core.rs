@@ -1,7 +1,8 @@
-//! The machine itself: numbers in, numbers out. `bpf/rre.h` is the same in C, number by number (`vectors/rre`).
+//! The algorithm itself, with numbers as inputs and outputs. `bpf/rre.h` is the same in C, and gives equal numbers
+//! (`vectors/rre`).
 //!
-//! Time is in microseconds, amounts are in bytes, rates in bytes per second. All division is of unsigned numbers, for that
-//! is all that eBPF has.
+//! Time is in microseconds, amounts are in bytes, rates in bytes per second. All divisions are unsigned, because eBPF
+//! has no signed division.
 
 #[path = "words.rs"]
 mod words;
@@ -17,99 +18,99 @@ use super::search::{Search, Seen};
 use super::states::{Event, State};
 use super::steering::{MAX_RATE, MAX_WINDOW, Steering};
 
-/// The threshold at low rates, and the most it is on slow links. [F] takes the smallest round-trip time; flows that came while
-/// the buffer was in use would have a longer one, and starve the others [DERIVED].
+/// The threshold at low rates, and its maximum on slow links. [F] uses the minimum round-trip time; but flows that
+/// started while the buffer was in use would measure a longer one, and starve the others [DERIVED].
 const USUAL_THRESHOLD_US: u64 = 80_000;
 const MAX_THRESHOLD_US: u64 = 100_000;
-/// Where losses show a buffer that is shorter, the threshold is a part of it, and this at least.
+/// If losses show that the buffer is shorter, the threshold is a fraction of its delay, and at least this.
 const MIN_LOSS_THRESHOLD_US: u64 = 10_000;
-/// Above this rate, 250 kb/s, the threshold falls with the root of the rate, so that of several flows the slower fill while
-/// the faster drain: all gains are shares, and otherwise rates would keep their ratio for ever [DERIVED]. A sixteenth is the
-/// least.
+/// Above this rate, 250 kb/s, the threshold falls with the square root of the rate, down to a sixteenth. Among several
+/// flows, slower ones then fill the buffer while faster ones drain it. With the same threshold, rates would keep their
+/// ratio forever, because all gains are relative [DERIVED].
 const MIDDLE_RATE: u64 = 31_250;
 const MAX_HALVINGS: u64 = 4;
-/// In 1024ths, as gains are.
+/// The unit of gains: 1024ths.
 const ONE: u64 = 1_024;
 /// Bounds of the gain k = T / (2 x feedback delay): 0.05 and 0.25 [DERIVED].
 const MIN_GAIN: u64 = 10;
 const MAX_GAIN: u64 = 256;
-/// Most that the rate is raised or lowered by at once, of the receive rate: never above twice of it.
+/// Most by which the rate differs from the receive rate, relative to it: never above twice the receive rate.
 const TOP_GAIN: u64 = 512;
-/// Draining for longer than this number of smoothed round-trip times means that the path has changed [F].
+/// If draining lasts longer than this number of smoothed round-trip times, the path has changed [F].
 const LONG_ROUNDS: u64 = 4;
-/// Bytes that may be outstanding beyond the rate times the longest round-trip time, and the longest that counts: a thousand
-/// ACKs wait 52 s for an uplink of 8 kb/s [DERIVED].
+/// Bytes that may be outstanding beyond the rate times the longest round-trip time, and the longest such time that
+/// counts: a thousand ACKs wait 52 s for an uplink of 8 kb/s [DERIVED].
 const SPARE_WINDOW: u64 = 65_536;
 const MAX_HELD_US: u64 = 60_000_000;
 /// The largest MSS (RFC 9293 section 3.7.1), and the longest tick (RFC 7323 section 5.4).
 const MAX_MSS: u32 = 65_535;
 const MAX_TICK_US: u32 = 1_000_000;
 
-/// Parameters known when data begins to flow.
+/// Parameters that are known when data transfer begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Payload of a full segment in bytes.
     pub mss: u32,
     /// Initial window in bytes.
     pub initial_window: u32,
-    /// Round-trip time of the handshake in microseconds, 0 where it is not known.
+    /// Round-trip time of the handshake in microseconds, 0 if unknown.
     pub handshake_rtt_us: u32,
     /// Length of a tick of the sender's own timestamp clock in microseconds.
     pub sender_tick_us: u32,
-    /// The buffer delay to keep to at 250 kb/s and below, in microseconds, 5 s at most; 0: 80 ms.
+    /// Target buffer delay at 250 kb/s and below, in microseconds, at most 5 s; 0: 80 ms.
     pub target_us: u32,
 }
 
 /// Report of an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// When it came.
+    /// Time of arrival.
     pub now_us: u64,
-    /// It has timestamps: TSval and TSecr.
+    /// It has timestamps (TSval and TSecr).
     pub stamped: bool,
-    /// The receiver's clock.
+    /// TSval: the receiver's clock.
     pub value: u32,
-    /// Ours, echoed.
+    /// TSecr: our clock, echoed.
     pub echo: u32,
-    /// It acknowledges more in sequence than those before.
+    /// It acknowledges new data in sequence.
     pub advanced: bool,
-    /// Bytes it newly acknowledges, in sequence or selectively.
+    /// Bytes newly acknowledged, in sequence or selectively.
     pub delivered: u32,
-    /// Bytes newly held lost.
+    /// Bytes newly declared lost.
     pub lost: u32,
-    /// Bytes in the network after it.
+    /// Bytes in flight after it.
     pub in_flight: u32,
-    /// Round-trip time of the latest segment that it newly acknowledges, in microseconds; 0 where it measured none.
+    /// Round-trip time of the latest segment that it newly acknowledges, in microseconds; 0 if not measured.
     pub rtt_us: u32,
     /// Smoothed round-trip time in microseconds, 0 while unknown.
     pub smoothed_rtt_us: u32,
-    /// Less is sent than might be, for want of data.
+    /// The sender lacked data to send more.
     pub limited: bool,
-    /// Something that was lost is outstanding.
+    /// Lost data is still outstanding.
     pub repairing: bool,
 }
 
-/// The sender.
+/// State of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core {
     parameters: Parameters,
     state: State,
-    /// When the state was entered.
+    /// Time at which the state was entered.
     entered_us: u64,
     clock: Clock,
     estimate: Estimate,
-    /// Bytes delivered in all.
+    /// Total delivered bytes.
     delivered: u64,
     delay: Delay,
     search: Search,
-    /// Others at the bottleneck.
+    /// Evidence of other flows at the bottleneck.
     competition: Competition,
     feedback: Feedback,
     steering: Steering,
 }
 
 impl Core {
-    /// At `now_us` data may begin to flow. Parameters beyond the limits of TCP are taken for the nearest within them.
+    /// A sender whose data transfer begins at `now_us`. Parameters outside TCP's limits are clamped.
     pub fn new(parameters: Parameters, now_us: u64) -> Self {
         let parameters = Parameters {
             mss: parameters.mss.clamp(1, MAX_MSS),
@@ -134,15 +135,15 @@ impl Core {
         core
     }
 
-    /// Takes in the clocks of the handshake's last segment.
+    /// Records the clocks of the handshake's last segment.
     pub fn on_handshake(&mut self, now_us: u64, value: u32, echo: u32) {
         self.clock.on_ack(now_us, value, echo, true, self.parameters.sender_tick_us);
     }
 
-    /// An ACK came.
+    /// Handles an ACK.
     pub fn on_ack(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
-        // Where ACKs were lost, the one that ends a timeout or silence answers data sent long before it.
+        // If ACKs were lost, the one that ends a timeout or a silence answers data sent long before.
         let ends_wait = self.steering.collapsed || self.feedback.silences > 0;
         self.hear(ack);
         if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
@@ -161,7 +162,7 @@ impl Core {
         self.steer(now_us);
     }
 
-    /// The retransmission timer expired: one segment, until something is delivered.
+    /// The retransmission timer expired: limits the window to one segment until something is delivered.
     pub fn on_timeout(&mut self, now_us: u64) {
         self.steering.collapsed = true;
         self.steering.hold_us = now_us + self.feedback.delay_us();
@@ -169,39 +170,39 @@ impl Core {
         self.steer(now_us);
     }
 
-    /// The latest timeout was needless: the data is still on its way.
+    /// The latest timeout was unnecessary, because the data is still in flight.
     pub fn on_undo(&mut self) {
         self.steering.collapsed = false;
         self.steer(self.feedback.heard_us);
     }
 
-    /// When [`Self::on_silence`] is due if no ACK comes.
+    /// When [`Self::on_silence`] is due if no ACK arrives.
     pub fn silent_at_us(&self) -> u64 {
         self.feedback.silent_at_us()
     }
 
-    /// Data is about to be sent though none is in flight: no ACK was due until now.
+    /// Data is about to be sent while none is in flight, so no ACK was due before.
     pub fn on_transmit_start(&mut self, now_us: u64) {
         self.feedback.heard_us = now_us;
         self.feedback.silences = 0;
-        // A pause of the sender is no sign that the path became slower.
+        // A pause of the sender does not indicate that the path became slower.
         self.estimate.restart();
         self.steer(now_us);
     }
 
-    /// No ACK came for long: half the rate, and half again each time it goes on.
+    /// No ACK has arrived for a long time: halves the rate, and halves it again each time the silence continues.
     pub fn on_silence(&mut self, now_us: u64) {
         self.feedback.on_silence();
         self.enter(Event::Silence, now_us);
         self.steer(now_us);
     }
 
-    /// The rate to send at, in bytes per second.
+    /// The sending rate in bytes per second.
     pub const fn rate(&self) -> u64 {
         self.steering.rate
     }
 
-    /// Bytes that may be in flight.
+    /// Most bytes that may be in flight.
     pub const fn window(&self) -> u64 {
         self.steering.window
     }
@@ -221,7 +222,7 @@ impl Core {
         self.delay.buffer_us
     }
 
-    /// Whether the receiver's clock serves, and the length of its ticks in microseconds.
+    /// Whether the receiver's clock is usable, and its tick length in microseconds.
     pub const fn clock(&self) -> (Trust, u32) {
         (self.clock.trust, self.clock.tick_us)
     }
@@ -230,18 +231,18 @@ impl Core {
         u64::from(self.parameters.mss)
     }
 
-    /// The longer tick of the two clocks.
+    /// The longer one of the two clocks' ticks.
     fn tick_us(&self) -> u64 {
         u64::from(self.clock.tick_us.max(self.parameters.sender_tick_us))
     }
 
-    /// Any ACK: its counts, and that it came.
+    /// Records the counts of an ACK, and its arrival.
     fn hear(&mut self, ack: &Ack) {
         self.delivered += u64::from(ack.delivered);
         let silences = self.feedback.on_ack(ack.now_us, ack.rtt_us, ack.smoothed_rtt_us);
         if silences > 0 {
-            // The rate from before the silence is believed as far as it was acted upon.
-            // A rate that is not known stays so: 0 is no rate.
+            // The rate from before the silence counts only as far as it was used during the silence. An unknown rate
+            // stays 0.
             let least = self.estimate.rate.min(1);
             self.estimate.rate = (self.estimate.rate >> silences).max(least);
             self.search.start_rate = (self.search.start_rate >> silences).max(1);
@@ -252,10 +253,10 @@ impl Core {
         }
     }
 
-    /// The times that the ACK carries, or their substitutes where the receiver's clock is of no use.
+    /// The times that the ACK carries, or substitutes if the receiver's clock cannot be used.
     fn read(&mut self, ack: &Ack) -> Option<Reading> {
         let trust = self.clock.trust;
-        // 0 where it is not known.
+        // 0 if unknown.
         let sent_us = if ack.rtt_us == 0 { 0 } else { ack.now_us.saturating_sub(u64::from(ack.rtt_us)) };
         if ack.stamped {
             let tick_us = self.parameters.sender_tick_us;
@@ -268,7 +269,8 @@ impl Core {
             self.clock.tick_us = 0;
             self.forget_delays(ack.now_us);
         }
-        // An ACK that reports no arrival echoes a time long before it: it carries data of the peer, or answers a duplicate.
+        // An ACK that reports no new arrival (it carries data of the peer, or answers a duplicate) echoes a much
+        // earlier time.
         if !ack.advanced && ack.delivered == 0 {
             return None;
         }
@@ -278,7 +280,7 @@ impl Core {
         self.clock.read(sent_us)
     }
 
-    /// Times are read off another clock from now on.
+    /// From now on times are based on another clock.
     fn forget_delays(&mut self, now_us: u64) {
         self.estimate.restart();
         self.delay.forget(now_us);
@@ -286,7 +288,7 @@ impl Core {
         self.search.round_read = false;
     }
 
-    /// Relative delay, its smallest value, and the buffer's part of it (slides 11 and 12).
+    /// Measures the relative delay, its minimum, and the buffer delay (slides 11 and 12).
     fn measure(&mut self, now_us: u64, reading: Reading, repairing: bool) {
         let delay_us = reading.received_us as i64 - reading.sent_us as i64;
         let feedback_us = self.feedback.delay_us();
@@ -300,17 +302,17 @@ impl Core {
         self.delay.update_buffer(now_us, delay_us, repairing, feedback_us);
     }
 
-    /// The smallest delay of the period that ends takes the place of the oldest.
+    /// Replaces the oldest minimum by that of the period that ends.
     fn end_period(&mut self, now_us: u64) {
         if self.delay.end_period(now_us) {
             self.steering.relax_losses(now_us);
         }
     }
 
-    /// The receive rate, and whether to ask for more than it.
+    /// Updates the receive rate, and decides whether to send faster than it.
     fn estimate_rate(&mut self, now_us: u64, reading: Reading) {
         if self.state == State::Refresh {
-            // The sender holds back, and arrivals with it.
+            // The sender limits the rate itself, and so the arrivals.
             self.estimate.restart();
             return;
         }
@@ -323,12 +325,12 @@ impl Core {
             used: self.delay.buffer_us > threshold_us / 2,
         };
         let Some(taken) = self.estimate.on_reading(reading, self.delivered, &limits) else { return };
-        // The buffer was full all the time, and the seeming delay of the path contains the buffer's.
+        // The buffer was full all the time, so the apparent path delay includes the buffer delay.
         if taken == Taken::Lossy {
             self.steering.hold_us = now_us + self.feedback.delay_us();
             self.enter(Event::Loss, now_us);
         }
-        // More was asked for than before, and the buffer is still empty: there is more to be had.
+        // More was sent than before, and the buffer is still empty, so more bandwidth is available.
         let empty = self.delay.buffer_us < self.threshold_us() / 4;
         if self.state != State::Fill || !empty {
             self.steering.end_boost(now_us);
@@ -337,7 +339,7 @@ impl Core {
         }
     }
 
-    /// Start: did packets of this round leave faster than they arrived?
+    /// During start: checks whether packets of this round left faster than they arrived.
     fn seek(&mut self, now_us: u64, reading: Reading, ack: &Ack) {
         let seen = Seen {
             now_us,
@@ -356,7 +358,7 @@ impl Core {
         }
     }
 
-    /// Losses force draining where a buffer is in use; where none is they are the link's, not congestion's [DERIVED].
+    /// Losses cause draining if a buffer is in use; otherwise they are due to the link, not congestion [DERIVED].
     fn on_lost(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
         self.estimate.on_lost(ack.lost);
@@ -371,7 +373,7 @@ impl Core {
             return;
         }
         self.steering.hold_after_loss(now_us, feedback_us);
-        // The buffer ends about here.
+        // The buffer is about this long.
         if buffer_us * 3 / 4 < self.threshold_us() {
             self.steering.loss_threshold_us = buffer_us * 3 / 4 * ONE / share_of(self.estimate.rate);
         }
@@ -381,10 +383,10 @@ impl Core {
         self.enter(Event::Loss, now_us);
     }
 
-    /// Events that follow from the measurements.
+    /// Finds the events that follow from the measurements.
     fn decide(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
-        // Much may have been lost: monitoring sends it again faster, too, while the buffer is empty [DERIVED].
+        // Much data may have been lost: monitoring also retransmits it faster while the buffer is empty [DERIVED].
         let repairs = self.state == State::Monitor
             && self.estimate.rate > 0
             && self.delay.buffer_us < self.threshold_us() / 2;
@@ -393,8 +395,8 @@ impl Core {
             self.search.start_rate =
                 (self.search.start_rate + per_delay).min(2 * self.estimate.rate).clamp(1, MAX_RATE);
         }
-        // At half the rate of arrival a buffer that no other flow fills is empty in twice its delay, which the round trip has
-        // in it.
+        // At half the arrival rate, a buffer that no other flow fills empties in twice its delay. The round-trip time
+        // includes that delay.
         let feedback_us = self.feedback.delay_us();
         let buffer_us = self.competition.vain_buffer_us.min(feedback_us);
         let emptied_us = self.entered_us + feedback_us.max(2 * buffer_us);
@@ -419,7 +421,7 @@ impl Core {
         } else if self.delay.buffer_us < threshold_us / 2 + self.packet_us()
             && now_us >= self.steering.hold_us
         {
-            // The drain of one more feedback delay reaches the smallest delay, which is measured anew each time.
+            // Draining for one more feedback delay reaches the minimum delay, which is then measured again.
             self.enter(Event::Below, now_us);
         }
         let stale = match self.state {
@@ -431,7 +433,7 @@ impl Core {
         }
     }
 
-    /// Whether others fill the buffer, now that it should be empty.
+    /// Whether other flows fill the buffer, which should be empty now.
     fn is_refilled(&mut self, now_us: u64) -> bool {
         let threshold_us = self.threshold_us();
         let known = self.competition.vain_buffer_us > 0 && self.delay.fresh_known && self.delay.known;
@@ -458,7 +460,7 @@ impl Core {
                 }
             }
             State::Start => {
-                // "Forget": the rate is sought anew from data sent now [F].
+                // "Forget": the search for the rate restarts with data sent from now on [F].
                 self.search.restart();
                 self.estimate.restart();
                 self.steering.loss_threshold_us = 0;
@@ -471,7 +473,7 @@ impl Core {
                 self.delay.begin_refresh(now_us, threshold_us, self.feedback.delay_us());
             }
             State::Monitor => {
-                // Silence halves the rate by itself.
+                // Silence has already halved the rate.
                 self.search.start_rate = if event == Event::Silence {
                     self.steering.rate
                 } else {
@@ -490,7 +492,7 @@ impl Core {
         }
     }
 
-    /// T: the buffer delay that divides filling from draining, in microseconds.
+    /// T: the buffer delay between filling and draining, in microseconds.
     fn threshold_us(&self) -> u64 {
         let base_us = match u64::from(self.parameters.target_us) {
             0 => USUAL_THRESHOLD_US,
@@ -502,21 +504,21 @@ impl Core {
             base_us.min(self.steering.loss_threshold_us)
         };
         let own_us = (limited_us * share_of(self.estimate.rate) / ONE).max(MIN_LOSS_THRESHOLD_US);
-        // Slow links hold two packets at least.
+        // On slow links the buffer holds at least two packets.
         own_us.max((2 * self.packet_us()).min(MAX_THRESHOLD_US))
     }
 
-    /// How long a packet takes at the receive rate.
+    /// Transmission time of a packet at the receive rate.
     fn packet_us(&self) -> u64 {
         self.mss() * 1_000_000 / self.estimate.rate.max(1)
     }
 
-    /// k = T / (2 x feedback delay), in 1024ths: the buffer then swings by half of T.
+    /// k = T / (2 x feedback delay), in 1024ths: the buffer delay then oscillates by half of T.
     fn gain(&self, threshold_us: u64) -> u64 {
         (threshold_us * (ONE / 2) / self.feedback.delay_us()).clamp(MIN_GAIN, MAX_GAIN)
     }
 
-    /// The rate and the window that follow from all that.
+    /// Computes the rate and the window from this state.
     fn steer(&mut self, now_us: u64) {
         let known = self.estimate.rate;
         let threshold_us = self.threshold_us();
@@ -527,7 +529,7 @@ impl Core {
                 let Parameters { handshake_rtt_us, initial_window, .. } = self.parameters;
                 self.search.train_rate(handshake_rtt_us, initial_window)
             }
-            // No delay is known to be that of an empty buffer while the smallest one falls.
+            // While the minimum delay is still falling, it is not known to be that of an empty buffer.
             State::Fill if now_us < self.delay.lowered_us + self.feedback.delay_us() => {
                 known + known * MIN_GAIN / ONE
             }
@@ -537,7 +539,7 @@ impl Core {
                 known - known * excess.clamp(gain, TOP_GAIN) / ONE
             }
             State::Refresh => known / 2,
-            // The rate found meanwhile may be less than was thought.
+            // The rate found meanwhile may be lower than assumed.
             State::Monitor if known > 0 => self.search.start_rate.min(2 * known),
             State::Monitor => self.search.start_rate,
             State::Compete => {
@@ -560,14 +562,14 @@ impl Core {
     }
 }
 
-/// The share of the threshold at `rate` bytes per second, in 1024ths: one over the root of its ratio to [`MIDDLE_RATE`], where
-/// it is above that; linear between powers of four.
+/// The share of the threshold at `rate` bytes per second, in 1024ths: the inverse square root of its ratio to
+/// [`MIDDLE_RATE`] above that rate, interpolated linearly between powers of four.
 fn share_of(rate: u64) -> u64 {
     let halvings = log2(rate.max(MIDDLE_RATE)).saturating_sub(log2(MIDDLE_RATE)) / 2;
     (ONE - halvings % ONE / 2) >> (halvings / ONE).min(MAX_HALVINGS)
 }
 
-/// The binary logarithm of `value`, which is not 0, in 1024ths; linear between powers of two.
+/// The binary logarithm of `value`, which must not be 0, in 1024ths; linear between powers of two.
 fn log2(value: u64) -> u64 {
     let whole = u64::from(value.ilog2());
     let part = if whole >= 10 { value >> (whole - 10) } else { value << (10 - whole) };
@@ -578,7 +580,8 @@ fn log2(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A handshake that had to be repeated measures nothing, and behind an upload the first ACK takes longer than silence.
+    /// A repeated handshake measures no round-trip time, and behind an upload the first ACK takes longer than the
+    /// silence limit.
     #[test]
     fn silence_before_the_first_ack_makes_up_no_rate() {
         let parameters =

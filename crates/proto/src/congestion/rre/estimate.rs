@@ -1,45 +1,46 @@
-//! The receive rate: the bytes newly delivered between two ACKs, over the difference of the receiver's clock (slide 8).
+//! The receive rate: bytes newly delivered between two ACKs, divided by the difference of the receiver's clock (slide
+//! 8).
 
 use super::clock::Reading;
 
-/// Least number of packets of a sample [F].
+/// Least packets per sample [F].
 const SAMPLE_PACKETS: u64 = 30;
-/// On slow paths of so few, when they took so long [DERIVED].
+/// On slow paths this number of packets is enough, after this time [DERIVED].
 const SLOW_PACKETS: u64 = 4;
 const SLOW_US: u64 = 250_000;
-/// And least number of ticks, each of which was read at its beginning [DERIVED; ten where any ACK is read].
+/// Least ticks per sample, each of which was read at its start [DERIVED; ten if every ACK is read].
 pub(super) const SAMPLE_TICKS: u64 = 4;
-/// A rate this far below the estimate, as a divisor, is believed before the sample is complete: packets that have not come
-/// are no sample [DERIVED].
+/// A rate below the estimate divided by this is used before the sample is complete, because packets that do not arrive
+/// never complete a sample [DERIVED].
 const FALL: u64 = 2;
 
-/// More than this part of the arrivals is not lost at random [DERIVED].
+/// If more than this fraction of the arrivals is lost, the losses are not random [DERIVED].
 pub(super) const MUCH_LOST: u64 = 8;
-/// Most bytes of a sample that count, so that no number overflows.
+/// Most bytes of a sample, so that no number overflows.
 const MOST_BYTES: u64 = 1 << 40;
-/// No further than to this part of it at once: a link that stands still for a moment must not stop the sender.
+/// The rate falls at most by this divisor at once: a link that stalls for a moment must not stop the sender.
 const MOST_FALL: u64 = 2;
 
-/// Bounds of a sample.
+/// Limits of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Length of a tick in microseconds.
     pub tick_us: u64,
     /// Bytes in a packet.
     pub mss: u64,
-    /// No rate above this is believed: nothing was sent so fast.
+    /// Rates above this are invalid, because nothing was sent at such a rate.
     pub most: u64,
-    /// Nothing is said to have fallen in less time than this.
+    /// The rate cannot be found to have fallen in less than this time.
     pub stall_us: u64,
     /// The buffer is in use.
     pub used: bool,
 }
 
-/// A sample that the rate was updated by.
+/// A sample that updated the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     Whole,
-    /// Much of it was lost.
+    /// A large part of it was lost.
     Lossy,
 }
 
@@ -48,33 +49,33 @@ pub(super) enum Taken {
 pub(super) struct Estimate {
     /// 0 while unknown.
     pub rate: u64,
-    /// It is that of a train: the first sample takes its place.
+    /// The rate is that of a packet train; the first sample replaces it.
     pub(super) provisional: bool,
-    /// The checkpoint: the receiver's time, the time by ours of the data it had then, and the bytes delivered by then.
+    /// The checkpoint: the receiver's time, our sending time of the data it had then, and the bytes delivered by then.
     pub(super) marked: bool,
     pub(super) mark_us: u64,
     pub(super) mark_sent_us: u64,
     pub(super) mark_delivered: u64,
-    /// Since the checkpoint the buffer was in use once, and all the time.
+    /// Since the checkpoint the buffer was in use at some time, and at all times.
     pub(super) used_once: bool,
     pub(super) used_throughout: bool,
-    /// Bytes that were lost since the checkpoint.
+    /// Bytes lost since the checkpoint.
     pub(super) lost: u64,
 }
 
 impl Estimate {
-    /// The next sample begins with the next reading.
+    /// Starts the next sample with the next reading.
     pub fn restart(&mut self) {
         self.marked = false;
     }
 
-    /// `bytes` were lost.
+    /// Records that `bytes` were lost.
     pub fn on_lost(&mut self, bytes: u32) {
         self.lost = (self.lost + u64::from(bytes)).min(MOST_BYTES);
     }
 
-    /// `delivered` bytes in all had been delivered at the receiver's time of `reading`. The sample, where the rate was updated
-    /// by it.
+    /// At the receiver's time of `reading`, `delivered` bytes had been delivered in total. Returns the sample if it
+    /// updated the rate.
     pub fn on_reading(&mut self, reading: Reading, delivered: u64, limits: &Limits) -> Option<Taken> {
         let Limits { tick_us, mss, most, stall_us, used } = *limits;
         self.used_once |= used;
@@ -90,7 +91,7 @@ impl Estimate {
         }
         let sample = (bytes * 1_000_000 / span_us).min(most).max(1);
         let complete = bytes >= SAMPLE_PACKETS * mss || (bytes >= SLOW_PACKETS * mss && span_us >= SLOW_US);
-        // Where the buffer is empty again the sender paused, and not the path.
+        // If the buffer is empty again, the sender paused, not the path.
         let fallen =
             used && span_us >= stall_us && (bytes + 2 * mss) * 1_000_000 / span_us < self.rate / FALL;
         if !complete && !fallen {
@@ -114,9 +115,9 @@ impl Estimate {
         Some(taken)
     }
 
-    /// The path was the limit of the `bytes` that arrived in `span_us`, not a sender that paused: the buffer was never empty, or
-    /// the data that filled it left faster than it arrived, or was lost. So much may be lost that it looks empty: then it was
-    /// full from the first packet on.
+    /// True if the path limited the `bytes` that arrived in `span_us`, not a pause of the sender. Either the buffer was
+    /// never empty, or the data that filled it left faster than it arrived or was lost. With heavy loss the buffer
+    /// looks empty although it was full from the first packet on.
     fn is_path_limited(&self, reading: Reading, span_us: u64, bytes: u64) -> bool {
         let sent_us = reading.sent_us.saturating_sub(self.mark_sent_us);
         let left_faster = span_us > sent_us + sent_us / 8;

@@ -1,13 +1,14 @@
-//! The search for the first receive rate: windows that triple, until packets of a round trip arrive more slowly than they left.
+//! The search for the first receive rate: the window triples each round trip, until packets arrive more slowly than
+//! they left.
 
 use super::clock::Reading;
 use super::estimate::{MUCH_LOST, SAMPLE_TICKS};
 use super::steering::{MAX_RATE, MAX_WINDOW};
 
-/// The receive rate is first found from this number of packets at least; the first train has ten [S].
+/// Least packets from which the receive rate is first found; the first train has ten [S].
 const TRAIN_PACKETS: u64 = 8;
-/// A window is sent in half a round-trip time at the start, which is taken to be between these: the first train measures a
-/// bottleneck only when it is faster than that.
+/// A window is sent in half a round-trip time at the start; that time is limited to this range, because the first train
+/// measures a bottleneck only if it is faster than the bottleneck.
 const MIN_TRAIN_US: u64 = 5_000;
 const MAX_TRAIN_US: u64 = 20_000;
 
@@ -15,13 +16,13 @@ const MAX_TRAIN_US: u64 = 20_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub now_us: u64,
-    /// Bytes delivered in all.
+    /// Total delivered bytes.
     pub delivered: u64,
     /// Bytes in the network.
     pub in_flight: u64,
-    /// Less is sent than might be, for want of data.
+    /// The sender lacked data to send more.
     pub limited: bool,
-    /// The longer tick of the two clocks.
+    /// The longer one of the two clocks' ticks.
     pub tick_us: u64,
     /// Bytes in a packet.
     pub mss: u64,
@@ -32,14 +33,14 @@ pub(super) struct Seen {
 /// The state of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Search {
-    /// The round: the bytes delivered at which it ends, and the reading at its beginning.
+    /// The round: the delivered bytes at which it ends, and the reading at its beginning.
     pub(super) round_end: u64,
     pub(super) round_read: bool,
     pub(super) round_reading: Reading,
     pub(super) round_delivered: u64,
     pub(super) round_at_us: u64,
     pub(super) round_lost: u64,
-    /// Window of the first start in bytes, and the rate of a later one, and of monitoring.
+    /// Window of the first start in bytes, and the rate of a later start and of monitoring.
     pub(super) start_window: u64,
     pub(super) start_rate: u64,
     pub(super) restarted: bool,
@@ -61,7 +62,7 @@ impl Search {
         }
     }
 
-    /// "Forget": the rate is sought anew from data sent now [F].
+    /// "Forget": the search for the rate restarts with data sent from now on [F].
     pub fn restart(&mut self) {
         self.restarted = true;
         self.round_read = false;
@@ -73,9 +74,9 @@ impl Search {
         self.round_lost = self.round_lost.saturating_add(bytes.into());
     }
 
-    /// The receive rate, where packets of this round left faster than they arrived.
+    /// The receive rate, if packets of this round left faster than they arrived.
     pub fn on_reading(&mut self, reading: Reading, seen: &Seen) -> Option<u64> {
-        // The last packets of a round count: the first train has no more than it takes.
+        // The last packets of a round count, because the first train has no spare packets.
         if self.round_read
             && let Some(rate) = self.found(reading, seen)
         {
@@ -84,7 +85,7 @@ impl Search {
         let new_round = seen.delivered > self.round_end;
         if new_round {
             self.round_end = seen.delivered + seen.in_flight;
-            // At once: data that leaves as ACKs arrive is no train where those are slow.
+            // At once: data that is sent as ACKs arrive is no train if ACKs are slow.
             if !self.restarted && !seen.limited {
                 self.start_window = (3 * self.start_window).min(MAX_WINDOW);
             }
@@ -99,28 +100,28 @@ impl Search {
         None
     }
 
-    /// The rate since the round's first reading where that is the path's.
+    /// The rate since the round's first reading, if it is that of the path.
     fn found(&mut self, reading: Reading, seen: &Seen) -> Option<u64> {
         let Seen { tick_us, .. } = *seen;
         let bytes = seen.delivered - self.round_delivered;
         let received_us = reading.received_us.saturating_sub(self.round_reading.received_us);
         let sent_us = reading.sent_us.saturating_sub(self.round_reading.sent_us);
-        // ACKs that queue hold a sender to little more than the path carries: then a buffer in use is proof enough.
+        // Queued ACKs limit a sender to little more than the path carries; a buffer in use is then sufficient evidence.
         let slower_us = if seen.used { tick_us } else { sent_us / 4 + SAMPLE_TICKS * tick_us };
         // A buffer that was full from the first packet on looks empty.
         let is_lossy = self.round_lost > bytes / MUCH_LOST && received_us >= SAMPLE_TICKS * tick_us;
         if bytes < TRAIN_PACKETS * seen.mss || (received_us < sent_us + slower_us && !is_lossy) {
             return None;
         }
-        // Until a sample says more the window bounds it, for a train that meets the packets of others arrives at more than its
-        // share. Where ACKs queue it says nothing for long.
+        // Until a sample gives a better value the window limits the rate, because a train among packets of other flows
+        // arrives at more than its share. If ACKs queue, samples take long.
         if seen.now_us.saturating_sub(self.round_at_us) > 2 * received_us + tick_us {
             self.start_window = MAX_WINDOW;
         }
         Some((bytes * 1_000_000 / received_us).clamp(1, MAX_RATE))
     }
 
-    /// The rate that sends a window of the first start as a train.
+    /// The rate at which a window of the first start is sent as a train.
     pub fn train_rate(&self, handshake_rtt_us: u32, initial_window: u32) -> u64 {
         let half_us = u64::from(handshake_rtt_us) / 2;
         let is_first = self.start_window <= u64::from(initial_window);
@@ -128,7 +129,8 @@ impl Search {
         self.start_window * 1_000_000 / train_us
     }
 
-    /// A rate to go on with where none was measured: the window of a round trip ago in a round-trip time. It has tripled since.
+    /// A rate to continue with if none was measured: the window of one round trip ago per round-trip time. The window
+    /// has tripled since.
     pub fn arrival_rate(&self, feedback_us: u64) -> u64 {
         (self.start_window / 3 * 1_000_000 / feedback_us).clamp(1, MAX_RATE)
     }

@@ -1,21 +1,21 @@
 //! States of the sender, and the events that change them.
 
-/// State of the sender (slides 13 and 14: three phases, the second of two states).
+/// State of the sender (slides 13 and 14: three phases, the second with two states).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum State {
-    /// Seeks the receive rate: sends more with each answer, until data leaves faster than it arrives.
+    /// Searches for the receive rate: sends more with each answer, until data leaves faster than it arrives.
     #[default]
     Start,
     /// Sends faster than the receiver receives: the buffer fills.
     Fill,
     /// Sends more slowly than the receiver receives: the buffer drains.
     Drain,
-    /// Empties the buffer on purpose, for its smallest delay has not been seen for long [DERIVED].
+    /// Empties the buffer deliberately, because its minimum delay has not been measured for a long time [DERIVED].
     Refresh,
-    /// Keeps back and waits for the path to be repaired, to begin anew.
+    /// Sends little while the path recovers, then starts over.
     Monitor,
-    /// Others keep the buffer full at any rate of this sender: takes the window that CUBIC would [DERIVED].
+    /// Others keep the buffer full at any rate of this sender: uses CUBIC's window [DERIVED].
     Compete,
 }
 
@@ -29,30 +29,31 @@ pub enum Event {
     Below,
     /// The buffer delay is above the threshold.
     Above,
-    /// Packets were lost while the buffer was in use, more than a smoothed round-trip time after the last time.
+    /// Packets were lost while the buffer was in use, more than a smoothed round-trip time after the previous loss
+    /// event.
     Loss,
-    /// The smallest relative delay was not seen for ten seconds.
+    /// The minimum relative delay was not measured for ten seconds.
     Stale,
-    /// The time is over in which the buffer should have become empty.
+    /// The time in which the buffer should have emptied has passed.
     Emptied,
     /// The buffer has been drained for more than four smoothed round-trip times.
     Long,
-    /// A smoothed round-trip time has passed and nothing that was lost is outstanding.
+    /// A smoothed round-trip time has passed and no lost data is outstanding.
     Repaired,
     /// The retransmission timer expired.
     Timeout,
-    /// No ACK came for a second, or for two smoothed round-trip times where that is longer.
+    /// No ACK arrived for a second, or for two smoothed round-trip times if that is longer.
     Silence,
-    /// Half the rate emptied nothing: others fill the buffer.
+    /// Half the rate did not empty the buffer, so others fill it.
     Refilled,
 }
 
 impl State {
-    /// Each state, in order.
+    /// All states, in order.
     pub const ALL: [Self; 6] =
         [Self::Start, Self::Fill, Self::Drain, Self::Refresh, Self::Monitor, Self::Compete];
 
-    /// Its name in pictures.
+    /// Its name in plots.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -64,7 +65,7 @@ impl State {
         }
     }
 
-    /// The state that `event` leads to.
+    /// The next state after `event`.
     #[must_use]
     pub const fn next(self, event: Event) -> Self {
         use Event as E;
@@ -85,7 +86,7 @@ impl State {
 }
 
 impl Event {
-    /// Each event, in order.
+    /// All events, in order.
     pub const ALL: [Self; 11] = [
         Self::Found,
         Self::Below,

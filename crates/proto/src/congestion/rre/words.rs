@@ -1,4 +1,4 @@
-//! The machine's whole state as numbers, to be compared with its state in C.
+//! The algorithm's complete state as numbers, for comparison with its state in C.
 
 use super::super::clock::{Clock, Reading};
 use super::super::compete::{Competition, Cubic};
@@ -9,11 +9,11 @@ use super::super::search::Search;
 use super::super::steering::Steering;
 use super::{Core, Parameters};
 
-/// How many numbers.
+/// Number of words.
 pub const WORDS: usize = 81;
 
 impl Core {
-    /// The whole state, in the order of `bpf/rre_words.h`. A field that is added here is missed in C by the tests.
+    /// The complete state, in the order of `bpf/rre_words.h`. The tests detect a field that is added here but not in C.
     pub fn words(&self) -> [u64; WORDS] {
         let Self {
             parameters: Parameters { mss, initial_window, handshake_rtt_us, sender_tick_us, target_us },

@@ -1,28 +1,28 @@
-//! The bytes that are missing, in order, and the requests for them.
+//! The missing bytes in order, and the requests for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Range, RequestId};
 use crate::units::Instant;
 
-/// A stretch of missing bytes; its start is its key.
+/// A range of missing bytes, stored under its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub end: u64,
-    /// The request that is to bring it.
+    /// The request that should deliver it.
     pub asked: Option<RequestId>,
-    /// Requests that did not.
+    /// Number of requests that failed to.
     pub attempts: u32,
-    /// It must be there by then; unknown before the first request.
+    /// When it must be there; `None` before the first request.
     pub deadline: Option<Instant>,
     pub not_before: Instant,
 }
 
-/// Disjoint parts by their start. They may touch: parts with and without a request stay apart.
+/// Disjoint parts, by their start. Adjacent parts with and without a request remain separate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
     parts: BTreeMap<u64, Part>,
-    /// Starts of those without a request: few among thousands with one.
+    /// Starts of the parts without a request: few, among thousands with one.
     unasked: BTreeSet<u64>,
 }
 
@@ -40,17 +40,17 @@ impl Missing {
         self.unasked.iter().filter_map(|start| Some((*start, self.parts.get(start)?)))
     }
 
-    /// How many of those there are.
+    /// Number of parts without a request.
     pub fn unasked_len(&self) -> usize {
         self.unasked.len()
     }
 
-    /// Parts that start at `byte` or behind it.
+    /// Parts that start at or after `byte`.
     pub fn from(&self, byte: u64) -> impl Iterator<Item = (u64, &Part)> {
         self.parts.range(byte..).map(|(start, part)| (*start, part))
     }
 
-    /// The part that has `byte`, or else the next one.
+    /// The part that contains `byte`, or else the next one.
     pub fn next(&self, byte: u64) -> Option<(u64, &Part)> {
         let before = self.parts.range(..=byte).next_back().filter(|(_, part)| part.end > byte);
         before.or_else(|| self.parts.range(byte..).next()).map(|(start, part)| (*start, part))
@@ -64,7 +64,7 @@ impl Missing {
             .map_while(move |(start, part)| Range { start: *start, end: part.end }.common(range))
     }
 
-    /// Adds the parts of `range` that are not there yet, and says how many bytes those are.
+    /// Adds what is not yet missing of `range`, and returns the number of added bytes.
     pub fn add(&mut self, range: Range) -> u64 {
         let known: Vec<_> = self.within(range).collect();
         let mut added = 0;
@@ -80,7 +80,8 @@ impl Missing {
         added
     }
 
-    /// A part without a request joins one like it that ends where it starts: a row of lost segments is one hole.
+    /// A part without a request joins such a part that ends at its start, so that consecutive lost segments form one
+    /// hole.
     fn insert_fresh(&mut self, gap: Range) {
         if let Some((_, before)) = self.parts.range_mut(..gap.start).next_back()
             && before.end == gap.start
@@ -95,7 +96,8 @@ impl Missing {
         self.unasked.insert(gap.start);
     }
 
-    /// Marks the missing parts in `range` as asked for, cutting the last part at its end; says how many parts those are.
+    /// Marks the missing parts in `range` as requested, splitting the last part at the end; returns the number of
+    /// parts.
     pub fn ask(&mut self, range: Range, id: RequestId, deadline: Instant) -> usize {
         self.cut(range.start);
         self.cut(range.end);
@@ -109,7 +111,7 @@ impl Missing {
         asked
     }
 
-    /// Makes two of the part that has `byte` inside.
+    /// Splits the part that contains `byte` in two.
     fn cut(&mut self, byte: u64) -> Option<RequestId> {
         let (_, part) = self.parts.range_mut(..byte).next_back()?;
         if part.end <= byte {
@@ -124,8 +126,8 @@ impl Missing {
         behind.asked
     }
 
-    /// Removes `range` and says how many bytes of it were missing. `changed` hears of every request whose parts became
-    /// more or fewer.
+    /// Removes `range`, and returns how many bytes of it were missing. `changed` is called for every request whose
+    /// number of parts changes.
     pub fn remove(&mut self, range: Range, mut changed: impl FnMut(RequestId, isize)) -> u64 {
         for end in [range.start, range.end] {
             if let Some(id) = self.cut(end) {
@@ -146,7 +148,7 @@ impl Missing {
         removed
     }
 
-    /// Frees the parts in `range` that `id` was asked for, and says how many they are.
+    /// Releases the parts in `range` that `id` requested, and returns their number.
     pub fn give_back(&mut self, id: RequestId, range: Range, mut freed: impl FnMut(u64, &mut Part)) -> usize {
         let mut left = 0;
         let parts = self.parts.range_mut(range.start..range.end);

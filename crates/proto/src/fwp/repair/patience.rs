@@ -1,30 +1,30 @@
-//! How long a repair connection may be silent.
+//! Time limit for silence on a repair connection.
 
 use crate::units::Duration;
 
-/// A connection is given up for others after this multiple of the time that answers take: queues fill up behind them.
+/// A connection is given up after this multiple of the usual answer time, because requests queue behind it.
 const ANSWER_TIMES: u64 = 8;
-/// But not before this: Linux's TCP repeats lost data after 200 ms and more (`TCP_RTO_MIN`), and brings it then.
+/// But not before this: Linux's TCP retransmits lost data after at least 200 ms (`TCP_RTO_MIN`), and then delivers it.
 const MIN: Duration = Duration::from_millis(250);
-/// Each answer moves the mean by an eighth of the difference, as a round-trip sample does (RFC 6298 section 2).
+/// Each answer moves the mean by an eighth of the difference, like a round-trip sample (RFC 6298 section 2).
 const GAIN: u64 = 8;
 
-/// How long a connection for holes may be silent on a path whose answers take as long as those so far. One that TCP's timers
-/// hold up holds up everything behind its holes; asked for again on another connection, those come in a round trip.
+/// How long a repair connection may be silent, given the answer times so far. A connection that waits for TCP's timers
+/// delays everything behind its holes; requested again on another connection, the data arrives in a round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// From a request to the first bytes of its answer, smoothed; `None` before the first.
+    /// Smoothed time from a request to the first bytes of its answer; `None` before the first.
     answered_in: Option<Duration>,
     longest: Duration,
 }
 
 impl Patience {
-    /// At most `longest`, which it also is before the first answer.
+    /// At most `longest`, which is also the limit before the first answer.
     pub fn new(longest: Duration) -> Self {
         Self { answered_in: None, longest }
     }
 
-    /// An answer began so long after its request.
+    /// Records that an answer began `after` its request.
     pub fn answered(&mut self, after: Duration) {
         let after = after.min(self.longest);
         let smoothed = self.answered_in.map_or(after.as_nanos(), |mean| {
@@ -33,13 +33,13 @@ impl Patience {
         self.answered_in = Some(Duration::from_nanos(smoothed));
     }
 
-    /// How long a connection may be silent.
+    /// The current limit.
     pub fn time(&self) -> Duration {
         let of = |mean: Duration| mean.saturating_mul(ANSWER_TIMES).max(MIN).min(self.longest);
         self.answered_in.map_or(self.longest, of)
     }
 
-    /// The longest that it is.
+    /// The largest limit.
     pub fn longest(&self) -> Duration {
         self.longest
     }

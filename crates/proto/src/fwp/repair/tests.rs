@@ -1,4 +1,4 @@
-//! Repair by hand, and against one flag per byte.
+//! Repair with explicit examples, and compared with a model of one flag per byte.
 
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ fn close_holes_go_into_one_request_and_more_so_while_requests_are_scarce() {
     for start in [10, 16, 24, 32] {
         repair.hole(START, range(start, start + 4));
     }
-    // Four wait for two requests: gaps of four are worth it.
+    // Four holes wait for two requests, so gaps of four bytes are worth including.
     assert_eq!(asked(&mut repair, START).1, range(10, 36));
     let mut repair = self::repair();
     repair.hole(START, range(10, 14));
@@ -115,7 +115,7 @@ fn a_short_answer_is_asked_for_again_at_once_and_a_failed_one_after_a_wait() {
     assert_eq!(rest, range(13, 20));
     repair.failed(START, id);
     assert_eq!(repair.poll_request(START), None);
-    // The second attempt waits twice as long as a first one does.
+    // The second attempt waits twice as long as the first one.
     assert_eq!(repair.poll_timeout(), Some(at(20)));
     assert_eq!(asked(&mut repair, at(20)).1, range(13, 20));
 }
@@ -141,7 +141,7 @@ fn a_hole_that_stays_open_ends_it() {
     repair.hole(START, range(10, 20));
     let (id, _) = asked(&mut repair, at(1));
     for millis in (50..1000).step_by(50) {
-        // Spare bytes are a sign of life, and still no answer.
+        // Bytes that were already there show that the connection works, but are not the answer.
         repair.answered(at(millis), id, range(20, 21));
         repair.handle_timeout(at(millis));
         assert_eq!(repair.failure(), None, "after {millis} ms");
@@ -199,14 +199,14 @@ fn too_many_holes_end_it() {
     for start in [0, 10, 20] {
         repair.hole(START, range(start, start + 5));
     }
-    // A row of lost segments is one hole.
+    // Consecutive lost segments form one hole.
     repair.hole(START, range(25, 30));
     assert_eq!(repair.failure(), None);
     repair.hole(START, range(40, 50));
     assert_eq!(repair.failure(), Some(Failure::Holes));
 }
 
-/// The next step of the world; numbers are taken modulo the possible ones.
+/// The next step of the simulation; numbers are taken modulo the possible values.
 #[derive(Clone, Debug)]
 enum Step {
     Read { bytes: u64, holes: Vec<(u64, u64)> },
@@ -230,12 +230,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One flag per byte, and the requests that run.
+/// One flag per byte, and the requests in progress.
 struct Model {
     good: Vec<bool>,
     read: u64,
     released: u64,
-    /// Requests that run, with how far each was answered.
+    /// Requests in progress, with how far each was answered.
     running: Vec<(RequestId, Range, u64)>,
 }
 
@@ -248,7 +248,7 @@ impl Model {
         self.good[range.start as usize..range.end as usize].iter().filter(|good| !**good).count()
     }
 
-    /// Bytes in front of `read` that are true: those beyond were not told of, so none is missing.
+    /// Bytes before `read` are known: there is no unannounced hole before it.
     fn announce(&mut self, end: u64) {
         self.read = self.read.max(end);
     }
@@ -318,7 +318,7 @@ fn held_bytes_are_not_released_and_count_as_delay() {
     repair.hold_from(at(0), Some(40));
     assert_eq!(repair.poll_release(at(0), 1000), Some(range(0, 40)));
     assert!(!repair.can_release() && repair.poll_release(at(10), 1000).is_none());
-    // Nothing of the released bytes can be held.
+    // No released byte can be held back.
     repair.hold_from(at(20), Some(10));
     assert!(!repair.can_release());
     repair.hold_from(at(30), None);
@@ -329,8 +329,8 @@ fn held_bytes_are_not_released_and_count_as_delay() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Under any answers, losses and delays: released bytes are there, in order and once; requested bytes are missing and in
-    /// one request only; and nothing grows beyond its bound.
+    /// With any answers, losses and delays: bytes are released in order and once, and only if they are there; requested
+    /// bytes are missing, and in one request only; all limits are respected.
     #[test]
     fn repair_agrees_with_a_flag_per_byte(steps in prop::collection::vec(step(), 1..200)) {
         let config = Config {
@@ -368,7 +368,7 @@ proptest! {
         }
     }
 
-    /// A server that answers in the end, over a link that loses some of each answer: the whole body comes out.
+    /// With a server that eventually answers, over a link that loses parts of answers, the whole body is completed.
     #[test]
     fn a_body_becomes_whole(
         holes in prop::collection::vec((0..3000_u64, 1..60_u64), 0..60),

@@ -1,7 +1,7 @@
-//! A user's own ACK policy: for experiments, and for other languages.
+//! A user's own ACK policy, for experiments and for other languages.
 //!
-//! It hears of every segment with new data, and says when to acknowledge. It may be slow: it is called through a lock and
-//! a table of functions.
+//! It is called for every segment with new data, and decides when to acknowledge. It is called through a lock and a
+//! table of functions, so calls are slower.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,44 +16,44 @@ pub trait Acknowledge: Send {
     /// A segment with new data arrived.
     fn on_data(&mut self, arrival: &Arrival) -> AckDecision;
 
-    /// The time that [`AckDecision::At`] asked for has come.
+    /// The time requested with [`AckDecision::At`] has come.
     fn on_timer(&mut self, now: Instant) -> AckDecision;
 
     /// An acknowledgment of everything received was sent, by this policy or with data.
     fn on_ack_sent(&mut self);
 }
 
-/// Makes a policy for each receiver.
+/// Creates a policy for each receiver.
 pub trait Factory: Named + Sync {
-    /// Makes the policy of one receiver.
+    /// Creates the policy of one receiver.
     fn acknowledge(&self) -> Box<dyn Acknowledge>;
 }
 
 /// A segment with new data, as a policy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When it came.
+    /// Time of arrival.
     pub now: Instant,
     /// Bytes of it that are new.
     pub new: Bytes,
     /// It is neither above a gap nor fills one.
     pub in_order: bool,
-    /// Bytes that wait behind gaps, after it.
+    /// Bytes behind gaps, after it.
     pub waiting: Bytes,
-    /// The smallest round-trip time that the receiver has seen.
+    /// The receiver's minimum round-trip time.
     pub rtt_min: Option<Duration>,
-    /// The smoothed round-trip time, as the receiver sees it.
+    /// The receiver's smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
 }
 
 /// A [`Factory`] as a configuration holds it.
 pub type External = FactoryRef<dyn Factory>;
 
-/// One at work. Its code is kept out of the ways of the policies that ship, which are short enough to be inlined.
+/// A policy in use. Its code is kept out of line, so that the built-in policies are short enough to be inlined.
 #[derive(Clone)]
 pub(super) struct ExternalPolicy {
     pub rtt: ReceiverRtt,
-    /// Shared by copies of a connection, of which one is at work.
+    /// Shared by copies of a connection; only one of them is in use.
     policy: Arc<Mutex<Box<dyn Acknowledge>>>,
 }
 
@@ -72,7 +72,7 @@ impl ExternalPolicy {
         question(self.policy.lock().unwrap_or_else(PoisonError::into_inner).as_mut())
     }
 
-    /// Decision of a policy, with times that are over as now.
+    /// The decision of a policy; times in the past become `Now`.
     fn decided(
         &self,
         now: Instant,

@@ -9,17 +9,17 @@ use crate::units::{Duration, Instant};
 const ATO_MIN: Duration = Duration::from_millis(40);
 /// TCP_DELACK_MAX.
 const DELAY_MAX: Duration = Duration::from_millis(200);
-/// TCP_RTO_MIN: with the round-trip time on top, the pause after which a sender has lost its window.
+/// TCP_RTO_MIN: with the round-trip time added, the pause after which a sender restarts its window.
 const RTO_MIN: Duration = Duration::from_millis(200);
 /// TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u32 = 16;
-/// Largest aggregate: the capacity of an IP packet.
+/// Largest aggregate: the size limit of an IP packet.
 const MAX_AGGREGATE: u64 = 65_535;
 /// Duplicate ACKs that are never compressed (TCP_FASTRETRANS_THRESH).
 const UNCOMPRESSED: u32 = 3;
 /// `tcp_comp_sack_nr`.
 const MAX_COMPRESSED: u32 = 44;
-/// `tcp_comp_sack_delay_ns`, and the share of the round-trip time that bounds it.
+/// `tcp_comp_sack_delay_ns`, and the fraction of the round-trip time that limits it.
 const COMPRESSED_DELAY: Duration = Duration::from_millis(1);
 const COMPRESSED_PART: u64 = 20;
 
@@ -28,10 +28,10 @@ pub(super) struct Linux {
     policy: LinuxAcks,
     sack: bool,
     pub rtt: ReceiverRtt,
-    /// Bytes of the aggregate being put together, and when it is handed on.
+    /// Bytes of the current aggregate, and when it is passed on.
     aggregate: u64,
     flush_at: Option<Instant>,
-    /// Bytes TCP has seen in order and not acknowledged.
+    /// Bytes that TCP has received in order and not acknowledged.
     unacked: u64,
     /// ACKs still to be sent without delay.
     quick: u32,
@@ -39,7 +39,7 @@ pub(super) struct Linux {
     ato: Duration,
     last_arrival: Option<Instant>,
     delayed_until: Option<Instant>,
-    /// Duplicate ACKs since RCV.NXT moved, those held back since the last ACK, and until when.
+    /// Duplicate ACKs since RCV.NXT advanced, those held back since the last ACK, and until when.
     duplicates: u32,
     compressed: u32,
     compressed_until: Option<Instant>,
@@ -64,8 +64,8 @@ impl Linux {
         }
     }
 
-    /// In order, nothing missing: the segment joins the aggregate, which ends when it is full or the
-    /// segment is a short one, as GRO does.
+    /// In order without gaps: the segment joins the aggregate, which ends if it is full or the segment is short, as in
+    /// GRO.
     #[inline(never)]
     pub fn on_in_order(&mut self, bytes: u64, full_segment: u64, now: Instant) -> AckDecision {
         self.aggregate += bytes;
@@ -79,7 +79,7 @@ impl Linux {
         self.next()
     }
 
-    /// The aggregate reaches TCP (`tcp_event_data_recv`, `__tcp_ack_snd_check`).
+    /// Passes the aggregate to TCP (`tcp_event_data_recv`, `__tcp_ack_snd_check`).
     fn flush(&mut self, full_segment: u64, now: Instant) -> AckDecision {
         self.flush_at = None;
         let bytes = core::mem::take(&mut self.aggregate);
@@ -102,12 +102,12 @@ impl Linux {
         } else if apart < self.ato {
             self.ato = (self.ato / 2 + apart).min(rto);
         } else if apart > rto {
-            // The sender stopped and starts slowly again.
+            // The sender paused and restarts slowly.
             self.quick = QUICK_ACKS;
         }
     }
 
-    /// More than one full segment, or the time of quick ACKs.
+    /// True with more than one full segment, or during quick ACKs.
     fn must_answer(&self, full_segment: u64) -> bool {
         self.unacked > full_segment || self.quick > 0
     }
@@ -135,7 +135,7 @@ impl Linux {
             self.note_arrival(disorder.range.len(), now);
             self.duplicates = 0;
             if disorder.queue.is_empty() {
-                // The last gap is closed (ICSK_ACK_NOW).
+                // The last gap is filled (ICSK_ACK_NOW).
                 return AckDecision::Now;
             }
         }
@@ -154,8 +154,7 @@ impl Linux {
         self.next()
     }
 
-    /// Data came twice: a retransmission was not needed, or an ACK was lost
-    /// (`tcp_enter_quickack_mode`).
+    /// Data was received twice: a retransmission was unnecessary, or an ACK was lost (`tcp_enter_quickack_mode`).
     pub fn on_duplicate(&mut self) {
         self.quick = QUICK_ACKS;
         self.ato = ATO_MIN;
@@ -169,7 +168,7 @@ impl Linux {
         if due(self.delayed_until) || due(self.compressed_until) { AckDecision::Now } else { self.next() }
     }
 
-    /// An ACK left, which covers the aggregate too.
+    /// An ACK was sent, which also covers the aggregate.
     #[inline(never)]
     pub fn on_ack_sent(&mut self) {
         if self.aggregate > 0 || self.unacked > 0 || self.compressed > 0 {

@@ -1,7 +1,7 @@
-//! Counting packets, as QUIC stacks do.
+//! Counts packets, as QUIC stacks do.
 //!
-//! Where QUIC has packet numbers, TCP has sequence numbers: a retransmission fills the gap it was
-//! lost from, and looks like a packet that was reordered.
+//! TCP has sequence numbers in place of QUIC's packet numbers: a retransmission fills the gap of the lost packet, and
+//! looks like a reordered packet.
 
 use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reordering};
 use super::rtt::ReceiverRtt;
@@ -13,20 +13,20 @@ use crate::units::{Duration, Instant};
 pub(super) struct Packets {
     policy: PacketAcks,
     pub rtt: ReceiverRtt,
-    /// Packets not acknowledged yet, and when that ends at the latest.
+    /// Packets that are not acknowledged yet, and the latest time for their ACK.
     unacked: u32,
     due: Option<Instant>,
-    /// Packets ever, as far as the policy cares.
+    /// Total number of packets, as far as the policy needs it.
     seen: u32,
-    /// Where the highest packet ends, and where the highest in the latest ACK did.
+    /// End of the highest packet, and of the highest packet at the latest ACK.
     highest: Position,
     acked: Position,
-    /// Missing bytes below were reported.
+    /// Missing bytes below this were reported.
     reported: Position,
     window: Window,
 }
 
-/// The peer's window: packets that arrived in the latest round-trip time that is over.
+/// Estimate of the peer's window: packets that arrived in the last complete round trip.
 #[derive(Clone, Debug, Default)]
 struct Window {
     since: Option<Instant>,
@@ -49,13 +49,13 @@ impl Packets {
         }
     }
 
-    /// A packet arrived, and nothing is missing.
+    /// A packet arrived, and there are no gaps.
     #[inline(never)]
     pub fn on_in_order(&mut self, now: Instant) -> AckDecision {
         self.count(now)
     }
 
-    /// A packet arrived above a gap or below one.
+    /// A packet arrived above or below a gap.
     pub fn on_out_of_order(&mut self, disorder: &Disorder<'_>, full_segment: u64) -> AckDecision {
         let decision = self.count(disorder.now);
         self.highest = disorder.highest();
@@ -80,8 +80,8 @@ impl Packets {
         AckDecision::At(at)
     }
 
-    /// RFC 9000's rule holds for the first packets, and for those whose limits depend on a round-trip
-    /// time not known yet.
+    /// RFC 9000's rule applies to the first packets, and to limits that depend on a round-trip time that is not known
+    /// yet.
     fn is_early(&self) -> bool {
         self.seen <= self.policy.early_packets
     }
@@ -116,7 +116,7 @@ impl Packets {
     }
 
     fn at_once(&self, disorder: &Disorder<'_>, full_segment: u64) -> bool {
-        // A packet that follows the highest without a gap of its own is in order as far as QUIC can tell.
+        // A packet that directly follows the highest one is in order from QUIC's point of view.
         let out_of_order = disorder.range.start != disorder.highest_before;
         match self.policy.reordering {
             Reordering::Immediate | Reordering::Threshold(1) => out_of_order,

@@ -1,13 +1,12 @@
-//! The ACK policies a receiver can be told to keep.
+//! The available ACK policies of a receiver.
 
 use super::external::External;
 use crate::units::Duration;
 
 /// When a receiver acknowledges.
 ///
-/// [`Default`] is the rule of RFC 5681, as ns-3 and many others have it. The rest are the rules of today's transports, under
-/// their names. Those of QUIC count packets, which here are segments with payload, and the numbers of bytes in them do not
-/// matter.
+/// [`Default`] is the rule of RFC 5681, as in ns-3 and many others. The rest are the rules of today's transports, under
+/// their names. QUIC's policies count packets, which are segments with payload here, whatever their size is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// One ACK for a number of full-sized segments, or after a delay. Out-of-order data, and data that
@@ -21,33 +20,35 @@ pub enum AckPolicy {
     External(External),
 }
 
-/// Counting bytes, by full-sized segments.
+/// Options for counting full-sized segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAcks {
-    /// One ACK per this many full-sized segments (`L`); 1 acknowledges each.
+    /// One ACK per this number of full-sized segments (`L`); 1 acknowledges each.
     pub every: u32,
-    /// An ACK is never held longer than this (RFC 9293 section 3.8.6.3: below 500 ms).
+    /// Longest delay of an ACK (RFC 9293 section 3.8.6.3: below 500 ms).
     pub delay: Duration,
-    /// Acknowledge each segment while the connection is young, and after a loss, as Linux does.
+    /// Number of segments that are acknowledged individually at the start of a connection and after a loss, as in
+    /// Linux.
     pub quick_ack_segments: u32,
 }
 
 /// Linux's receiver, as of 6.x with the defaults of its `net.ipv4.tcp_*` settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinuxAcks {
-    /// In-order segments that arrive within this of the first become one, of up to 64 KiB, before TCP sees them (GRO). Zero
-    /// joins segments that arrive at the same instant: those of one PPDU, or of one poll of the interface.
+    /// In-order segments that arrive within this time of the first become one, of up to 64 KiB, before TCP sees them
+    /// (GRO). With zero only segments that arrive at the same instant are joined: those of one PPDU, or of one poll of
+    /// the interface.
     pub gro_flush: Duration,
 }
 
-/// Counting packets.
+/// Options for counting packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketAcks {
-    /// Packets at the start of the connection for which RFC 9000's rule holds: every second, 25 ms.
+    /// Packets at the start of the connection that follow RFC 9000's rule: every second packet, 25 ms.
     pub early_packets: u32,
-    /// An ACK at the latest with this many packets.
+    /// Most packets per ACK.
     pub packets: PacketLimit,
-    /// An ACK at the latest after this.
+    /// Longest delay of an ACK.
     pub delay: DelayLimit,
     /// Effect of out-of-order packets.
     pub reordering: Reordering,
@@ -58,23 +59,23 @@ pub struct PacketAcks {
 pub enum PacketLimit {
     /// A fixed number.
     Every(u32),
-    /// Any number: only the delay counts.
+    /// Any number: only the delay matters.
     Unbounded,
-    /// A quarter of the peer's congestion window, within bounds. The window is taken to be the packets that arrived in the
-    /// latest round-trip time.
+    /// A quarter of the peer's congestion window, within bounds. The window is estimated as the packets that arrived in
+    /// the latest round-trip time.
     QuarterWindow {
         /// Least packets.
         least: u32,
         /// Most packets.
         most: u32,
     },
-    /// By the smallest round-trip time.
+    /// Depends on the minimum round-trip time.
     ByRttMin {
-        /// Below this it is `shorter`.
+        /// Below this round-trip time `shorter` applies.
         below: Duration,
-        /// Packets on short paths.
+        /// Packets on paths with a short round-trip time.
         shorter: u32,
-        /// Packets on the others.
+        /// Packets on other paths.
         longer: u32,
     },
 }
@@ -82,20 +83,20 @@ pub enum PacketLimit {
 /// How long an ACK may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayLimit {
-    /// So long.
+    /// A fixed time.
     Fixed(Duration),
-    /// A quarter of the smallest round-trip time, within bounds.
+    /// A quarter of the minimum round-trip time, within bounds.
     QuarterRttMin {
-        /// At least.
+        /// Minimum.
         least: Duration,
-        /// At most.
+        /// Maximum.
         most: Duration,
     },
     /// A quarter of the smoothed round-trip time, within bounds.
     QuarterRtt {
-        /// At least.
+        /// Minimum.
         least: Duration,
-        /// At most.
+        /// Maximum.
         most: Duration,
     },
 }
@@ -103,18 +104,18 @@ pub enum DelayLimit {
 /// Effect of out-of-order packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reordering {
-    /// A packet below one that was received before, and one that opens a gap, are acknowledged at once; those that follow above
-    /// the gap are counted (RFC 9000 section 13.2.1).
+    /// A packet below one that was received before, and one that opens a gap, are acknowledged at once; further packets
+    /// above the gap are counted (RFC 9000 section 13.2.1).
     Immediate,
-    /// The first packets above a gap are acknowledged at once, and those below one that an ACK has already reported.
+    /// The first packets above a gap are acknowledged at once, as are those that fill a gap which an ACK has already
+    /// reported.
     FirstAboveGap(u32),
-    /// An ACK is due at once when a packet that no ACK could have shown to be lost is missing and one
-    /// this far above it has arrived; 0 never, 1 is `Immediate` (draft-ietf-quic-ack-frequency section
-    /// 6.2).
+    /// An ACK is sent at once if a packet is missing that no earlier ACK could have shown to be lost, and a packet this
+    /// far above it has arrived; 0 means never, 1 is `Immediate` (draft-ietf-quic-ack-frequency section 6.2).
     Threshold(u32),
 }
 
-/// Granularity of the alarms of the QUIC stacks.
+/// Timer granularity of QUIC stacks.
 const ALARM: Duration = Duration::from_millis(1);
 /// "a default of 25 milliseconds is assumed" for max_ack_delay (RFC 9000 section 18.2).
 pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
@@ -123,16 +124,17 @@ pub(super) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 pub(super) const QUIC_PACKETS: u32 = 2;
 
 impl AckPolicy {
-    /// Defaults of [`AckPolicy::quic_ackfreq`]: as few ACKs as Chrome sends, RFC 9000's delay, and RFC 9002's packet threshold.
+    /// Defaults of [`AckPolicy::quic_ackfreq`]: Chrome's number of packets per ACK, RFC 9000's delay, and RFC 9002's
+    /// packet threshold.
     pub const ACK_FREQUENCY: (u32, Duration, u32) = (10, MAX_ACK_DELAY, 3);
 
-    /// Delayed ACKs, one for `segments`, with Linux' times.
+    /// Delayed ACKs, one per `segments`, with Linux's times.
     #[must_use]
     pub fn every(segments: u32) -> Self {
         Self::Delayed(DelayedAcks { every: segments, ..DelayedAcks::default() })
     }
 
-    /// This policy with one ACK for `segments` where it is [`AckPolicy::Delayed`], else [`AckPolicy::every`].
+    /// This policy with one ACK per `segments` if it is [`AckPolicy::Delayed`], otherwise [`AckPolicy::every`].
     #[must_use]
     pub fn with_every(self, segments: u32) -> Self {
         match self {
@@ -141,12 +143,12 @@ impl AckPolicy {
         }
     }
 
-    /// Linux, with aggregates of segments that arrive at once.
+    /// Linux, with aggregates of segments that arrive at the same instant.
     pub const fn linux() -> Self {
         Self::Linux(LinuxAcks { gro_flush: Duration::ZERO })
     }
 
-    /// QUIC without extensions: every second packet, or 25 ms (RFC 9000 section 13.2).
+    /// QUIC without extensions: every second packet, or after 25 ms (RFC 9000 section 13.2).
     pub const fn quic_ack2() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -156,8 +158,8 @@ impl AckPolicy {
         })
     }
 
-    /// As a sender asks for in an ACK_FREQUENCY frame: an ACK with `packets` packets, after `max_ack_delay`, or when one is
-    /// missing that lies `reordering_threshold` below another (draft-ietf-quic-ack-frequency).
+    /// As requested by an ACK_FREQUENCY frame: an ACK for `packets` packets, after `max_ack_delay`, or when a packet is
+    /// missing that is `reordering_threshold` below another (draft-ietf-quic-ack-frequency).
     pub const fn quic_ackfreq(packets: u32, max_ack_delay: Duration, reordering_threshold: u32) -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -167,8 +169,8 @@ impl AckPolicy {
         })
     }
 
-    /// Chrome: after 100 packets an ACK every 10, or after a quarter of RTT_min, 1 to 25 ms; the first
-    /// four packets above a gap at once (`QuicReceivedPacketManager` of quiche).
+    /// Chrome: after 100 packets one ACK per 10 packets, or after a quarter of RTT_min, limited to 1 to 25 ms; the
+    /// first four packets above a gap are acknowledged at once (`QuicReceivedPacketManager` of quiche).
     pub const fn chrome() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 100,
@@ -178,7 +180,8 @@ impl AckPolicy {
         })
     }
 
-    /// neqo (Firefox): four ACKs a round trip, of 2 to 256 packets and at most 50 ms; packets out of order at once.
+    /// neqo (Firefox): four ACKs per round trip, for 2 to 256 packets and after at most 50 ms; out-of-order packets are
+    /// acknowledged at once.
     pub const fn neqo() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -188,8 +191,8 @@ impl AckPolicy {
         })
     }
 
-    /// picoquic: an ACK every 32 packets, 64 where RTT_min is 40 ms or more, or after a quarter of RTT_min, 1 to 10 ms; packets
-    /// out of order at once.
+    /// picoquic: an ACK per 32 packets (64 if RTT_min is 40 ms or more), or after a quarter of RTT_min, limited to 1 to
+    /// 10 ms; out-of-order packets are acknowledged at once.
     pub const fn picoquic() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
@@ -199,8 +202,8 @@ impl AckPolicy {
         })
     }
 
-    /// As near to TACK as QUIC's extension comes: four ACKs per RTT_min however many packets there are,
-    /// and a reordering threshold of 3.
+    /// The closest approximation of TACK with QUIC's extension: four ACKs per RTT_min for any number of packets, and a
+    /// reordering threshold of 3.
     pub const fn tack_lite() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,

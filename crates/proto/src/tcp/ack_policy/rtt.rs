@@ -1,11 +1,11 @@
-//! The round-trip time as a receiver sees it.
+//! The receiver's estimate of the round-trip time.
 
 use crate::units::Duration;
 
-/// From the ACK that carried a timestamp to the first full segment that echoes it, as Linux measures
-/// its `rcv_rtt` (`tcp_rcv_rtt_measure_ts`). In ticks of the timestamp clock, one at least, and only
-/// for full segments: a sender that has little to send echoes late. Without timestamps there is the
-/// handshake's, if that was measured.
+/// Measured from the ACK that carried a timestamp to the first full segment that echoes it, like Linux's `rcv_rtt`
+/// (`tcp_rcv_rtt_measure_ts`). It is in ticks of the timestamp clock, at least one, and only from full segments,
+/// because a sender with little to send echoes late. Without timestamps it is the round-trip time of the handshake, if
+/// measured.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReceiverRtt {
     last_stamp: Option<u32>,
@@ -19,7 +19,7 @@ impl ReceiverRtt {
         self.take(rtt);
     }
 
-    /// `stamp` came back after `rtt`; only the first echo of each counts.
+    /// `stamp` was echoed after `rtt`; only the first echo of each timestamp counts.
     pub fn sample(&mut self, stamp: u32, rtt: Duration) {
         if self.last_stamp.replace(stamp) != Some(stamp) {
             self.take(rtt);
@@ -32,12 +32,12 @@ impl ReceiverRtt {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The mean, an eighth of it new with each sample.
+    /// The mean; each sample has a weight of an eighth.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// The smallest ever.
+    /// The minimum over the whole connection.
     pub fn least(&self) -> Option<Duration> {
         self.least
     }

@@ -1,10 +1,10 @@
 use super::*;
 
-/// 594.6 Mb/s in packets of 1500 bytes: 49,554 a second.
+/// 594.6 Mb/s in packets of 1500 bytes: 49,554 per second.
 const PACKET_TIME: Duration = Duration::from_nanos(20_180);
 const BYTES: u64 = 1448;
 
-/// ACKs per second for packets that come evenly spaced over a path of `rtt`, once things have settled.
+/// ACKs per second in the steady state, for evenly spaced packets over a path of `rtt`.
 fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
     const SECONDS: u64 = 10;
     let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
@@ -38,13 +38,13 @@ fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
 fn assert_rates(policy: AckPolicy, expected: [u64; 3]) {
     let measured = [10, 80, 200].map(|rtt_ms| ack_rate(policy, Duration::from_millis(rtt_ms)));
     for (measured, expected) in measured.into_iter().zip(expected) {
-        // Half a per cent, or one ACK a second.
+        // Half a percent, or one ACK per second.
         let tolerance = (expected / 200).max(1);
         assert!(measured.abs_diff(expected) <= tolerance, "{policy:?}: {measured} for {expected}");
     }
 }
 
-/// ACK rate of each policy at the delivery rate of 802.11ac, at 10, 80 and 200 ms.
+/// ACK rate of each policy at the data rate of 802.11ac, at 10, 80 and 200 ms.
 #[test]
 fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::every(2), [24_777; 3]);
@@ -58,7 +58,7 @@ fn ack_rates_are_those_published() {
     assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
 }
 
-/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst is left to the timer.
+/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst waits for the timer.
 #[test]
 fn aggregates_are_answered_once() {
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::linux(), ..Config::default() });
@@ -84,12 +84,12 @@ fn aggregates_are_answered_once() {
 fn the_receivers_round_trip_is_that_of_the_first_echo() {
     const MS: fn(u64) -> Duration = Duration::from_millis;
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::tack_lite(), ..Config::default() });
-    // No estimate yet: every second packet.
+    // No estimate yet, so every second packet.
     assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
     assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::Now);
     acks.on_ack_sent();
     acks.on_echo(BYTES, 7, MS(20));
-    // A stamp that was echoed before says nothing, and a small segment may have waited for its application.
+    // A timestamp that was already echoed does not count, and a small segment may have waited for its application.
     acks.on_echo(BYTES, 7, MS(8));
     acks.on_echo(100, 8, MS(4));
     assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));

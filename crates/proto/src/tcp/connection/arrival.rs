@@ -13,34 +13,33 @@ use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{ArrivedAck, Handshake, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// A segment with more payload than any IP packet holds came from no network.
+/// No IP packet has more payload than this, so such a segment did not come from a network.
 const MAX_PAYLOAD: u32 = 65_535;
 
-/// MSS when the peer names none (RFC 9293 section 3.7.1).
+/// MSS if the peer sends none (RFC 9293 section 3.7.1).
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
-/// The smallest MSS believed: all options and something to carry. A peer that names less would make
-/// us send headers.
+/// The smallest accepted MSS: all options and some payload. A peer that names less would make us send only headers.
 const MIN_MSS: u16 = 88;
 
 /// "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Least time between two answers to segments that carry nothing and should not have come. Without
-/// it two ends that disagree would answer each other's answers for ever (RFC 5961 section 7).
+/// Minimum time between two answers to unacceptable segments without payload. Otherwise two ends that disagree could
+/// answer each other forever (RFC 5961 section 7).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A TS.Recent older than this says nothing: the peer's clock may have gone half way round
-/// (RFC 7323 section 5.5: 24 days).
+/// An older TS.Recent is invalid, because the peer's clock may have gone half way round (RFC 7323 section 5.5: 24
+/// days).
 const RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// A segment with its place in the peer's sequence space.
+/// A segment with its position in the peer's sequence space.
 struct Placed<'a> {
     segment: &'a Segment,
     /// SEG.SEQ.
     seq: Position,
-    /// Where its payload ends.
+    /// End of its payload.
     end: Position,
     fin: bool,
     /// SEG.LEN.
@@ -84,7 +83,7 @@ impl Connection {
         });
     }
 
-    /// Section 3.10.7.2. Text that comes with the SYN is dropped; the peer sends it again.
+    /// Section 3.10.7.2. Data in the SYN is dropped; the peer retransmits it.
     fn arrive_in_listen(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -126,7 +125,7 @@ impl Connection {
             self.establish(now, u64::from(segment.window), self.irs, ack, segment.timestamps);
             self.ack_due = true;
         } else {
-            // Both opened at once.
+            // Both ends opened at the same time.
             self.state = State::SynReceived;
             self.syn_due = true;
             self.syn_sent_at = None;
@@ -134,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Takes the peer's number and options from its SYN.
+    /// Takes the peer's sequence number and options from its SYN.
     fn take_syn(&mut self, now: Instant, segment: &Segment) {
         self.irs = Position::first(segment.seq);
         self.receiver.start(self.irs);
@@ -161,14 +160,13 @@ impl Connection {
         };
         let offered = segment.mss.unwrap_or(default).max(MIN_MSS);
         let options = if self.agreed.timestamps { TIMESTAMPS_LEN } else { 0 };
-        // Eff.snd.MSS: the lesser of both ends', less the options on every segment (RFC 9293 section
-        // 3.7.1).
+        // Eff.snd.MSS: the smaller of both ends' MSS, minus the options of every segment (RFC 9293 section 3.7.1).
         self.sender.mss = u32::from(offered.min(self.config.mss()).max(MIN_MSS)) - options;
         self.sender.set_window(u64::from(segment.window), self.irs, self.iss);
     }
 
-    /// Whether the peer's SYN offers, or its SYN-ACK accepts, ECN. A SYN of ours without the offer, or
-    /// two SYNs that cross, settle it for no.
+    /// Whether the peer's SYN offers, or its SYN-ACK accepts, ECN. If our SYN did not offer it, or two SYNs cross, ECN
+    /// is not used.
     fn ecn_agreed(&self, flags: Flags) -> bool {
         if self.active {
             flags.contains(Flags::ACK) && ecn::accepts(flags) && !self.syn_resent
@@ -177,7 +175,7 @@ impl Connection {
         }
     }
 
-    /// Enters ESTABLISHED, or FIN-WAIT-1 when the user has closed already.
+    /// Enters ESTABLISHED, or FIN-WAIT-1 if the user has already closed.
     fn establish(
         &mut self,
         now: Instant,
@@ -188,7 +186,7 @@ impl Connection {
     ) {
         let syn_lost = self.syn_retries > 0;
         self.timers.clear(Timer::Retransmit);
-        // Karn's rule holds for SYNs too.
+        // Karn's rule applies to SYNs, too.
         if let Some(sent_at) = self.syn_sent_at.filter(|_| !self.syn_resent) {
             let rtt = now.saturating_since(sent_at);
             self.sender.rtt.sample(rtt);
@@ -262,9 +260,9 @@ impl Connection {
         true
     }
 
-    /// First: the sequence number. A segment at RCV.NXT passes even when the window is closed, for
-    /// its ACK; one without text also at the window's very end, where a peer that has used all of it
-    /// stands.
+    /// First: the sequence number. A segment at RCV.NXT passes even if the window is closed, for its ACK. A segment
+    /// without payload also passes at the very end of the window, which is the position of a peer that has used the
+    /// whole window.
     fn sequence_passes(&mut self, now: Instant, placed: &Placed<'_>) -> bool {
         let (nxt, edge) = (self.receiver.rcv_nxt, self.receiver.edge());
         let passes = if placed.len == 0 {
@@ -288,7 +286,7 @@ impl Connection {
         }
         let syn = placed.segment.flags.contains(Flags::SYN);
         if self.state == State::SynReceived && syn && placed.seq == self.irs {
-            // The peer has not seen our SYN-ACK; an ACK alone would not do.
+            // The peer has not received our SYN-ACK, and an ACK alone would not be enough.
             self.syn_due |= !self.active;
         }
         if self.state == State::TimeWait && placed.fin {
@@ -298,7 +296,7 @@ impl Connection {
         false
     }
 
-    /// "an acknowledgment should be sent in reply", at a limited rate when the segment was empty.
+    /// "an acknowledgment should be sent in reply", with a rate limit if the segment was empty.
     fn answer_unacceptable(&mut self, now: Instant, placed: &Placed<'_>) {
         if placed.len > 0 || self.may_challenge(now) {
             self.ack_due = true;
@@ -334,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// Second: RST, believed only at exactly RCV.NXT (RFC 5961 section 3.2).
+    /// Second: RST, accepted only at exactly RCV.NXT (RFC 5961 section 3.2).
     fn arrived_reset(&mut self, now: Instant, placed: &Placed<'_>) {
         if placed.seq != self.receiver.rcv_nxt {
             return self.challenge(now);
@@ -346,7 +344,7 @@ impl Connection {
         }
     }
 
-    /// Fourth: SYN, in the window. A listener starts over; elsewhere it is challenged (RFC 5961 section 4).
+    /// Fourth: a SYN within the window. A listener starts over; in other states it is challenged (RFC 5961 section 4).
     fn arrived_syn(&mut self, now: Instant) {
         if self.state == State::SynReceived && !self.active {
             return self.listen_again();
@@ -368,7 +366,7 @@ impl Connection {
         self.ack_due = false;
     }
 
-    /// Fifth: the ACK field. False when the segment goes no further.
+    /// Fifth: the ACK field. Returns false if the segment is not processed further.
     fn acknowledge(&mut self, now: Instant, placed: &Placed<'_>) -> bool {
         let ack = self.sender.snd_una.nearest(placed.segment.ack);
         let window = u64::from(placed.segment.window) << self.agreed.send_scale;
@@ -401,8 +399,8 @@ impl Connection {
         self.state != State::Closed
     }
 
-    /// A round-trip time read off TSecr, one tick at least; `None` when it cannot be true, or a tick is too long to
-    /// measure with.
+    /// The round-trip time from TSecr, at least one tick; `None` if it cannot be right, or if ticks are too long for
+    /// measurements.
     fn echoed(&self, now: Instant, placed: &Placed<'_>) -> Option<Duration> {
         if self.config.timestamp_tick.is_some() {
             return None;
@@ -430,10 +428,10 @@ impl Connection {
         }
     }
 
-    /// Seventh and eighth: the text and the FIN.
+    /// Seventh and eighth: the data and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
         if !self.can_receive() {
-            // There is none after the peer's FIN: a segment with text there is answered and dropped (RFC 9293 section
+            // There is no data after the peer's FIN: a segment with such data is answered and dropped (RFC 9293 section
             // 3.10.7.4).
             self.ack_due = true;
             return;
@@ -461,7 +459,7 @@ impl Connection {
     }
 }
 
-/// Order of timestamps modulo 2^32 (RFC 7323 section 5.2).
+/// Circular order of timestamps modulo 2^32 (RFC 7323 section 5.2).
 #[inline]
 pub(super) fn before(value: u32, other: u32) -> bool {
     SeqNumber(value).before(SeqNumber(other))

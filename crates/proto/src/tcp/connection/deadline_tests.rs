@@ -1,4 +1,4 @@
-//! A controller that acts when no ACK comes is called by the driver of the connection.
+//! The driver of a connection calls a controller that acts when no ACK arrives.
 
 use super::*;
 use crate::congestion::Algorithm;
@@ -7,7 +7,7 @@ use crate::units::{Duration, FlowId, HostId};
 
 const MSS: u64 = 1460;
 
-/// A client whose controller halves its window after [`Alarm::PATIENCE`] without an ACK, and the server that answers it.
+/// A client whose controller halves its window after [`Alarm::PATIENCE`] without an ACK, and a server that answers it.
 struct Pair {
     now: Instant,
     client: Connection,
@@ -30,7 +30,7 @@ impl Pair {
         pair
     }
 
-    /// Carries packets until neither has any.
+    /// Delivers packets until neither end sends any.
     fn exchange(&mut self) {
         loop {
             if let Some(packet) = self.client.poll_transmit(self.now) {
@@ -43,12 +43,12 @@ impl Pair {
         }
     }
 
-    /// Loses all that the client sends now; returns how many packets.
+    /// Drops everything that the client sends now; returns the number of packets.
     fn lose_all(&mut self) -> usize {
         core::iter::from_fn(|| self.client.poll_transmit(self.now)).count()
     }
 
-    /// Goes to the client's next deadline, and returns how long that took and the window it left.
+    /// Advances to the client's next deadline; returns the elapsed time and the resulting window.
     fn next_deadline(&mut self) -> (Duration, u64) {
         let at = self.client.poll_timeout().expect("something is due");
         let waited = at.saturating_since(self.now);
@@ -63,12 +63,12 @@ fn a_controller_is_called_though_no_ack_comes() {
     let mut pair = Pair::connected();
     pair.client.write(100 * MSS);
     assert_eq!(pair.lose_all(), 10);
-    // Before the retransmission timeout of 200 ms at least.
+    // Before the retransmission timeout, which is at least 200 ms.
     for window in [5, 2, 1] {
         assert_eq!(pair.next_deadline(), (Alarm::PATIENCE, window));
     }
     assert_eq!(pair.client.counters().timeouts, 0);
-    // Called early it does nothing, and the connection's own timers are as they were.
+    // Called early it does nothing, and the connection's own timers are unchanged.
     pair.client.handle_timeout(pair.now);
     assert_eq!(pair.next_deadline().0, Alarm::PATIENCE);
     assert_eq!(pair.client.counters().timeouts, 1);
@@ -85,7 +85,7 @@ fn an_ack_puts_the_controller_off() {
     assert_eq!(pair.next_deadline(), (Alarm::PATIENCE, 5), "counted from the second flight");
 }
 
-/// Nothing is on its way, so that no ACK is due: the connection sleeps.
+/// Nothing is in flight, so no ACK is due, and the connection has no deadline.
 #[test]
 fn a_connection_at_rest_does_not_wake_for_its_controller() {
     let mut pair = Pair::connected();

@@ -8,13 +8,13 @@ use crate::tcp::segment::{Flags, SackBlocks, Segment, TIMESTAMP_TICK, Timestamps
 use crate::tcp::sender::{Outgoing, Timer};
 use crate::units::{Duration, Instant, SeqNumber};
 
-/// Bytes of options a TCP header has room for (RFC 9293 section 3.1: 60 less 20).
+/// Room for options in a TCP header, in bytes (RFC 9293 section 3.1: 60 minus 20).
 const OPTION_ROOM: u64 = 40;
 
 /// The Timestamps option with its padding.
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
 
-/// A segment decided on but not built. Small, so that the packet itself is built once and in place.
+/// A segment that was decided on but not built. It is small, so that the packet itself is built once and in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outbound {
     Reset(Reset),
@@ -24,7 +24,7 @@ pub(super) enum Outbound {
     Ack,
 }
 
-/// A reset: `<SEQ=seq><CTL=RST>`, or with an ACK where there is no number to go by.
+/// A reset: `<SEQ=seq><CTL=RST>`, or with an ACK if the received segment had none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reset {
     pub seq: SeqNumber,
@@ -32,7 +32,7 @@ pub(super) struct Reset {
 }
 
 impl Connection {
-    /// True when established with nothing at all to send, which costs little to tell.
+    /// True if established with nothing at all to send; a cheap check.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.state == State::Established
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// The next packet to send at `now`.
-    // Never: a packet is built in one place, which is then the caller's.
+    // Never inlined, so that a packet is built directly in the caller's place.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Packet> {
         let outbound = self.next_outbound(now)?;
@@ -90,7 +90,7 @@ impl Connection {
         self.next_in_turn(now)
     }
 
-    /// [`next_outbound`](Self::next_outbound) in any state, for any output.
+    /// [`next_outbound`](Self::next_outbound) for any state and any output.
     #[inline(never)]
     fn next_in_turn(&mut self, now: Instant) -> Option<Outbound> {
         if let Some(reset) = self.reset_due.take() {
@@ -105,8 +105,8 @@ impl Connection {
             State::TimeWait => return self.next_ack(),
             _ => {}
         }
-        // A duplicate ACK counts as one only without payload (RFC 5681 section 2), and a full data
-        // segment has no room for SACK blocks.
+        // A duplicate ACK counts only without payload (RFC 5681 section 2), and a full data segment has no room for
+        // SACK blocks.
         if self.ack_due && self.receiver.has_blocks() {
             return self.next_ack();
         }
@@ -123,10 +123,10 @@ impl Connection {
         self.ack_due.then_some(Outbound::Ack)
     }
 
-    /// A byte the peer has already acknowledged, and none of it: unacceptable, so it must be
-    /// answered with the current window (RFC 9293 section 3.10.7.4), yet never part of the stream.
-    /// Linux and others probe so; it serves where section 3.8.6.1 speaks of new data or a
-    /// retransmission, without tearing segments apart.
+    /// The position of a byte that the peer has already acknowledged, with no data. Such a segment is unacceptable, so
+    /// it must be answered with the current window (RFC 9293 section 3.10.7.4), but it is never part of the stream.
+    /// Linux and others probe this way. It replaces section 3.8.6.1's new data or retransmission without splitting
+    /// segments.
     fn probe_position(&self) -> Position {
         self.sender.snd_una - 1
     }
@@ -157,8 +157,8 @@ impl Connection {
         self.wrap(segment, codepoint)
     }
 
-    /// A SYN offers the options that the configuration allows; a SYN-ACK only those that the peer's SYN offered too (RFC 7323
-    /// sections 2.2, 3.2; RFC 2018 section 2).
+    /// A SYN offers the options that the configuration allows; a SYN-ACK only those that the peer's SYN also offered
+    /// (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2).
     #[inline(never)]
     fn syn_segment(&mut self, now: Instant) -> Segment {
         if self.syn_sent_at.is_some() {
@@ -176,7 +176,7 @@ impl Connection {
         let mut flags = Flags::SYN;
         let mut ack = SeqNumber(0);
         if self.config.ecn && !answering && !self.syn_resent {
-            // Some paths drop SYNs with these flags: the second has none (RFC 3168 section 6.1.1.1).
+            // Some paths drop SYNs with these flags, so the second SYN has none (RFC 3168 section 6.1.1.1).
             flags |= ecn::OFFER;
         }
         if answering {
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Adds the SACK blocks that fit beside `payload` within the MTU.
+    /// Adds the SACK blocks that fit with `payload` within the MTU.
     #[inline(never)]
     fn add_blocks(&mut self, packet: &mut Packet, payload: u32) {
         let stamps = if self.agreed.timestamps { u64::from(TIMESTAMPS_LEN) } else { 0 };
@@ -219,7 +219,7 @@ impl Connection {
         self.stamps.last_ack_sent = self.receiver.rcv_nxt;
     }
 
-    /// TSval is our clock; TSecr is TS.Recent, or zero without ACK (RFC 7323 section 3.2).
+    /// TSval is our clock; TSecr is TS.Recent, or zero without the ACK flag (RFC 7323 section 3.2).
     fn stamp(&self, now: Instant, acking: bool) -> Timestamps {
         Timestamps {
             value: self.timestamp_offset().wrapping_add(self.timestamp_ticks(now)),
@@ -227,8 +227,8 @@ impl Connection {
         }
     }
 
-    /// Each connection's clock starts elsewhere (RFC 7323 section 7.1). The initial sequence number,
-    /// multiplied by an odd constant near 2^32 over the golden ratio, spreads well enough.
+    /// Each connection's clock starts at another value (RFC 7323 section 7.1): the initial sequence number multiplied
+    /// by an odd constant near 2^32 divided by the golden ratio, which spreads well enough.
     pub(super) fn timestamp_offset(&self) -> u32 {
         self.iss.wire().0.wrapping_mul(0x9E37_79B1)
     }
@@ -238,14 +238,14 @@ impl Connection {
     pub(super) fn timestamp_ticks(&self, now: Instant) -> u32 {
         let since = now.saturating_since(Instant::ZERO);
         match self.config.timestamp_tick {
-            // Division by a constant.
+            // Division by a constant is cheaper.
             None => (since.as_nanos() / TIMESTAMP_TICK.as_nanos()) as u32,
             Some(tick) => self.ticks_of(tick, since),
         }
     }
 
-    /// Ticks of a clock that ticks each `tick`, the first of them after a part of one that the initial sequence number
-    /// says.
+    /// Number of ticks of a clock with ticks of length `tick`; the first tick comes after a fraction that depends on
+    /// the initial sequence number.
     #[inline(never)]
     fn ticks_of(&self, tick: Duration, since: Duration) -> u32 {
         let tick = tick.as_nanos().max(1);

@@ -1,6 +1,6 @@
-//! Header prediction (V. Jacobson, R. Braden and D. Borman, RFC 1323 appendix A; RFC 7323 section 4.3 keeps its rule): while
-//! nothing is lost nearly every segment is the next data or acknowledges the next data, and can be taken in without all the
-//! checks of SEGMENT ARRIVES. A segment that is not predicted goes the long way.
+//! Header prediction (V. Jacobson, R. Braden and D. Borman, RFC 1323 appendix A; RFC 7323 section 4.3 keeps its rule):
+//! without losses nearly every segment is the next data or acknowledges the next data, and can be processed without all
+//! the checks of SEGMENT ARRIVES. All other segments are processed by the full procedure.
 
 use super::arrival::before;
 use super::{Connection, State};
@@ -10,8 +10,8 @@ use crate::tcp::sender::Timer;
 use crate::units::Instant;
 
 impl Connection {
-    /// Takes in `segment` if it is the one predicted, to the same end as
-    /// [`arrive_in_others`](Self::arrive_in_others) would; false, with nothing changed, if it is not.
+    /// Processes `segment` if it is the predicted one, with the same result as
+    /// [`arrive_in_others`](Self::arrive_in_others). Otherwise returns false and changes nothing.
     #[inline]
     pub(super) fn arrive_as_predicted(&mut self, now: Instant, segment: &Segment) -> bool {
         if !self.is_next_in_order(segment) || !self.sender.is_plain() {
@@ -55,7 +55,8 @@ impl Connection {
         }
     }
 
-    /// Established, and at RCV.NXT, with an acknowledgment and timestamps that go on, and nothing else.
+    /// True if the state is ESTABLISHED and the segment is at RCV.NXT, with an ACK and timestamps that do not go back,
+    /// and nothing else.
     #[inline]
     fn is_next_in_order(&self, segment: &Segment) -> bool {
         let plain = Flags(segment.flags.0 & !Flags::PSH.0) == Flags::ACK && segment.sack.is_empty();

@@ -9,7 +9,7 @@ use crate::tcp::config::Config;
 use crate::tcp::profile::Profile;
 use crate::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 
-/// Fate of a packet of a transfer. A path deals out a list of them, one after the other, over and over.
+/// What happens to a packet. A path applies a list of these in order, repeatedly.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
@@ -17,14 +17,14 @@ enum Fate {
     FallsBehind,
 }
 
-/// Two ends and the packets between them.
+/// Two ends and the packets in flight between them.
 struct Path {
     ends: [Connection; 2],
     between: [VecDeque<Packet>; 2],
     fates: Vec<Fate>,
     sent: usize,
     now: Instant,
-    /// Segments that were taken in as predicted, and sent in the short way.
+    /// Segments processed as predicted, and segments sent by the fast path.
     predicted: u32,
     sent_full: u32,
 }
@@ -38,7 +38,7 @@ impl Path {
         let ends = |local, remote| Ends { flow: FlowId(0), local: HostId(local), remote: HostId(remote) };
         Self {
             ends: [
-                // The sequence numbers wrap on the way.
+                // The sequence numbers wrap during the transfer.
                 Connection::connect(config, ends(0, 1), SeqNumber(u32::MAX - 100_000), Instant::ZERO),
                 Connection::listen(config, ends(1, 0), SeqNumber(7)),
             ],
@@ -51,7 +51,7 @@ impl Path {
         }
     }
 
-    /// Sends all output of `end`, and compares the two ways to choose it.
+    /// Sends all output of `end`, and compares the two ways of choosing it.
     fn drain(&mut self, end: usize) {
         loop {
             let mut short = self.ends[end].clone();
@@ -78,7 +78,7 @@ impl Path {
         while self.ends[end].poll_event().is_some() {}
     }
 
-    /// The next packet arrives at `end`, and the two ways to take it in are compared.
+    /// Delivers the next packet to `end`, and compares the two ways of processing it.
     fn arrive(&mut self, end: usize) {
         let Some(packet) = self.between[end].pop_front() else { return };
         let Transport::Tcp(segment) = packet.transport else { unreachable!("the ends speak TCP") };
@@ -142,8 +142,8 @@ fn a_transfer_without_loss_is_predicted() {
 }
 
 proptest! {
-    /// On any path, a predicted segment is taken in to the same end as without prediction, and so is output sent in the short
-    /// way.
+    /// On any path, a predicted segment is processed with the same result as without prediction, and so is output sent
+    /// by the fast path.
     #[test]
     fn the_short_ways_lead_where_the_long_ones_do(
         linux in any::<bool>(),

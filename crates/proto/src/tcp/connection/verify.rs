@@ -1,14 +1,14 @@
-//! Invariants of a connection at any time, once all it has to send was taken.
+//! Invariants of a connection that hold whenever all its output has been taken.
 
 use super::{Connection, State};
 use crate::tcp::sender::Timer;
 
 impl Connection {
-    /// Verifies that a timer will wake all that waits: data or a SYN for its acknowledgment (RFC 9293 section 3.8.1, RFC 6298
-    /// section 5.1), the rest of the data for a window that opens (RFC 9293 section 3.8.6.1).
+    /// Verifies that a timer is set for everything that waits: data or a SYN for its acknowledgment (RFC 9293 section
+    /// 3.8.1, RFC 6298 section 5.1), remaining data for the window to open (RFC 9293 section 3.8.6.1).
     ///
     /// # Errors
-    /// Where data or a SYN would wait for ever if the peer said nothing more.
+    /// If data or a SYN would wait forever without further segments from the peer.
     pub fn check(&self) -> Result<(), String> {
         let armed = |timer| self.timers.get(timer).is_some();
         let waits = match self.state {

@@ -1,4 +1,4 @@
-//! Loss by time of transmission (RFC 8985 section 6): RACK's walks over the scoreboard.
+//! Loss detection by time of sending (RFC 8985 section 6): RACK's walks over the scoreboard.
 
 use std::collections::VecDeque;
 
@@ -6,30 +6,30 @@ use super::{AMBIGUOUS, DUP_THRESH, LOST, RESENT, SACKED, Scoreboard, Sent};
 use crate::tcp::rack::{Delivered, Rack};
 use crate::units::{Duration, Instant};
 
-/// State of RACK beside the segments themselves.
+/// RACK's state in addition to the segments.
 ///
-/// First copies lie in the board in the order of their transmission, so one cursor serves them;
-/// later copies are listed here in theirs. Neither needs a list through all segments.
+/// First transmissions are in the board in order, so one cursor is enough for them; retransmissions are listed here in
+/// order. Neither requires a list through all segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Timed {
     pub rack: Rack,
-    /// Copies after the first, oldest first; stale where the segment is gone, SACKED, or sent once more.
+    /// Retransmissions, oldest first; an entry is stale if its segment was removed, SACKed, or sent once more.
     copies: VecDeque<Copied>,
 }
 
-/// A segment sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 struct Copied {
     index: u64,
     sent_at: Instant,
 }
 
-/// Result of a look at the times of transmission.
+/// Result of checking the times of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overdue {
-    /// When the next segment will have waited long enough for reordering.
+    /// When the next segment will have exceeded the tolerated reordering.
     pub again_at: Option<Instant>,
-    /// When the latest retransmission now held lost was sent.
+    /// When the latest retransmission that is now declared lost was sent.
     pub lost_again: Option<Instant>,
 }
 
@@ -40,7 +40,7 @@ impl Timed {
         self.rack.on_delivered(Delivered { end: sent.end(), sent_at: sent.sent_at, resent, cumulatively });
     }
 
-    /// Lists the latest copies of all that was sent again, as if none had been looked at.
+    /// Lists the latest retransmissions of all segments, as if none had been checked.
     pub(super) fn list_copies(&mut self, segments: &VecDeque<Sent>, removed: u64) {
         let again = (removed..).zip(segments).filter(|(_, sent)| sent.has(AMBIGUOUS) && !sent.has(SACKED));
         self.copies = again.map(|(index, sent)| Copied { index, sent_at: sent.sent_at }).collect();
@@ -53,21 +53,21 @@ impl Timed {
 }
 
 impl Scoreboard {
-    /// From here on, times decide about loss; nothing may be outstanding yet.
+    /// From now on times of sending decide about loss; nothing may be outstanding yet.
     pub fn watch_times(&mut self, rack: Rack) {
         debug_assert!(self.is_empty());
         self.timed = Some(Box::new(Timed { rack, copies: VecDeque::new() }));
     }
 
-    /// RACK's variables, where it decides.
+    /// RACK's variables, if RACK is used.
     pub fn rack(&mut self) -> Option<&mut Rack> {
         self.timed.as_mut().map(|timed| &mut timed.rack)
     }
 
     /// RACK_detect_loss() (RFC 8985 section 6.2 step 5).
     ///
-    /// The text lets the timer run until the last of the waiting segments is due; here it runs until the
-    /// first is, so that each is held lost when its own time has come.
+    /// In the RFC the timer runs until the last of the waiting segments is due; here it runs until the first is, so
+    /// that each is declared lost at its own time.
     pub fn detect_lost_by_time(&mut self, now: Instant, repairing: bool, srtt: Option<Duration>) -> Overdue {
         let mut found = Overdue::default();
         let Some(timed) = &mut self.timed else { return found };
@@ -115,8 +115,8 @@ impl Scoreboard {
         found
     }
 
-    /// RACK_mark_losses_on_RTO() (RFC 8985 section 6.3): the first segment, and those sent a round trip ago. A peer that
-    /// reneges is treated as in [`mark_all_lost`](Self::mark_all_lost).
+    /// RACK_mark_losses_on_RTO() (RFC 8985 section 6.3): declares the first segment lost, and those sent a round trip
+    /// ago. A reneging peer is treated as in [`mark_all_lost`](Self::mark_all_lost).
     pub fn mark_overdue_lost(&mut self, now: Instant, srtt: Option<Duration>) {
         let Some(timed) = &mut self.timed else { return self.mark_all_lost() };
         if self.segments.front().is_some_and(|sent| sent.has(SACKED)) {
@@ -136,7 +136,7 @@ impl Scoreboard {
     }
 }
 
-/// The segment of a listed copy, if that copy is the latest and may be on its way.
+/// The segment of a listed retransmission, if that is the latest one and may be in flight.
 fn outstanding(copy: Copied, removed: u64, segments: &mut VecDeque<Sent>) -> Option<&mut Sent> {
     let place = copy.index.checked_sub(removed)?;
     let sent = segments.get_mut(place as usize)?;

@@ -8,15 +8,15 @@ use crate::tcp::small_queues;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 impl Sender {
-    /// Sets up the samples and the pacer that the controller just made wants.
+    /// Creates the rate samples and the pacer that the new controller needs.
     pub(super) fn set_up_rate_control(&mut self, pacing: Pacing) {
         self.board.rate = self.congestion.wants_delivery().then(Default::default);
         self.pacer = self.congestion.pacer(pacing, Bursts::Segments);
         self.extended |= self.pacer.is_some() || self.board.rate.is_some();
     }
 
-    /// An ACK arrived. When nothing waits to be sent though the window has room, the data that it and the next ones deliver
-    /// says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
+    /// An ACK arrived. If nothing waits to be sent although the window has room, the data delivered by it and the next
+    /// ACKs says nothing about the network (draft-ietf-ccwg-bbr section 4.1.2.4).
     pub(super) fn begin_delivery(&mut self, now: Instant) {
         let idle = self.unsent() < u64::from(self.mss) && self.has_room(self.mss);
         let pipe = self.pipe();
@@ -27,7 +27,7 @@ impl Sender {
         rate.begin_ack(now);
     }
 
-    /// The ACK was taken in, losses found and the phase decided.
+    /// Called after the ACK was processed, losses were detected and the phase was decided.
     pub(super) fn finish_delivery(&mut self, seen: &Seen<'_>) {
         let pipe = self.pipe();
         let prior_pipe = seen.before.pipe;
@@ -36,7 +36,7 @@ impl Sender {
         self.congestion.on_delivery(&Delivery {
             now: seen.now,
             sample,
-            // Nothing is sent while an ACK is taken in: data that left the pipe and did not arrive was lost.
+            // Nothing is sent while an ACK is processed, so data that left the pipe without arriving was lost.
             lost: prior_pipe.saturating_sub(pipe).saturating_sub(sample.newly_delivered),
             prior_in_flight: prior_pipe,
             in_flight: pipe,
@@ -58,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// True when there is something to send that must wait for the pacer; its timer is then set.
+    /// True if there is data to send that must wait for the pacer; its timer is then set.
     pub(super) fn held_by_pacer(&self, now: Instant, timers: &mut Timers) -> bool {
         let Some(at) = self.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
         if self.unsent() > 0 || self.phase != Phase::Open || self.closing {
@@ -67,14 +67,14 @@ impl Sender {
         true
     }
 
-    /// The rate at which it paces now; `None` where it does not.
+    /// The current pacing rate; `None` if it is not paced.
     pub(in crate::tcp) fn pacing_rate(&self) -> Option<BitRate> {
         self.pacer.as_ref()?;
         self.congestion.pacing_rate(self.rtt.smoothed(), self.board.pipe())
     }
 
-    /// Bytes that small queues of `time` let lie in the host's queue, once a rate is known; `None` where it goes on independent
-    /// of that queue.
+    /// Bytes that small queues of `time` allow in the host's queue, once a rate is known; `None` if there is no such
+    /// limit now.
     pub(in crate::tcp) fn small_queue(&self, time: Duration) -> Option<Bytes> {
         if self.unsent() == 0 || self.board.is_empty() || self.phase != Phase::Open {
             return None;
@@ -83,7 +83,7 @@ impl Sender {
         Some(small_queues::limit(time, rate, u64::from(self.mss), self.pacer.is_some()))
     }
 
-    /// `payload` bytes leave.
+    /// `payload` bytes are being sent.
     pub(super) fn pace(&mut self, payload: u32, now: Instant) {
         if self.pacer.is_none() {
             return;

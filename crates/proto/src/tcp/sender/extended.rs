@@ -1,5 +1,5 @@
-//! An ACK in the choices beyond RFC 6675: RACK-TLP, PRR, ECN, the undoing of needless retransmissions, rates of delivery,
-//! pacing. Connections without any of them only ask once whether there is one.
+//! Processing of an ACK for features beyond RFC 6675: RACK-TLP, PRR, ECN, undoing of unnecessary reductions, delivery
+//! rates, pacing. Connections without any of them only check once whether there is one.
 
 use super::{Outgoing, Phase, Sender, Timers};
 use crate::congestion::position::Position;
@@ -10,30 +10,30 @@ use crate::tcp::ecn::Reductions;
 use crate::tcp::segment::{Flags, Segment};
 use crate::units::{Duration, Instant};
 
-/// An ACK after the window and the scoreboard have taken it in.
+/// An ACK, after the window and the scoreboard have processed it.
 pub(super) struct Seen<'a> {
     pub now: Instant,
     /// SEG.ACK.
     pub ack: Position,
-    /// Round-trip time read off the timestamps.
+    /// Round-trip time from the timestamps.
     pub echoed: Option<Duration>,
     pub segment: &'a Segment,
-    /// SND.UNA moved.
+    /// SND.UNA advanced.
     pub advanced: bool,
     /// Bytes newly SACKed.
     pub news: u64,
-    /// It reports that a copy of ours was needless (RFC 2883).
+    /// It reports that a retransmission of ours was unnecessary (RFC 2883).
     pub dsack: bool,
-    /// FlightSize before.
+    /// FlightSize before it.
     pub flight: u64,
-    /// How things stood before.
+    /// State before it.
     pub before: Before,
 }
 
-/// The state an ACK is compared with.
+/// The state with which an ACK is compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before {
-    /// Data that the peer was known to hold.
+    /// Data that the peer was known to have.
     held: Position,
     /// SND.WND.
     window: u64,
@@ -42,7 +42,7 @@ pub(super) struct Before {
 }
 
 impl Seen<'_> {
-    /// A duplicate ACK without any SACK option; `window` is SND.WND now.
+    /// True for a duplicate ACK without any SACK option; `window` is SND.WND now.
     pub fn is_bare_duplicate(&self, window: u64) -> bool {
         let empty = self.segment.sequence_len() == 0 && self.segment.sack.is_empty();
         !self.advanced && empty && window == self.before.window
@@ -50,13 +50,13 @@ impl Seen<'_> {
 }
 
 impl Sender {
-    /// Where a count of all the peer is known to hold would stand: its growth is RFC 6937's
-    /// DeliveredData. Without SACK, duplicates count as `inferred` says.
+    /// A count of all data that the peer is known to have; its growth is RFC 6937's DeliveredData. Without SACK,
+    /// duplicate ACKs count as in `inferred`.
     pub(super) fn held_by_peer(&self) -> Position {
         self.snd_una + self.board.sacked_bytes() + self.inferred
     }
 
-    /// Before anything of an ACK is taken in; returns how things stand.
+    /// Called before any part of an ACK is processed; returns the state before it.
     #[inline(never)]
     pub(super) fn before_ack(&mut self, now: Instant, echoed: Option<Duration>) -> Before {
         if let Some(rack) = self.board.rack() {
@@ -66,7 +66,7 @@ impl Sender {
         Before { held: self.held_by_peer(), window: self.snd_wnd, pipe: self.pipe() }
     }
 
-    /// After it was, before anything is concluded: was an earlier conclusion wrong?
+    /// Called after that, before any conclusions: checks whether an earlier conclusion was wrong.
     #[inline(never)]
     pub(super) fn look_back(&mut self, seen: &mut Seen<'_>, counters: &mut Counters) {
         let duplicate = self.note_duplicate(seen, counters);
@@ -88,15 +88,15 @@ impl Sender {
         }
     }
 
-    /// The window is or was reduced: once per window, for any reason.
+    /// Records a reduction of the window, once per window, for any reason.
     pub(super) fn note_reduction(&mut self) {
         if let Some(reductions) = &mut self.reductions {
             reductions.on_reduced(self.snd_nxt);
         }
     }
 
-    /// Answers ECE as a loss, but with nothing to send again (RFC 3168 section 6.1.2). True when the ACK
-    /// carries it: then the window does not grow.
+    /// Answers ECE like a loss, but without retransmission (RFC 3168 section 6.1.2). Returns true if the ACK carries
+    /// ECE; the window does not grow then.
     #[inline(never)]
     pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
         let Some(reductions) = self.reductions else { return false };
@@ -107,14 +107,14 @@ impl Sender {
             counters.ecn_reductions += 1;
             self.congestion.on_loss(seen.flight);
             self.note_reduction();
-            // The response to an earlier loss can no longer be undone without undoing this.
+            // The response to an earlier loss can no longer be undone without undoing this one.
             self.episode = None;
             self.inferred = 0;
         }
         true
     }
 
-    /// After conclusions were drawn.
+    /// Called after conclusions were drawn.
     #[inline(never)]
     pub(super) fn after_ack(&mut self, seen: &Seen<'_>, timers: &mut Timers, counters: &mut Counters) {
         if self.rack_tlp.is_some() {
@@ -125,7 +125,7 @@ impl Sender {
         self.finish_delivery(seen);
     }
 
-    /// `payload` bytes were put into a segment, new or again.
+    /// `payload` bytes were put into a segment, new or retransmitted.
     #[inline(never)]
     pub(super) fn after_sending(
         &mut self,
@@ -142,7 +142,7 @@ impl Sender {
         self.schedule_probe(now, timers);
     }
 
-    /// The copy of ours that the ACK reports as needless.
+    /// The retransmission of ours that the ACK reports as unnecessary.
     fn note_duplicate(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> Option<Range> {
         let blocks = &seen.segment.sack;
         if !self.use_sack || blocks.is_empty() {

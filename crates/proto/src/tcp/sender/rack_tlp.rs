@@ -6,7 +6,7 @@ use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
 use crate::units::{Duration, Instant};
 
-/// PTO without a measured round trip (RFC 8985 section 7.2).
+/// PTO without a measured round-trip time (RFC 8985 section 7.2).
 const PTO_UNMEASURED: Duration = Duration::from_secs(1);
 
 /// Purpose of the retransmission timer: "one timer with an additional state variable indicating the type of the timer" (RFC
@@ -24,16 +24,16 @@ pub(super) struct RackTlp {
     watch: Watch,
     /// TCP_RTO_expiration().
     timeout_at: Instant,
-    /// TLP.end_seq: where the data ended when the probe now in flight was sent.
+    /// TLP.end_seq: end of the sent data when the probe now in flight was sent.
     probe_end: Option<Position>,
     /// TLP.is_retrans.
     probe_repeats: bool,
-    /// A round trip was measured since the last probe.
+    /// A round-trip time was measured since the last probe.
     pub measured: bool,
     probe_due: bool,
     /// TLP.max_ack_delay.
     max_ack_delay: Duration,
-    /// Retransmissions sent before this moment are part of a loss already answered for.
+    /// Retransmissions sent before this time belong to a loss that was already answered.
     answered_at: Instant,
 }
 
@@ -53,7 +53,7 @@ impl RackTlp {
 }
 
 impl Sender {
-    /// Starts the retransmission timer over (RFC 6298 sections 5.1, 5.3).
+    /// Restarts the retransmission timer (RFC 6298 sections 5.1, 5.3).
     #[inline]
     pub(super) fn restart_timeout(&mut self, now: Instant, timers: &mut Timers) {
         let at = now + self.rtt.rto();
@@ -64,7 +64,7 @@ impl Sender {
         }
     }
 
-    /// The first segment is sent again: the timeout starts over, behind a reordering timer that runs.
+    /// The first segment is retransmitted: restarts the timeout, behind a running reordering timer.
     pub(super) fn restart_timeout_behind(&mut self, now: Instant, timers: &mut Timers) {
         match &mut self.rack_tlp {
             Some(tlp) if tlp.watch == Watch::Reordering => tlp.timeout_at = now + self.rtt.rto(),
@@ -72,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer expired. False when the connection should be given up.
+    /// The retransmission timer expired. Returns false if the connection should be abandoned.
     pub fn on_retransmit_timer(
         &mut self,
         now: Instant,
@@ -129,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// A recovery begins: losses from now on count anew, and no probe is waited for (TLP_init()).
+    /// A recovery begins: losses are counted from now on, and no probe is awaited (TLP_init()).
     pub(super) fn forget_probe(&mut self, now: Instant) {
         if let Some(tlp) = &mut self.rack_tlp {
             tlp.answered_at = now;
@@ -138,8 +138,8 @@ impl Sender {
         }
     }
 
-    /// Sets the timer for a probe (RFC 8985 section 7.2), after new data was sent or acknowledged, unless
-    /// something else is under way. Without a measurement since the last probe none would be sent.
+    /// Sets the timer for a probe (RFC 8985 section 7.2), after new data was sent or acknowledged, unless another timer
+    /// is running. No probe is sent without a round-trip measurement since the last one.
     pub(super) fn schedule_probe(&mut self, now: Instant, timers: &mut Timers) {
         let one_segment = self.flight() <= u64::from(self.mss);
         let Some(tlp) = &mut self.rack_tlp else { return };
@@ -155,7 +155,7 @@ impl Sender {
         timers.set(Timer::Retransmit, (now + wait).min(tlp.timeout_at));
     }
 
-    /// TLP_send_probe(), as far as it decides; `choose` selects the probe.
+    /// The decisions of TLP_send_probe(); `choose` selects the probe.
     fn on_probe_timeout(&mut self, now: Instant, timers: &mut Timers) {
         let nothing_else = self.phase == Phase::Open && !self.board.any_sacked();
         if self.board.is_empty() {
@@ -167,20 +167,20 @@ impl Sender {
         self.restart_timeout(now, timers);
     }
 
-    /// True when a probe is due, which may go beyond the congestion window.
+    /// True if a probe is due, which may exceed the congestion window.
     #[inline]
     pub(super) fn probe_due(&self) -> bool {
         self.rack_tlp.as_ref().is_some_and(|tlp| tlp.probe_due)
     }
 
-    /// A segment was sent: where a probe was due and is not sent yet, it was new data, and was it.
+    /// A segment was sent. If a probe was due and had not been sent, this segment, which is new data, is the probe.
     pub(super) fn note_fresh_probe(&mut self, counters: &mut Counters) {
         if self.probe_due() {
             self.note_probe(false, counters);
         }
     }
 
-    /// Without new data the probe is the last segment once more.
+    /// Without new data the probe is a retransmission of the last segment.
     #[cold]
     pub(super) fn repeat_last(&mut self, now: Instant, counters: &mut Counters) -> Option<Outgoing> {
         self.note_probe(true, counters);
@@ -211,7 +211,7 @@ impl Sender {
                 tlp.probe_end = None;
             }
             if repaired && self.phase == Phase::Open {
-                // One segment was lost and the probe has repaired it: still a loss.
+                // One segment was lost and the probe repaired it, which is still a loss.
                 self.congestion.on_loss(seen.flight);
                 self.note_reduction();
             }

@@ -1,4 +1,4 @@
-//! Detecting loss and recovering from it (RFC 5681, 6298, 6582, 6675).
+//! Loss detection and recovery (RFC 5681, 6298, 6582, 6675).
 
 use super::{MAX_RETRIES, Phase, Sender};
 use crate::congestion::AckSample;
@@ -10,7 +10,7 @@ use crate::tcp::undo::Cause;
 use crate::units::Instant;
 
 impl Sender {
-    /// Moves between phases and lets the window grow.
+    /// Changes the phase and grows the window.
     pub(super) fn react(
         &mut self,
         now: Instant,
@@ -51,8 +51,8 @@ impl Sender {
         }
     }
 
-    /// Three duplicate ACKs, or the first segment found lost (RFC 6675 section 5 steps (1), (2)).
-    /// RACK looks at times, after this.
+    /// Three duplicate ACKs, or the first segment declared lost (RFC 6675 section 5 steps (1), (2)). RACK checks times
+    /// after this.
     fn should_recover(&mut self) -> bool {
         if self.rack_tlp.is_some() {
             return false;
@@ -60,8 +60,8 @@ impl Sender {
         if self.board.next_lost().is_some() {
             return true;
         }
-        // Without SACK the duplicates may be echoes of our own needless retransmissions (RFC 6582
-        // section 3.2 step 1).
+        // Without SACK the duplicates may be echoes of our own unnecessary retransmissions (RFC 6582 section 3.2 step
+        // 1).
         let believable = self.use_sack || self.snd_una > self.recover;
         self.dup_acks >= DUP_THRESH && believable && !self.board.is_empty()
     }
@@ -78,7 +78,7 @@ impl Sender {
         }
         self.forget_probe(now);
         if !self.use_sack {
-            // "plus 3*SMSS": the segments that sent the duplicates (RFC 5681 section 3.2 step 3).
+            // "plus 3*SMSS": the segments that triggered the duplicates (RFC 5681 section 3.2 step 3).
             self.inferred = u64::from(DUP_THRESH * self.mss).min(self.board.pipe());
         }
         self.resend_first = true;
@@ -104,14 +104,14 @@ impl Sender {
         }
     }
 
-    /// A reduction begins that PRR spreads over the ACKs to come, unless the controller sees to it.
+    /// A reduction begins. PRR spreads it over the next ACKs, unless the controller sets its own window.
     pub(super) fn start_prr(&mut self) {
         let spread = self.recovery == Recovery::Prr && !self.congestion.sets_window_itself();
         self.prr = spread.then(|| Prr::new(self.flight()));
     }
 
-    /// Sets the amount that may be sent after an ACK before which the peer held `held_before`. The controller has set its
-    /// window to ssthresh, or to one that it finds right.
+    /// Sets the amount that may be sent after an ACK; before it the peer had `held_before`. The controller has set its
+    /// window to ssthresh, or to a value of its own.
     pub(super) fn allow_proportionally(&mut self, held_before: Position) {
         let delivered = self.held_by_peer().saturating_since(held_before);
         let (pipe, target) = (self.pipe(), self.congestion.cwnd());
@@ -126,8 +126,8 @@ impl Sender {
         }
     }
 
-    /// NewReno: a partial ACK names the next lost segment. Of the segments it covers, all but one had been inferred to have
-    /// left the network already.
+    /// NewReno: a partial ACK identifies the next lost segment. Of the segments it covers, all except one were already
+    /// counted as having left the network.
     fn on_partial_ack(&mut self, acked: u64) {
         self.inferred = self.inferred.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
         self.board.mark_first_lost();
@@ -135,7 +135,7 @@ impl Sender {
         self.resend_first = true;
     }
 
-    /// The retransmission timer expired. False when the connection should be given up.
+    /// The retransmission timer expired. Returns false if the connection should be abandoned.
     pub(super) fn on_retransmit_timeout(&mut self, now: Instant, counters: &mut Counters) -> bool {
         if self.board.is_empty() {
             return true;

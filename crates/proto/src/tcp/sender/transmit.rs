@@ -26,8 +26,8 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// [`next`](Self::next) where that is a full segment of new data, nothing was lost and more is outstanding; `None`,
-    /// with nothing changed, where it may be anything else or nothing.
+    /// [`next`](Self::next) for the case of a full segment of new data, with no loss and more data outstanding. Returns
+    /// `None`, and changes nothing, in all other cases.
     #[inline]
     pub fn next_full(&mut self, now: Instant, timers: &Timers) -> Option<Outgoing> {
         let start = self.snd_nxt;
@@ -50,7 +50,7 @@ impl Sender {
         Some(Outgoing { start, payload: self.mss, fin: false, push: end == self.data_end, again: false })
     }
 
-    /// True when nothing is left to send and nothing was lost, without features that time segments.
+    /// True if nothing is left to send and nothing was lost, without features that time segments.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.data_end == self.snd_nxt
@@ -70,7 +70,7 @@ impl Sender {
                 if matches!(self.phase, Phase::Recovery(_)) && self.rescue_after == self.snd_una {
                     self.rescue_after = lost.end();
                 }
-                // The first copy was sent long ago; this one deserves a full timeout (RFC 6675 section 6).
+                // The first transmission was long ago, so this one gets a full timeout (RFC 6675 section 6).
                 self.restart_timeout_behind(now, timers);
                 return Some(self.resend(lost, now, counters));
             }
@@ -106,7 +106,7 @@ impl Sender {
         None
     }
 
-    /// True when `bytes` more fit into the congestion window.
+    /// True if `bytes` more fit in the congestion window.
     #[inline]
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let pipe = self.pipe();
@@ -187,8 +187,8 @@ impl Sender {
         Some(Outgoing { start, payload, fin, push: u64::from(payload) == unsent, again: false })
     }
 
-    /// Sender's SWS avoidance, Nagle off (RFC 9293 section 3.8.6.2.1): a full segment, or all there
-    /// is, or half the largest window ever offered, or the override timer says so.
+    /// Sender's SWS avoidance, with Nagle off (RFC 9293 section 3.8.6.2.1): sends a full segment, or all that is left,
+    /// or half the largest window ever offered, or if the override timer has expired.
     pub(super) fn worth_sending(&self, payload: u32, unsent: u64, usable: u64) -> bool {
         payload == self.mss
             || unsent <= usable
@@ -211,8 +211,9 @@ impl Sender {
         }
     }
 
-    /// The persist timer expired: probe, or send as much as fits in spite of SWS avoidance. False when the peer has left too
-    /// many probes unanswered; while it answers, a window may stay closed for ever (RFC 9293 section 3.8.6.1).
+    /// The persist timer expired: sends a probe, or as much as fits in spite of SWS avoidance. Returns false if the
+    /// peer has left too many probes unanswered; while it answers, a window may stay closed forever (RFC 9293 section
+    /// 3.8.6.1).
     pub fn on_persist_timeout(&mut self) -> bool {
         self.probes += 1;
         self.unanswered += 1;

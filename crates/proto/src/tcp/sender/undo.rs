@@ -1,4 +1,4 @@
-//! Undoing the response to a loss that was none (RFC 3522, 4015, 5682).
+//! Undoes the response to a spurious loss (RFC 3522, 4015, 5682).
 
 use super::extended::Seen;
 use super::{Phase, Sender};
@@ -8,7 +8,7 @@ use crate::tcp::undo::{Cause, Episode, Frto, Undo};
 use crate::units::Instant;
 
 impl Sender {
-    /// The window is about to be reduced. An episode that began in an earlier reduction is undone with it.
+    /// The window is about to be reduced. If an earlier episode is still open, undoing this one undoes it as well.
     pub(super) fn begin_episode(&mut self, cause: Cause) {
         if self.undo == Undo::Never {
             return;
@@ -19,8 +19,8 @@ impl Sender {
         }
     }
 
-    /// The timer has expired in `phase`, and the first segment will be sent again: F-RTO starts over,
-    /// unless other data is under repair already.
+    /// The timer has expired in `phase`, and the first segment will be retransmitted: restarts F-RTO, unless other data
+    /// is already being repaired.
     pub(super) fn begin_frto(&mut self, phase: Phase) {
         let repairing_more = match phase {
             Phase::Open => false,
@@ -31,7 +31,7 @@ impl Sender {
         self.frto = first.map(|first| Frto::First { resent_end: first.end() });
     }
 
-    /// Fast recovery or the repair after a timeout is over.
+    /// Fast recovery, or the recovery after a timeout, has ended.
     pub(super) fn end_episode(&mut self) {
         self.frto = None;
         if let Some(episode) = &mut self.episode {
@@ -39,7 +39,7 @@ impl Sender {
         }
     }
 
-    /// A segment was sent again.
+    /// Records a retransmission.
     pub(super) fn note_copy(&mut self, now: Instant) {
         self.copies.on_copy();
         if let Some(episode) = &mut self.episode {
@@ -47,8 +47,7 @@ impl Sender {
         }
     }
 
-    /// After SND.UNA and the scoreboard have moved, before anything is concluded from it. `duplicate` was
-    /// reported.
+    /// Called after SND.UNA and the scoreboard have changed, before any conclusion. `duplicate` was reported.
     pub(super) fn judge_episode(
         &mut self,
         seen: &Seen<'_>,
@@ -68,7 +67,7 @@ impl Sender {
         let by_duplicates = self.undo.by_duplicates()
             && duplicate.is_some_and(|range| episode.on_duplicate(range.start, segments(range)));
         if by_timestamps && let Some(echoed) = seen.echoed {
-            // The original's round trip, which the timer was too short for (RFC 4015 section 3.2 step (7)).
+            // The round-trip time of the original, for which the timer was too short (RFC 4015 section 3.2 step (7)).
             self.rtt.sample(echoed);
         }
         if by_frto || by_timestamps || by_duplicates {
@@ -97,13 +96,13 @@ impl Sender {
         }
     }
 
-    /// Steps 2 and 3 of F-RTO; true when the timeout was spurious.
+    /// Steps 2 and 3 of F-RTO; returns true if the timeout was spurious.
     fn judge_frto(&mut self, seen: &Seen<'_>) -> bool {
         match self.frto {
             None => false,
             Some(Frto::First { resent_end }) => {
                 let Phase::Timeout(point) = self.phase else { return false };
-                // Without SACK a duplicate ends it (section 2.1 step 2a), with SACK it changes nothing.
+                // Without SACK a duplicate ends the attempt (section 2.1 step 2a), with SACK it changes nothing.
                 let duplicate = !seen.advanced && !self.use_sack;
                 let room = (self.snd_una + self.snd_wnd).saturating_since(self.snd_nxt);
                 let payload = u64::from(self.mss).min(self.unsent()).min(room);
@@ -127,8 +126,8 @@ impl Sender {
         }
     }
 
-    /// While step 3 waits for its answer nothing is sent again, and the data that the window holds, two segments by now, is
-    /// new.
+    /// While step 3 waits for its answer nothing is retransmitted; the two segments that the window allows by now are
+    /// new data.
     pub(super) fn frto_waits(&self) -> bool {
         matches!(self.frto, Some(Frto::Second { .. }))
     }

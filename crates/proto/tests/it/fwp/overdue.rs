@@ -1,16 +1,16 @@
-//! Holes that were left to TCP, whose retransmissions do not come.
+//! Holes that were left to TCP, whose retransmissions do not arrive.
 
 use super::*;
 
-/// The scripts about overdue holes have one and a half round trips.
+/// The tests of overdue holes use one and a half round trips.
 const HASTY: Config = Config { overdue_percent: 150, ..Config::USUAL };
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const OVERDUE: Duration = Duration::from_millis(60);
-/// Where the sender does not answer.
+/// If the sender does not answer.
 const SILENT: Duration = Duration::from_millis(120);
 
 impl Script {
-    /// Registered, and segment 0 is there a `round_trip` after the host's ACK. The link lost a frame of another flow.
+    /// Registered; segment 0 arrived a `round_trip` after the host's ACK. The link lost a frame of another flow.
     fn after_a(round_trip: Duration, config: Config) -> Self {
         let mut script = Self::registered(Config { placeholders: Placeholders::Driver, ..config });
         script.later(round_trip);
@@ -30,7 +30,7 @@ impl Script {
     }
 }
 
-/// Segment 1 was lost on the wire, and left to TCP: 0 and `behind` are there.
+/// Segment 1 was lost on the wire and left to TCP; segments 0 and `behind` have arrived.
 fn with_a_hole_left(behind: impl IntoIterator<Item = u64>) -> Script {
     let mut script = Script::after_a(ROUND_TRIP, HASTY);
     for number in behind {
@@ -47,7 +47,8 @@ fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
     script.answers(1000, ROUND_TRIP, 3);
     assert_eq!(script.later(OVERDUE - ROUND_TRIP - MS), [], "it may still come");
     script.now += MS;
-    // New data, half a round trip after the answer: the sender has sent again the segments it knew to be lost.
+    // New data half a round trip after the answer: by then the sender has retransmitted the segments that it knew to be
+    // lost.
     assert_eq!(script.segments([4]), [sent(4)]);
     assert_eq!(script.shim.poll_timeout(), Some(script.now));
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
@@ -56,7 +57,7 @@ fn a_hole_left_to_tcp_is_filled_when_its_retransmission_is_overdue() {
     let counters = script.counters();
     assert_eq!((counters.overdue_holes, counters.holes, counters.placeholders), (1, 0, 1));
     assert_eq!(script.later(MS * 1000), [], "once");
-    // Sent again later: it asks for an ACK, and its bytes are told.
+    // A later retransmission needs an ACK, and its bytes are reported.
     assert_eq!(script.segments([1, 5]), [sent(1), sent(5)]);
     assert_eq!(script.told(), [Late(1000, 2000)]);
 }
@@ -71,7 +72,7 @@ fn a_retransmission_beyond_a_hole_shows_that_the_holes_own_is_lost() {
     script.now += MS;
     assert_eq!(script.segments([3]), [sent(3)], "the sender begins with the lowest, and 1 did not come");
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
-    // While the sender sends lower ones again, a hole waits for its turn.
+    // While the sender retransmits lower segments, a hole waits for its turn.
     let mut script = with_a_hole_left([2]);
     assert_eq!(script.segments([4]), [sent(4)]);
     script.answers(1000, ROUND_TRIP, 5);
@@ -103,7 +104,7 @@ fn each_hole_has_its_own_time() {
     let mut script = with_a_hole_left([2]);
     script.answers(1000, ROUND_TRIP, 4);
     assert_eq!(script.later(OVERDUE - ROUND_TRIP), []);
-    // New data overtakes the retransmission of 1; the sender has not heard of 3 yet.
+    // New data overtakes the retransmission of segment 1; the sender does not know of hole 3 yet.
     assert_eq!(script.segments([5]), [sent(5)]);
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
     assert_eq!(script.later(SILENT - MS), []);
@@ -127,10 +128,11 @@ fn overdue_is_one_and_a_half_of_the_round_trips_that_the_flow_has() {
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
 }
 
-/// The ACK of a placeholder that echoes a segment from before the retransmission says that nothing was lost (RFC 3522).
+/// The ACK of a placeholder that echoes a segment from before the retransmission would mean that nothing was lost (RFC
+/// 3522).
 #[test]
 fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
-    // New data that soon after the first answer may have left before the sender took the hole for a loss.
+    // New data this soon after the first answer may have been sent before the sender declared the hole lost.
     let mut script = with_a_hole_left([2]);
     script.answers(1000, MS * 80, 3);
     assert_eq!(script.segments([4]), [sent(4)]);
@@ -138,11 +140,11 @@ fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
     script.now += MS;
     assert_eq!(script.segments([5]), [sent(5)]);
     assert_eq!(script.later(Duration::ZERO), [placed(1)]);
-    // Segments on their way before the hole was known are no answer.
+    // Segments that were sent before the sender knew of the hole are no answer.
     let mut script = with_a_hole_left([2, 3, 4, 5]);
     assert_eq!(script.later(SILENT - MS), []);
     assert_eq!(script.later(MS), [placed(1)], "the sender is silent and waits for a timer");
-    // Without timestamps there is neither such an answer nor such a mistake.
+    // Without timestamps there is neither such an answer nor such a misinterpretation.
     let mut script = Script::after_a(ROUND_TRIP, HASTY);
     script.clock = None;
     script.ack(1000);
@@ -159,7 +161,7 @@ fn a_late_placeholder_is_as_new_as_the_last_segment_that_the_host_took() {
     script.shim.handle_timeout(script.now, &mut script.reader);
     let made = script.shim.poll_down().unwrap();
     let Transport::Tcp(segment) = made.transport else { panic!("TCP") };
-    // Older ones are dropped as old duplicates (PAWS, RFC 7323 section 5.3).
+    // Older timestamps would be dropped as old duplicates (PAWS, RFC 7323 section 5.3).
     assert_eq!(segment.timestamps, Some(Timestamps { value: newest, echo_reply: 5 }));
     assert!(segment.placeholder && segment.flags == Flags::ACK && segment.window == 99);
 }
@@ -170,7 +172,7 @@ fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
         assert_eq!(script.later(SILENT), []);
         assert_eq!((script.told(), script.counters().overdue_holes), (vec![], 0));
     };
-    // The reader stopped, hears nothing, or is gone.
+    // The reader has stopped, cannot be informed, or is gone.
     let mut script = with_a_hole_left([2]);
     script.shim.stop(script.key());
     not_filled(&mut script);
@@ -180,7 +182,7 @@ fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
     let mut script = with_a_hole_left([2]);
     script.shim.unregister(script.key());
     not_filled(&mut script);
-    // A head of an answer.
+    // The head of an answer is not allowed to contain placeholders.
     let mut script = Script::new(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
     script.shim.register(script.key(), [7; 16]).unwrap();
     script.shim.allow(script.key(), 2000, u64::MAX);
@@ -191,7 +193,7 @@ fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
     script.shim.link_lost(0);
     script.segments([2]);
     not_filled(&mut script);
-    // Never, if so configured.
+    // Never filled, if configured so.
     let mut script = Script::after_a(ROUND_TRIP, Config { overdue_percent: 0, ..Config::USUAL });
     script.segments([2]);
     assert_eq!(script.shim.poll_timeout(), None);

@@ -1,4 +1,4 @@
-//! Any packet, any damage to it, and noise.
+//! Random packets, random damage to them, and random bytes.
 
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn any_data() -> impl Strategy<Value = Data> {
     )
 }
 
-/// Blocks from `cumulative` on: how far behind the one before, how many packets, and whether they are there.
+/// Blocks from `cumulative` on: distance from the previous block, number of packets, and whether they were received.
 fn any_tack() -> impl Strategy<Value = Tack> {
     let blocks = prop::collection::vec((0u32..2_000_000, 0u32..2_000_000, any::<bool>()), 0..400);
     let streams = prop::collection::vec((any_stream(), any::<u32>()), 0..=MAX_LIST);
@@ -162,7 +162,8 @@ proptest! {
         prop_assert_eq!(wire::decode(&bytes), Ok(carried));
     }
 
-    /// Sound packets with a few bytes changed, which reach deeper than noise: those still taken have one form.
+    /// Valid packets with a few changed bytes, which reach deeper code than random bytes: those still accepted have
+    /// only one form.
     #[test]
     fn parsed_packets_are_emitted_as_they_were(
         packet in any_packet(),
@@ -175,7 +176,7 @@ proptest! {
             let len = bytes.len();
             bytes[place % len] = value;
         }
-        // Half of them whole.
+        // Half of them are complete.
         bytes.truncate(bytes.len() - cut.saturating_sub(30).min(bytes.len()));
         bytes.extend([0; TAG]);
         if let Ok((packet, content)) = decode(&bytes) {

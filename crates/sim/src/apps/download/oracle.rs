@@ -1,11 +1,12 @@
-//! The oracle of a repaired download: bytes handed on are those that the server sent, wherever they came from. It looks at
-//! the packets that hosts take in, knows placeholders by their mark, and asks neither the shim nor the repair.
+//! The oracle of a repaired download: checks that all bytes handed on are those that the server sent, whichever flow
+//! carried them. It observes the packets that hosts receive, detects placeholders by their mark, and uses neither the
+//! shim nor the repair.
 
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::Flags;
 use tacit_proto::units::{FlowId, SeqNumber};
 
-/// Positions from the first up to, without, the second.
+/// Positions `start..end`.
 pub(super) type Span = (u64, u64);
 
 /// A set of positions: disjoint spans in ascending order.
@@ -33,7 +34,7 @@ impl Spans {
         self.0.splice(from..to, kept);
     }
 
-    /// The parts of `wanted` that are in the set, or those that are not.
+    /// The parts of `wanted` that are in the set (`inside`), or that are not.
     fn parts(&self, (start, end): Span, inside: bool) -> Vec<Span> {
         let from = self.0.partition_point(|span| span.1 <= start);
         let (mut at, mut parts) = (start, Vec::new());
@@ -53,26 +54,26 @@ impl Spans {
     }
 }
 
-/// Bytes that a host took in of one flow.
+/// Received bytes of one flow at a host.
 #[derive(Debug)]
 struct Watched {
     flow: FlowId,
-    /// The number of the first byte.
+    /// Sequence number of the first byte.
     first: Option<SeqNumber>,
-    /// The end of the bytes that came.
+    /// End of the received bytes.
     top: u64,
     seen: Spans,
-    /// Bytes that a placeholder brought first.
+    /// Bytes that were first received as placeholders.
     placed: Spans,
 }
 
 #[derive(Debug)]
 pub(super) struct Oracle {
-    /// That of the body first.
+    /// Observed flows; the body's is the first.
     flows: Vec<Watched>,
-    /// Bytes before the body.
+    /// Bytes of the head before the body.
     head: u64,
-    /// True bytes of the body that came by another way, and were not handed on yet.
+    /// Original bytes of the body that arrived on another flow and were not handed on yet.
     brought: Spans,
 }
 
@@ -92,7 +93,7 @@ impl Oracle {
         self.flows.iter_mut().find(|watched| watched.flow == flow)
     }
 
-    /// `packet` of `flow` is about to be taken in.
+    /// `packet` of `flow` is about to be received.
     pub fn watch(&mut self, flow: FlowId, packet: &Packet) {
         let Some(watched) = self.flow(flow) else { return };
         let Transport::Tcp(segment) = &packet.transport else { return };
@@ -100,7 +101,7 @@ impl Oracle {
             watched.first = Some(segment.seq + 1);
         }
         let Some(first) = watched.first.filter(|_| segment.payload_len > 0) else { return };
-        // The place nearest to the last one that has this number.
+        // The position nearest to the last one with this number.
         let ahead = segment.seq.0.wrapping_sub(first.0.wrapping_add(watched.top as u32)) as i32;
         let Some(start) = watched.top.checked_add_signed(ahead.into()) else { return };
         let text = (start, start + u64::from(segment.payload_len));
@@ -113,7 +114,7 @@ impl Oracle {
         watched.top = watched.top.max(text.1);
     }
 
-    /// Bytes `text` of the stream of `flow` are those of the body from `place` on, as far as they are true.
+    /// Bytes `text` of the stream of `flow` are the body's bytes from `place` on, except placeholders.
     pub fn answered(&mut self, flow: FlowId, text: Span, place: u64) {
         let Some(watched) = self.flow(flow) else { return };
         let parts = watched.placed.parts(text, false);
@@ -123,7 +124,7 @@ impl Oracle {
         }
     }
 
-    /// The true bytes of `body` came after all, and went no further than the shim: its word is taken for it.
+    /// The original bytes of `body` arrived late and were dropped by the shim, whose report is trusted here.
     pub fn late(&mut self, body: Span) {
         self.brought.insert(body);
     }
@@ -131,7 +132,7 @@ impl Oracle {
     /// `body` is handed on.
     ///
     /// # Errors
-    /// Where something of it is a placeholder.
+    /// If a part of it is a placeholder.
     pub fn released(&mut self, body: Span) -> Result<(), String> {
         let Some(main) = self.flows.first_mut() else { return Ok(()) };
         let text = (body.0 + self.head, body.1 + self.head);
@@ -166,7 +167,7 @@ mod tests {
         oracle
     }
 
-    /// A host takes in `len` bytes from `offset` on; the SYN where that is before the first.
+    /// A host receives `len` bytes at `offset`, or the SYN if `offset` is `u64::MAX`.
     fn takes(oracle: &mut Oracle, flow: u32, offset: u64, len: u32, placeholder: bool) {
         let seq = SeqNumber(u32::MAX - 50) + offset as u32;
         let flags = if offset == u64::MAX { Flags::SYN } else { Flags::ACK };

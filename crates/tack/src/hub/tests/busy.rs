@@ -1,4 +1,4 @@
-//! Sessions that their users have locked while the hub wants them.
+//! Sessions that their users have locked while the hub needs them.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex};
 use super::*;
 use crate::slot::Marks;
 
-/// Has the user of a session let go of it, and the hub hear of that.
+/// The user releases a session, and the hub is notified.
 fn released(hub: &mut Hub, slot: &Slot) {
     let marks = Marks::default();
     assert!(marks.mark(slot), "no mark was left behind");
@@ -47,7 +47,7 @@ fn the_mark_of_a_connection_that_is_gone_is_passed_over() {
     assert!(!net.client.has_work() && net.client.is_idle());
 }
 
-/// How often the hub sent something for a user, who waits for it.
+/// Counts how often the hub sent data for a user that waits for it.
 #[derive(Default)]
 struct Sent {
     times: Mutex<u64>,
@@ -55,9 +55,10 @@ struct Sent {
 }
 
 impl Sent {
-    /// Looks before the user sleeps. Most calls are sent meanwhile, so that the next one comes while the driver is still awake.
+    /// Spins before the user sleeps. Most calls are sent meanwhile, so that the next call arrives while the driver is
+    /// still awake.
     const LOOKS: u32 = 1_000;
-    /// A call that is not sent within this time was missed: a busy machine has run the driver long before.
+    /// A call that is not sent within this time was missed: even on a busy machine the driver runs much sooner.
     const MISSED: std::time::Duration = std::time::Duration::from_secs(60);
 
     fn add(&self) {
@@ -65,7 +66,7 @@ impl Sent {
         self.grew.notify_one();
     }
 
-    /// Waits until something was sent so many `times`; false where it is not.
+    /// Waits until data was sent `times` times; returns false after a timeout.
     fn reaches(&self, times: u64) -> bool {
         for _ in 0..Self::LOOKS {
             if *self.times.lock().unwrap() >= times {
@@ -79,8 +80,8 @@ impl Sent {
     }
 }
 
-/// Users of four connections, each of which waits after a call until the hub has sent its data, and a driver that sleeps unless it is
-/// woken. No timer and no datagram is there to make up for a call that it missed.
+/// Users of four connections, each of which waits after a call until the hub has sent its data, and a driver that
+/// sleeps unless it is woken. No timer or datagram would make up for a missed call.
 #[test]
 fn no_call_is_missed() {
     const CALLS: u64 = 20_000;
@@ -120,7 +121,7 @@ fn no_call_is_missed() {
             scope.spawn(move || {
                 let initiation = Initiation::of(initiation).expect("a client made it");
                 for call in 1..=CALLS {
-                    // Has the response sent again.
+                    // Repeats the response.
                     slot.lock().on_initiation(&initiation);
                     if marks.mark(slot) {
                         driver.unpark();
@@ -137,8 +138,8 @@ fn no_call_is_missed() {
     });
 }
 
-/// The server's user holds the session for 50 ms in the middle of a transfer: the hub neither waits nor asks again, and takes all in
-/// when the user is done, with the times of arrival.
+/// The server's user holds the session for 50 ms in the middle of a transfer. The hub neither waits nor retries, and
+/// delivers all datagrams when the user is done, with their times of arrival.
 #[test]
 fn datagrams_wait_while_a_user_holds_the_session() {
     let mut net = Net::new();
@@ -163,12 +164,12 @@ fn datagrams_wait_while_a_user_holds_the_session() {
     drop(slot);
     net.run(Duration::from_secs(5));
     assert!(net.read() == (payload(100_000), true));
-    // 5 ms each way, and nothing of the 50 that datagrams waited.
+    // 5 ms in each direction, without the 50 ms that datagrams waited.
     let rtt = net.server.get(server).unwrap().connection_stats().min_rtt;
     assert!(rtt.is_none_or(|rtt| rtt < std::time::Duration::from_millis(20)), "{rtt:?}");
 }
 
-/// Where the socket takes nothing more, arrivals and timers go on once the user is done.
+/// If the socket is blocked, events and timers are still handled once the user is done.
 #[test]
 fn waiting_datagrams_are_taken_in_without_a_chance_to_send() {
     let mut net = Net::new();
@@ -185,7 +186,8 @@ fn waiting_datagrams_are_taken_in_without_a_chance_to_send() {
     assert!(slot.lock().stats().packets_received > received);
 }
 
-/// The client's deadline passes while its user has the session: it takes effect when the user is done, and wakes no task before.
+/// The client's deadline passes while its user has the session: it takes effect when the user is done, and wakes no
+/// task before.
 #[test]
 fn a_deadline_that_passes_meanwhile_stays_due() {
     let mut net = Net::new();
@@ -203,7 +205,7 @@ fn a_deadline_that_passes_meanwhile_stays_due() {
     assert_eq!(slot.lock().alive(), Err(ConnectionError::TimedOut));
 }
 
-/// A connection whose user is busy takes no turn, and costs others none.
+/// A connection with a busy user is skipped, and does not delay others.
 #[test]
 fn others_go_on_meanwhile() {
     let mut net = Net::new();
@@ -218,7 +220,7 @@ fn others_go_on_meanwhile() {
     drop(session);
 }
 
-/// Memory is full while the user of the fullest stream has its session: the stream is given up when the user is done.
+/// Memory is exhausted while the user of the largest stream has its session: the stream is reset when the user is done.
 #[test]
 fn the_fullest_stream_is_given_up_when_its_user_is_done() {
     const MAX: u64 = 160 << 10;

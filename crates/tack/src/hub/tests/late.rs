@@ -1,20 +1,20 @@
-//! Programs that come late because others have the processor.
+//! Programs that run late because others have the CPU.
 
 use super::*;
 
-/// A client whose writer always has more, and a server that reads: 215 Mb/s and 2 ms between them. A program that is woken waits for
-/// its turn.
+/// A client whose writer always has more, and a server that reads, at 215 Mb/s and 2 ms. A program that is woken waits
+/// for its turn on the CPU.
 struct Busy {
     net: Net,
     client: u32,
     server: u32,
     stream: StreamId,
     chunk: Vec<u8>,
-    /// When each runs next, and how long it waits for its turn at most, in microseconds.
+    /// When each program runs next, and the longest wait for the CPU in microseconds.
     turns: [Option<Instant>; 2],
     waits_us: u64,
     random: Random,
-    /// Datagrams that wait at each.
+    /// Datagrams that wait at each program.
     waiting: [Vec<(SocketAddr, Vec<u8>)>; 2],
 }
 
@@ -39,7 +39,7 @@ impl Busy {
         }
     }
 
-    /// Bytes that the server reads in so long.
+    /// Bytes that the server reads within `time`.
     fn run(&mut self, time: Duration) -> usize {
         let until = self.net.now + time;
         let mut read = 0;
@@ -108,7 +108,8 @@ impl Busy {
     }
 }
 
-/// With a turn for each burst, and bursts only of the size that such turns allow, rates are 38, 9 and 2 Mb/s and fall each second.
+/// With one turn per burst, and bursts no larger than such turns allow, the rates would be 38, 9 and 2 Mb/s and fall
+/// every second.
 #[test]
 fn a_sender_that_waits_for_its_turn_keeps_its_rate() {
     for waits_us in [1_000, 3_000, 10_000] {

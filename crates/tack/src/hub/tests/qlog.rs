@@ -1,4 +1,4 @@
-//! Contents of qlog files, read by a third-party library, and compared with the counters of connections.
+//! Contents of qlog files, read by a third-party library and compared with the counters of connections.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tacit_proto::transport::Stats;
 use super::*;
 use crate::qlog::Qlog;
 
-/// Records that QUIC has no word for: these and no other fields.
+/// Records that QUIC does not define; these and no other fields.
 #[derive(Deserialize)]
 #[serde(tag = "name", content = "data", deny_unknown_fields)]
 #[expect(dead_code, reason = "only whether it can be read is tested")]
@@ -63,7 +63,7 @@ enum Direction {
     Received,
 }
 
-/// True where all of `ours` is in `theirs` and nothing else; fractions may be rounded to 24 bits.
+/// True if `ours` and `theirs` are equal; fractions may be rounded to 24 bits.
 fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Object(one), Value::Object(other)) => {
@@ -81,7 +81,7 @@ fn same(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// The records of a file, each held against the schema.
+/// The records of a file, each checked against the schema.
 fn records(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let mut texts = text.split('\x1e');
@@ -140,7 +140,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let client = net.connect();
     net.run(Duration::from_secs(1));
     net.lose = |order| scattered(order).is_multiple_of(10);
-    // No more than the peer lets wait for its reader, which comes late.
+    // No more than the receive window, because the reader starts late.
     let content = payload(250_000);
     let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
     let mut written = 0;
@@ -152,7 +152,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     assert_eq!(written, content.len());
     net.client.session(client).unwrap().end_stream(stream).unwrap();
     net.run(Duration::from_secs(5));
-    // The client moves.
+    // The client moves to another address.
     net.client_at = address(1, 1001);
     net.run(Duration::from_secs(20));
     let (read, ended) = net.read();
@@ -171,7 +171,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     });
     assert_eq!(files.len(), 2);
     let Stats { packets_sent, packets_received, acks_received, data_packets_sent, .. } = client_stats;
-    // The close, and packets received after it.
+    // The packet that closes the connection, and packets received after it.
     assert_eq!(count(&of_client, "transport:packet_sent"), packets_sent + 1);
     let received = count(&of_client, "transport:packet_received");
     assert!((packets_received..packets_received + 3).contains(&received), "{received} of {packets_received}");
@@ -189,7 +189,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
         assert_eq!(count(records, "connectivity:connection_state_updated"), 1);
     }
     assert_eq!(count(&of_server, "tacit:path_updated"), 1);
-    // The path is found to take more than at first, and is another one once the client has moved.
+    // MTU discovery finds a larger MTU, and starts again after the client has moved.
     let takes = |records: &[Value]| -> Vec<u64> {
         let updates = records.iter().filter(|record| record["name"] == "connectivity:mtu_updated");
         updates.map(|update| update["data"]["new"].as_u64().unwrap()).collect()
@@ -197,7 +197,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     let found = takes(&of_client);
     assert_eq!(found.first(), Some(&1200), "RFC 9000 section 14.1");
     assert!(found.last().is_some_and(|last| *last > 1400) && found.windows(2).all(|pair| pair[0] != pair[1]));
-    // Each byte of the stream has its place: those that are sent cover it.
+    // Each byte of the stream has an offset: together the sent frames cover the stream.
     let mut pieces: Vec<_> = frames(&of_client, "transport:packet_sent")
         .filter(stream)
         .map(|frame| (frame["offset"].as_u64().unwrap(), frame["length"].as_u64().unwrap()))
@@ -205,7 +205,7 @@ fn a_qlog_is_what_the_schema_says_and_counts_what_the_connection_counts() {
     pieces.sort_unstable();
     let covered = pieces.iter().fold(0, |end, (at, len)| if *at <= end { end.max(at + len) } else { end });
     assert_eq!(covered, 250_000);
-    // Acknowledged and lost packet numbers are of packets that were sent.
+    // Acknowledged and lost packet numbers belong to packets that were sent.
     let sent: BTreeSet<u64> = of_client
         .iter()
         .filter(|record| record["name"] == "transport:packet_sent")
@@ -235,13 +235,13 @@ fn datagrams_that_are_not_taken_are_told_with_the_reason_and_not_without_end() {
     };
     let again = net.seen.iter().find(is_sealed).unwrap().2.clone();
     let mut forged = again.clone();
-    // A number that is to come.
+    // A packet number in the future.
     forged[8] ^= 0x40;
     net.attack(client_address(), again.clone());
     net.attack(attacker_address(), forged.clone());
     let number = net.client.get(client).unwrap().reset_source().unwrap().1;
     assert_eq!(again[1..5], number.to_be_bytes());
-    // To the client, from where its server is not.
+    // To the client, from another address than its server's.
     let mut astray = forged.clone();
     astray[1..5].copy_from_slice(&client.to_be_bytes());
     net.client.handle(net.now, attacker_address(), Ecn::NotEct, &mut astray);
@@ -273,7 +273,7 @@ fn a_directory_that_takes_no_files_stops_no_transfer_and_is_counted() {
     let began = std::time::SystemTime::UNIX_EPOCH;
     let config = Config { qlog: Some(qlog.began(began, server_address())), ..Config::default() };
     let mut net = Net::with(&config);
-    // Its directory goes before the first file is made.
+    // The directory is deleted before the first file is created.
     drop(directory);
     net.begin(100_000);
     net.run(Duration::from_secs(20));

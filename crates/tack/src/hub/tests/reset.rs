@@ -1,4 +1,4 @@
-//! A restarted server, and which hosts may report the restart.
+//! A restarted server, and which hosts can report the restart.
 
 use super::*;
 
@@ -15,7 +15,7 @@ impl Net {
         self.client.session(client).unwrap().alive()
     }
 
-    /// Datagrams so far that the client sent.
+    /// Datagrams that the client has sent.
     fn sent_by_client(&self) -> usize {
         self.seen.iter().filter(|(_, to, _)| *to == server_address()).count()
     }
@@ -35,7 +35,7 @@ fn a_server_that_was_started_again_says_so_at_once() {
     net.run(Duration::from_secs(60));
     assert_eq!(net.sent_by_client(), before, "no peer is there to hear more");
     assert_eq!(net.client.poll_timeout(), None);
-    // The next connection stands at once, and the rest of the first goes with its user.
+    // The next connection is established at once, and the old one is removed when its user drops it.
     net.begin(1_000);
     net.run(Duration::from_secs(1));
     assert!(net.read() == (payload(1_000), true));
@@ -45,7 +45,7 @@ fn a_server_that_was_started_again_says_so_at_once() {
     assert_eq!((net.client.len(), net.client.reset_sources.len()), (1, 1));
 }
 
-/// Nothing is to be sent, so it is the next probe that hears it.
+/// The client has nothing to send, so it learns of the restart with its next probe.
 #[test]
 fn a_client_at_rest_hears_it_with_its_next_probe() {
     let mut net = Net::new();
@@ -97,8 +97,8 @@ fn nobody_but_the_server_can_say_it() {
     say(from, number, &[]);
     say(from, number ^ 1, &right);
     say(attacker_address(), number, &right);
-    // Tokens that other requests get: an attacker's from its address, at this port and at another server's of this user; and another
-    // server's.
+    // Tokens from other requests: an attacker's from its own address, at this port and at another server of this user,
+    // and another server's.
     let identity = net.server_identity.clone();
     for (identity, port, ip) in [
         (&identity, from.port(), attacker_address().ip()),
@@ -112,14 +112,14 @@ fn nobody_but_the_server_can_say_it() {
     }
     net.run(Duration::from_secs(20));
     assert!(net.read() == (payload(200_000), true));
-    // It was the right one.
+    // The token was the right one.
     let mut bytes = datagram(kind::RESET, ConnectionId(number), &right);
     net.client.handle(net.now, from, Ecn::NotEct, &mut bytes);
     assert_eq!(net.alive(client), forgotten());
 }
 
-/// A host that asks about connections that are not there gets less than it sends, and seldom; no answer is answered, a server that has
-/// the connection says nothing, and no client does.
+/// A host that asks about unknown connections gets less than it sends, and rarely. Resets are not answered, and neither
+/// a server that has the connection nor a client sends one.
 #[test]
 fn answers_are_few_and_go_to_nobody_who_answers() {
     let mut net = Net::new();
@@ -151,7 +151,7 @@ fn answers_are_few_and_go_to_nobody_who_answers() {
     assert_eq!(net.client.counters.resets_sent, 0);
 }
 
-/// The token is for the address that the client has: it got one for the new address when it was asked there.
+/// The token is bound to the client's address: the client got one for its new address with the path challenge.
 #[test]
 fn a_client_that_has_moved_hears_it_too() {
     let mut net = Net::new();
@@ -162,7 +162,7 @@ fn a_client_that_has_moved_hears_it_too() {
         net.run(Duration::from_secs(15));
     }
     net.start_the_server_again();
-    // Nothing is to be sent, so it is the next probe that hears it.
+    // The client has nothing to send, so it learns of the restart with its next probe.
     net.run(Duration::from_secs(10));
     assert_eq!(net.alive(client), forgotten());
 }

@@ -1,5 +1,5 @@
-//! Required and optional fields of qlog 0.3 records: tables after draft-ietf-quic-qlog-main-schema-02 and
-//! draft-ietf-quic-qlog-quic-events-02, which qvis reads. Of words that stand for one of a few, all are listed.
+//! Required and optional fields of qlog 0.3 records: tables from draft-ietf-quic-qlog-main-schema-02 and
+//! draft-ietf-quic-qlog-quic-events-02, which qvis reads. For enumerations, all values are listed.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 enum Is {
     Text,
     Flag,
-    /// A number that takes so many bits at most.
+    /// An integer of at most this number of bits.
     Bits(u32),
     /// A number that may have a fraction.
     Fraction,
-    /// One of these.
+    /// One of these strings.
     Of(&'static [&'static str]),
     Fields(&'static [Field]),
     Frames,
@@ -20,7 +20,7 @@ enum Is {
     Ranges,
 }
 
-/// A field, whether a record must have it, and its type.
+/// The name of a field, whether it is required, and its type.
 type Field = (&'static str, bool, Is);
 
 const MUST: bool = true;
@@ -83,7 +83,7 @@ const HEADER: Is = Is::Fields(&[
 ]);
 const RAW: Is = Is::Fields(&[("length", MAY, Is::Bits(64)), ("payload_length", MAY, Is::Bits(64))]);
 
-/// The fields of `data` by the name of the record.
+/// The fields of `data`, by the name of the record.
 const EVENTS: [(&str, &[Field]); 10] = [
     (
         "connectivity:connection_started",
@@ -140,7 +140,7 @@ const EVENTS: [(&str, &[Field]); 10] = [
     ("recovery:packet_lost", &[("header", MAY, HEADER), ("frames", MAY, Is::Frames)]),
 ];
 
-/// The fields of a frame by its type, beside `frame_type`.
+/// The fields of a frame by its type, in addition to `frame_type`.
 const FRAMES: [(&str, &[Field]); 12] = [
     ("padding", &[("payload_length", MUST, Is::Bits(32))]),
     ("ping", &[]),
@@ -184,7 +184,7 @@ const FRAMES: [(&str, &[Field]); 12] = [
     ("datagram", &[("length", MAY, Is::Bits(64))]),
 ];
 
-/// Holds a record of QUIC's against the tables.
+/// Checks a QUIC record against the tables.
 pub fn check(record: &Value) {
     let wrong = |what: &str| panic!("{record}: {what}");
     let Some(name) = record["name"].as_str() else { return wrong("it has no name") };
@@ -197,7 +197,7 @@ pub fn check(record: &Value) {
         .unwrap_or_else(|what| wrong(&what));
 }
 
-/// That `value` has the fields that it must have, none that it may not have but `others`, and each as it is to be.
+/// Checks that `value` has all required fields, no unknown fields except `others`, and that each has its type.
 fn fields_are(value: &Value, fields: &[Field], others: &[&str]) -> Result<(), String> {
     let Some(object) = value.as_object() else { return Err(format!("{value} is no object")) };
     for (name, must, is) in fields {

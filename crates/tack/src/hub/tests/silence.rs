@@ -1,8 +1,8 @@
-//! Clients that only receive: their behaviour when no data comes any more.
+//! Clients that only receive: their behaviour when data stops arriving.
 
 use super::*;
 
-/// A server that sends without end to a client that reads.
+/// A server that sends continuously to a client that reads.
 struct Pull {
     net: Net,
     client: u32,
@@ -25,11 +25,11 @@ impl Pull {
         Self { net, client, server, stream, chunk: payload(1 << 10) }
     }
 
-    /// Bytes that the client reads in so many milliseconds, in which the server writes a few each.
+    /// Bytes that the client reads within `millis` milliseconds; the server writes a few bytes in each.
     fn run(&mut self, millis: u64) -> usize {
         let mut read = 0;
         for _ in 0..millis {
-            // A server that was started again knows nothing of it.
+            // A restarted server does not know the connection.
             if let Some(session) = self.net.server.session(self.server) {
                 let _ = session.write(self.stream, &self.chunk);
             }
@@ -54,13 +54,14 @@ fn a_client_that_pulls_hears_within_a_few_round_trips_that_the_server_was_starte
     let mut pull = Pull::new();
     assert!(pull.run(200) > 150_000);
     pull.net.server = server(&Config::default(), &pull.net.server_identity);
-    // A round trip is 10 ms.
+    // The round-trip time is 10 ms.
     pull.run(100);
     let alive = pull.net.client.session(pull.client).unwrap().alive();
     assert_eq!(alive, Err(ConnectionError::ServerRestarted));
 }
 
-/// A path whose address changes every half second, of a host or of its port alone: a pull goes on in each of them.
+/// The path's address changes every half second, either the host or only its port; a transfer continues at each of
+/// them.
 #[test]
 fn a_pull_goes_on_wherever_the_client_is() {
     for same_host in [true, false] {
@@ -68,14 +69,14 @@ fn a_pull_goes_on_wherever_the_client_is() {
         pull.run(200);
         for turn in 0..20u8 {
             pull.net.client_at = address(if same_host { 1 } else { 10 + turn }, 2000 + u16::from(turn));
-            // Packets on their way to the old address, and a few round trips of silence, are less than half of the time.
+            // Packets in flight to the old address, and a few round trips of silence, take less than half of the time.
             let read = pull.run(500);
             assert!(read > 250_000, "{read} bytes of 512,000 in turn {turn}");
         }
     }
 }
 
-/// A stream on which nothing is to come for now costs one question, and one that ended none.
+/// A stream that is idle for now costs one probe, and a stream that has ended costs none.
 #[test]
 fn a_peer_that_has_nothing_to_send_is_asked_once() {
     let mut pull = Pull::new();

@@ -1,4 +1,4 @@
-//! Readers that stall, and their effect on other streams of the connection: none.
+//! Stalled readers must not affect other streams of the connection.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::session::BEYOND_LIMIT;
 #[derive(Clone, Copy)]
 enum Reads {
     All,
-    /// So many bytes in all, as a program that was paused when the buffers of its system were full.
+    /// This number of bytes in total, like a program that was paused when its system's buffers were full.
     Only(usize),
-    /// So many each millisecond.
+    /// This number of bytes per millisecond.
     Slowly(usize),
 }
 
-/// A client whose writers always have more, and a server whose readers differ: 100 Mb/s and 40 ms between them.
+/// A client whose writers always have more, and a server with different readers, at 100 Mb/s and 40 ms.
 struct Carried {
     net: Net,
     client: u32,
@@ -74,7 +74,7 @@ impl Carried {
         }
     }
 
-    /// Bytes that wait at the server for readers, and at the client for the server.
+    /// Bytes buffered at the server for readers, and at the client for the server.
     fn held(&mut self) -> (u64, u64) {
         let streams: Vec<_> = self.streams.keys().copied().collect();
         let of = |session: &mut Session, held: fn(&mut crate::buffers::StreamBuffers) -> u64| {
@@ -86,13 +86,13 @@ impl Carried {
     }
 }
 
-/// Bytes that a reader takes in two seconds beside so many that stall, some while after it began.
+/// Bytes that one reader takes in two seconds, after `stalled` other streams have been stalled for some time.
 fn taken_beside(stalled: usize) -> usize {
     let mut carried = Carried::new();
     for _ in 0..stalled {
         carried.open(Reads::Only(100_000));
     }
-    // All of it crosses in less: 200 times 356 kB at 12.5 MB/s.
+    // Long enough for all of it: 200 times 356 kB at 12.5 MB/s.
     carried.run(if stalled > 0 { 1_000 + 35 * stalled as u64 } else { 0 });
     let (unread, unsent) = carried.held();
     let floor = Config::default().transport.min_stream_buffer.0;
@@ -117,7 +117,7 @@ fn beside_readers_that_stall_another_has_the_rate_that_it_has_alone() {
     }
 }
 
-/// How long four bytes take to the server beside readers of other streams.
+/// One-way delay of four bytes to the server, with readers of other streams as given.
 fn one_way_beside(others: &[Reads]) -> u64 {
     let mut carried = Carried::new();
     for reads in others {

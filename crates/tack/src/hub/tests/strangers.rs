@@ -1,11 +1,11 @@
-//! Answers that may reach a client before, or while, it hears the server: of faster twins, of the network, and of a server that is
-//! full.
+//! Answers that may reach a client before the server's: from impersonators that are faster, from the network, and from
+//! a server that is full.
 
 use super::*;
 use crate::error::Busy;
 
 impl Net {
-    /// The datagrams on their way to the server.
+    /// The datagrams in flight to the server.
     fn on_their_way(&mut self) -> Vec<Vec<u8>> {
         self.drain();
         let to_server = self
@@ -26,7 +26,7 @@ impl Net {
     }
 }
 
-/// A server with another key that sees the client's datagrams, and answers before the server does.
+/// A server with another key that sees the client's datagrams and answers before the real server.
 struct Twin(Hub);
 
 impl Twin {
@@ -77,7 +77,7 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     let mut net = Net::new();
     let client = net.connect();
     let first = net.on_their_way().pop().expect("a client begins");
-    // From the client's address with its number, and another ephemeral key; and the client's own, twice.
+    // Datagrams with the client's address and number, but another ephemeral key; and the client's own datagram, twice.
     let mut forged = first.clone();
     forged[10..42].iter_mut().for_each(|byte| *byte ^= 0x55);
     for bytes in [forged, first.clone(), first] {
@@ -116,7 +116,7 @@ fn a_server_that_is_full_says_so() {
     net.run(Duration::from_secs(1));
     let full = Err(ConnectionError::Busy(Busy::Connections));
     assert_eq!(net.state_of(second), (false, full));
-    // A closed connection gives its place back.
+    // A closed connection frees its slot.
     let server = net.server.accept().expect("the first connected");
     for (hub, id) in [(&mut net.client, first), (&mut net.server, server)] {
         let session = hub.session(id).unwrap();
@@ -129,7 +129,7 @@ fn a_server_that_is_full_says_so() {
     assert_eq!(net.state_of(third), (true, Ok(())));
 }
 
-/// The first datagram of a client says which version it speaks, in its sixth byte.
+/// The sixth byte of a client's first datagram is its protocol version.
 #[test]
 fn a_client_of_another_version_is_told() {
     let mut net = Net::new();
@@ -142,7 +142,7 @@ fn a_client_of_another_version_is_told() {
     assert_eq!(answer, datagram(kind::BUSY, ConnectionId(client), &[OTHER_VERSION]));
     assert_eq!(net.server.len(), 0);
 
-    // And as a client takes it, of a server that says nothing else.
+    // The client's view of a server that sends only this answer.
     net.lose = |_| true;
     net.in_flight.clear();
     net.say_to_client(&answer);
@@ -150,7 +150,7 @@ fn a_client_of_another_version_is_told() {
     assert_eq!(net.state_of(client), (false, Err(ConnectionError::OtherVersion)));
 }
 
-/// Has an ICMP error, genuine or forged, report for each datagram that no program listens.
+/// Injects a genuine or forged ICMP error in reply to each datagram, which reports that no program listens.
 fn refuse_all(net: &mut Net, refused: bool) {
     for (_, to, bytes) in std::mem::take(&mut net.seen) {
         if to == server_address() {
@@ -182,7 +182,7 @@ fn a_server_that_is_there_belies_the_network() {
         refuse_all(&mut net, true);
     }
     assert_eq!(net.state_of(client), (true, Ok(())));
-    // One that is gone does not. Nothing was under way; the next probe finds out.
+    // A server that is gone does not answer. Nothing was in progress, so the next probe detects it.
     net.lose = |_| true;
     for _ in 0..1_100 {
         net.run(Duration::from_millis(10));
@@ -191,7 +191,7 @@ fn a_server_that_is_there_belies_the_network() {
     assert_eq!(net.state_of(client), (true, Err(ConnectionError::Unreachable)));
 }
 
-/// That there is no way to a host may be true for a while: a connection that stands outlives it.
+/// An ICMP error without `refused` (no route to the host) may be temporary: an established connection survives it.
 #[test]
 fn a_connection_outlives_a_path_that_is_gone_for_a_while() {
     let mut net = Net::new();

@@ -1,4 +1,4 @@
-//! Decisions about a PPDU of several users before its parts are filled: units, modes, and how long answers last.
+//! Decisions about a multi-user PPDU before its parts are filled: units, modes, and the duration of responses.
 
 use tacit_proto::units::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::wifi::phy::{
     BLOCK_ACK_REQUEST_LEN, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, ResourceUnit, mu_bar_len,
 };
 
-/// Most that Block Acks of several users last for the sake of compressed TCP ACKs: those beyond that wait. Ours.
+/// Longest extension of several users' Block Acks for compressed TCP ACKs; further ACKs wait. Ours.
 const LONGEST_ANSWER: Duration = Duration::from_millis(1);
 
-/// The longest that one segment more makes a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
+/// By how much one more segment can extend a PPDU: a quarter of a symbol of 16 us, and 4 us of packet extension.
 const ONE_SEGMENT: Duration = Duration::from_micros(20);
 
 /// Decisions about a round before its parts are filled.
@@ -24,17 +24,17 @@ pub(super) struct Outline {
     pub is_answered: bool,
     pub unit: ResourceUnit,
     pub users: usize,
-    /// Modes of the users' data and of their answers, in the order of the users.
+    /// Modes of the users' data and of their responses, in the order of the users.
     pub modes: Vec<[Mode; 2]>,
-    /// Room for compressed ACKs of each.
+    /// Room for compressed ACKs of each user.
     pub rooms: Vec<u32>,
     pub control_mode: Mode,
-    /// Between the end of the data and of the answers.
+    /// Time from the end of the data to the end of the responses.
     pub answered_after: Duration,
 }
 
 impl<P: Payload> Cell<P> {
-    /// The modes and room of `users` in a PPDU of all of them.
+    /// The modes and room of `users` in a PPDU for all of them.
     pub(super) fn outline(
         &self,
         at: Instant,
@@ -77,7 +77,7 @@ impl<P: Payload> Cell<P> {
         })
     }
 
-    /// Bytes that the answer of `peer` leaves for compressed ACKs.
+    /// Room for compressed ACKs in the response of `peer`, in bytes.
     fn room_for(&self, id: FunctionId, ofdma: &OfdmaConfig, peer: usize, mode: &Mode) -> u32 {
         let entry = &self.stations[id].peers[peer];
         if !matches!(self.stations[entry.id].hook, AckHook::Hack(_)) {
@@ -95,7 +95,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// From the end of the data to the end of the last answer.
+    /// Time from the end of the data to the end of the last response.
     fn answered_after(
         &self,
         at: Instant,
@@ -127,7 +127,7 @@ impl<P: Payload> Cell<P> {
         }
     }
 
-    /// OFDM symbols of the answers that `users` give at once.
+    /// OFDM symbols of the simultaneous responses of `users`.
     pub(super) fn answer_symbols(
         &self,
         id: FunctionId,
@@ -142,7 +142,7 @@ impl<P: Payload> Cell<P> {
         MultiUserPpdu::symbol_count(&psdus)
     }
 
-    /// From the end of the data to that of the trigger behind it; zero where it is within.
+    /// Time from the end of the data to the end of the trigger after it; zero if the trigger is inside the PPDU.
     pub(super) fn trigger_time(&self, ofdma: &OfdmaConfig, users: usize, control_mode: &Mode) -> Duration {
         if ofdma.acknowledgment != MuAcknowledgment::MuBar {
             return Duration::ZERO;
@@ -151,7 +151,7 @@ impl<P: Payload> Cell<P> {
         self.rules.phy.sifs + control_mode.ppdu_duration(len)
     }
 
-    /// How long the PPDU may be.
+    /// Longest duration of the PPDU.
     pub(super) fn longest_shared(
         &self,
         id: FunctionId,
@@ -161,13 +161,13 @@ impl<P: Payload> Cell<P> {
         let within = self.ppdu_limit(id, outline.answered_after, limit);
         let [first, ..] = &outline.modes[..] else { return within };
         let is_even = outline.modes.iter().all(|modes| modes[0] == first[0]);
-        // The code of one user may want a segment that another one's does not.
+        // One user's coding may need a segment that another user's does not.
         let segment = if is_even || outline.users < 2 { Duration::ZERO } else { ONE_SEGMENT };
         within.saturating_sub(segment)
     }
 }
 
-/// Bytes that the answer of `peer` to a PPDU at `at` leaves for data of its own.
+/// Room in bytes for data of `peer` in its response to a PPDU at `at`.
 pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
     match ofdma.acknowledgment {
         MuAcknowledgment::Cascade if peer.answered && !peer.uplink.expects_nothing(at) => {
@@ -177,7 +177,7 @@ pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Ins
     }
 }
 
-/// Bytes of a Block Ack of `peer` in answer to a trigger.
+/// Bytes of a Block Ack of `peer` in response to a trigger.
 fn answer_len<P: Payload>(peer: &Peer<P>) -> u32 {
     peer.originator.block_ack_len() + MPDU_DELIMITER_LEN
 }
