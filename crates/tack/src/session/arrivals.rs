@@ -211,6 +211,7 @@ impl Session {
         if packet.is_feedback() {
             self.observer.on_feedback(now, &mut self.core);
         }
+        let mut answered = 0;
         match received {
             Some(Received::Bytes(accepted)) => {
                 let buffers = self.streams.entry(accepted.stream).or_default();
@@ -235,6 +236,7 @@ impl Session {
                 // Elsewhere, no more than came from there.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
                 if let Some(response) = self.core.path_response(now, token, room) {
+                    answered = response.packet.len() as usize;
                     self.send_aside(now, from, &response);
                 }
             }
@@ -253,16 +255,17 @@ impl Session {
             && from != self.remote
             && self.end.is_none()
         {
-            self.try_path(now, from, len);
+            self.try_path(now, from, [len, answered]);
         }
         self.pump();
     }
 
-    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it.
-    fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
+    /// The client's newest packet came from another address: whether it is there is asked before anything else is sent to it but
+    /// an answer to its own challenge.
+    fn try_path(&mut self, now: Instant, from: SocketAddr, bytes: [usize; 2]) {
         let Some((number, key)) = &self.reset_key else { return };
         let token = key.token(*number, from.ip()).moved();
-        let Some((token, room)) = self.path.on_packet(now, from, len, token) else { return };
+        let Some((token, room)) = self.path.on_packet(now, from, bytes, token) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {
             self.send_aside(now, from, &challenge);
         }
