@@ -224,6 +224,44 @@ fn a_pause_of_the_application_is_not_a_slow_path() {
     assert!(controller.window() >= seen.window_min, "{}", controller.window());
 }
 
+/// A controller of a path of 20 ms that has sent `packets` of the first round, and the time.
+fn first_round(packets: u64) -> (TackController, Instant) {
+    let (now, mut controller) = (start(), TackController::new(PACKET_BYTES as u16));
+    for number in 0..packets {
+        controller.on_sent(now, PACKET_BYTES, number);
+    }
+    controller.measure_rtt(now, MS * 20);
+    (controller, now)
+}
+
+/// RFC 9002 section 7.8: a window that was not used may not grow.
+#[test]
+fn slow_start_grows_by_what_is_acknowledged_unless_the_application_sends_too_little() {
+    for (app_limited, grown) in [(false, 4 * PACKET_BYTES), (true, 0)] {
+        let (mut controller, sent) = first_round(4);
+        let before = controller.window();
+        for _ in 0..4 {
+            controller.acked(sent, PACKET_BYTES, app_limited);
+        }
+        assert_eq!(controller.window() - before, grown, "{app_limited}");
+    }
+}
+
+/// Of five packets one is more than one in eight, and may be chance.
+#[test]
+fn one_lost_packet_of_a_short_round_is_no_heavy_loss() {
+    for (lost, starts) in [(1, true), (2, false)] {
+        let (mut controller, sent) = first_round(4 + lost);
+        controller.congestion(false, lost * PACKET_BYTES);
+        for _ in 0..4 {
+            controller.acked(sent, PACKET_BYTES, false);
+        }
+        controller.end_acks(sent + MS * 20, PACKET_BYTES);
+        assert_eq!(matches!(controller.phase, Phase::Startup { .. }), starts, "{lost} lost");
+        assert_eq!(controller.room_steps, if starts { ROOM_STEPS } else { ROOM_STEPS - 1 });
+    }
+}
+
 /// RFC 9002 section 5.3, there and back.
 #[test]
 fn a_sample_is_known_by_what_it_changed() {
