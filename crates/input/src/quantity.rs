@@ -333,6 +333,18 @@ mod tests {
     }
 
     #[test]
+    fn fractions_finer_than_the_unit_are_rounded_to_nearest() {
+        let nanos = |text| duration(&of(text)).unwrap().as_nanos();
+        assert_eq!(["1.4 ns", "1.5 ns", "1.6 ns"].map(nanos), [1, 2, 2]);
+        assert_eq!(["0.0004 us", "0.0005 us", "0.9995 us"].map(nanos), [0, 1, 1_000]);
+        let bps = |text| bit_rate(&of(text)).unwrap().as_bps();
+        assert_eq!(["1.4999 kbps", "1.4994 kbps", "1.4995 kbps"].map(bps), [1_500, 1_499, 1_500]);
+        assert_eq!(["2.4 B", "2.5 B"].map(|text| byte_count(&of(text)).unwrap().0), [2, 3]);
+        assert_eq!(["-0.0004 dB", "-0.0005 dB"].map(|text| millidecibels(&of(text)).unwrap()), [0, -1]);
+        assert!(bit_rate(&of("0.4 bps")).is_err(), "rounded to none");
+    }
+
+    #[test]
     fn a_unit_is_what_follows_a_number() {
         let texts = ["14 s", "-3dB", "5 %", "4 datagrams", "802.11ac", "6 MiB\" with \"auto", "s", "1, 2 s"];
         let units = [Some("s"), Some("dB"), Some("%"), Some("datagrams"), None, None, None, None];

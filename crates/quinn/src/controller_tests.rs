@@ -224,6 +224,127 @@ fn a_pause_of_the_application_is_not_a_slow_path() {
     assert!(controller.window() >= seen.window_min, "{}", controller.window());
 }
 
+/// A controller of a path of 20 ms that has sent `packets` of the first round, and the time.
+fn first_round(packets: u64) -> (TackController, Instant) {
+    let (now, mut controller) = (start(), TackController::new(PACKET_BYTES as u16));
+    for number in 0..packets {
+        controller.on_sent(now, PACKET_BYTES, number);
+    }
+    controller.measure_rtt(now, MS * 20);
+    (controller, now)
+}
+
+/// RFC 9002 section 7.8: a window that was not used may not grow.
+#[test]
+fn slow_start_grows_by_what_is_acknowledged_unless_the_application_sends_too_little() {
+    for (app_limited, grown) in [(false, 4 * PACKET_BYTES), (true, 0)] {
+        let (mut controller, sent) = first_round(4);
+        let before = controller.window();
+        for _ in 0..4 {
+            controller.acked(sent, PACKET_BYTES, app_limited);
+        }
+        assert_eq!(controller.window() - before, grown, "{app_limited}");
+    }
+}
+
+/// Startup ends by losses that noise does not explain. Of five packets one is more than one in eight, and may be chance.
+#[test]
+fn more_than_one_packet_in_eight_is_a_heavy_loss_unless_it_is_one_alone() {
+    for (acked, lost, is_heavy) in [(4, 1, false), (4, 2, true), (14, 2, false), (13, 2, true)] {
+        let (mut controller, sent) = first_round(acked + lost);
+        controller.congestion(false, lost * PACKET_BYTES);
+        for _ in 0..acked {
+            controller.acked(sent, PACKET_BYTES, false);
+        }
+        controller.end_acks(sent + MS * 20, PACKET_BYTES);
+        let starts = matches!(controller.phase, Phase::Startup { .. });
+        assert_eq!(starts, !is_heavy, "{lost} lost of {}", acked + lost);
+        assert_eq!(controller.room_steps, if is_heavy { ROOM_STEPS - 1 } else { ROOM_STEPS });
+    }
+}
+
+/// A round trip of 20 ms in which ten packets are acknowledged, from `now` on. Returns when it is over.
+fn ten_packets(controller: &mut TackController, now: Instant) -> Instant {
+    for number in 0..10 {
+        controller.on_sent(now, PACKET_BYTES, number);
+    }
+    let over = now + MS * 20;
+    controller.measure_rtt(over, MS * 20);
+    for _ in 0..10 {
+        controller.acked(now, PACKET_BYTES, false);
+    }
+    controller.end_acks(over, PACKET_BYTES);
+    over
+}
+
+/// BBR's cycle of gains has eight phases (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.4.2).
+#[test]
+fn of_eight_rounds_two_look_for_more_and_one_drains() {
+    let (mut controller, mut now) = first_round(0);
+    let mut phases = String::new();
+    for _ in 0..44 {
+        now = ten_packets(&mut controller, now);
+        phases.push(match controller.phase {
+            Phase::Startup { .. } => 's',
+            Phase::Cruise { .. } => 'c',
+            Phase::Probe { .. } => 'p',
+            Phase::Drain => 'd',
+            Phase::ProbeRtt { .. } => 'r',
+        });
+    }
+    // The first round has a rate, and three no more of it.
+    assert_eq!(phases, format!("sss{}", "dcccccpp".repeat(5)) + "d");
+}
+
+#[test]
+fn a_probe_has_found_more_where_half_of_its_added_bytes_arrived() {
+    for (sixteenths, found, next) in [
+        (1, 32_999, None),
+        (1, 33_000, Some(2)),
+        (2, 33_999, None),
+        (2, 34_000, Some(4)),
+        (4, 35_999, None),
+        (4, 36_000, Some(4)),
+    ] {
+        let mut controller = TackController::new(1_000);
+        controller.rate.add(found);
+        let expected = next.map_or(Phase::Drain, |sixteenths| Phase::Probe {
+            sixteenths,
+            rate_before: found,
+            rounds: 0,
+        });
+        assert_eq!(controller.judge_probe(sixteenths, 32_000), expected, "{found} bytes/s");
+    }
+}
+
+/// At 1 MB/s and 20 ms there are 20,000 bytes on the path, 10,000 between ACKs, and 5,000 in the standing queue.
+#[test]
+fn the_window_is_what_arrives_and_what_its_phase_adds() {
+    let window = |phase, room_steps, lost_bytes| {
+        let mut controller = TackController::new(1_000);
+        controller.rate.add(1_000_000);
+        controller.ack_gap.add(MS * 10);
+        controller.measure_rtt(start(), MS * 20);
+        controller.last_round = Round { acked_bytes: 1_000, lost_bytes, ..Round::default() };
+        (controller.window, controller.phase, controller.room_steps) = (1_000_000, phase, room_steps);
+        controller.set_window();
+        controller.window()
+    };
+    let cruise = Phase::Cruise { rounds: 0 };
+    assert_eq!(window(STARTUP, 8, 0), 2 * 35_000);
+    assert_eq!(window(cruise, 8, 0), 35_000 + 3_000);
+    let probe = Phase::Probe { sixteenths: 2, rate_before: 0, rounds: 0 };
+    assert_eq!(window(probe, 8, 0), 35_000 + 2 * (35_000 / 16) + 3_000);
+    assert_eq!(window(Phase::Drain, 8, 0), 30_000 + 3_000);
+    assert_eq!(window(Phase::ProbeRtt { since: None, batches: 0, smallest: None }, 8, 0), 10_000);
+    // Heavy losses take the room for ACKs and queue, in eight steps.
+    assert_eq!(window(cruise, 4, 0), 20_000 + 5_000 + 2_500 + 3_000);
+    assert_eq!(window(cruise, 0, 0), 20_000 + 3_000);
+    // Bytes in flight that will not arrive have room, up to one in eight.
+    assert_eq!(window(Phase::Drain, 8, 100), 30_000 + 3_000 + 3_000);
+    assert_eq!(window(Phase::Drain, 8, 900), 30_000 + 30_000 / 8 + 3_000);
+}
+
 /// RFC 9002 section 5.3, computed forwards and backwards.
 #[test]
 fn a_sample_is_known_by_what_it_changed() {
@@ -250,6 +371,17 @@ fn quinn_is_told_the_window_and_its_pace() {
     controller.smoothed_rtt = Some(MS * 10);
     // 12,000 bytes per 10 ms are 9.6 Mb/s; pacing uses 5/4 of that.
     assert_eq!(controller.metrics().pacing_rate, Some(12_000_000));
+}
+
+#[test]
+fn losses_that_quinn_tells_of_are_heard() {
+    let mut controller = TackController::new(1_200);
+    controller.on_congestion_event(start(), start(), false, 2_400);
+    assert_eq!((controller.round.lost_bytes, controller.round.marked), (2_400, false));
+    controller.on_congestion_event(start(), start(), false, 0);
+    assert_eq!((controller.round.lost_bytes, controller.round.marked), (2_400, true));
+    controller.on_congestion_event(start(), start(), true, 1_200);
+    assert_eq!(controller.window(), 2_400, "RFC 9002 section 7.6.2");
 }
 
 #[test]

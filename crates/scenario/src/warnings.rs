@@ -403,4 +403,15 @@ mod tests {
         assert!(deaf.contains("too far for the rate of link-layer ACKs"), "{deaf}");
         assert!(deaf.contains("at 24Mbps: wifi.ack-rate=auto"), "{deaf}");
     }
+
+    #[test]
+    fn a_warning_of_several_clients_shows_the_worst_of_them() {
+        for snrs in [["28 dB", "26 dB", "27 dB"], ["26 dB", "27 dB", "28 dB"], ["28 dB", "27 dB", "26 dB"]] {
+            let clients: String = snrs.iter().map(|snr| format!("[[client]]\nsnr = {snr:?}\n")).collect();
+            let scenario =
+                Scenario::parse("x.toml", &format!("base = \"wlan-11ac-866\"\n{clients}"), &[]).unwrap();
+            let [far] = &of_setup(&scenario.setup(3, 1).unwrap())[..] else { panic!("one warning") };
+            assert!(far.starts_with("clients 1, 2, 3 are out of reach: at 26 dB "), "{snrs:?}: {far}");
+        }
+    }
 }

@@ -30,13 +30,15 @@ impl Path {
         &mut self,
         now: Instant,
         from: SocketAddr,
-        len: usize,
+        [len, answered]: [usize; 2],
         token: [u8; 8],
     ) -> Option<([u8; 8], u32)> {
+        let (len, answered) = (len as u64, answered as u64);
         let known = self.candidate.as_mut().filter(|candidate| candidate.address == from);
         let candidate = match known {
             Some(candidate) => {
-                candidate.received += len as u64;
+                candidate.received += len;
+                candidate.sent += answered;
                 if now.saturating_since(candidate.asked_at) < ASK_AGAIN {
                     return None;
                 }
@@ -44,7 +46,7 @@ impl Path {
                 candidate
             }
             None => {
-                let fresh = Candidate { address: from, token, asked_at: now, received: len as u64, sent: 0 };
+                let fresh = Candidate { address: from, token, asked_at: now, received: len, sent: answered };
                 self.candidate.insert(fresh)
             }
         };
@@ -64,18 +66,52 @@ impl Path {
 mod tests {
     use super::*;
 
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn ends() -> [SocketAddr; 2] {
+        [(([192, 0, 2, 1], 1).into()), (([192, 0, 2, 2], 1).into())]
+    }
+
     #[test]
     fn an_address_is_asked_seldom_and_believed_once_it_answers() {
-        let (here, there): (SocketAddr, SocketAddr) =
-            (([192, 0, 2, 1], 1).into(), ([192, 0, 2, 2], 1).into());
+        let [here, there] = ends();
         let mut path = Path::default();
-        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let (token, room) = path.on_packet(at(0), here, 100, *b"no guess").unwrap();
+        let (token, room) = path.on_packet(at(0), here, [100, 0], *b"no guess").unwrap();
         assert_eq!(room, 300, "three times the bytes received");
-        assert_eq!(path.on_packet(at(299), here, 1000, [1; 8]), None);
-        assert_eq!(path.on_packet(at(300), here, 1000, [1; 8]), Some((token, 1200)));
+        assert_eq!(path.on_packet(at(299), here, [1000, 0], [1; 8]), None);
+        assert_eq!(path.on_packet(at(300), here, [1000, 0], [1; 8]), Some((token, 1200)));
         assert!(!path.is_proved(there, token) && !path.is_proved(here, [0; 8]));
         assert!(path.is_proved(here, token));
         assert!(!path.is_proved(here, token), "an answer counts once");
+    }
+
+    /// RFC 9000 section 9.3.1: of all packets together, not of each.
+    #[test]
+    fn an_unproved_address_gets_three_times_its_bytes_in_sum() {
+        let [here, there] = ends();
+        let mut path = Path::default();
+        let mut room =
+            |millis, from, bytes| path.on_packet(at(millis), from, bytes, [1; 8]).map(|(_, room)| room);
+        assert_eq!(room(0, here, [500, 0]), Some(1200), "300 are left");
+        assert_eq!(room(300, here, [50, 0]), Some(450));
+        assert_eq!(room(600, here, [50, 0]), Some(150), "all that were left were used");
+        // Packets that are not asked after pay, too.
+        assert_eq!(room(700, here, [100, 0]), None);
+        assert_eq!(room(900, here, [50, 0]), Some(450));
+        // Each address pays its own challenges.
+        assert_eq!(room(1200, there, [40, 0]), Some(120));
+        assert_eq!(room(1300, here, [50, 0]), Some(150));
+    }
+
+    #[test]
+    fn answers_to_an_unproved_address_count_among_its_bytes() {
+        let [here, _] = ends();
+        let mut path = Path::default();
+        let mut room = |millis, bytes| path.on_packet(at(millis), here, bytes, [1; 8]).map(|(_, room)| room);
+        assert_eq!(room(0, [100, 100]), Some(200));
+        assert_eq!(room(100, [100, 100]), None);
+        assert_eq!(room(300, [100, 100]), Some(400));
     }
 }

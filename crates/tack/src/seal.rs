@@ -259,6 +259,18 @@ mod tests {
         }
     }
 
+    /// RFC 9001 section 6.6: what passes authentication after that may be forged, too.
+    #[test]
+    fn after_2_to_the_36_forged_packets_a_key_opens_none() {
+        for (forged, opens) in [((1 << 36) - 2, true), ((1 << 36) - 1, false)] {
+            let mut opener = Opener { forged, ..Opener::new(Suite::ChaChaPoly, &secret(), EPOCH) };
+            let mut sealer = Sealer::new(Suite::ChaChaPoly, &secret(), EPOCH);
+            assert!(exchange(&mut sealer, &mut opener, 0), "before the last of them");
+            opener.on_forged();
+            assert_eq!(exchange(&mut sealer, &mut opener, 1), opens, "{} forged", forged + 1);
+        }
+    }
+
     proptest! {
         /// Compares the window with a set: no number is accepted twice, and every number that is not too old is
         /// accepted once.

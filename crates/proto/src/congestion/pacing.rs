@@ -202,6 +202,24 @@ mod tests {
         assert_eq!(sent(&mut pacer, late + Duration::from_secs(1)), 2 * MSS, "a pause is not made up for");
     }
 
+    /// A program that was stopped for a second would else send all of that second at once.
+    #[test]
+    fn no_more_than_50_ms_of_lateness_is_made_up_for() {
+        let rate = BitRate::from_mbps(8);
+        let mut pacer = Pacer::default();
+        let start = Instant::ZERO + Duration::from_secs(5);
+        pacer.on_sent(2 * MSS, start, Some(rate), MSS);
+        let late = start + Duration::from_secs(1);
+        pacer.on_late(Duration::from_secs(1));
+        let mut sent = 0;
+        while pacer.held_until(late).is_none() {
+            pacer.on_sent(MSS, late, Some(rate), MSS);
+            sent += MSS;
+        }
+        // Each takes a millisecond; the last is of a burst.
+        assert!((50 * MSS..=52 * MSS).contains(&sent), "{sent}");
+    }
+
     #[test]
     fn a_pause_is_not_made_up_for() {
         let rate = BitRate::from_mbps(8);

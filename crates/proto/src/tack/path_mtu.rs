@@ -168,6 +168,29 @@ mod tests {
         assert_eq!(mtu.next(Instant::ZERO), Some(1336));
     }
 
+    /// RFC 8899 section 5.1.2: a probe may be lost as any packet may.
+    #[test]
+    fn a_size_is_tried_three_times_before_it_is_held_too_long() {
+        let mut mtu = PathMtu::new(1200, 8952, USUAL);
+        for size in [USUAL, 1336, 1268] {
+            for _ in 0..3 {
+                assert_eq!(mtu.next(Instant::ZERO), Some(size));
+                assert!(!mtu.on_fate(Instant::ZERO, false));
+            }
+        }
+        assert_eq!(mtu.next(Instant::ZERO), Some(1234));
+    }
+
+    #[test]
+    fn tries_of_a_size_that_arrived_do_not_count_against_the_next() {
+        let mut mtu = PathMtu::new(1200, 8952, USUAL);
+        for (size, arrives) in [(USUAL, false), (USUAL, false), (USUAL, true), (8952, false), (8952, false)] {
+            assert_eq!(mtu.next(Instant::ZERO), Some(size));
+            assert_eq!(mtu.on_fate(Instant::ZERO, arrives), arrives);
+        }
+        assert_eq!(mtu.next(Instant::ZERO), Some(8952), "the third try");
+    }
+
     #[test]
     fn a_black_hole_brings_back_the_base() {
         let mut mtu = PathMtu::new(1200, 1472, USUAL);

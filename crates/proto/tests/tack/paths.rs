@@ -1,12 +1,17 @@
-//! Whole transfers, over paths drawn at random.
+//! Whole transfers, over paths drawn at random, and changes from one path to another.
+
+use std::sync::Arc;
 
 use proptest::prelude::*;
+use tacit_proto::Endpoint;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::endpoint::Event;
+use tacit_proto::tack::packet::{Block, Body, Data, Stamp, Sync, Tack};
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_proto::units::{BitRate, Bytes, Duration, SeqNumber};
 
 use crate::joined::Random;
+use crate::script::{FULL, Script, at_ms};
 use crate::{long_pipe, ms, pipe};
 
 #[derive(Clone, Debug)]
@@ -133,4 +138,161 @@ fn longer_packets_are_found_to_pass() {
     let stats = pipe.client.stats();
     assert_eq!(pipe.server.delivered_bytes(), 20_000_000);
     assert!(stats.data_packets_sent < 20_000_000 / 8_000, "{stats:?}");
+}
+
+/// A sender's peer, which has all that the sender sent up to some packet.
+struct Peer {
+    script: Script,
+    /// The number after the last that it has, and the bytes of all.
+    next: u32,
+    bytes: u32,
+    /// Losses that it reports, in 65,536ths.
+    loss: u16,
+}
+
+impl Peer {
+    fn new(config: Config) -> Self {
+        Self { script: Script::established(config), next: 0, bytes: 0, loss: 0 }
+    }
+
+    /// Data that the sender, which has more to send, lets go at `now`. The peer has it.
+    fn takes(&mut self, now: u64) -> Vec<Data> {
+        self.script.end_timeout(now);
+        let mut taken = Vec::new();
+        for (number, body) in self.script.numbered(at_ms(now)) {
+            self.next = number + 1;
+            if let Body::Data(data) = body {
+                self.bytes += u32::from(data.payload_len);
+                taken.push(data);
+            }
+        }
+        taken
+    }
+
+    /// It acknowledges at `now` all that it has: of a packet that left `rtt_ms` before.
+    fn acknowledges(&mut self, now: u64, rtt_ms: u32) {
+        let own_now = self.script.stamp_at(at_ms(now));
+        let tack = Tack {
+            departed: Stamp(own_now.0.wrapping_sub(rtt_ms * 1000)),
+            cumulative: SeqNumber(self.next),
+            received: SeqNumber(self.bytes),
+            window: SeqNumber(1 << 30),
+            loss: self.loss,
+            ..Tack::default()
+        };
+        self.script.give(at_ms(now), Body::Tack(Arc::new(tack)));
+    }
+
+    /// `rounds` round trips of 20 ms from `from` on, with one packet each. Returns when they are over, and what the data told.
+    fn rounds(&mut self, from: u64, rounds: u64) -> (u64, Vec<Sync>) {
+        let mut told = Vec::new();
+        for round in 0..rounds {
+            let now = from + 20 * round;
+            self.script.end.write(u64::from(FULL));
+            told.extend(self.takes(now).into_iter().filter_map(|data| data.sync));
+            self.acknowledges(now + 20, 20);
+        }
+        (from + 20 * rounds, told)
+    }
+
+    fn changes_path(&mut self, now: u64) {
+        self.script.end.on_path_changed(at_ms(now));
+    }
+}
+
+/// RFC 9000 section 9.4. What the receiver knows is of the old path, and the start-up lasts as long as the first one.
+#[test]
+fn the_first_packet_on_another_path_tells_the_receiver_of_a_start_up() {
+    for rounds in [0, 1, 20] {
+        let mut peer = Peer::new(Config::default());
+        let (now, _) = peer.rounds(10, rounds);
+        peer.script.end.write(2 * u64::from(FULL));
+        let last = peer.takes(now);
+        assert!(last.len() > 1, "{last:?}");
+        peer.changes_path(now);
+        peer.script.end.write(u64::from(FULL));
+        let first = peer.takes(now)[0].sync.expect("it tells");
+        assert_eq!((first.rtt_min_us, first.startup), (0, true), "after {rounds} round trips");
+        let (_, told) = peer.rounds(now + 20, 8);
+        assert!(!told.is_empty() && told.iter().all(|sync| sync.startup), "after {rounds}: {told:?}");
+    }
+}
+
+/// Section 5.1, equations 6 to 8: the blocks that a receiver is asked for make up for losses, of this path.
+#[test]
+fn on_another_path_no_loss_is_known() {
+    let mut peer = Peer::new(Config::default());
+    peer.script.number = 0;
+    // Of the packets both ways most are lost.
+    peer.loss = 60_000;
+    for _ in 0..300 {
+        peer.script.number += 4;
+        peer.acknowledges(12, 20);
+    }
+    peer.script.takes(at_ms(12));
+    let (now, told) = peer.rounds(20, 2);
+    assert!(told.iter().any(|sync| sync.blocks > 4), "{told:?}");
+    peer.changes_path(now);
+    peer.script.end.write(u64::from(FULL));
+    assert_eq!(peer.takes(now)[0].sync.map(|sync| sync.blocks), Some(4));
+}
+
+/// The time after which a silent peer is asked doubles with each time in vain, and begins at the least on another path.
+#[test]
+fn silence_on_the_old_path_does_not_count_on_another() {
+    let asked_after = |silent: u64| {
+        let mut peer = Peer::new(Config::default());
+        peer.script.end.write(3 * u64::from(FULL));
+        peer.takes(10);
+        let mut probes = 0;
+        let mut now = 10;
+        while probes < silent {
+            now += 1;
+            probes += u64::from(!peer.takes(now).is_empty());
+        }
+        peer.changes_path(now);
+        let due = peer.script.end.poll_timeout().expect("data is under way");
+        due.saturating_since(at_ms(now))
+    };
+    assert_eq!(asked_after(4), asked_after(1));
+    assert!(asked_after(1) < Duration::from_millis(1_500), "{:?}", asked_after(1));
+}
+
+/// One window cut for the losses of a round trip (RFC 9002 section 7.3.2), of one path.
+#[test]
+fn losses_on_another_path_cut_its_window_though_the_old_one_had_some() {
+    let mut config = Config::default();
+    config.congestion.algorithm = Algorithm::NewReno;
+    let mut script = Script::established(config);
+    let send = |script: &mut Script, now: u64| {
+        script.end.write(6 * u64::from(FULL));
+        script.end_timeout(now);
+        script.numbered(at_ms(now)).into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+    };
+    // The peer lacks the first of these, and says nothing of the last two of the old path.
+    let tack = |cumulative: u32, lost: u32, last: u32, packets: u32| {
+        let block = |first, last| Block { first: SeqNumber(first), last: SeqNumber(last) };
+        Body::Tack(Arc::new(Tack {
+            cumulative: SeqNumber(cumulative),
+            acked: vec![block(lost + 1, last)],
+            unacked: vec![block(lost, lost)],
+            repeated: 1,
+            received: SeqNumber(packets * u32::from(FULL)),
+            window: SeqNumber(1 << 30),
+            delay_us: u32::MAX,
+            ..Tack::default()
+        }))
+    };
+    let old = send(&mut script, 10);
+    assert_eq!(old.len(), 6);
+    script.give(at_ms(40), tack(old[0], old[0], old[3], 3));
+    assert_eq!(script.end.stats().fast_recoveries, Some(1));
+    script.end.on_path_changed(at_ms(50));
+    let new = send(&mut script, 50);
+    assert!(new.len() > 3, "{new:?}");
+    let cwnd = script.end.stats().cwnd;
+    script.give(at_ms(90), tack(old[4], new[0], new[2], 5));
+    let stats = script.end.stats();
+    assert_eq!(stats.fast_recoveries, Some(2));
+    assert!(stats.cwnd < cwnd, "{:?} of {cwnd:?}", stats.cwnd);
 }

@@ -169,6 +169,28 @@ fn linux_answers_quickly_at_first_and_aggregates_once() {
     );
 }
 
+/// `tcp_send_delayed_ack`: the delay follows the time between segments, 130 ms in the end, but a round trip is 100 ms.
+#[test]
+fn linux_delays_an_ack_by_no_more_than_a_round_trip() {
+    let mut script = receiver(AckPolicy::linux());
+    // Past the quick ACKs.
+    for segment in 0..16 {
+        let start = 1 + 1000 * segment;
+        script.run(&format!(
+            "+1 < . {start}:{}(1000) ack 1\n+0 > . 1:1(0) ack {}",
+            start + 1000,
+            start + 1000
+        ));
+    }
+    script.run(
+        "+39  < . 16001:17001(1000) ack 1
+         +58  < . 17001:18001(1000) ack 1
+         +0   > . 1:1(0) ack 18001
+         +87  < . 18001:19001(1000) ack 1
+         +100 > . 1:1(0) ack 19001",
+    );
+}
+
 /// An interface that passes on the segments of a millisecond together: one quick ACK for all of them.
 #[test]
 fn linux_waits_for_the_aggregate_to_be_flushed() {

@@ -205,6 +205,24 @@ fn a_base_that_the_peer_lost_is_not_asked_for_twice() {
     assert_eq!(channel.send(&emit(&second(base().ip)), true).0, FormatKind::Ir);
 }
 
+/// The peer replicates what it has under the base's CID: by then a flow between other hosts.
+#[test]
+fn a_flow_that_took_the_cid_of_a_base_is_no_base() {
+    let elsewhere = Ip::V4 { source: [10, 0, 0, 9], destination: [10, 0, 0, 8], id: 1, dont_fragment: true };
+    for (is_replaced, format) in [(false, FormatKind::IrCr), (true, FormatKind::Ir)] {
+        let mut channel = Channel::new(CidSpace::Small { max: 1 }, 1);
+        channel.send(&emit(&base()), true);
+        let mut replicated = second(base().ip);
+        assert_eq!(channel.send(&emit(&replicated), false).0, FormatKind::IrCr);
+        if is_replaced {
+            assert!(channel.compressor.remove(0));
+            channel.send(&emit(&Header { ip: elsewhere, ..base() }), true);
+        }
+        replicated.ack = replicated.ack.wrapping_add(1448);
+        assert_eq!(channel.send(&emit(&replicated), true).0, format);
+    }
+}
+
 fn script() -> impl Strategy<Value = flow::Script> {
     let change = (0u8..26, prop_oneof![any::<u32>(), 0u32..5000]);
     prop::collection::vec(prop::collection::vec(change, 0..3), 1..12)

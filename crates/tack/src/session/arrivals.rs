@@ -212,6 +212,7 @@ impl Session {
         if packet.is_feedback() {
             self.observer.on_feedback(now, &mut self.core);
         }
+        let mut answered = 0;
         match received {
             Some(Received::Bytes(accepted)) => {
                 let buffers = self.streams.entry(accepted.stream).or_default();
@@ -236,6 +237,7 @@ impl Session {
                 // To another address, send no more than was received from it.
                 let room = if from == self.remote { u32::MAX } else { packet.len() };
                 if let Some(response) = self.core.path_response(now, token, room) {
+                    answered = response.packet.len() as usize;
                     self.send_aside(now, from, &response);
                 }
             }
@@ -254,16 +256,17 @@ impl Session {
             && from != self.remote
             && self.end.is_none()
         {
-            self.try_path(now, from, len);
+            self.try_path(now, from, [len, answered]);
         }
         self.pump();
     }
 
-    /// The client's newest packet came from another address, which is validated before anything else is sent there.
-    fn try_path(&mut self, now: Instant, from: SocketAddr, len: usize) {
+    /// The client's newest packet came from another address. That address is validated before anything is sent there but an
+    /// answer to its own challenge. `bytes` are those of the packet and of that answer.
+    fn try_path(&mut self, now: Instant, from: SocketAddr, bytes: [usize; 2]) {
         let Some((number, key)) = &self.reset_key else { return };
         let token = key.token(*number, from.ip()).moved();
-        let Some((token, room)) = self.path.on_packet(now, from, len, token) else { return };
+        let Some((token, room)) = self.path.on_packet(now, from, bytes, token) else { return };
         if let Some(challenge) = self.core.path_challenge(now, token, room) {
             self.send_aside(now, from, &challenge);
         }

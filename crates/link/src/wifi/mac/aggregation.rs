@@ -309,6 +309,23 @@ mod tests {
         assert_eq!(bytes_of(150, 1_500, 8), 2 * 1_544 + 1_542, "full packets are longer anyway");
     }
 
+    /// 802.11-2020 clause 10.12: the distance is one of time, so that each of several streams, with its share of the rate, has fewer
+    /// bytes to keep it.
+    #[test]
+    fn streams_side_by_side_share_the_bytes_of_the_least_distance() {
+        let phy = Standard::N.phy();
+        let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
+        let control = phy.control_mode(&mode);
+        // 16 us at 150 Mb/s are 300 bytes.
+        for (streams, bytes) in [(1, 300), (2, 152), (3, 100), (4, 76)] {
+            let limits =
+                AggregationLimits::new(phy, phy.mac_header_len(), [&mode, &control], (None, 64), None, None)
+                    .of_stream(streams)
+                    .spaced(&mode, Duration::from_micros(16));
+            assert_eq!(limits.subframe_len(1), bytes, "{streams} streams");
+        }
+    }
+
     #[test]
     fn one_mpdu_goes_without_delimiter() {
         let plan = fill(150, Some(1), None);
