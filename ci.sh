@@ -378,7 +378,7 @@ tests() {
     mkdir -p target/tmp
     step "tests: build" cargo test --no-run --quiet
     # Most of a test's time may be waiting: two for each processor. An hour only ends a test that hangs.
-    TMPDIR=$PWD/target/tmp RUST_TEST_THREADS=$((2 * $(nproc))) step "tests: run" test_programs
+    TMPDIR=$PWD/target/tmp RUST_BACKTRACE=0 RUST_TEST_THREADS=$((2 * $(nproc))) step "tests: run" test_programs
 }
 
 test_programs() {

@@ -26,7 +26,7 @@ frames = 5
 text = \"Block Acks\"
 paper = 2
 measure = { count = \"block-ack\" }
-tolerance = 1
+tolerance = 0.5
 [[claim]]
 text = \"no timeouts\"
 paper = 0
