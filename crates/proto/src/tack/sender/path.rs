@@ -1,0 +1,117 @@
+//! What belongs to the path that packets take: when this changes, all of it is replaced (RFC 9000 section 9.4).
+
+use super::sync::SyncState;
+use crate::congestion::pacing::{Bursts, Pacer};
+use crate::congestion::position::Position;
+use crate::congestion::rtt::RttEstimator;
+use crate::congestion::{Controller, Start};
+use crate::tack::ack_clock::Arriving;
+use crate::tack::ack_path::AckPath;
+use crate::tack::config::Config;
+use crate::tack::packet::room_for_short_data;
+use crate::tack::path_mtu::PathMtu;
+use crate::tack::timing::WindowedMin;
+use crate::units::{BitRate, Duration, Instant};
+
+/// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
+const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
+
+/// The way to the peer and back, as far as it is known, and how the sender uses it.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    /// The first number on it, when it began, and bytes in flight on another.
+    pub start: Position,
+    pub since: Instant,
+    pub elsewhere: u64,
+    pub mtu: PathMtu,
+    /// Bytes of data in a full packet, which is short.
+    pub mss: u32,
+    pub congestion: Controller,
+    pub pacer: Option<Pacer>,
+    pub paced_until: Option<Instant>,
+    pub rtt: RttEstimator,
+    pub rtt_min: WindowedMin,
+    pub ack_path: AckPath,
+    /// Inputs of the receiver's clock as of its last TACK.
+    pub arriving: Arriving,
+    /// Packets lost, in 65,536ths, on the way to the receiver and back.
+    pub loss: u16,
+    pub ack_loss: u16,
+    pub ce: u16,
+    /// The window, not the application or the receiver, held the sender since the last feedback.
+    pub window_limited: bool,
+    /// The peer's windows did.
+    pub receiver_limited: bool,
+    /// Recovery ends when the packets sent before it began are acknowledged or lost.
+    pub recovery: Option<Position>,
+    /// Timeouts since the last acknowledgment.
+    pub timeouts: u32,
+    pub after_timeout: bool,
+    /// Until then rates are of a time in which nothing but probes was sent.
+    pub quiet_until: Instant,
+    /// The fastest rate of the last three round trips, for the packets of a report left up to two of them ago: a receiver that
+    /// claims more is not believed.
+    pub fastest: [BitRate; 3],
+    pub fastest_since: Instant,
+    pub sync: SyncState,
+    pub startup: bool,
+    pub startup_rounds: u32,
+    /// A round trip ends when this number arrives.
+    pub round_end: Position,
+}
+
+impl Path {
+    /// A path on which the packet `first` is the next, and packets are as long as `mtu` says; data to the peer goes without its
+    /// number of the connection where `implied`.
+    pub fn new(config: &Config, mtu: PathMtu, implied: bool, first: Position, start: Start) -> Self {
+        let mss = mss(&mtu, implied);
+        let congestion = Controller::new(&config.congestion, mss, start);
+        Self {
+            start: first,
+            since: start.at,
+            elsewhere: 0,
+            mtu,
+            mss,
+            pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
+            congestion,
+            paced_until: None,
+            rtt: RttEstimator::new(PTO_VARIANCE_MIN),
+            rtt_min: WindowedMin::default(),
+            ack_path: AckPath::default(),
+            arriving: Arriving::default(),
+            loss: 0,
+            ack_loss: 0,
+            ce: 0,
+            window_limited: false,
+            receiver_limited: false,
+            recovery: None,
+            timeouts: 0,
+            after_timeout: false,
+            quiet_until: start.at,
+            fastest: [BitRate::default(); 3],
+            fastest_since: start.at,
+            sync: SyncState::default(),
+            startup: true,
+            startup_rounds: 0,
+            round_end: first,
+        }
+    }
+
+    /// The handshake took `rtt`, where it was measured.
+    pub fn open(&mut self, config: &Config, start: Start) {
+        if let Some(rtt) = start.rtt {
+            self.rtt.sample(rtt);
+            self.rtt_min.update(start.at, rtt);
+        }
+        self.congestion = Controller::new(&config.congestion, self.mss, start);
+    }
+
+    /// Packets are as long as the search for their length says.
+    pub fn set_mss(&mut self, implied: bool) {
+        self.mss = mss(&self.mtu, implied);
+    }
+}
+
+fn mss(mtu: &PathMtu, implied: bool) -> u32 {
+    room_for_short_data(mtu.payload(), implied).max(1)
+}
