@@ -125,11 +125,12 @@ pub(super) struct Sender {
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
         let mtu = PathMtu::new(config.payload(), config.payload(), config.usual_payload());
+        let path = Path::new(config, mtu, false, START, Start { seed, ..Start::default() });
         Self {
             config: *config,
             streams: Outgoing::new(),
             beside: Beside::default(),
-            path: Path::new(config, mtu, false, START, Start { seed, ..Start::default() }),
+            path: Path { ce: Some(0), ..path },
             clock_offset,
             implied: false,
             newest_acked: None,

@@ -186,14 +186,7 @@ impl Sender {
     pub fn on_path_changed(&mut self, now: Instant, seed: u32) {
         let start = Start { seed, at: now, ..Start::default() };
         let fresh = Path::new(&self.config, self.path.mtu.restarted(), self.implied, self.next, start);
-        self.path = Path {
-            elsewhere: self.in_flight,
-            ce: self.path.ce,
-            arriving: self.path.arriving,
-            fastest_since: self.path.fastest_since,
-            receiver_limited: self.path.receiver_limited,
-            ..fresh
-        };
+        self.path = Path { elsewhere: self.in_flight, ..fresh };
         self.rate.limit_by_application(self.in_flight);
     }
 

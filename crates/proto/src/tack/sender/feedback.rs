@@ -59,8 +59,8 @@ impl Sender {
             self.streams.raise_stream_limit(*stream, *limit);
         }
         (self.path.loss, self.path.ack_loss) = (tack.loss, ack_loss);
-        seen.marked = tack.ce != self.path.ce;
-        self.path.ce = tack.ce;
+        // Of those before the first TACK nobody knows the path.
+        seen.marked = self.path.ce.replace(tack.ce).is_some_and(|before| before != tack.ce);
         seen.rtt = self.round_trip(now, tack);
         if let AckClock::Tack { .. } = self.clock {
             let rtt = seen.rtt.or(self.path.rtt.smoothed()).unwrap_or_default();

@@ -37,7 +37,8 @@ pub(super) struct Path {
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     pub loss: u16,
     pub ack_loss: u16,
-    pub ce: u16,
+    /// Marked packets that the receiver had counted; `None` before its first TACK.
+    pub ce: Option<u16>,
     /// The window, not the application or the receiver, held the sender since the last feedback.
     pub window_limited: bool,
     /// The peer's windows did.
@@ -81,7 +82,7 @@ impl Path {
             arriving: Arriving::default(),
             loss: 0,
             ack_loss: 0,
-            ce: 0,
+            ce: None,
             window_limited: false,
             receiver_limited: false,
             recovery: None,
@@ -114,4 +115,96 @@ impl Path {
 
 fn mss(mtu: &PathMtu, implied: bool) -> u32 {
     room_for_short_data(mtu.payload(), implied).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tack::incoming::START;
+    use crate::tack::packet::Sync;
+    use crate::tack::sender::Sender;
+    use crate::units::Bytes;
+
+    /// Nothing is as on a fresh path: a field that is added has to be named here.
+    fn wear(path: &mut Path, now: Instant) {
+        let Path {
+            start,
+            since,
+            elsewhere,
+            mtu,
+            mss,
+            congestion,
+            pacer,
+            paced_until,
+            rtt,
+            rtt_min,
+            ack_path,
+            arriving,
+            loss,
+            ack_loss,
+            ce,
+            window_limited,
+            receiver_limited,
+            recovery,
+            timeouts,
+            after_timeout,
+            quiet_until,
+            fastest,
+            fastest_since,
+            sync,
+            startup,
+            startup_rounds,
+            round_end,
+        } = path;
+        let later = now + Duration::from_secs(9);
+        (*start, *since, *elsewhere) = (START + 7, later, 77);
+        while let Some(size) = mtu.next(now) {
+            mtu.on_fate(now, size < 1_300);
+        }
+        *mss = 7;
+        congestion.on_timeout(now, 0, false);
+        pacer.iter_mut().for_each(|pacer| pacer.on_sent(77_777, now, Some(BitRate::from_kbps(7)), 1_000));
+        *paced_until = Some(later);
+        rtt.sample(Duration::from_millis(77));
+        rtt_min.update(now, Duration::from_millis(77));
+        ack_path.on_ack(later, Default::default(), Default::default(), Duration::ZERO, Duration::ZERO);
+        *arriving = Arriving { rate: BitRate::from_kbps(7), burst: Bytes(7), ..*arriving };
+        (*loss, *ack_loss, *ce) = (7, 7, Some(7));
+        (*window_limited, *receiver_limited, *recovery) = (true, true, Some(START + 7));
+        (*timeouts, *after_timeout, *quiet_until) = (7, true, later);
+        (*fastest, *fastest_since) = ([BitRate::from_kbps(7); 3], later);
+        *sync = SyncState::told(Sync::default(), START + 7, now);
+        (*startup, *startup_rounds, *round_end) = (false, 7, START + 77);
+    }
+
+    /// What each field holds.
+    fn fields(path: &Path) -> Vec<String> {
+        let mut fields = Vec::<String>::new();
+        for line in format!("{path:#?}").lines().skip(1) {
+            let is_inner = !line.starts_with("    ") || line[4..].starts_with([' ', ')', '}', ']']);
+            match fields.last_mut() {
+                Some(field) if is_inner => field.push_str(line),
+                _ => fields.push(line.to_owned()),
+            }
+        }
+        fields
+    }
+
+    #[test]
+    fn nothing_of_a_path_survives_its_change() {
+        let config = Config { max_mtu: Bytes(9_000), ..Config::default() };
+        let now = Instant::ZERO + Duration::from_secs(1);
+        let mut sender = Sender::new(&config, 0, 1);
+        sender.set_peer(9_000, false);
+        let fresh = |sender: &Sender| {
+            let start = Start { seed: 8, at: now, ..Start::default() };
+            Path::new(&config, sender.path.mtu.restarted(), false, sender.next, start)
+        };
+        wear(&mut sender.path, now);
+        let expected = fields(&fresh(&sender));
+        let same = fields(&sender.path).into_iter().zip(&expected).find(|(worn, fresh)| worn == *fresh);
+        assert_eq!(same, None, "a field that says nothing in this test");
+        sender.on_path_changed(now, 8);
+        assert_eq!(fields(&sender.path), expected);
+    }
 }

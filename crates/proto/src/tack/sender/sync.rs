@@ -21,6 +21,11 @@ pub(super) struct SyncState {
 }
 
 impl SyncState {
+    /// The packet `number`, which leaves at `now`, says `announced`.
+    pub fn told(announced: Sync, number: Position, now: Instant) -> Self {
+        Self { announced, by: Some((number, now)), known: false }
+    }
+
     /// The least time between ACKs, as the receiver was told.
     pub fn ack_interval(&self) -> Duration {
         Duration::from_millis(self.announced.ack_interval_ms.into())
@@ -40,7 +45,7 @@ impl Sender {
         if !self.should_tell(now, &current) {
             return None;
         }
-        self.path.sync = SyncState { announced: current, by: Some((number, now)), known: false };
+        self.path.sync = SyncState::told(current, number, now);
         self.holes = 0;
         self.told_floor = self.base;
         Some(current)
@@ -56,7 +61,7 @@ impl Sender {
         if !(moved && new > 0) && announced.startup == current.startup {
             return None;
         }
-        self.path.sync = SyncState { announced: current, by: Some((self.next, now)), known: false };
+        self.path.sync = SyncState::told(current, self.next, now);
         self.told_floor = self.base;
         Some(current)
     }
