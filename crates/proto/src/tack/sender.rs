@@ -313,8 +313,8 @@ impl Sender {
             if self.path.mtu.on_timeouts(now, self.path.timeouts) {
                 self.path.set_mss(self.implied);
             }
-            // The first may be a lost tail; a second is a path that went away.
-            if self.path.timeouts == 2 {
+            // The first may be a lost tail; a second is a path that went away, unless only the peer's window was waited for.
+            if self.path.timeouts == 2 && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
                 self.path.after_timeout = true;
             }
