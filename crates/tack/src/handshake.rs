@@ -17,7 +17,7 @@ use crate::suite::Suite;
 use crate::token::{self, Token};
 
 /// Version of the handshake and of the packets after it. The first had no token for resets, the second no short data.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The byte of a [`kind::BUSY`] that says that the server speaks another version.
 pub(crate) const OTHER_VERSION: u8 = 3;

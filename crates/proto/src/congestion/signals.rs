@@ -70,8 +70,8 @@ pub(crate) struct Delivery {
 pub(crate) struct ReceiverReport {
     /// Rate at which bytes of data arrived lately; `None` while it is not known. Never more than was sent.
     pub rate: Option<BitRate>,
-    /// Packets lost on their way to it, in 65,536ths of those sent.
-    pub loss: u16,
+    /// Packets that were lost, in 256ths of those that met no queue.
+    pub base_loss: u8,
     /// The time in which a controller counts: RTT_min / beta, or longer where reports are rarer than in a round trip.
     pub interval: Duration,
     /// How long it may withhold feedback beside the round trip; zero where that is the interval or less.

@@ -59,6 +59,7 @@ impl Sender {
             self.streams.raise_stream_limit(*stream, *limit);
         }
         (self.path.loss, self.path.ack_loss) = (tack.loss, ack_loss);
+        self.path.base_loss = tack.base_loss;
         // Of those before the first TACK nobody knows the path.
         seen.marked = self.path.ce.replace(tack.ce).is_some_and(|before| before != tack.ce);
         seen.rtt = self.round_trip(now, tack);
@@ -74,7 +75,7 @@ impl Sender {
             self.path.arriving.rate = reported;
         }
         let rate = if now < self.path.quiet_until { BitRate::default() } else { reported };
-        seen.report = Some(self.report(rate, tack.loss));
+        seen.report = Some(self.report(rate));
         self.finish(now, prior, &seen);
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Sender {
         }
         self.raise_window(instant.window);
         self.end_silence(now, &seen);
-        seen.report = Some(self.report(BitRate::default(), self.path.loss));
+        seen.report = Some(self.report(BitRate::default()));
         self.finish(now, prior, &seen);
         Ok(())
     }
@@ -309,7 +310,7 @@ impl Sender {
     }
 
     /// The receiver's measurements, as far as they can be true: no faster than we sent.
-    fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
+    fn report(&self, rate: BitRate) -> ReceiverReport {
         let fastest = self.path.fastest.into_iter().max().unwrap_or_default();
         let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
         let arriving = Arriving { rate, ..self.arriving() };
@@ -319,8 +320,9 @@ impl Sender {
             AckClock::Tack { .. } => wait.max(arriving.rtt_min) / INTERVALS_PER_TRIP,
             clock => clock.interval(&arriving),
         };
-        let burst = arriving.burst;
-        ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval, wait, burst }
+        let (burst, base_loss) = (arriving.burst, self.path.base_loss);
+        let rate = (rate > BitRate::default()).then_some(rate);
+        ReceiverReport { rate, base_loss, interval, wait, burst }
     }
 
     /// Tells the controller, and acts on the feedback as a whole.

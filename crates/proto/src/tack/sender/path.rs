@@ -37,6 +37,8 @@ pub(super) struct Path {
     /// Packets lost, in 65,536ths, on the way to the receiver and back.
     pub loss: u16,
     pub ack_loss: u16,
+    /// Of packets that met no queue, in 256ths.
+    pub base_loss: u8,
     /// Marked packets that the receiver had counted; `None` before its first TACK.
     pub ce: Option<u16>,
     /// The window, not the application or the receiver, held the sender since the last feedback.
@@ -82,6 +84,7 @@ impl Path {
             arriving: Arriving::default(),
             loss: 0,
             ack_loss: 0,
+            base_loss: 0,
             ce: None,
             window_limited: false,
             receiver_limited: false,
@@ -142,6 +145,7 @@ mod tests {
             arriving,
             loss,
             ack_loss,
+            base_loss,
             ce,
             window_limited,
             receiver_limited,
@@ -169,7 +173,7 @@ mod tests {
         rtt_min.update(now, Duration::from_millis(77));
         ack_path.on_ack(later, Default::default(), Default::default(), Duration::ZERO, Duration::ZERO);
         *arriving = Arriving { rate: BitRate::from_kbps(7), burst: Bytes(7), ..*arriving };
-        (*loss, *ack_loss, *ce) = (7, 7, Some(7));
+        (*loss, *ack_loss, *base_loss, *ce) = (7, 7, 7, Some(7));
         (*window_limited, *receiver_limited, *recovery) = (true, true, Some(START + 7));
         (*timeouts, *after_timeout, *quiet_until) = (7, true, later);
         (*fastest, *fastest_since) = ([BitRate::from_kbps(7); 3], later);
