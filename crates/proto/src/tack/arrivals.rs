@@ -196,7 +196,7 @@ impl Arrivals {
         if displaced <= SETTLE_MAX.max(rtt_min) {
             self.displacement.update(now, displaced);
         }
-        self.base.on_overtaken(hole.is_unqueued, place + self.settling < self.holes.len());
+        self.base.on_overtaken(now, hole.is_unqueued, place + self.settling < self.holes.len());
     }
 
     #[inline]

@@ -12,8 +12,8 @@ const LOW_PART: u64 = 4;
 /// As is one that clocks and hosts alone may make.
 const LOW_MIN: Duration = Duration::from_micros(500);
 
-/// Packets after which counts are halved.
-const WINDOW: u64 = 1024;
+/// Time after which counts are halved: several cycles of a sender, of which some drain the queue.
+const WINDOW: Duration = Duration::from_secs(2);
 
 /// Nothing is said where fewer than this part of the packets met no queue: then those are exceptions, and few.
 const EVIDENCE_PART: u64 = 4;
@@ -27,6 +27,8 @@ pub(super) struct BaseLoss {
     longest: RecentMax,
     /// The delay of the packet before was low.
     was_low: bool,
+    /// When counts were halved last.
+    since: Instant,
     /// Packets that arrived, those of them that met no queue, and others that were lost where there was none.
     arrived: u64,
     unqueued: u64,
@@ -44,18 +46,19 @@ impl BaseLoss {
         }
         let is_low = delay <= (range / LOW_PART).max(LOW_MIN);
         let is_unqueued = core::mem::replace(&mut self.was_low, is_low) && is_low;
-        self.on_arrival(is_unqueued);
+        self.on_arrival(now, is_unqueued);
         is_unqueued
     }
 
-    fn on_arrival(&mut self, is_unqueued: bool) {
-        self.arrived += 1;
-        self.unqueued += u64::from(is_unqueued);
-        if self.arrived >= WINDOW {
+    fn on_arrival(&mut self, now: Instant, is_unqueued: bool) {
+        if now.saturating_since(self.since) >= WINDOW {
+            self.since = now;
             self.arrived /= 2;
             self.unqueued /= 2;
             self.lost /= 2;
         }
+        self.arrived += 1;
+        self.unqueued += u64::from(is_unqueued);
     }
 
     /// A number of packets were lost, as a packet shows that met no queue.
@@ -65,8 +68,8 @@ impl BaseLoss {
 
     /// A packet arrived that was overtaken, by one that met no queue where `is_unqueued`: its own delay says nothing of that. It
     /// counted as lost where `was_lost`.
-    pub fn on_overtaken(&mut self, is_unqueued: bool, was_lost: bool) {
-        self.on_arrival(is_unqueued);
+    pub fn on_overtaken(&mut self, now: Instant, is_unqueued: bool, was_lost: bool) {
+        self.on_arrival(now, is_unqueued);
         if is_unqueued && was_lost {
             self.lost = self.lost.saturating_sub(1);
         }
@@ -135,13 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn old_packets_count_half_after_1024() {
-        let mut base = base(1022, 0, 100);
-        assert_eq!(base.share(), (100 * 256 / 1122) as u8);
-        arrive(&mut base, 0, [5_000]);
-        arrive(&mut base, 0, (0..400).map(|_| 5_000));
-        assert_eq!(base.share(), (50 * 256 / (511 + 400 + 50)) as u8);
-        (0..51).for_each(|_| base.on_overtaken(true, true));
+    fn old_packets_count_half_after_two_seconds() {
+        let mut base = base(1_000, 0, 100);
+        assert_eq!(base.share(), (100 * 256 / 1_100) as u8);
+        arrive(&mut base, 1_999, [5_000]);
+        assert_eq!(base.share(), (100 * 256 / 1_101) as u8);
+        arrive(&mut base, 2_000, (0..401).map(|_| 5_000));
+        assert_eq!(base.share(), (50 * 256 / (500 + 401 + 50)) as u8);
+        let now = Instant::ZERO + Duration::from_millis(2_401);
+        (0..51).for_each(|_| base.on_overtaken(now, true, true));
         assert_eq!(base.share(), 0, "no more were late than were lost");
     }
 }

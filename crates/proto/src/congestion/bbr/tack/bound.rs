@@ -14,6 +14,8 @@ const ALLOWANCE_SEGMENTS: u64 = 2;
 const LEAST_SEGMENTS: u64 = 32;
 /// What heavy loss leaves of bytes in flight and rate, at least of the latter: `BBR.Beta`, 0.7.
 const BETA_TENTHS: u64 = 7;
+/// And this part of what arrives, beside those 0.7: the queue that overflowed drains. Ours.
+const GIVEN_UP_PART: u64 = 32;
 /// Growth of the bound in the first cycle without heavy loss, as much as its probe asks for; each after it adds twice as much
 /// as the last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
 const GROWTH: u64 = UNIT / 4;
@@ -74,8 +76,8 @@ impl LossBound {
         round.reports += 1;
     }
 
-    /// A round is over. True when it lost too much: then data that arrived at the rate `before` arrives no faster than in this
-    /// round, or 0.7 of that, until the cycle ends; and the bytes in flight are bounded by the share of them that arrived, 0.7 at
+    /// A round is over. True when it lost too much: then data that arrived at the rate `before` arrives a little more slowly than
+    /// in this round, or at 0.7 of that, until the cycle ends; and the bytes in flight are bounded by the share of them that arrived, 0.7 at
     /// most, but `floor` bytes at least. A start-up that is `starting` bears one such round: of a path that reorders, the first
     /// packets that come late count as lost.
     pub fn on_round(&mut self, mss: u64, floor: u64, before: BitRate, starting: bool) -> bool {
@@ -99,7 +101,9 @@ impl LossBound {
         let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
         self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
         let least = BitRate::from_bps(before.as_bps() / 10 * BETA_TENTHS);
-        self.rate = Some(round.rate().max(least).min(before));
+        let arrives = round.rate().as_bps();
+        let left = BitRate::from_bps(arrives - arrives / GIVEN_UP_PART);
+        self.rate = Some(left.max(least).min(before));
         true
     }
 
@@ -227,7 +231,11 @@ mod tests {
     fn heavy_loss_bounds_what_is_in_flight_and_the_rate_until_the_next_cycle() {
         let mut bound = LossBound::default();
         assert!(round(&mut bound, 1_000, 30, 0));
-        assert_eq!((bound.bytes, bound.rate), (Some(700 * MSS), Some(MBPS(8))), "the mean of the round");
+        assert_eq!(
+            (bound.bytes, bound.rate),
+            (Some(700 * MSS), Some(BitRate::from_kbps(7_750))),
+            "31 of 32 of what arrived"
+        );
         for (before, rate) in [(MBPS(20), MBPS(14)), (MBPS(5), MBPS(5))] {
             send(&mut bound, 700, 420, 0, false);
             assert!(bound.on_round(MSS, 100 * MSS, before, false));
