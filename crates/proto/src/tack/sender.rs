@@ -16,7 +16,7 @@ use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use super::timing::WindowedMin;
-use crate::congestion::pacing::{Bursts, Pacer};
+use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
 use crate::congestion::rtt::RttEstimator;
@@ -184,7 +184,7 @@ impl Sender {
             bytes_sent: 0,
             bytes_acked: 0,
             received: START,
-            pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
+            pacer: config.pacer(&congestion),
             congestion,
             rate: RateSampler::default(),
             rtt: RttEstimator::new(PTO_VARIANCE_MIN),

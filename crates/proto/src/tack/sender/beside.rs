@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Carried, PTO_VARIANCE_MIN, Sender};
-use crate::congestion::pacing::Bursts;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
 use crate::tack::ack_path::AckPath;
@@ -195,7 +194,7 @@ impl Sender {
         self.set_mss();
         self.congestion =
             Controller::new(&self.config.congestion, self.mss, Start { seed, at: now, ..Start::default() });
-        self.pacer = self.congestion.pacer(self.config.congestion.pacing, Bursts::Datagrams);
+        self.pacer = self.config.pacer(&self.congestion);
         self.rate.limit_by_application(self.in_flight);
         (self.paced_until, self.window_limited, self.recovery) = (None, false, None);
         (self.timeouts, self.after_timeout) = (0, false);
