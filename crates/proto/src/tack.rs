@@ -4,6 +4,7 @@
 mod ack_clock;
 mod ack_path;
 mod arrivals;
+mod base_loss;
 mod config;
 mod connection;
 mod incoming;

@@ -70,9 +70,9 @@ pub(crate) struct Delivery {
 pub(crate) struct ReceiverReport {
     /// Recent arrival rate of data; `None` if unknown. Never more than was sent.
     pub rate: Option<BitRate>,
-    /// Fraction of the sent packets that were lost on the way to it, in units of 1/65,536.
-    pub loss: u16,
-    /// The time unit for a controller: RTT_min / beta, or longer if reports are rarer than once per round trip.
+    /// Packets that were lost, in 256ths of those that met no queue.
+    pub base_loss: u8,
+    /// The time in which a controller counts: RTT_min / beta, or longer where reports are rarer than in a round trip.
     pub interval: Duration,
     /// How long feedback may be delayed in addition to the round trip; zero if that is at most the interval.
     pub wait: Duration,

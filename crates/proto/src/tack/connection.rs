@@ -247,7 +247,7 @@ impl Connection {
             duplicate_bytes: self.receiver.incoming.duplicate,
             dropped_bytes: self.dropped_bytes,
             bytes_in_flight: self.sender.in_flight(),
-            srtt: self.sender.rtt.smoothed(),
+            srtt: self.sender.smoothed_rtt(),
             cwnd: Some(self.sender.cwnd()),
             rto: Some(if self.greets() { self.hello_timeout() } else { self.sender.backed_off() }),
             timeouts: Some(sent.timeouts),
@@ -514,7 +514,7 @@ impl Connection {
                 self.receiver.incoming.free_delivered();
                 if self.config.probe_silence {
                     let open = self.receiver.incoming.expects(data.stream);
-                    let rtt = self.sender.rtt.smoothed().max(self.receiver.known_rtt());
+                    let rtt = self.sender.smoothed_rtt().max(self.receiver.known_rtt());
                     self.silence.on_data(now, open, rtt);
                 }
                 return Ok(accepted.map(Received::Bytes));
