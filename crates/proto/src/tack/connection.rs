@@ -16,7 +16,7 @@ use super::violation::Violation;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
-use crate::units::{Duration, Instant, SeqNumber};
+use crate::units::{Bytes, Duration, Instant, SeqNumber};
 
 pub use driver::{Received, TooLong, Transmit};
 
@@ -209,6 +209,13 @@ impl Connection {
     #[inline]
     pub fn unsent(&self) -> u64 {
         self.sender.streams.unsent()
+    }
+
+    /// Bytes of it that may lie in the queue of its own host, by [`own_queue`](Config::own_queue); `None` where nothing limits them, or
+    /// nothing new waits to be sent.
+    pub fn small_queue(&self) -> Option<Bytes> {
+        let queue = self.config.own_queue.filter(|_| self.unsent() > 0)?;
+        Some(Bytes(u64::from(queue.most) * self.config.mtu.0))
     }
 
     /// Smallest round-trip time of the last ten seconds, once measured.

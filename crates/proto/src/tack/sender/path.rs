@@ -1,7 +1,7 @@
 //! What belongs to the path that packets take: when this changes, all of it is replaced (RFC 9000 section 9.4).
 
 use super::sync::SyncState;
-use crate::congestion::pacing::{Bursts, Pacer};
+use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
@@ -75,7 +75,7 @@ impl Path {
             elsewhere: 0,
             mtu,
             mss,
-            pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
+            pacer: config.pacer(&congestion),
             congestion,
             paced_until: None,
             rtt: RttEstimator::new(PTO_VARIANCE_MIN),
