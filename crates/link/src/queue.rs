@@ -33,6 +33,12 @@ impl QueueLimit {
         self.packets.is_none_or(|limit| packets < limit as usize)
             && self.bytes.is_none_or(|limit| bytes + more <= limit)
     }
+
+    /// Packets of `len` bytes that it admits; `None` without a limit.
+    pub fn packets_of(&self, len: Bytes) -> Option<u32> {
+        let within = self.bytes.map(|limit| u32::try_from(limit.0 / len.0.max(1)).unwrap_or(u32::MAX));
+        [self.packets, within].into_iter().flatten().min()
+    }
 }
 
 /// A packet and its time of queueing.
@@ -151,6 +157,15 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.push(now, payload, dropped),
             Self::CoDel(queue) => queue.push(now, payload),
             Self::FqCoDel(queue) => queue.push(now, payload, dropped),
+        }
+    }
+
+    /// How much it holds.
+    pub fn limit(&self) -> QueueLimit {
+        match self {
+            Self::Bounded(queue) => queue.limit,
+            Self::CoDel(queue) => queue.limit,
+            Self::FqCoDel(queue) => queue.limit,
         }
     }
 

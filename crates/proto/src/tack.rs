@@ -4,6 +4,7 @@
 mod ack_clock;
 mod ack_path;
 mod arrivals;
+mod base_loss;
 mod config;
 mod connection;
 mod incoming;
@@ -23,7 +24,7 @@ mod windows;
 pub mod wire;
 
 pub use ack_clock::Arriving;
-pub use config::{AckClock, Config, Lists, LossReports, RateFrom, Reader, StartUp, Timing};
+pub use config::{AckClock, Config, Lists, LossReports, OwnQueue, RateFrom, Reader, StartUp, Timing};
 pub use connection::{Connection, Received, TooLong, Transmit};
 pub use incoming::Accepted;
 pub use packet::{Body, Packet};

@@ -127,12 +127,11 @@ impl Connection {
     }
 
     /// Bytes of the connection that may wait in the queue of its own host, if that is limited
-    /// ([`tcp::Connection::small_queue`]).
+    /// ([`tcp::Connection::small_queue`], [`tack::Connection::small_queue`]).
     pub fn small_queue(&self) -> Option<Bytes> {
         match self {
             Self::Tcp(tcp) => tcp.small_queue(),
-            // Its sender is a program, which the socket's buffer limits.
-            Self::Tack(_) => None,
+            Self::Tack(tack) => tack.small_queue(),
         }
     }
 

@@ -13,12 +13,13 @@ mod stream;
 
 use tacit_link::random::Stream;
 use tacit_proto::packet::Packet;
+use tacit_proto::tack::OwnQueue;
 use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::drivers::fwp::{Ask, Told};
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{ApplicationOutcome, ApplicationResult};
-use crate::setup::{Application, ApplicationSetup, Setup};
+use crate::setup::{Application, ApplicationSetup, FlowSetup, Setup};
 
 use download::RepairedDownload;
 use on_off::OnOffSource;
@@ -98,8 +99,11 @@ impl<'a> Sockets<'a> {
     }
 }
 
-/// The flows of a setup and the programs that feed some of them.
-pub(crate) fn build(setup: &Setup) -> (Vec<Flow>, Vec<App>) {
+/// The flows of a setup and the programs that feed some of them. `own_queues` limit what their ends leave to the queues of their hosts.
+pub(crate) fn build(
+    setup: &Setup,
+    own_queues: impl Fn(&FlowSetup) -> [Option<OwnQueue>; 2],
+) -> (Vec<Flow>, Vec<App>) {
     let host = |id: HostId| setup.hosts[id.0 as usize].as_str();
     let name = |id: FlowId| {
         let flow = &setup.flows[id.0 as usize];
@@ -117,7 +121,9 @@ pub(crate) fn build(setup: &Setup) -> (Vec<Flow>, Vec<App>) {
         apps.push(App::new(application, setup.flows[first.0 as usize].start, setup.seed, &name(first)));
     }
     let flows = setup.flows.iter().zip(feeders).zip((0..).map(FlowId));
-    let flows = flows.map(|((flow, feeder), id)| Flow::new(id, flow.clone(), feeder, setup.seed, &name(id)));
+    let flows = flows.map(|((flow, feeder), id)| {
+        Flow::new(id, flow.clone(), feeder, own_queues(flow), setup.seed, &name(id))
+    });
     (flows.collect(), apps)
 }
 

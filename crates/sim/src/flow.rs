@@ -4,6 +4,7 @@ use tacit_link::random::Stream;
 use tacit_proto::Endpoint;
 use tacit_proto::endpoint::Ends;
 use tacit_proto::packet::{Packet, Transport};
+use tacit_proto::tack::{self, OwnQueue};
 use tacit_proto::tcp;
 use tacit_proto::transport::{self, Connection, Stats};
 use tacit_proto::udp::{self, Datagram};
@@ -85,7 +86,14 @@ pub(crate) struct Datagrams {
 }
 
 impl Flow {
-    pub fn new(id: FlowId, setup: FlowSetup, feeder: Feeder, seed: u64, name: &str) -> Self {
+    pub fn new(
+        id: FlowId,
+        setup: FlowSetup,
+        feeder: Feeder,
+        own_queues: [Option<OwnQueue>; 2],
+        seed: u64,
+        name: &str,
+    ) -> Self {
         let transport = match &setup.traffic {
             Traffic::Connection { config, size } => {
                 let mut stream = Stream::new(seed, &format!("initial sequence numbers {name}"));
@@ -100,6 +108,7 @@ impl Flow {
                 let of_source = with_usual_clock(config);
                 let mut end = |this, ends| {
                     let config = if this == End::Source { &of_source } else { config };
+                    let config = &with_own_queue(config, own_queues[this as usize]);
                     let mut connection = match opener == this {
                         true => Connection::connect(config, ends, seed(), setup.start),
                         false => Connection::listen(config, ends, seed()),
@@ -218,10 +227,19 @@ impl Flow {
     pub fn handle_timeout(&mut self, now: Instant, end: End) {
         if let Protocol::Connection(connection) = &mut self.transport {
             connection.end(end).handle_timeout(now);
-            // A paced sender may send more between two ACKs than the source has written ahead.
-            if end == End::Source && !self.stopped && self.feeder == Feeder::Own {
-                connection.feed();
-            }
+        }
+        self.feed(end);
+    }
+
+    /// The application writes more, if it is the flow itself: a paced sender may send more between two ACKs than the
+    /// source has written ahead.
+    pub fn feed(&mut self, end: End) {
+        if let Protocol::Connection(connection) = &mut self.transport
+            && end == End::Source
+            && !self.stopped
+            && self.feeder == Feeder::Own
+        {
+            connection.feed();
         }
     }
 
@@ -456,6 +474,16 @@ fn with_usual_clock(config: &transport::Config) -> transport::Config {
     match *config {
         transport::Config::Tcp(tcp) => tcp::Config { timestamp_tick: None, ..tcp }.into(),
         tack @ transport::Config::Tack(_) => tack,
+    }
+}
+
+/// A connection whose host has `own_queue`, where its configuration says nothing of that.
+fn with_own_queue(config: &transport::Config, own_queue: Option<OwnQueue>) -> transport::Config {
+    match *config {
+        transport::Config::Tack(tack) => {
+            tack::Config { own_queue: tack.own_queue.or(own_queue), ..tack }.into()
+        }
+        tcp @ transport::Config::Tcp(_) => tcp,
     }
 }
 

@@ -169,7 +169,7 @@ impl<'o, P: Carried> World<'o, P> {
             bss_hosts.push(functions.all().map(|id| hosts[functions.station(id).index()]).collect());
             bss.push(channel);
         }
-        let (flows, apps) = apps::build(setup);
+        let (flows, apps) = apps::build(setup, |flow| small_queues::own_queues(flow, &topology, &bss));
         let looks = observer.as_ref().and_then(|observer| observer.looks_every());
         let look_every = looks.filter(|every| *every != Duration::ZERO).unwrap_or(Duration::MAX);
         let mut world = Self {
@@ -194,7 +194,7 @@ impl<'o, P: Carried> World<'o, P> {
             app_components: Vec::new(),
             written: Vec::new(),
             asks: Vec::new(),
-            has_small_queues: setup.flows.iter().any(small_queues::limits),
+            has_small_queues: !setup.bss.is_empty() && setup.flows.iter().any(small_queues::limits),
             throttled: Vec::new(),
             saturators: Vec::new(),
             saturator_of: Vec::new(),
@@ -621,8 +621,7 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Where the source of flow `index` sends.
     fn first_port(&self, index: usize) -> Option<Port> {
-        let FlowSetup { source, sink, access_category, .. } = self.flows[index].setup;
-        Some(in_category(self.topology.next_hop(source, sink)?, &self.bss, access_category))
+        first_hop(&self.flows[index].setup, End::Source, &self.topology, &self.bss)
     }
 
     /// A queue that packets were taken from may have room for saturating sources.
@@ -725,6 +724,20 @@ impl<'o, P: Carried> World<'o, P> {
 /// The stations of `set`, the access point first.
 fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
     (0..=set.clients.len() as u16).map(StationId)
+}
+
+/// Where `end` of `flow` sends.
+fn first_hop<P: Carried>(
+    flow: &FlowSetup,
+    end: End,
+    topology: &Topology,
+    channels: &[Bss<P>],
+) -> Option<Port> {
+    let (from, to) = match end {
+        End::Source => (flow.source, flow.sink),
+        End::Sink => (flow.sink, flow.source),
+    };
+    Some(in_category(topology.next_hop(from, to)?, channels, flow.access_category))
 }
 
 /// `port` for packets of `category`.

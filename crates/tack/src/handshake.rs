@@ -17,8 +17,9 @@ use crate::seal::{EPOCH, Opener, Sealer};
 use crate::suite::Suite;
 use crate::token::{self, Token};
 
-/// Version of the handshake and of the packets after it. Version 1 had no reset token, version 2 no short data.
-const VERSION: u8 = 3;
+/// Version of the handshake and of the packets after it. Version 1 had no reset token, version 2 no short data, version 3 no
+/// share of losses without a queue.
+const VERSION: u8 = 4;
 
 /// Body of a [`kind::BUSY`] datagram from a server that speaks another version.
 pub(crate) const OTHER_VERSION: u8 = 3;

@@ -18,7 +18,7 @@ pub(super) enum Overflow {
 /// A FIFO queue that drops packets only at its limit.
 #[derive(Clone, Debug)]
 pub struct Bounded<P> {
-    limit: QueueLimit,
+    pub(super) limit: QueueLimit,
     overflow: Overflow,
     fifo: Fifo<P>,
     /// Maximum number of packets since the last reset.

@@ -144,7 +144,7 @@ impl Control {
 /// One queue with CoDel.
 #[derive(Clone, Debug)]
 pub struct CoDel<P> {
-    limit: QueueLimit,
+    pub(super) limit: QueueLimit,
     config: CoDelConfig,
     control: Control,
     fifo: Fifo<P>,

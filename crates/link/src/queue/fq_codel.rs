@@ -28,7 +28,7 @@ struct Flow<P> {
 /// Queues of flows with a common limit.
 #[derive(Clone, Debug)]
 pub struct FqCoDel<P> {
-    limit: QueueLimit,
+    pub(super) limit: QueueLimit,
     config: FqCoDelConfig,
     /// Index into `flows` for each bucket.
     buckets: Vec<u16>,

@@ -133,6 +133,14 @@ impl<P: Payload> Bss<P> {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
+    /// Packets of `len` bytes that one PPDU from `from` to `to` carries at the present rate, and those that the queue holds, if
+    /// that is limited.
+    pub fn room_of(&self, from: FunctionId, to: FunctionId, len: Bytes) -> (u32, Option<u32>) {
+        let station = &self.cell.stations[from];
+        let originator = &station.peers[station.peer_index(to)].originator;
+        (originator.limits().most_packets(len.0 as u32), originator.queue().limit().packets_of(len))
+    }
+
     /// Bytes of the packets at `from` for `to` for which `counts` returns true and that are not settled: queued, on the
     /// air, or waiting for a retransmission. The cost is proportional to the number of packets.
     pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&P) -> bool) -> Bytes {

@@ -3,7 +3,7 @@
 use crate::common::{self, FULL, TestPacket, channel, short_queue};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
-use tacit_link::wifi::air::Outcome;
+use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{ApScheduler, Bss, BssConfig, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
@@ -61,6 +61,55 @@ fn retransmissions_go_before_younger_packets() {
         "one waits in the reorder buffer until nought has come"
     );
     assert_eq!(lossy(ApScheduler::FirstComeFirstServed), [0, 1, 2, 3]);
+}
+
+/// What the access point sends to two clients: `1` for data to the first, `R1` for a Block Ack Request. The first PPDU to the first
+/// client is lost; `behind` packets wait behind it, and one more comes at `comes_at`.
+fn served_after_a_loss(ap_scheduler: ApScheduler, behind: usize, comes_at: Instant) -> Vec<String> {
+    let mut config = BssConfig { ampdu_mpdus: Some(2), ..config(2, ap_scheduler) };
+    config.stations[0].downlink_loss = Loss::Scripted(vec![0, 1]);
+    let mut bss = channel(config, 1, "scheduler", Duration::from_secs(1));
+    bss.record_air();
+    let (ap, clients) = (StationId::AP.first_function(), [1, 2].map(|id| StationId(id).first_function()));
+    for client in [0, 0, 1, 1, 1, 1].into_iter().chain(std::iter::repeat_n(0, behind)) {
+        assert!(bss.enqueue(Instant::ZERO, ap, clients[client], FULL));
+    }
+    let mut coming = Some(comes_at);
+    let mut story = Vec::new();
+    let mut last = None;
+    while let Some(now) = bss.poll_timeout() {
+        if let Some(at) = coming.take_if(|at| *at <= now) {
+            bss.enqueue(at, ap, clients[0], FULL);
+            continue;
+        }
+        bss.handle_timeout(now);
+        while bss.poll_deliver().is_some() || bss.poll_drained().is_some() {}
+        while let Some(frame) = bss.poll_air() {
+            let request = match frame.frame {
+                Frame::Data { .. } => "",
+                Frame::BlockAckReq { .. } => "R",
+                _ => continue,
+            };
+            if last.replace(frame.at) != Some(frame.at) {
+                story.push(format!("{request}{}", frame.receiver.map_or(0, StationId::index)));
+            }
+        }
+    }
+    bss.check().unwrap();
+    story
+}
+
+/// The request that follows a lost PPDU is next, whether packets waited behind that or came while it was on the air.
+#[test]
+fn a_collision_costs_no_turn_whatever_the_queue() {
+    for ap_scheduler in [ApScheduler::RoundRobin, ApScheduler::FirstComeFirstServed, ApScheduler::Airtime] {
+        for (behind, us) in (0..3).flat_map(|behind| (0..1_000).step_by(20).map(move |us| (behind, us))) {
+            let comes_at = Instant::ZERO + Duration::from_micros(us);
+            let story = served_after_a_loss(ap_scheduler, behind, comes_at);
+            let lost = story.iter().position(|frame| frame == "1").unwrap();
+            assert_eq!(story[lost + 1], "R1", "{ap_scheduler:?}, {behind} behind, {us} us: {story:?}");
+        }
+    }
 }
 
 const SPAN: Duration = Duration::from_secs(20);

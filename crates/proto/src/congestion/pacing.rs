@@ -61,6 +61,8 @@ impl Bursts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacer {
     bursts: Bursts,
+    /// Segments in a burst, at least.
+    least: u32,
     /// When everything sent so far would have left at the rate.
     next_at: Instant,
     /// Start of the current burst, and its remaining bytes.
@@ -73,6 +75,11 @@ pub(crate) struct Pacer {
 impl Pacer {
     pub fn of(bursts: Bursts) -> Self {
         Self { bursts, ..Self::default() }
+    }
+
+    /// With `segments` in a burst, at least.
+    pub fn at_least(self, segments: u32) -> Self {
+        Self { least: segments, ..self }
     }
 
     /// When the next segment may leave, if not now.
@@ -96,12 +103,12 @@ impl Pacer {
     /// Records that `bytes` leave at `now`, at `rate`; while `rate` is `None` nothing is delayed.
     pub fn on_sent(&mut self, bytes: u64, now: Instant, rate: Option<BitRate>, mss: u64) {
         let Some(rate) = rate.filter(|rate| rate.as_bps() > 0) else {
-            *self = Self::of(self.bursts);
+            *self = Self::of(self.bursts).at_least(self.least);
             return;
         };
         if now >= self.next_at && (self.burst_left == 0 || now > self.burst_at) {
             self.burst_at = now;
-            self.burst_left = self.bursts.size(rate, mss);
+            self.burst_left = self.bursts.size(rate, mss).max(u64::from(self.least) * mss);
             // A driver that is late by less than half a burst, or that reports its lateness, does not slow the flow
             // down.
             let (behind, half) =
@@ -179,6 +186,19 @@ mod tests {
             assert!((least..=1_014_000).contains(&sent(late, true)), "{late} ms: {}", sent(late, true));
         }
         assert!(sent(10, false) < 200_000, "{}", sent(10, false));
+    }
+
+    #[test]
+    fn a_burst_may_have_a_least_number_of_segments_at_the_same_rate() {
+        let rate = BitRate::from_mbps(8);
+        let mut pacer = Pacer::default().at_least(42);
+        let start = Instant::ZERO + Duration::from_secs(5);
+        for _ in 0..42 {
+            assert_eq!(pacer.held_until(start), None);
+            pacer.on_sent(MSS, start, Some(rate), MSS);
+        }
+        // 42 segments take 42 ms; half of them were forgiven after the pause.
+        assert_eq!(pacer.held_until(start), Some(start + Duration::from_millis(21)));
     }
 
     #[test]

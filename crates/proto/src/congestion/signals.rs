@@ -70,8 +70,8 @@ pub(crate) struct Delivery {
 pub(crate) struct ReceiverReport {
     /// Recent arrival rate of data; `None` if unknown. Never more than was sent.
     pub rate: Option<BitRate>,
-    /// Fraction of the sent packets that were lost on the way to it, in units of 1/65,536.
-    pub loss: u16,
+    /// Fraction of the packets that met no queue and were lost, in units of 1/256.
+    pub base_loss: u8,
     /// The time unit for a controller: RTT_min / beta, or longer if reports are rarer than once per round trip.
     pub interval: Duration,
     /// How long feedback may be delayed in addition to the round trip; zero if that is at most the interval.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::base_loss::BaseLoss;
+use super::timing::RecentMax;
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
 use crate::units::{Duration, Instant};
@@ -12,9 +14,14 @@ const MAX_RANGES: usize = 4096;
 /// Packets after which the loss rate is worked out anew; half of the counts stays.
 const LOSS_WINDOW: u64 = 128;
 
-/// Round-trip times without reordering after which a settling time is given up (RFC 8985 section 6.2, step 4: 16
-/// recoveries).
-const SETTLED_AFTER: u64 = 16;
+/// Holes that are remembered at most; of more, the oldest counts as lost.
+const MAX_HOLES: usize = 1024;
+
+/// A hole settles for this part, in quarters, of the largest displacement of late: some packet will be displaced further.
+const SETTLE_QUARTERS: u64 = 5;
+
+/// And no longer than the longer of this and a round trip: where Wi-Fi's reordering buffer gives a frame up, most do.
+const SETTLE_MAX: Duration = Duration::from_millis(100);
 
 /// Kind of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +47,23 @@ pub(super) struct Arrivals {
     above: RangeSet,
     /// The number after the largest that arrived.
     end: Position,
-    /// Holes that may still be filled by reordering, lowest first, with the time they count as lost.
-    settling: VecDeque<(Range, Instant)>,
+    /// The latest holes, lowest first, and how many of them, the last, may still be filled by reordering.
+    holes: VecDeque<Hole>,
+    settling: usize,
+    /// How long after a hole opened late packets came that belong into one.
+    displacement: RecentMax,
     settle: Duration,
-    /// When a settling time is given up, unless packets come late again.
-    settle_until: Instant,
     loss: LossMeter,
+    base: BaseLoss,
+}
+
+/// Numbers that were passed over.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    range: Range,
+    opened: Instant,
+    /// By a packet that met no queue.
+    is_unqueued: bool,
 }
 
 impl Arrivals {
@@ -54,10 +72,12 @@ impl Arrivals {
             cumulative: first,
             above: RangeSet::default(),
             end: first,
-            settling: VecDeque::new(),
+            holes: VecDeque::new(),
+            settling: 0,
+            displacement: RecentMax::default(),
             settle: Duration::ZERO,
-            settle_until: Instant::ZERO,
             loss: LossMeter::default(),
+            base: BaseLoss::default(),
         }
     }
 
@@ -73,7 +93,7 @@ impl Arrivals {
 
     /// Every hole below counts as lost; those above may still be filled by reordering.
     pub fn settled_end(&self) -> Position {
-        self.settling.front().map_or(self.end, |(hole, _)| hole.start)
+        self.first_settling().map_or(self.end, |hole| hole.range.start)
     }
 
     /// Ranges that arrived above [`cumulative`](Self::cumulative), highest first.
@@ -115,43 +135,68 @@ impl Arrivals {
         if number < self.cumulative || self.above.containing(number).is_some() {
             return Arrival::Duplicate;
         }
-        if self.settling.iter().any(|(hole, _)| hole.start <= number && number < hole.end) {
-            Arrival::FillsHole
-        } else {
-            Arrival::Late
-        }
+        if number >= self.settled_end() { Arrival::FillsHole } else { Arrival::Late }
     }
 
-    /// Takes in `number`, which is no duplicate, over a path of `rtt_min`. Returns the hole it opened.
-    pub fn take(&mut self, now: Instant, number: Position, rtt_min: Duration) -> Option<Range> {
-        if number == self.end {
-            self.end = number + 1;
-            self.loss.on_expected(1);
+    /// The packet `number` arrives at `now`, whose one-way delay by two clocks is `delay_us`. True when it met no queue.
+    #[inline]
+    pub fn on_delay(&mut self, now: Instant, number: Position, delay_us: u32) -> bool {
+        self.base.on_packet(now, delay_us, number < self.end)
+    }
+
+    /// Packets lost, in 256ths, of those that met no queue.
+    pub fn base_loss(&self) -> u8 {
+        self.base.share()
+    }
+
+    /// Takes in `number`, which is no duplicate, over a path of `rtt_min`; it met no queue where `is_unqueued`. Returns a hole
+    /// that it opened and that counts as lost at once.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        number: Position,
+        rtt_min: Duration,
+        is_unqueued: bool,
+    ) -> Option<Range> {
+        if number < self.end {
+            self.loss.on_found();
+            self.on_displaced(now, number, rtt_min);
             self.add(number);
             return None;
         }
-        if number > self.end {
-            let hole = Range { start: self.end, end: number };
-            self.end = number + 1;
-            self.loss.on_expected(hole.len() + 1);
-            self.loss.on_lost(hole.len());
-            self.add(number);
-            if self.settle > Duration::ZERO && now >= self.settle_until {
-                self.settle = Duration::ZERO;
-            }
-            if self.settle > Duration::ZERO {
-                self.settling.push_back((hole, now + self.settle));
-            }
-            return Some(hole);
-        }
-        self.loss.on_found();
-        if self.classify(number) == Arrival::Late {
-            // RFC 8985 section 6.2: by a quarter of the round trip each time, up to all of it.
-            self.settle = (self.settle + rtt_min / 4).min(rtt_min);
-            self.settle_until = now + rtt_min.saturating_mul(SETTLED_AFTER);
-        }
+        let range = Range { start: self.end, end: number };
+        self.end = number + 1;
+        self.loss.on_expected(range.len() + 1);
+        self.loss.on_lost(range.len());
         self.add(number);
-        None
+        if range.start == range.end {
+            return None;
+        }
+        self.open(Hole { range, opened: now, is_unqueued });
+        self.settle = (self.displacement.get(now) / 4 * SETTLE_QUARTERS).min(SETTLE_MAX.max(rtt_min));
+        if self.settle == Duration::ZERO && self.settling == 1 { self.settle_first() } else { None }
+    }
+
+    fn open(&mut self, hole: Hole) {
+        if self.holes.len() == MAX_HOLES {
+            if self.settling == MAX_HOLES {
+                self.settle_first();
+            }
+            self.holes.pop_front();
+        }
+        self.holes.push_back(hole);
+        self.settling += 1;
+    }
+
+    /// `number` came after a larger one. One that is later than a hole ever settles is no reason to wait.
+    fn on_displaced(&mut self, now: Instant, number: Position, rtt_min: Duration) {
+        let place = self.holes.partition_point(|hole| hole.range.end <= number);
+        let Some(hole) = self.holes.get(place).filter(|hole| hole.range.start <= number) else { return };
+        let displaced = now.saturating_since(hole.opened);
+        if displaced <= SETTLE_MAX.max(rtt_min) {
+            self.displacement.update(now, displaced);
+        }
+        self.base.on_overtaken(now, hole.is_unqueued, place + self.settling < self.holes.len());
     }
 
     #[inline]
@@ -175,8 +220,9 @@ impl Arrivals {
         self.cumulative = floor.min(self.end);
         self.above.remove_below(self.cumulative);
         self.absorb();
-        while self.settling.front().is_some_and(|(hole, _)| hole.end <= self.cumulative) {
-            self.settling.pop_front();
+        while self.holes.front().is_some_and(|hole| hole.range.end <= self.cumulative) {
+            self.holes.pop_front();
+            self.settling = self.settling.min(self.holes.len());
         }
     }
 
@@ -189,26 +235,41 @@ impl Arrivals {
         }
     }
 
+    fn first_settling(&self) -> Option<&Hole> {
+        self.holes.get(self.holes.len() - self.settling)
+    }
+
     /// When the first settling hole counts as lost.
     pub fn next_settled(&self) -> Option<Instant> {
-        self.settling.front().map(|(_, at)| *at)
+        self.first_settling().map(|hole| hole.opened + self.settle)
     }
 
     /// The next hole whose settling time is over by `now`, or the rest of it.
     pub fn settled(&mut self, now: Instant) -> Option<Range> {
-        while let Some((hole, at)) = self.settling.front().copied() {
-            if now < at {
-                return None;
-            }
-            self.settling.pop_front();
-            let hole = Range { start: hole.start.max(self.cumulative), end: hole.end };
-            if hole.start < hole.end
-                && let Some(left) = self.above.first_gap(hole)
-            {
+        while self.next_settled().is_some_and(|at| at <= now) {
+            if let Some(left) = self.settle_first() {
                 return Some(left);
             }
         }
         None
+    }
+
+    /// The first settling hole counts as lost. Returns the first part of it that is left.
+    fn settle_first(&mut self) -> Option<Range> {
+        let hole = *self.first_settling()?;
+        self.settling -= 1;
+        let mut rest = Range { start: hole.range.start.max(self.cumulative), end: hole.range.end };
+        let mut first = None;
+        while rest.start < rest.end
+            && let Some(gap) = self.above.first_gap(rest)
+        {
+            if hole.is_unqueued {
+                self.base.on_lost(gap.len());
+            }
+            first = first.or(Some(gap));
+            rest.start = gap.end;
+        }
+        first
     }
 }
 
@@ -252,12 +313,20 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
+    fn take(arrivals: &mut Arrivals, now: u64, number: u64) -> Option<Range> {
+        arrivals.take(millis(now), at(number), RTT, false)
+    }
+
     fn arrivals(numbers: &[u64]) -> Arrivals {
         let mut arrivals = Arrivals::new(at(1));
         for number in numbers {
-            arrivals.take(millis(*number), at(*number), RTT);
+            take(&mut arrivals, *number, *number);
         }
         arrivals
+    }
+
+    fn range(start: u64, end: u64) -> Option<Range> {
+        Some(Range { start: at(start), end: at(end) })
     }
 
     fn spans(ranges: impl Iterator<Item = Range>) -> Vec<(u64, u64)> {
@@ -284,41 +353,128 @@ mod tests {
     }
 
     #[test]
-    fn a_late_packet_makes_the_next_hole_settle() {
+    fn a_hole_counts_as_lost_at_once_where_nothing_comes_late() {
+        let mut arrivals = arrivals(&[1]);
+        assert_eq!(take(&mut arrivals, 3, 5), range(2, 5));
+        assert_eq!((arrivals.next_settled(), spans(arrivals.holes())), (None, vec![(2, 4)]));
+    }
+
+    #[test]
+    fn holes_settle_for_five_quarters_of_the_largest_displacement() {
         let mut arrivals = arrivals(&[1, 3]);
         assert_eq!(arrivals.classify(at(2)), Arrival::Late);
-        assert_eq!(arrivals.take(millis(4), at(2), RTT), None);
-        assert!(arrivals.take(millis(5), at(5), RTT).is_some());
-        // A quarter of the round trip: until then the hole does not count as lost.
-        assert_eq!(spans(arrivals.holes()), []);
-        assert_eq!(arrivals.next_settled(), Some(millis(15)));
-        assert_eq!(arrivals.settled(millis(14)), None);
+        // The hole opened at 3 ms.
+        assert_eq!(take(&mut arrivals, 11, 2), None);
+        assert_eq!(take(&mut arrivals, 20, 5), None);
+        assert_eq!((spans(arrivals.holes()), arrivals.next_settled()), (vec![], Some(millis(30))));
+        assert_eq!(arrivals.settled(Instant::ZERO + Duration::from_micros(29_999)), None);
         assert_eq!(arrivals.classify(at(4)), Arrival::FillsHole);
-        assert_eq!(arrivals.settled(millis(15)), Some(Range { start: at(4), end: at(5) }));
+        assert_eq!(arrivals.settled(millis(30)), range(4, 5));
         assert_eq!(spans(arrivals.holes()), [(4, 4)]);
+        // A smaller one changes nothing, a larger one does, whether it comes late or in time.
+        take(&mut arrivals, 31, 4);
+        take(&mut arrivals, 40, 7);
+        assert_eq!(arrivals.next_settled(), Some(millis(40) + Duration::from_micros(13_750)));
+        take(&mut arrivals, 41, 6);
+        assert_eq!(arrivals.settled(millis(54)), None);
+        take(&mut arrivals, 55, 9);
+        assert_eq!(arrivals.next_settled(), Some(millis(55) + Duration::from_micros(13_750)));
+        take(&mut arrivals, 67, 8);
+        take(&mut arrivals, 70, 11);
+        assert_eq!(arrivals.settled(millis(84)), None);
+        assert_eq!(arrivals.settled(millis(85)), range(10, 11));
+    }
+
+    #[test]
+    fn a_displacement_is_forgotten_after_two_seconds() {
+        for (later, settles) in [(1_000, true), (1_999, true), (2_000, false)] {
+            let mut arrivals = arrivals(&[1, 3]);
+            take(&mut arrivals, 11, 2);
+            take(&mut arrivals, later, 5);
+            assert_eq!(arrivals.next_settled().is_some(), settles, "{later} ms");
+        }
+    }
+
+    /// Packets later than that would be lost to the sender in any case.
+    #[test]
+    fn nothing_settles_for_longer_than_a_round_trip_or_100_ms() {
+        for (rtt, displaced, settles) in [
+            (40, 70, Some(87)),
+            (40, 90, Some(100)),
+            (40, 101, None),
+            (300, 280, Some(300)),
+            (300, 301, None),
+        ] {
+            let mut arrivals = Arrivals::new(at(1));
+            let mut take =
+                |now, number| arrivals.take(millis(now), at(number), Duration::from_millis(rtt), false);
+            for (now, number) in [(1, 1), (3, 3), (3 + displaced, 2), (500, 5)] {
+                take(now, number);
+            }
+            let settles_for = arrivals.next_settled().map(|at| at.saturating_since(millis(500)).as_millis());
+            assert_eq!(settles_for, settles, "{displaced} of {rtt} ms");
+        }
     }
 
     #[test]
     fn a_hole_that_fills_while_it_settles_is_none() {
         let mut arrivals = arrivals(&[1, 3]);
-        arrivals.take(millis(4), at(2), RTT);
-        arrivals.take(millis(5), at(6), RTT);
-        arrivals.take(millis(6), at(4), RTT);
-        assert_eq!(arrivals.settled(millis(20)), Some(Range { start: at(5), end: at(6) }));
-        arrivals.take(millis(21), at(5), RTT);
+        take(&mut arrivals, 7, 2);
+        take(&mut arrivals, 8, 6);
+        take(&mut arrivals, 9, 4);
+        assert_eq!(arrivals.settled(millis(20)), range(5, 6));
+        take(&mut arrivals, 21, 5);
         assert_eq!(arrivals.cumulative(), at(7));
+    }
+
+    /// Of packets without delay 32 are in order, and those before the hole that `number` opens.
+    fn unqueued(number: u64) -> Arrivals {
+        let mut arrivals = Arrivals::new(at(1));
+        for number in (1..34).chain([number]) {
+            let is_unqueued = arrivals.on_delay(millis(number), at(number), 5_000);
+            arrivals.take(millis(number), at(number), RTT, is_unqueued);
+        }
+        arrivals
+    }
+
+    #[test]
+    fn what_is_lost_where_no_queue_is_counts_once_it_has_settled_and_is_not_late() {
+        let mut arrivals = unqueued(42);
+        // 8 of 33 that came, and these.
+        assert_eq!(arrivals.base_loss(), (8 * 256 / 41) as u8);
+        take(&mut arrivals, 43, 40);
+        assert_eq!(arrivals.base_loss(), (7 * 256 / 41) as u8, "one was late");
+        // The next settles.
+        let is_unqueued = arrivals.on_delay(millis(44), at(51), 5_000);
+        arrivals.take(millis(44), at(51), RTT, is_unqueued);
+        assert_eq!(arrivals.base_loss(), (7 * 256 / 42) as u8);
+        take(&mut arrivals, 45, 47);
+        while arrivals.settled(millis(60)).is_some() {}
+        assert_eq!(arrivals.base_loss(), ((7 + 7) * 256 / (43 + 7)) as u8);
+    }
+
+    #[test]
+    fn more_holes_than_are_remembered_settle_early() {
+        let mut arrivals = arrivals(&[1, 3]);
+        take(&mut arrivals, 11, 2);
+        for number in (5..5 + 2 * MAX_HOLES as u64).step_by(2) {
+            assert_eq!(take(&mut arrivals, 12, number), None);
+        }
+        assert_eq!(spans(arrivals.holes()), []);
+        take(&mut arrivals, 12, 7 + 2 * MAX_HOLES as u64);
+        assert_eq!(spans(arrivals.holes()), [(4, 4)]);
     }
 
     #[test]
     fn the_loss_rate_is_of_the_latest_packets() {
         let mut all = Arrivals::new(at(0));
         for number in (0..2000).filter(|number| number % 10 != 3) {
-            all.take(millis(number), at(number), RTT);
+            take(&mut all, number, number);
         }
         let tenth = 65_536 / 10;
         assert!((i32::from(all.loss()) - tenth).abs() < tenth / 8, "{}", all.loss());
         for number in 2000..4000 {
-            all.take(millis(number), at(number), RTT);
+            take(&mut all, number, number);
         }
         assert_eq!(all.loss(), 0);
     }
@@ -327,7 +483,7 @@ mod tests {
     fn memory_is_bounded_whatever_arrives() {
         let mut all = Arrivals::new(at(0));
         for number in (1..100_000).step_by(2) {
-            all.take(millis(1), at(number), RTT);
+            take(&mut all, 1, number);
         }
         assert!(all.blocks().count() <= MAX_RANGES);
         assert_eq!(all.end(), at(100_000));

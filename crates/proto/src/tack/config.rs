@@ -1,6 +1,7 @@
 //! Configuration of a TACK endpoint.
 
-use crate::congestion;
+use crate::congestion::pacing::{Bursts, Pacer};
+use crate::congestion::{self, Controller};
 use crate::packet::IpVersion;
 use crate::units::{Bytes, Duration};
 
@@ -108,6 +109,25 @@ pub enum Reader {
     Explicit,
 }
 
+/// What a sender leaves to the queue of its own host, in full-sized packets, where a link follows that sends packets in aggregates. A
+/// queue that overflows pushes nobody back: the sender learns of it a round trip later, as of losses in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnQueue {
+    /// Packets that it sends at once, at least: spread over time they would go out in shorter aggregates.
+    pub burst: u32,
+    /// Packets that lie there, at most.
+    pub most: u32,
+}
+
+impl OwnQueue {
+    /// Before a link that sends `aggregate` packets at a time, in a queue of at most `room`: one aggregate that is on the air, and a
+    /// third of the next, two packets at least, so that the link never waits for the sender.
+    pub fn before(aggregate: u32, room: Option<u32>) -> Self {
+        let most = aggregate.saturating_add((aggregate / 3).max(2)).min(room.unwrap_or(u32::MAX)).max(1);
+        Self { burst: aggregate.min(most), most }
+    }
+}
+
 /// Configuration of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -147,6 +167,9 @@ pub struct Config {
     pub reader: Reader,
     /// Most bytes in flight, even where the windows allow more.
     pub send_buffer: Bytes,
+    /// What may lie in the queue of its own host, if that is limited. The driver of the connection honours
+    /// [`Connection::small_queue`](super::Connection::small_queue).
+    pub own_queue: Option<OwnQueue>,
     /// Streams of the peer that may be open at once beside stream 0, at least 1.
     pub max_streams: u16,
     /// Packets that tell the receiver of the path are no longer than others. Without, they are ten bytes longer than the MTU:
@@ -181,6 +204,12 @@ impl Config {
     pub(super) fn paces_by_reports(&self) -> bool {
         matches!(self.congestion.algorithm, congestion::Algorithm::TackBbr(_))
             && self.rate_from == RateFrom::Receiver
+    }
+
+    /// When `congestion` lets packets leave, if it is paced.
+    pub(super) fn pacer(&self, congestion: &Controller) -> Option<Pacer> {
+        let pacer = congestion.pacer(self.congestion.pacing, Bursts::Datagrams)?;
+        Some(pacer.at_least(self.own_queue.map_or(0, |queue| queue.burst)))
     }
 
     /// Bytes of UDP payload in the largest packet that is certain to pass.
@@ -243,6 +272,7 @@ impl Default for Config {
             stream_buffer: Bytes(64 << 20),
             reader: Reader::Immediate,
             send_buffer: Bytes(64 << 20),
+            own_queue: None,
             max_streams: 256,
             fit_sync: false,
             idle_timeout: Duration::from_secs(60),
@@ -252,5 +282,20 @@ impl Default for Config {
             max_hello_timeout: Duration::from_secs(64),
             probe_silence: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_keeps_an_aggregate_and_a_third_of_the_next() {
+        let most = |aggregate, room| OwnQueue::before(aggregate, room).most;
+        assert_eq!(most(42, None), 56);
+        assert_eq!(most(42, Some(1_000)), 56);
+        assert_eq!(most(1, None), 3, "one on the air and two behind it");
+        assert_eq!(OwnQueue::before(64, Some(64)), OwnQueue { burst: 64, most: 64 });
+        assert_eq!(OwnQueue::before(42, Some(4)), OwnQueue { burst: 4, most: 4 });
     }
 }

@@ -16,7 +16,7 @@ use super::violation::Violation;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::stats::Stats;
-use crate::units::{Duration, Instant, SeqNumber};
+use crate::units::{Bytes, Duration, Instant, SeqNumber};
 
 pub use driver::{Received, TooLong, Transmit};
 
@@ -211,6 +211,13 @@ impl Connection {
         self.sender.streams.unsent()
     }
 
+    /// Bytes of it that may lie in the queue of its own host, by [`own_queue`](Config::own_queue); `None` where nothing limits them, or
+    /// nothing new waits to be sent.
+    pub fn small_queue(&self) -> Option<Bytes> {
+        let queue = self.config.own_queue.filter(|_| self.unsent() > 0)?;
+        Some(Bytes(u64::from(queue.most) * self.config.mtu.0))
+    }
+
     /// Smallest round-trip time of the last ten seconds, once measured.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.sender.rtt_min()
@@ -240,7 +247,7 @@ impl Connection {
             duplicate_bytes: self.receiver.incoming.duplicate,
             dropped_bytes: self.dropped_bytes,
             bytes_in_flight: self.sender.in_flight(),
-            srtt: self.sender.rtt.smoothed(),
+            srtt: self.sender.smoothed_rtt(),
             cwnd: Some(self.sender.cwnd()),
             rto: Some(if self.greets() { self.hello_timeout() } else { self.sender.backed_off() }),
             timeouts: Some(sent.timeouts),
@@ -507,7 +514,7 @@ impl Connection {
                 self.receiver.incoming.free_delivered();
                 if self.config.probe_silence {
                     let open = self.receiver.incoming.expects(data.stream);
-                    let rtt = self.sender.rtt.smoothed().max(self.receiver.known_rtt());
+                    let rtt = self.sender.smoothed_rtt().max(self.receiver.known_rtt());
                     self.silence.on_data(now, open, rtt);
                 }
                 return Ok(accepted.map(Received::Bytes));

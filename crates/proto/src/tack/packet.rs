@@ -269,7 +269,7 @@ fields!(Hello {
 
 impl Hello {
     /// The version spoken here.
-    pub const VERSION: u16 = 3;
+    pub const VERSION: u16 = 4;
 }
 
 /// Bytes of a stream.
@@ -346,6 +346,8 @@ pub struct Tack {
     pub ce: u16,
     /// The most that arrived at once lately, in units of [`BURST_UNIT`] bytes.
     pub burst: u16,
+    /// Packets that were lost, in 256ths of those that met no queue; 0 where too few are known to have met none.
+    pub base_loss: u8,
     /// Every packet number below was received, or is of no interest to the sender any more.
     pub cumulative: SeqNumber,
     /// The acked list: received, highest first, none below `cumulative`. At most [`MAX_LIST`], as in each list.
@@ -369,6 +371,7 @@ fields!(Tack {
     window: SeqNumber,
     ce: u16,
     burst: u16,
+    base_loss: u8,
     cumulative: SeqNumber,
     repeated: u8,
 } elsewhere { acked, unacked, streams });

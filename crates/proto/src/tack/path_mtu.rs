@@ -47,9 +47,9 @@ impl PathMtu {
         }
     }
 
-    /// Another path: the search begins anew.
-    pub fn restart(&mut self) {
-        *self = Self::new(self.base, self.max, self.usual);
+    /// The same search on another path.
+    pub fn restarted(self) -> Self {
+        Self::new(self.base, self.max, self.usual)
     }
 
     /// No packet is longer than `max`, even where the path takes longer ones.
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(mtu.payload(), 8952);
         mtu.limit(4000);
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (4000, None));
-        mtu.restart();
+        mtu = mtu.restarted();
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, Some(USUAL)));
         mtu.limit(1000);
         assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1000, None));

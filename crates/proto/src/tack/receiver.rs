@@ -42,6 +42,8 @@ pub(super) struct Receiver {
     /// The packet with the largest number of those that say when they left, and when: the reference for short data.
     newest: (Position, Stamp),
     meter: RateMeter,
+    /// Bytes that arrived before they were reported missing.
+    received: u64,
     pub incoming: Incoming,
     /// Packets that arrived with congestion experienced.
     ce: u16,
@@ -77,6 +79,7 @@ impl Receiver {
             reference: Reference::new(config.timing),
             newest: (START, Stamp::default()),
             meter: RateMeter::default(),
+            received: 0,
             incoming: Incoming::new(config, client),
             ce: 0,
             blocks: LEAST_BLOCKS,
@@ -111,7 +114,7 @@ impl Receiver {
         let number = self.arrivals.end().nearest(number);
         let fresh = self.arrivals.classify(number) != Arrival::Duplicate;
         if fresh {
-            self.arrivals.take(now, number, self.rtt_min());
+            self.arrivals.take(now, number, self.rtt_min(), false);
         } else {
             self.duplicates += 1;
         }
@@ -122,7 +125,7 @@ impl Receiver {
     pub fn on_probe(&mut self, now: Instant, number: SeqNumber) {
         let position = self.arrivals.end().nearest(number);
         if self.arrivals.classify(position) != Arrival::Duplicate {
-            self.take(now, position);
+            self.take(now, position, false);
         }
         self.asked = true;
     }
@@ -133,7 +136,7 @@ impl Receiver {
         let fresh = self.arrivals.classify(position) != Arrival::Duplicate;
         if fresh {
             self.clock.on_packet(now, 0);
-            self.take(now, position);
+            self.take(now, position, false);
         } else {
             self.duplicates += 1;
         }
@@ -238,23 +241,23 @@ impl Receiver {
         departed: Stamp,
         marked: bool,
     ) {
-        // The sender has taken packets reported missing out of the network.
+        // All that arrives is the path's rate. But packets reported missing are not in the network any more, by the sender's count.
+        self.meter.on_bytes(now, bytes);
         if arrival != Arrival::Late {
-            self.meter.on_bytes(now, bytes);
+            self.received += bytes;
         }
         self.ce = self.ce.wrapping_add(u16::from(marked));
-        self.reference.on_packet(now, Stamp::at(now, self.clock_offset), departed);
+        let own = Stamp::at(now, self.clock_offset);
+        self.reference.on_packet(now, own, departed);
         self.on_stamp(number, departed);
         self.clock.on_packet(now, bytes);
-        self.take(now, number);
+        let is_unqueued = self.arrivals.on_delay(now, number, own.0.wrapping_sub(departed.0));
+        self.take(now, number, is_unqueued);
     }
 
-    fn take(&mut self, now: Instant, number: Position) {
-        let hole = self.arrivals.take(now, number, self.rtt_min());
+    fn take(&mut self, now: Instant, number: Position, is_unqueued: bool) {
         // One that settles first is reported then.
-        if let Some(hole) = hole
-            && self.arrivals.next_settled().is_none()
-        {
+        if let Some(hole) = self.arrivals.take(now, number, self.rtt_min(), is_unqueued) {
             self.report(now, hole);
         }
     }
@@ -397,7 +400,8 @@ impl Receiver {
         tack.burst = u16::try_from(self.clock.burst().0 / BURST_UNIT).unwrap_or(u16::MAX);
         tack.rate_kbps = rate.map_or(0, |rate| u32::try_from(rate.as_bps() / 1000).unwrap_or(u32::MAX));
         tack.loss = self.arrivals.loss();
-        tack.received = SeqNumber(self.meter.received() as u32);
+        tack.base_loss = self.arrivals.base_loss();
+        tack.received = SeqNumber(self.received as u32);
         tack.window = SeqNumber(self.incoming.tell() as u32);
         tack.ce = self.ce;
         tack.cumulative = self.arrivals.cumulative().wire();

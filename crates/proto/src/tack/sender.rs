@@ -2,33 +2,28 @@
 
 mod beside;
 mod feedback;
+mod path;
 mod sync;
 
 use std::collections::VecDeque;
 
 use super::ack_clock::{self, Arriving};
-use super::ack_path::AckPath;
 use super::config::{AckClock, Config};
 use super::incoming::START;
 use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
-use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data, room_for_short_data};
+use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
-use super::timing::WindowedMin;
-use crate::congestion::pacing::{Bursts, Pacer};
+use crate::congestion::Start;
+use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
-use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{Controller, Start};
 use crate::ranges::{Range, RangeSet};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 use beside::Beside;
-use sync::SyncState;
-
-/// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
-const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
+use path::Path;
 
 /// How often at least a peer is asked within the idle time-out. Where every second packet is lost each way, two probes and their
 /// answer fail with chance 0.6: ten in a row once in 160 times, twenty once in 27,000. RFC 9002 section 6.2.1 has no limit.
@@ -91,9 +86,8 @@ pub(super) struct Sender {
     pub streams: Outgoing,
     /// Content beside streams.
     pub beside: Beside,
+    path: Path,
     clock_offset: u32,
-    mss: u32,
-    path_mtu: PathMtu,
     /// Short data to the peer goes without its number of the connection.
     implied: bool,
     /// The newest data that the peer has acknowledged, and when it left; before, our first hello, which it has once data may leave.
@@ -112,51 +106,17 @@ pub(super) struct Sender {
     bytes_sent: u64,
     bytes_acked: u64,
     received: Position,
-    congestion: Controller,
     rate: RateSampler,
-    pub rtt: RttEstimator,
-    rtt_min: WindowedMin,
-    ack_path: AckPath,
-    pacer: Option<Pacer>,
-    paced_until: Option<Instant>,
-    /// The window, not the application or the receiver, held the sender since the last feedback.
-    window_limited: bool,
-    /// The peer's windows did.
-    receiver_limited: bool,
-    /// Recovery ends when the packets sent before it began are acknowledged or lost.
-    recovery: Option<Position>,
-    after_timeout: bool,
-    /// Until then rates are of a time in which nothing but probes was sent.
-    quiet_until: Instant,
-    /// When the last packet left that must be acknowledged, and timeouts since the last acknowledgment.
+    /// When the last packet left that must be acknowledged.
     last_sent: Instant,
-    timeouts: u32,
     probes: u8,
-    /// The fastest rate of the last three round trips, for the packets of a report left up to two of them ago: a receiver that
-    /// claims more is not believed.
-    fastest: [BitRate; 3],
-    fastest_since: Instant,
-    sync: SyncState,
-    startup: bool,
-    startup_rounds: u32,
     skips: Skips,
-    ce: u16,
-    /// How the receiver was asked to acknowledge, and the inputs of that as of its last TACK.
+    /// How the receiver was asked to acknowledge.
     clock: AckClock,
-    arriving: Arriving,
-    /// Packets lost, in 65,536ths, on the way to the receiver and back.
-    path_loss: u16,
-    ack_loss: u16,
     /// Packets below `base` that the receiver lists as missing, since it was told to forget them.
     holes: u64,
     /// The highest floor that the receiver may have heard of.
     told_floor: Position,
-    /// A round trip ends when this number arrives.
-    round_end: Position,
-    /// The first number on this path, when it left, and bytes in flight on another.
-    path_start: Position,
-    path_since: Instant,
-    elsewhere: u64,
     pub counters: Counters,
     /// Numbers that were lost and not told of, where the user asks for them.
     pub losses: Option<Vec<u64>>,
@@ -164,15 +124,14 @@ pub(super) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
-        let mss = room_for_short_data(config.payload(), false).max(1);
-        let congestion = Controller::new(&config.congestion, mss, Start { seed, ..Start::default() });
+        let mtu = PathMtu::new(config.payload(), config.payload(), config.usual_payload());
+        let path = Path::new(config, mtu, false, START, Start { seed, ..Start::default() });
         Self {
             config: *config,
             streams: Outgoing::new(),
             beside: Beside::default(),
+            path: Path { ce: Some(0), ..path },
             clock_offset,
-            mss,
-            path_mtu: PathMtu::new(config.payload(), config.payload(), config.usual_payload()),
             implied: false,
             newest_acked: None,
             sent: VecDeque::new(),
@@ -184,38 +143,13 @@ impl Sender {
             bytes_sent: 0,
             bytes_acked: 0,
             received: START,
-            pacer: congestion.pacer(config.congestion.pacing, Bursts::Datagrams),
-            congestion,
             rate: RateSampler::default(),
-            rtt: RttEstimator::new(PTO_VARIANCE_MIN),
-            rtt_min: WindowedMin::default(),
-            ack_path: AckPath::default(),
-            paced_until: None,
-            window_limited: false,
-            receiver_limited: false,
-            recovery: None,
-            after_timeout: false,
-            quiet_until: Instant::ZERO,
             last_sent: Instant::ZERO,
-            timeouts: 0,
             probes: 0,
-            fastest: [BitRate::default(); 3],
-            fastest_since: Instant::ZERO,
-            sync: SyncState::default(),
-            startup: true,
-            startup_rounds: 0,
             skips: Skips::new(START, seed),
-            ce: 0,
             clock: config.wished_clock(),
-            arriving: Arriving::default(),
-            path_loss: 0,
-            ack_loss: 0,
             holes: 0,
             told_floor: START,
-            round_end: START,
-            path_start: START,
-            path_since: Instant::ZERO,
-            elsewhere: 0,
             counters: Counters::default(),
             losses: None,
         }
@@ -223,15 +157,7 @@ impl Sender {
 
     /// The handshake is done: the peer takes that much, and the round trip took `rtt` where it was measured.
     pub fn open(&mut self, now: Instant, seed: u32, rtt: Option<Duration>) {
-        if let Some(rtt) = rtt {
-            self.rtt.sample(rtt);
-            self.rtt_min.update(now, rtt);
-        }
-        self.congestion = Controller::new(
-            &self.config.congestion,
-            self.mss,
-            Start { seed, at: now, rtt, ..Start::default() },
-        );
+        self.path.open(&self.config, Start { seed, at: now, rtt, ..Start::default() });
     }
 
     /// See [`Connection::stir`](super::Connection::stir).
@@ -241,19 +167,15 @@ impl Sender {
 
     /// Bytes of data in a full packet, which is short.
     pub fn mss(&self) -> u32 {
-        self.mss
+        self.path.mss
     }
 
     /// The peer takes `max` bytes of UDP payload at most, and its number of the connection is `implied` in short data or not.
     pub fn set_peer(&mut self, max: u32, implied: bool) {
         let base = self.config.payload().min(max);
-        self.path_mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
+        self.path.mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
         self.implied = implied;
-        self.set_mss();
-    }
-
-    fn set_mss(&mut self) {
-        self.mss = room_for_short_data(self.path_mtu.payload(), self.implied).max(1);
+        self.path.set_mss(self.implied);
     }
 
     /// A hello leaves at `now`, which has its number.
@@ -271,7 +193,7 @@ impl Sender {
 
     /// Bytes that are thought to be in the network.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight.saturating_sub(self.unreported + self.elsewhere)
+        self.in_flight.saturating_sub(self.unreported + self.path.elsewhere)
     }
 
     /// Congestion window in bytes, with room for arrivals that are not reported yet, where the controller does not count them
@@ -279,40 +201,45 @@ impl Sender {
     pub fn cwnd(&self) -> u64 {
         let unreported = if self.config.paces_by_reports() {
             // A start-up doubles in a round trip as it is.
-            let gain = 1 + u64::from(self.congestion.in_start_up());
-            self.reported_late(self.ack_path.smoothed()) * gain
+            let gain = 1 + u64::from(self.path.congestion.in_start_up());
+            self.reported_late(self.path.ack_path.smoothed()) * gain
         } else {
-            self.arriving.rate.amount_in(self.ack_wait()).0
+            self.path.arriving.rate.amount_in(self.ack_wait()).0
         };
-        (self.congestion.cwnd() + unreported).min(self.config.send_buffer.0)
+        (self.path.congestion.cwnd() + unreported).min(self.config.send_buffer.0)
     }
 
     /// Bytes that leave while reports queue for `late`. Where data queues, too, the window need not be larger: each half of a
     /// queue on a shared channel would let the other grow.
     fn reported_late(&self, late: Duration) -> u64 {
-        let rtt_min = self.rtt_min.get().unwrap_or_default();
-        let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
-        let of_data = queueing.saturating_sub(self.ack_path.smoothed());
+        let rtt_min = self.path.rtt_min.get().unwrap_or_default();
+        let queueing = self.path.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
+        let of_data = queueing.saturating_sub(self.path.ack_path.smoothed());
         match late.saturating_sub(of_data * 2) {
             Duration::ZERO => 0,
-            late => self.congestion.amount_reported_late(late),
+            late => self.path.congestion.amount_reported_late(late),
         }
     }
 
     /// The rate at which it paces now; `None` where it does not.
     pub fn pacing_rate(&self) -> Option<BitRate> {
-        self.pacer.as_ref()?;
-        self.congestion.pacing_rate(self.rtt.smoothed(), self.in_flight())
+        self.path.pacer.as_ref()?;
+        self.path.congestion.pacing_rate(self.path.rtt.smoothed(), self.in_flight())
     }
 
     /// State of congestion control.
     pub fn congestion_state(&self) -> Option<&'static str> {
-        self.congestion.state()
+        self.path.congestion.state()
+    }
+
+    /// Smoothed round-trip time.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.path.rtt.smoothed()
     }
 
     /// Smallest round-trip time of the last ten seconds.
     pub fn rtt_min(&self) -> Option<Duration> {
-        self.rtt_min.get()
+        self.path.rtt_min.get()
     }
 
     /// True while packets are out that the peer must acknowledge, or its window holds us.
@@ -323,23 +250,23 @@ impl Sender {
     /// How long to wait for any acknowledgment: the receiver may keep one for a period of its clock.
     pub fn probe_timeout(&self) -> Duration {
         let wait = self.clock.longest_wait(&self.arriving());
-        self.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
+        self.path.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
     }
 
     /// Inputs of the time between ACKs, as far as they are known here.
     fn arriving(&self) -> Arriving {
-        let rtt_min = self.rtt_min.get().unwrap_or_default();
-        let queueing = self.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
-        let ack_path = self.sync.ack_interval();
-        let packet = Bytes(u64::from(self.mss));
-        Arriving { rtt_min, queueing, packet, ack_path, ..self.arriving }
+        let rtt_min = self.path.rtt_min.get().unwrap_or_default();
+        let queueing = self.path.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);
+        let ack_path = self.path.sync.ack_interval();
+        let packet = Bytes(u64::from(self.path.mss));
+        Arriving { rtt_min, queueing, packet, ack_path, ..self.path.arriving }
     }
 
     /// How long the receiver may keep an ACK beside the round trip, where that is not a small part of one; zero while it
     /// acknowledges often for a start-up.
     fn ack_wait(&self) -> Duration {
         match self.clock {
-            AckClock::Tack { .. } if !self.startup => self.clock.interval(&self.arriving()),
+            AckClock::Tack { .. } if !self.path.startup => self.clock.interval(&self.arriving()),
             _ => Duration::ZERO,
         }
     }
@@ -348,7 +275,9 @@ impl Sender {
     /// several times before it is given up for its silence (RFC 9000 section 10.1 has three).
     pub fn backed_off(&self) -> Duration {
         let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
-        self.probe_timeout().saturating_mul(1 << self.timeouts.min(10)).min(longest.max(self.probe_timeout()))
+        self.probe_timeout()
+            .saturating_mul(1 << self.path.timeouts.min(10))
+            .min(longest.max(self.probe_timeout()))
     }
 
     /// When something happens though nothing arrives.
@@ -357,8 +286,8 @@ impl Sender {
         let probe = self.probe_at();
         let soonest = [
             probe,
-            self.paced_until,
-            probe.and_then(|_| self.congestion.poll_timeout()),
+            self.path.paced_until,
+            probe.and_then(|_| self.path.congestion.poll_timeout()),
             self.beside.poll_timeout(),
         ];
         soonest.into_iter().flatten().min()
@@ -370,31 +299,31 @@ impl Sender {
 
     /// Takes the actions due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.paced_until.is_some_and(|at| at <= now) {
+        if self.path.paced_until.is_some_and(|at| at <= now) {
             self.end_pacing(now);
         }
-        self.congestion.handle_timeout(now);
+        self.path.congestion.handle_timeout(now);
         self.ask_for_limits(now);
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
-            self.timeouts += 1;
+            self.path.timeouts += 1;
             // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4).
-            self.probes = if self.timeouts > 1 { 2 } else { 1 };
+            self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
             self.last_sent = now;
-            if self.path_mtu.on_timeouts(now, self.timeouts) {
-                self.set_mss();
+            if self.path.mtu.on_timeouts(now, self.path.timeouts) {
+                self.path.set_mss(self.implied);
             }
-            // The first may be a lost tail; a second is a path that went away.
-            if self.timeouts == 2 {
-                self.congestion.on_timeout(now, self.in_flight(), false);
-                self.after_timeout = true;
+            // The first may be a lost tail; a second is a path that went away, unless only the peer's window was waited for.
+            if self.path.timeouts == 2 && self.in_flight > 0 {
+                self.path.congestion.on_timeout(now, self.in_flight(), false);
+                self.path.after_timeout = true;
             }
         }
     }
 
     /// Nothing waits for the pacer any more, which learns how much longer than asked for that was.
     fn end_pacing(&mut self, now: Instant) {
-        if let (Some(until), Some(pacer)) = (self.paced_until.take(), &mut self.pacer) {
+        if let (Some(until), Some(pacer)) = (self.path.paced_until.take(), &mut self.path.pacer) {
             pacer.on_late(now.saturating_since(until));
         }
     }
@@ -402,14 +331,14 @@ impl Sender {
     /// An answer that is waited for may never come: the peer is asked at once.
     pub fn ask_again(&mut self) {
         if self.awaits() {
-            (self.timeouts, self.probes) = (0, 2);
+            (self.path.timeouts, self.probes) = (0, 2);
         }
     }
 
     /// True when nothing can be sent at `now`, which costs little to tell.
     #[inline]
     pub fn is_idle(&self, now: Instant) -> bool {
-        self.probes == 0 && !self.beside.is_urgent() && self.paced_until.is_some_and(|until| now < until)
+        self.probes == 0 && !self.beside.is_urgent() && self.path.paced_until.is_some_and(|until| now < until)
     }
 
     /// When the last packet left that must be acknowledged.
@@ -431,24 +360,24 @@ impl Sender {
             // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of the
             // congestion window is in flight.
             let is_receiver_limited = self.streams.is_receiver_limited();
-            self.receiver_limited |= is_receiver_limited;
+            self.path.receiver_limited |= is_receiver_limited;
             if !is_receiver_limited || self.in_flight() < self.cwnd() / 4 * 3 {
                 self.rate.limit_by_application(self.in_flight());
             }
-            self.pacer.iter_mut().for_each(Pacer::forget_lateness);
+            self.path.pacer.iter_mut().for_each(Pacer::forget_lateness);
             return None;
         }
         let in_flight = self.in_flight();
-        if in_flight > 0 && in_flight + u64::from(self.mss) > self.cwnd() {
-            self.window_limited = true;
+        if in_flight > 0 && in_flight + u64::from(self.path.mss) > self.cwnd() {
+            self.path.window_limited = true;
             return None;
         }
         if self.sent.len() >= MAX_PACKETS {
             return None;
         }
-        if let Some(until) = self.paced_until.or_else(|| self.pacer.as_ref()?.held_until(now)) {
+        if let Some(until) = self.path.paced_until.or_else(|| self.path.pacer.as_ref()?.held_until(now)) {
             if now < until {
-                self.paced_until = Some(until);
+                self.path.paced_until = Some(until);
                 return None;
             }
             self.end_pacing(now);
@@ -459,7 +388,7 @@ impl Sender {
             return Some(probe);
         }
         if in_flight == 0 {
-            self.congestion.on_transmit_start(now, Some(&self.rate));
+            self.path.congestion.on_transmit_start(now, Some(&self.rate));
         }
         if let Some(datagram) = self.next_datagram(now) {
             return Some(datagram);
@@ -481,25 +410,25 @@ impl Sender {
     }
 
     fn room_beside_sync(&self, now: Instant) -> u32 {
-        if self.is_short(now) { self.mss } else { room_for_data(self.path_mtu.payload()).max(1) }
+        if self.is_short(now) { self.path.mss } else { room_for_data(self.path.mtu.payload()).max(1) }
     }
 
     /// The first initial window of a connection leaves at once (RFC 9002 section 7.7); Linux does not pace it either
     /// (`tcp_update_skb_after_send`).
     fn pace(&mut self, now: Instant, bytes: u64) {
         let in_flight = self.in_flight();
-        let Some(pacer) = &mut self.pacer else { return };
-        let rate = self.congestion.pacing_rate(self.rtt.smoothed(), in_flight);
-        let initial = self.config.congestion.initial_window_bytes(self.mss);
+        let Some(pacer) = &mut self.path.pacer else { return };
+        let rate = self.path.congestion.pacing_rate(self.path.rtt.smoothed(), in_flight);
+        let initial = self.config.congestion.initial_window_bytes(self.path.mss);
         if self.bytes_sent + bytes >= initial {
-            pacer.on_sent(bytes, now, rate, u64::from(self.mss));
+            pacer.on_sent(bytes, now, rate, u64::from(self.path.mss));
         }
         let rate = rate.unwrap_or_default();
-        if now.saturating_since(self.fastest_since) > self.rtt.smoothed().unwrap_or_default() {
-            self.fastest = [BitRate::default(), self.fastest[0], self.fastest[1]];
-            self.fastest_since = now;
+        if now.saturating_since(self.path.fastest_since) > self.path.rtt.smoothed().unwrap_or_default() {
+            self.path.fastest = [BitRate::default(), self.path.fastest[0], self.path.fastest[1]];
+            self.path.fastest_since = now;
         }
-        self.fastest[0] = self.fastest[0].max(rate);
+        self.path.fastest[0] = self.path.fastest[0].max(rate);
     }
 
     /// A packet that makes the receiver answer: with data that it lacks, or without any.
@@ -557,7 +486,7 @@ impl Sender {
 
     /// A probe of the path's length, while data flows that would gain from it.
     fn next_path_probe(&mut self, now: Instant) -> Option<Body> {
-        let size = self.path_mtu.next(now)?;
+        let size = self.path.mtu.next(now)?;
         self.push(now, Carried::PathProbe, 0);
         Some(Body::Probe { padding: padding_for(size) })
     }
@@ -581,7 +510,7 @@ impl Sender {
     }
 
     fn push(&mut self, now: Instant, carried: Carried, bytes: u64) -> Position {
-        if carried != Carried::Nothing && self.skips.takes(self.next, now, self.fastest[0]) {
+        if carried != Carried::Nothing && self.skips.takes(self.next, now, self.path.fastest[0]) {
             self.push_one(now, Carried::Nothing);
         }
         let number = self.push_one(now, carried);

@@ -250,6 +250,32 @@ impl RateMeter {
     }
 }
 
+/// The largest of late: of this second and the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RecentMax {
+    second: u64,
+    most: Duration,
+    before: Duration,
+}
+
+impl RecentMax {
+    /// Takes in a sample and returns the largest.
+    pub fn update(&mut self, now: Instant, sample: Duration) -> Duration {
+        let second = now.as_nanos() / 1_000_000_000;
+        if second != self.second {
+            self.before = if second == self.second + 1 { self.most } else { Duration::ZERO };
+            (self.second, self.most) = (second, Duration::ZERO);
+        }
+        self.most = self.most.max(sample);
+        self.most.max(self.before)
+    }
+
+    /// The largest as of `now`.
+    pub fn get(mut self, now: Instant) -> Duration {
+        self.update(now, Duration::ZERO)
+    }
+}
+
 /// Seconds that a smallest round-trip time is believed: tau of TACK paper section 5.2.
 const LIFETIME_SECS: u64 = 10;
 

@@ -91,6 +91,7 @@ fn tack() -> Tack {
         window: SeqNumber(0x0010_3000),
         ce: 1,
         burst: 0x0040,
+        base_loss: 0x0d,
         cumulative: SeqNumber(12),
         acked: vec![block(20, 20), block(15, 16)],
         unacked: vec![block(12, 14), block(17, 19)],
@@ -141,9 +142,9 @@ fn samples() -> Vec<(&'static str, Packet, Vec<usize>)> {
         (
             "tack",
             packet(Body::Tack(Arc::new(tack()))),
-            vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1, 8, 8, 8, 8, 2, 4],
+            vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 1, 4, 1, 1, 1, 1, 8, 8, 8, 8, 2, 4],
         ),
-        ("tack-bare", packet(Body::Tack(Arc::default())), vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 4, 1, 1, 1, 1]),
+        ("tack-bare", packet(Body::Tack(Arc::default())), vec![4, 4, 4, 4, 2, 4, 4, 2, 2, 1, 4, 1, 1, 1, 1]),
         ("iack-loss", packet(Body::Instant(instant())), vec![1, 4, 4, 4, 4, 4]),
         (
             "iack-window",
@@ -200,16 +201,16 @@ fn packets_look_as_documented() {
     let lines: Vec<_> =
         samples().iter().map(|(name, packet, widths)| format!("{name}: {}", words(packet, widths))).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    open: 18 00000000 01020304 0003 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02 19
-    answer: 28 c0c1c2c3 01020304 0003 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02 19
+    open: 18 00000000 01020304 0004 a0a1a2a3 10000001 00000000 00100000 00010000 05c0 04 02 19
+    answer: 28 c0c1c2c3 01020304 0004 b0b1b2b3 10000001 10000001 00100000 00010000 05c0 04 02 19
     data: 30 c0c1c2c3 01020304 00002000 10000002 d0d1d2
     data-full: 3f c0c1c2c3 01020304 00002000 10000002 0007 00013880 01020000 10 01 0102 d0d1d2
     data-long: 34 c0c1c2c3 01020304 00002000 10000002 80010007 d0d1d2
     short: d0 c0c1c2c3 0304 00002000 0000 d0d1d2
     short-full: df c0c1c2c3 0304 00002000 0000 0007 00013880 01020000 10 01 0102 d0d1d2
     short-implied: e0 0304 00002000 0000 d0d1d2
-    tack: 40 c0c1c2c3 01020304 20000001 10000003 000000fa 0002e630 0290 00003000 00103000 0001 0040 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
-    tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 00000000 0000 00000000 00000000 0000 0000 00000000 00 00 00 00
+    tack: 40 c0c1c2c3 01020304 20000001 10000003 000000fa 0002e630 0290 00003000 00103000 0001 0040 0d 0000000c 02 02 02 01 0000001400000014 0000000f00000010 0000000c0000000e 0000001100000013 0007 00004000
+    tack-bare: 40 c0c1c2c3 01020304 00000000 00000000 00000000 00000000 0000 00000000 00000000 0000 0000 00 00000000 00 00 00 00
     iack-loss: 50 c0c1c2c3 01020304 01 00000005 00000003 00000002 00000002 00005000
     iack-window: 50 c0c1c2c3 01020304 02 00000005 00000003 00000002 00000002 00005000
     sync: 60 c0c1c2c3 01020304 00013880 01020000 10 01 0102
@@ -382,8 +383,8 @@ fn lists_are_in_order_and_apart() {
     refused(|tack| tack.streams.resize(MAX_LIST + 1, tack.streams[0]), Unsound::LongList);
     // The last byte of the list's last block.
     let late = packet(Body::Tack(Arc::new(tack())));
-    assert_eq!(damaged(&late, 38 + 31, 20), Err(DecodeError::Unsound(Unsound::Both)));
-    assert_eq!(damaged(&late, 38 + 31, 16), Err(DecodeError::Unsound(Unsound::Blocks)));
+    assert_eq!(damaged(&late, 39 + 31, 20), Err(DecodeError::Unsound(Unsound::Both)));
+    assert_eq!(damaged(&late, 39 + 31, 16), Err(DecodeError::Unsound(Unsound::Blocks)));
 }
 
 #[test]
@@ -400,8 +401,8 @@ fn lists_hold_as_much_as_their_length_can_say() {
     assert_eq!(decode(&bytes), Ok((packet, &[][..])));
     // Lengths that announce bytes that are missing.
     for list in 0..3 {
-        let mut bytes = [&[0x40; 1][..], &[1; 8], &[0; 34], &[0; TAG]].concat();
-        bytes[9 + 31 + list] = u8::MAX;
+        let mut bytes = [&[0x40; 1][..], &[1; 8], &[0; 35], &[0; TAG]].concat();
+        bytes[9 + 32 + list] = u8::MAX;
         assert!(matches!(decode(&bytes), Err(DecodeError::Misread(_))), "list {list}");
     }
 }

@@ -225,6 +225,7 @@ fn any_body() -> impl Strategy<Value = Body> {
                 window: SeqNumber(wild),
                 ce: wild as u16,
                 burst: (wild >> 16) as u16,
+                base_loss: wild as u8,
                 cumulative,
                 acked,
                 unacked,

@@ -54,6 +54,9 @@ pub const ALL: &[Metric] = &[
     metric("first_flow_goodput_bps", "payload that arrived in the measured window, first flow", |view| {
         view.first_flow_goodput_bps()
     }),
+    metric("last_flow_goodput_bps", "payload that arrived in the measured window, last flow", |view| {
+        Some(view.outcome.flows.last()?.goodput_bps(view.outcome.measured))
+    }),
     metric(
         "first_flow_transfer_goodput_bps",
         "payload of the first flow over the time from its start to its last byte, start-up included",

@@ -1,20 +1,42 @@
-//! TCP small queues: a connection that sends from a wireless station hands down no more while much of it lies in the
-//! station's queue, and goes on when that has less.
+//! Small queues: a connection that sends from a wireless station hands down no more while much of it lies in the station's queue, and
+//! goes on when that has less. TCP knows how much by its rate, TACK by what the channel carries at once.
 
+use tacit_link::wifi::{Bss, FunctionId};
+use tacit_proto::tack::OwnQueue;
 use tacit_proto::transport;
 
-use super::World;
+use super::{World, first_hop};
 use crate::Carried;
 use crate::flow::End;
 use crate::setup::{FlowSetup, Traffic};
-use crate::topology::Port;
+use crate::topology::{Port, Topology};
 
-/// Whether the connection of `flow` has small queues.
+/// Whether the connection of `flow` has small queues, where a radio is its first hop.
 pub(super) fn limits(flow: &FlowSetup) -> bool {
     match &flow.traffic {
         Traffic::Connection { config: transport::Config::Tcp(tcp), .. } => tcp.small_queues.is_some(),
-        Traffic::Connection { .. } | Traffic::Udp { .. } => false,
+        Traffic::Connection { config: transport::Config::Tack(_), .. } => true,
+        // Its source keeps to its own timetable.
+        Traffic::Udp { .. } => false,
     }
+}
+
+/// What the source and the sink of `flow` leave to the queues of their stations, where TACK has to know.
+pub(super) fn own_queues<P: Carried>(
+    flow: &FlowSetup,
+    topology: &Topology,
+    channels: &[Bss<P>],
+) -> [Option<OwnQueue>; 2] {
+    let Traffic::Connection { config: transport::Config::Tack(tack), .. } = &flow.traffic else {
+        return [None; 2];
+    };
+    [End::Source, End::Sink].map(|end| match first_hop(flow, end, topology, channels)? {
+        Port::Pipe(_) => None,
+        Port::Wifi { bss, from, to } => {
+            let (aggregate, room) = channels[usize::from(bss)].room_of(from, to, tack.mtu);
+            Some(OwnQueue::before(aggregate, room))
+        }
+    })
 }
 
 impl<P: Carried> World<'_, P> {
@@ -24,16 +46,20 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn pump_within_small_queue(&mut self, index: usize, end: End) {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
-        let Some(mut lying) = self.lying(index, end) else {
+        let Some(radio) = self.radio(index, end) else {
             self.pump_all(index, end);
             return;
         };
+        // Counted once there is a limit: an end that only acknowledges has none.
+        let mut lying = None;
         let waits = loop {
-            if self.flows[index].small_queue(end).is_some_and(|most| lying >= most.0) {
+            if let Some(most) = self.flows[index].small_queue(end)
+                && *lying.get_or_insert_with(|| self.lying(index, end, radio)) >= most.0
+            {
                 break true;
             }
             let Some(packet) = self.flows[index].poll_transmit(self.now, end) else { break false };
-            lying += packet.len().0;
+            lying = lying.map(|lying| lying + packet.len().0);
             if self.wire.is_some() {
                 self.send_through_the_wire(host, &packet);
             } else {
@@ -51,25 +77,26 @@ impl<P: Carried> World<'_, P> {
     #[inline(never)]
     pub(super) fn pump_throttled(&mut self) {
         for (index, end) in std::mem::take(&mut self.throttled) {
+            // While it waits for its queue it has no timer.
+            self.flows[index].feed(end);
             self.pump_within_small_queue(index, end);
         }
     }
 
-    /// Bytes sent by `end` of flow `index` that lie in the queue of its station; `None` where its host has no radio,
-    /// or nothing ever limits them.
-    fn lying(&self, index: usize, end: End) -> Option<u64> {
-        let flow = &self.flows[index];
-        if !limits(&flow.setup) {
-            return None;
+    /// The radio by which `end` of flow `index` sends; `None` where its host has none, or nothing ever limits what lies before it.
+    fn radio(&self, index: usize, end: End) -> Option<(u16, FunctionId, FunctionId)> {
+        let setup = &self.flows[index].setup;
+        match first_hop(setup, end, &self.topology, &self.bss).filter(|_| limits(setup))? {
+            Port::Wifi { bss, from, to } => Some((bss, from, to)),
+            Port::Pipe(_) => None,
         }
-        let (from, to) = match end {
-            End::Source => (flow.setup.source, flow.setup.sink),
-            End::Sink => (flow.setup.sink, flow.setup.source),
-        };
-        let port =
-            super::in_category(self.topology.next_hop(from, to)?, &self.bss, flow.setup.access_category);
-        let Port::Wifi { bss, from, to: next } = port else { return None };
+    }
+
+    /// Bytes sent by `end` of flow `index` that lie in the queue of its station.
+    fn lying(&self, index: usize, end: End, (bss, from, next): (u16, FunctionId, FunctionId)) -> u64 {
+        let flow = &self.flows[index];
+        let to = if end == End::Source { flow.setup.sink } else { flow.setup.source };
         let is_own = |packet: &P| packet.flow() == Some(flow.id) && packet.destination() == to;
-        Some(self.bss[usize::from(bss)].unsettled(from, next, is_own).0)
+        self.bss[usize::from(bss)].unsettled(from, next, is_own).0
     }
 }

@@ -1,13 +1,14 @@
-//! TCP small queues in uploads over Wi-Fi: the backlog of the station, and the size of its aggregates.
+//! Small queues in uploads over Wi-Fi: the backlog of the station, the size of its aggregates, and who pushes back.
 
 use crate::common::*;
 use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack;
+use tacit_proto::tack::{self, OwnQueue};
 use tacit_proto::tcp;
-use tacit_proto::units::{Duration, Ratio};
-use tacit_sim::setup::Setup;
+use tacit_proto::units::{BitRate, Duration, Ratio};
+use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 
 /// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of so many milliseconds.
@@ -17,11 +18,18 @@ fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {
         small_queues: ms.map(Duration::from_millis),
         ..tcp::Config::default()
     };
-    let mut setup = wlan(Standard::N, 150, clients, &bulk(config));
+    upwards(wlan(Standard::N, 150, clients, &bulk(config)))
+}
+
+fn upwards(mut setup: Setup) -> Setup {
     for flow in &mut setup.flows {
         std::mem::swap(&mut flow.source, &mut flow.sink);
     }
     setup
+}
+
+fn over_tack(config: tack::Config) -> Traffic {
+    Traffic::Connection { config: config.into(), size: None }
 }
 
 fn goodput_mbps(outcome: &RunOutcome) -> f64 {
@@ -91,4 +99,72 @@ fn downloads_are_as_without() {
         run(&wlan(Standard::N, 150, 2, &bulk(config))).unwrap().digest
     };
     assert_eq!(download(None), download(Some(Duration::from_millis(1))));
+}
+
+/// Twenty stations with queues of 64 packets: without the limit a third of what they send is lost in their own queues.
+#[test]
+fn tack_loses_nothing_in_its_own_queue() {
+    let of = |own_queue| {
+        let config = tack::Config { own_queue, ..tack::Config::default() };
+        let mut setup = upwards(wlan(Standard::N, 150, 20, &over_tack(config)));
+        for station in &mut setup.bss[0].config.stations {
+            station.uplink_queue = packets(64).into();
+        }
+        let outcome = run(&setup).unwrap();
+        let drops =
+            outcome.bss[0].stations[1..].iter().map(|station| station.counters.queue_drops).sum::<u64>();
+        (goodput_mbps(&outcome), drops)
+    };
+    let (limited, unlimited) = (of(None), of(Some(OwnQueue { burst: 2, most: u32::MAX })));
+    println!("limited {limited:?}, unlimited {unlimited:?}");
+    assert_eq!(limited.1, 0);
+    assert!(unlimited.1 > 10_000);
+    assert!(limited.0 > 1.05 * unlimited.0);
+}
+
+/// A queue shorter than an aggregate, one where nothing is aggregated, both directions at once, and losses: nobody sleeps for ever.
+#[test]
+fn tack_waits_for_no_queue_for_ever() {
+    for (standard, mbps, room) in [(Standard::N, 150, 4), (Standard::N, 150, 64), (Standard::A, 54, 64)] {
+        let mut setup = upwards(wlan(standard, mbps, 2, &over_tack(tack::Config::default())));
+        setup.flows[0] =
+            FlowSetup { source: setup.flows[0].sink, sink: setup.flows[0].source, ..setup.flows[0].clone() };
+        setup.sample_interval = Some(Duration::from_millis(10));
+        for station in &mut setup.bss[0].config.stations {
+            station.uplink_queue = packets(room).into();
+            station.uplink_loss = Loss::Bernoulli(Ratio::from_fraction(0.05).unwrap());
+            station.link_ack_loss = station.uplink_loss.clone();
+        }
+        let outcome = run(&setup).unwrap();
+        for flow in &outcome.flows {
+            assert!(flow.goodput_bps(outcome.measured) > 5e6, "{standard:?} {room}");
+        }
+    }
+}
+
+/// A server's first hop is a wire, and ACKs are not limited.
+#[test]
+fn tack_downloads_are_as_without() {
+    let download = |own_queue| {
+        let config = tack::Config { own_queue, ..tack::Config::default() };
+        run(&wlan(Standard::N, 150, 2, &over_tack(config))).unwrap().digest
+    };
+    assert_eq!(download(None), download(Some(OwnQueue { burst: 0, most: 1 })));
+}
+
+/// Alone, a station has all it can carry: between two ACKs it sends more than its source keeps ahead.
+#[test]
+fn a_tack_upload_alone_is_as_fast_as_without() {
+    let goodput = |own_queue| {
+        let config = tack::Config { own_queue, ..tack::Config::default() };
+        let mut setup = upwards(wlan(Standard::Ac, 780, 1, &over_tack(config)));
+        let wire = pipe(BitRate::from_mbps(2_000), Duration::from_millis(1), packets(1_000), Loss::None);
+        for link in &mut setup.wired {
+            (link.forward, link.backward) = (wire.clone(), wire.clone());
+        }
+        goodput_mbps(&run(&setup).unwrap())
+    };
+    let (limited, unlimited) = (goodput(None), goodput(Some(OwnQueue { burst: 0, most: u32::MAX })));
+    println!("{limited} {unlimited}");
+    assert!(limited > 0.99 * unlimited);
 }

@@ -60,7 +60,7 @@ impl AckAirtime for AckTimes {
 
     fn packets(&self, acks: u32, bytes: u32) -> Duration {
         let per_mpdu = self.limits.packets_per_mpdu(bytes);
-        let most = per_mpdu * self.limits.most_mpdus(self.limits.shared_mpdu_len(per_mpdu, bytes));
+        let most = self.limits.most_packets(bytes);
         let of = |packets| self.exchange(packets, per_mpdu, bytes);
         of(most) * u64::from(acks / most) + of(acks % most)
     }

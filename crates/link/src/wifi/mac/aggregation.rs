@@ -163,6 +163,12 @@ impl AggregationLimits {
         1 + further.unwrap_or(0)
     }
 
+    /// Packets of `bytes` bytes each that one PPDU takes.
+    pub fn most_packets(&self, bytes: u32) -> u32 {
+        let per_mpdu = self.packets_per_mpdu(bytes);
+        per_mpdu * self.most_mpdus(self.shared_mpdu_len(per_mpdu, bytes))
+    }
+
     /// Bytes of an MPDU with `packets` packets of `bytes` bytes.
     pub fn shared_mpdu_len(&self, packets: u32, bytes: u32) -> u32 {
         let subframe = amsdu_subframe_len(bytes);

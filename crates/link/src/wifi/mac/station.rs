@@ -167,15 +167,20 @@ impl<P: Payload> Station<P> {
         true
     }
 
-    /// Puts a peer in the round-robin if it needs anything and is not in it: behind the others, or before them if it needs a request or
-    /// airtime decides.
+    /// Puts a peer in the round-robin if it needs anything: behind the others, or before them if it needs a request or airtime decides.
     #[inline]
     fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
+        let need = entry.originator.need();
         if entry.ready {
+            // A packet that came while the PPDU was on the air, with nothing behind it, put the peer in line as one that needs data.
+            if need == Need::BlockAckRequest {
+                self.turns.retain(|turn| *turn != peer);
+                self.turns.push_front(peer);
+            }
             return;
         }
-        match entry.originator.need() {
+        match need {
             Need::Nothing => return,
             // A peer that had its share goes behind the others when its turn comes.
             Need::Data if self.scheduler == ApScheduler::Airtime => self.turns.push_front(peer),

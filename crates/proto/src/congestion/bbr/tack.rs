@@ -4,7 +4,6 @@
 //! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a round trip
 //! has beta. Departures from the paper are choices of [`TackConfig`]: [`TackConfig::PAPER`] has none of them.
 
-mod base_loss;
 mod bound;
 mod config;
 mod rates;
@@ -105,7 +104,8 @@ impl TackBbr {
 
     /// BWmax as delivered.
     fn arrives(&self) -> BitRate {
-        self.rates.largest(!self.common.full.reached)
+        let largest = self.rates.largest(!self.common.full.reached);
+        self.bound.rate.map_or(largest, |bound| bound.min(largest))
     }
 
     /// BWmax as sent: the rate at which to send for that to arrive.
@@ -113,7 +113,7 @@ impl TackBbr {
         match self.config.bounds {
             Bounds::Product => self.arrives(),
             // The share that the path loses at any rate is to be sent too.
-            Bounds::Loss => BitRate::from_bps(self.bound.base.sent_for(self.arrives().as_bps())),
+            Bounds::Loss => self.bound.sent_for(self.arrives()),
         }
     }
 
@@ -121,10 +121,7 @@ impl TackBbr {
     fn set_pacing_rate(&mut self, gain: u64) {
         let least =
             BitRate::from_amount(Bytes(self.common.window.mss), self.intervals.length).unwrap_or_default();
-        // Less than arrives drains any queue, and shows which losses are the path's: a share of losses that was overrated would
-        // prove itself true if draining rates rose with it.
-        let of = if self.is_draining() { self.arrives() } else { self.rate() };
-        let rate = paced(of, gain).max(least).max(self.slow_start_rate());
+        let rate = paced(self.rate(), gain).max(least).max(self.slow_start_rate());
         self.common.set_pacing_rate(rate);
     }
 
@@ -137,11 +134,6 @@ impl TackBbr {
         }
         let gain = if windows < BURST_WINDOWS { BURST_GAIN } else { 1 };
         initial_pacing_rate(gain * self.common.window.cwnd, self.rtt_min.least)
-    }
-
-    /// The cycle drains the queue of its probe.
-    fn is_draining(&self) -> bool {
-        self.common.mode == Mode::ProbeBandwidth && (PROBING..DRAINED).contains(&self.position)
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -157,7 +149,7 @@ impl TackBbr {
         let (cruising, step) = (self.standing.cruising_gain(self.rate()), self.standing.step());
         match (self.position, self.standing.is_active()) {
             // Where the path's own losses eat up a small step, a probe has nothing to find.
-            (..PROBING, true) => cruising.max(UNIT + (step + self.bound.base.uncompensated()).min(STEP_MAX)),
+            (..PROBING, true) => cruising.max(UNIT + (step + self.bound.uncompensated()).min(STEP_MAX)),
             (..PROBING, false) => PROBING_GAIN,
             (..DRAINED, true) => UNIT - step,
             (..DRAINED, false) => DRAINING_GAIN,
@@ -197,14 +189,7 @@ impl TackBbr {
     }
 
     fn update_rounds(&mut self, delivery: &Delivery) {
-        self.bound.update(delivery);
-        // Losses of data sent while the cycle drained are heard of a round trip later. A queue that stands even so may be the
-        // one that overflows.
-        let drained = (DRAINED..DRAINED + PROBING).contains(&self.position)
-            && self.standing.is_short(self.rate(), self.rtt_min.least.unwrap_or_default());
-        if self.common.mode == Mode::ProbeBandwidth && drained {
-            self.bound.base.update(delivery.lost, delivery.sample.newly_delivered, self.common.window.mss);
-        }
+        self.bound.update(delivery, self.rates.average());
         if delivery.sample.newly_delivered == 0 {
             self.common.rounds.started = false;
             return;
@@ -231,12 +216,10 @@ impl TackBbr {
         // times the smallest, and a product over the smallest would be less than arrives.
         let trip = self.rtt_min.least.unwrap_or_default() + self.longest_silence();
         let usual = delivery.smoothed_rtt.unwrap_or_default();
-        let stalled = (!self.common.full.reached).then_some(self.common.full.rounds);
         let arrives = self.rates.average().amount_in(trip.max(usual)).0;
         let floor = if self.standing.is_active() { self.with_bursts(arrives) } else { arrives };
-        let usual_queue = self.standing.target_time(self.rate());
-        let unqueued = self.rtt_min.least.map(|least| least + usual_queue);
-        let heavy = self.bound.on_round(unqueued, self.common.window.mss, floor, stalled);
+        let starting = !self.common.full.reached;
+        let heavy = self.bound.on_round(self.common.window.mss, floor, self.arrives(), starting);
         if heavy && self.config.bounds == Bounds::Loss {
             // Startup or probe, it asked for more than there is.
             self.common.full.reached = true;

@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Carried, PTO_VARIANCE_MIN, Sender};
-use crate::congestion::pacing::Bursts;
-use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{Controller, Start};
-use crate::tack::ack_path::AckPath;
+use super::path::Path;
+use super::{Carried, Sender};
+use crate::congestion::Start;
 use crate::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
-use crate::tack::timing::WindowedMin;
-use crate::units::{BitRate, Duration, Instant};
+use crate::units::{Duration, Instant};
 
 /// Datagrams that wait to be sent at most; of more, the oldest is dropped. Ours: at 1 Mb/s full-sized ones wait for 0.8 s.
 pub(in crate::tack) const MAX_DATAGRAMS: usize = 64;
@@ -87,7 +84,7 @@ impl Beside {
 impl Sender {
     /// Bytes of the longest datagram that fits now.
     pub fn max_datagram(&self) -> u32 {
-        room_for_datagram(self.path_mtu.payload())
+        room_for_datagram(self.path.mtu.payload())
     }
 
     /// The next message about streams.
@@ -181,33 +178,21 @@ impl Sender {
 
     /// Bytes of UDP payload of the longest packets that the path is known to take.
     pub fn path_payload(&self) -> u32 {
-        self.path_mtu.payload()
+        self.path.mtu.payload()
     }
 
     /// Packets take another path from now on: the measurements are of none (RFC 9000 section 9.4). Packets in flight are
     /// neither lost nor of the new path.
     pub fn on_path_changed(&mut self, now: Instant, seed: u32) {
-        (self.path_start, self.path_since, self.elsewhere) = (self.next, now, self.in_flight);
-        self.rtt = RttEstimator::new(PTO_VARIANCE_MIN);
-        self.rtt_min = WindowedMin::default();
-        self.ack_path = AckPath::default();
-        self.path_mtu.restart();
-        self.set_mss();
-        self.congestion =
-            Controller::new(&self.config.congestion, self.mss, Start { seed, at: now, ..Start::default() });
-        self.pacer = self.congestion.pacer(self.config.congestion.pacing, Bursts::Datagrams);
+        let start = Start { seed, at: now, ..Start::default() };
+        let fresh = Path::new(&self.config, self.path.mtu.restarted(), self.implied, self.next, start);
+        self.path = Path { elsewhere: self.in_flight, ..fresh };
         self.rate.limit_by_application(self.in_flight);
-        (self.paced_until, self.window_limited, self.recovery) = (None, false, None);
-        (self.timeouts, self.after_timeout) = (0, false);
-        (self.fastest, self.quiet_until) = (<[BitRate; 3]>::default(), now);
-        (self.startup, self.startup_rounds, self.round_end) = (true, 0, self.next);
-        (self.path_loss, self.ack_loss) = (0, 0);
-        self.sync = super::SyncState::default();
     }
 
     /// A packet of more bytes of UDP payload than `max` cannot leave.
     pub fn set_max_payload(&mut self, max: u32) {
-        self.path_mtu.limit(max);
-        self.set_mss();
+        self.path.mtu.limit(max);
+        self.path.set_mss(self.implied);
     }
 }

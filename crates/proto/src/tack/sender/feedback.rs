@@ -58,23 +58,24 @@ impl Sender {
         for (stream, limit) in &tack.streams {
             self.streams.raise_stream_limit(*stream, *limit);
         }
-        (self.path_loss, self.ack_loss) = (tack.loss, ack_loss);
-        seen.marked = tack.ce != self.ce;
-        self.ce = tack.ce;
+        (self.path.loss, self.path.ack_loss) = (tack.loss, ack_loss);
+        self.path.base_loss = tack.base_loss;
+        // Of those before the first TACK nobody knows the path.
+        seen.marked = self.path.ce.replace(tack.ce).is_some_and(|before| before != tack.ce);
         seen.rtt = self.round_trip(now, tack);
         if let AckClock::Tack { .. } = self.clock {
-            let rtt = seen.rtt.or(self.rtt.smoothed()).unwrap_or_default();
-            let rtt_min = self.rtt_min.get().unwrap_or_default();
-            self.ack_path.on_ack(now, Stamp::at(now, self.clock_offset), tack.left, rtt, rtt_min);
+            let rtt = seen.rtt.or(self.path.rtt.smoothed()).unwrap_or_default();
+            let rtt_min = self.path.rtt_min.get().unwrap_or_default();
+            self.path.ack_path.on_ack(now, Stamp::at(now, self.clock_offset), tack.left, rtt, rtt_min);
         }
         self.end_silence(now, &seen);
         let reported = BitRate::from_kbps(u64::from(tack.rate_kbps));
-        self.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
+        self.path.arriving.burst = Bytes(u64::from(tack.burst) * BURST_UNIT);
         if reported > BitRate::default() {
-            self.arriving.rate = reported;
+            self.path.arriving.rate = reported;
         }
-        let rate = if now < self.quiet_until { BitRate::default() } else { reported };
-        seen.report = Some(self.report(rate, tack.loss));
+        let rate = if now < self.path.quiet_until { BitRate::default() } else { reported };
+        seen.report = Some(self.report(rate));
         self.finish(now, prior, &seen);
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Sender {
         }
         self.raise_window(instant.window);
         self.end_silence(now, &seen);
-        seen.report = Some(self.report(BitRate::default(), self.path_loss));
+        seen.report = Some(self.report(BitRate::default()));
         self.finish(now, prior, &seen);
         Ok(())
     }
@@ -140,7 +141,7 @@ impl Sender {
 
     /// The numbers of `range` arrived.
     fn acknowledge(&mut self, now: Instant, range: Range, seen: &mut Seen) {
-        self.sync.on_acked(range.start, range.end);
+        self.path.sync.on_acked(range.start, range.end);
         self.settle(range, |sender, number| {
             let place = (number - sender.base) as usize;
             let sent = &mut sender.sent[place];
@@ -182,23 +183,23 @@ impl Sender {
     /// Bytes of the packet `number` are no longer in the network. Returns how many of them were on this path.
     fn leave_network(&mut self, number: Position, bytes: u64) -> u64 {
         self.in_flight -= bytes;
-        if number >= self.path_start {
+        if number >= self.path.start {
             return bytes;
         }
-        self.elsewhere = self.elsewhere.saturating_sub(bytes);
+        self.path.elsewhere = self.path.elsewhere.saturating_sub(bytes);
         0
     }
 
     fn path_probed(&mut self, now: Instant, number: Position, arrived: bool) {
-        if number >= self.path_start && self.path_mtu.on_fate(now, arrived) {
-            self.set_mss();
+        if number >= self.path.start && self.path.mtu.on_fate(now, arrived) {
+            self.path.set_mss(self.implied);
         }
     }
 
     /// The receiver holds the numbers of `range` lost. It cannot know about packets sent less than a round trip ago; each
     /// packet is thus sent again once per round trip at most.
     fn lose(&mut self, now: Instant, range: Range, seen: &mut Seen) {
-        let rtt_min = self.rtt_min.get().unwrap_or_default();
+        let rtt_min = self.path.rtt_min.get().unwrap_or_default();
         let youngest = rtt_min - rtt_min / 8;
         let range = Range { start: range.start.max(self.base), end: range.end.min(self.next) };
         self.settle(range, |sender, number| {
@@ -222,7 +223,7 @@ impl Sender {
             if let Some(losses) = &mut sender.losses {
                 losses.push(number.saturating_since(START));
             }
-            if number >= sender.path_start {
+            if number >= sender.path.start {
                 seen.newest_lost = seen.newest_lost.max(Some(number));
             }
             true
@@ -287,8 +288,8 @@ impl Sender {
         }
         let elapsed = Stamp::at(now, self.clock_offset).since(tack.departed)?;
         // It may have left on another path.
-        let here = u64::from(elapsed) <= now.saturating_since(self.path_since).as_micros();
-        if self.path_start > START && !here {
+        let here = u64::from(elapsed) <= now.saturating_since(self.path.since).as_micros();
+        if self.path.start > START && !here {
             return None;
         }
         let micros = elapsed.checked_sub(tack.delay_us)?;
@@ -301,16 +302,16 @@ impl Sender {
         if seen.newest_acked.is_none() {
             return;
         }
-        if self.timeouts > 0 {
-            self.quiet_until = now + self.rtt_min.get().unwrap_or_default().saturating_mul(2);
+        if self.path.timeouts > 0 {
+            self.path.quiet_until = now + self.path.rtt_min.get().unwrap_or_default().saturating_mul(2);
         }
-        self.timeouts = 0;
-        self.after_timeout = false;
+        self.path.timeouts = 0;
+        self.path.after_timeout = false;
     }
 
     /// The receiver's measurements, as far as they can be true: no faster than we sent.
-    fn report(&self, rate: BitRate, loss: u16) -> ReceiverReport {
-        let fastest = self.fastest.into_iter().max().unwrap_or_default();
+    fn report(&self, rate: BitRate) -> ReceiverReport {
+        let fastest = self.path.fastest.into_iter().max().unwrap_or_default();
         let rate = if fastest > BitRate::default() { rate.min(fastest) } else { rate };
         let arriving = Arriving { rate, ..self.arriving() };
         let wait = self.ack_wait();
@@ -319,47 +320,48 @@ impl Sender {
             AckClock::Tack { .. } => wait.max(arriving.rtt_min) / INTERVALS_PER_TRIP,
             clock => clock.interval(&arriving),
         };
-        let burst = arriving.burst;
-        ReceiverReport { rate: (rate > BitRate::default()).then_some(rate), loss, interval, wait, burst }
+        let (burst, base_loss) = (arriving.burst, self.path.base_loss);
+        let rate = (rate > BitRate::default()).then_some(rate);
+        ReceiverReport { rate, base_loss, interval, wait, burst }
     }
 
     /// Tells the controller, and acts on the feedback as a whole.
     fn finish(&mut self, now: Instant, prior_in_flight: u64, seen: &Seen) {
         if let Some(rtt) = seen.rtt {
-            self.rtt.sample(rtt);
-            self.rtt_min.update(now, rtt);
+            self.path.rtt.sample(rtt);
+            self.path.rtt_min.update(now, rtt);
         }
         let mut sample = self.rate.finish_ack();
         sample.rtt = seen.rtt;
         if self.config.paces_by_reports() {
             sample.over = None;
         }
-        let round_over = seen.newest_acked.is_some_and(|newest| newest >= self.round_end);
+        let round_over = seen.newest_acked.is_some_and(|newest| newest >= self.path.round_end);
         if round_over {
-            self.round_end = self.next;
+            self.path.round_end = self.next;
         }
         self.enter_or_leave_recovery(seen, prior_in_flight);
-        if seen.acked > 0 && self.recovery.is_none() {
-            self.congestion.on_ack(&AckSample {
+        if seen.acked > 0 && self.path.recovery.is_none() {
+            self.path.congestion.on_ack(&AckSample {
                 now,
                 acked: seen.acked,
                 snd_una: START + self.bytes_acked,
                 snd_nxt: START + self.bytes_sent,
                 rtt: seen.rtt,
-                smoothed_rtt: self.rtt.smoothed(),
-                window_limited: core::mem::take(&mut self.window_limited),
-                after_timeout: self.after_timeout,
+                smoothed_rtt: self.path.rtt.smoothed(),
+                window_limited: core::mem::take(&mut self.path.window_limited),
+                after_timeout: self.path.after_timeout,
             });
         }
-        if self.congestion.wants_delivery() {
-            let repair = match (self.after_timeout, self.recovery) {
+        if self.path.congestion.wants_delivery() {
+            let repair = match (self.path.after_timeout, self.path.recovery) {
                 (true, _) => Repair::Timeout,
                 (false, Some(_)) => Repair::Fast,
                 (false, None) => Repair::None,
             };
             // Bytes that arrived while the report queued.
-            let late = self.reported_late(self.ack_path.queueing());
-            self.congestion.on_delivery(&Delivery {
+            let late = self.reported_late(self.path.ack_path.queueing());
+            self.path.congestion.on_delivery(&Delivery {
                 now,
                 sample,
                 lost: seen.lost,
@@ -367,13 +369,13 @@ impl Sender {
                 in_flight: self.in_flight().saturating_sub(late),
                 advanced: true,
                 repair,
-                smoothed_rtt: self.rtt.smoothed(),
+                smoothed_rtt: self.path.rtt.smoothed(),
                 stamps: None,
-                receiver_limited: core::mem::take(&mut self.receiver_limited),
+                receiver_limited: core::mem::take(&mut self.path.receiver_limited),
                 receiver: seen.report.filter(|_| self.config.paces_by_reports()),
             });
         }
-        if self.congestion.holds_back() {
+        if self.path.congestion.holds_back() {
             self.rate.limit_by_application(self.in_flight());
         }
         self.end_startup(round_over);
@@ -383,14 +385,14 @@ impl Sender {
 
     /// One reduction per round trip, as RFC 9002 section 7.3.2 has it.
     fn enter_or_leave_recovery(&mut self, seen: &Seen, flight: u64) {
-        if self.recovery.is_some_and(|until| self.base >= until) {
-            self.recovery = None;
+        if self.path.recovery.is_some_and(|until| self.base >= until) {
+            self.path.recovery = None;
         }
         let lost = seen.newest_lost.is_some() && seen.lost > 0;
-        if self.recovery.is_none() && (lost || (seen.marked && self.config.ecn)) {
-            self.recovery = Some(self.next);
+        if self.path.recovery.is_none() && (lost || (seen.marked && self.config.ecn)) {
+            self.path.recovery = Some(self.next);
             self.counters.recoveries += 1;
-            self.congestion.on_loss(flight);
+            self.path.congestion.on_loss(flight);
         }
     }
 }

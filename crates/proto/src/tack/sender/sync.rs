@@ -21,6 +21,11 @@ pub(super) struct SyncState {
 }
 
 impl SyncState {
+    /// The packet `number`, which leaves at `now`, says `announced`.
+    pub fn told(announced: Sync, number: Position, now: Instant) -> Self {
+        Self { announced, by: Some((number, now)), known: false }
+    }
+
     /// The least time between ACKs, as the receiver was told.
     pub fn ack_interval(&self) -> Duration {
         Duration::from_millis(self.announced.ack_interval_ms.into())
@@ -40,7 +45,7 @@ impl Sender {
         if !self.should_tell(now, &current) {
             return None;
         }
-        self.sync = SyncState { announced: current, by: Some((number, now)), known: false };
+        self.path.sync = SyncState::told(current, number, now);
         self.holes = 0;
         self.told_floor = self.base;
         Some(current)
@@ -49,14 +54,14 @@ impl Sender {
     /// State that the receiver should know at once though no data may leave: the round-trip time has doubled or halved
     /// (successor paper section VI-C), or the start-up is over. It is told again with data.
     pub fn next_urgent_sync(&mut self, now: Instant) -> Option<Sync> {
-        let (announced, current) = (self.sync.announced, self.current_sync());
-        self.sync.by?;
+        let (announced, current) = (self.path.sync.announced, self.current_sync());
+        self.path.sync.by?;
         let (old, new) = (u64::from(announced.rtt_min_us), u64::from(current.rtt_min_us));
         let moved = new >= 2 * old || 2 * new <= old;
         if !(moved && new > 0) && announced.startup == current.startup {
             return None;
         }
-        self.sync = SyncState { announced: current, by: Some((self.next, now)), known: false };
+        self.path.sync = SyncState::told(current, self.next, now);
         self.told_floor = self.base;
         Some(current)
     }
@@ -67,12 +72,12 @@ impl Sender {
     }
 
     fn should_tell(&self, now: Instant, current: &Sync) -> bool {
-        let announced = &self.sync.announced;
-        let Some((_, at)) = self.sync.by else { return true };
+        let announced = &self.path.sync.announced;
+        let Some((_, at)) = self.path.sync.by else { return true };
         if current.startup != announced.startup {
             return true;
         }
-        let period = self.rtt_min.get().unwrap_or_default() / 4;
+        let period = self.path.rtt_min.get().unwrap_or_default() / 4;
         if now.saturating_since(at) < period.max(Duration::from_millis(1)) {
             return false;
         }
@@ -80,26 +85,26 @@ impl Sender {
             || current.ack_interval_ms.abs_diff(announced.ack_interval_ms) > announced.ack_interval_ms / 16;
         // Holes that were repaired are dead weight in a list. Without any the receiver sees for itself.
         let repaired = current.floor != announced.floor && self.holes > 0;
-        !self.sync.known || moved || current.blocks != announced.blocks || repaired
+        !self.path.sync.known || moved || current.blocks != announced.blocks || repaired
     }
 
     /// Least time between ACKs, beyond the one that the receiver keeps anyway, which in a start-up is little.
     fn ack_interval_ms(&self) -> u16 {
         let AckClock::Tack { beta, min_interval, .. } = self.clock else { return 0 };
-        let interval = self.ack_path.interval(beta);
-        if !self.startup && interval <= min_interval {
+        let interval = self.path.ack_path.interval(beta);
+        if !self.path.startup && interval <= min_interval {
             return 0;
         }
         u16::try_from(interval.as_millis()).unwrap_or(u16::MAX)
     }
 
     fn current_sync(&self) -> Sync {
-        let rtt_min_us = self.rtt_min.get().unwrap_or_default().as_micros();
+        let rtt_min_us = self.path.rtt_min.get().unwrap_or_default().as_micros();
         Sync {
             rtt_min_us: u32::try_from(rtt_min_us).unwrap_or(u32::MAX),
             floor: self.base.wire(),
             blocks: self.blocks(),
-            startup: self.startup,
+            startup: self.path.startup,
             ack_interval_ms: self.ack_interval_ms(),
         }
     }
@@ -111,9 +116,9 @@ impl Sender {
         if self.config.lists == Lists::Poor {
             return 1;
         }
-        let packets = self.cwnd() / u64::from(self.mss);
-        let lost = (packets * u64::from(self.path_loss)) >> 16;
-        let unheard = (lost * u64::from(self.ack_loss)) >> 16;
+        let packets = self.cwnd() / u64::from(self.path.mss);
+        let lost = (packets * u64::from(self.path.loss)) >> 16;
+        let unheard = (lost * u64::from(self.path.ack_loss)) >> 16;
         // A power of two: the receiver need not hear of each change.
         let blocks = (4 + 2 * unheard).next_power_of_two();
         u8::try_from(blocks).unwrap_or(u8::MAX)
@@ -121,10 +126,10 @@ impl Sender {
 
     /// A round trip is over: is the start-up?
     pub(super) fn end_startup(&mut self, round_over: bool) {
-        if !self.startup {
+        if !self.path.startup {
             return;
         }
-        self.startup_rounds += u32::from(round_over);
-        self.startup = self.congestion.in_start_up() && self.startup_rounds < STARTUP_ROUNDS;
+        self.path.startup_rounds += u32::from(round_over);
+        self.path.startup = self.path.congestion.in_start_up() && self.path.startup_rounds < STARTUP_ROUNDS;
     }
 }

@@ -59,37 +59,40 @@ fn any_data() -> impl Strategy<Value = Data> {
 fn any_tack() -> impl Strategy<Value = Tack> {
     let blocks = prop::collection::vec((0u32..2_000_000, 0u32..2_000_000, any::<bool>()), 0..400);
     let streams = prop::collection::vec((any_stream(), any::<u32>()), 0..=MAX_LIST);
-    let small = (any::<[u16; 3]>(), any::<prop::sample::Index>());
-    (any::<[u32; 7]>(), small, blocks, streams).prop_map(|(numbers, (short, repeated), blocks, streams)| {
-        let [left, departed, delay_us, rate_kbps, received, window, cumulative] = numbers;
-        let [loss, ce, burst] = short;
-        let mut next = SeqNumber(cumulative);
-        let (mut acked, mut unacked) = (Vec::new(), Vec::new());
-        for (gap, more, there) in blocks {
-            let block = Block { first: next + gap, last: next + gap + more };
-            next = block.last + 1;
-            if there { acked.push(block) } else { unacked.push(block) }
-        }
-        acked.truncate(MAX_LIST);
-        acked.reverse();
-        unacked.truncate(MAX_LIST);
-        Tack {
-            left: Stamp(left),
-            departed: Stamp(departed),
-            delay_us,
-            rate_kbps,
-            loss,
-            received: SeqNumber(received),
-            window: SeqNumber(window),
-            ce,
-            burst,
-            cumulative: SeqNumber(cumulative),
-            repeated: repeated.index(unacked.len() + 1) as u8,
-            acked,
-            unacked,
-            streams: streams.into_iter().map(|(id, limit)| (StreamId(id), SeqNumber(limit))).collect(),
-        }
-    })
+    let small = (any::<[u16; 3]>(), any::<u8>(), any::<prop::sample::Index>());
+    (any::<[u32; 7]>(), small, blocks, streams).prop_map(
+        |(numbers, (short, base_loss, repeated), blocks, streams)| {
+            let [left, departed, delay_us, rate_kbps, received, window, cumulative] = numbers;
+            let [loss, ce, burst] = short;
+            let mut next = SeqNumber(cumulative);
+            let (mut acked, mut unacked) = (Vec::new(), Vec::new());
+            for (gap, more, there) in blocks {
+                let block = Block { first: next + gap, last: next + gap + more };
+                next = block.last + 1;
+                if there { acked.push(block) } else { unacked.push(block) }
+            }
+            acked.truncate(MAX_LIST);
+            acked.reverse();
+            unacked.truncate(MAX_LIST);
+            Tack {
+                left: Stamp(left),
+                departed: Stamp(departed),
+                delay_us,
+                rate_kbps,
+                loss,
+                received: SeqNumber(received),
+                window: SeqNumber(window),
+                ce,
+                burst,
+                base_loss,
+                cumulative: SeqNumber(cumulative),
+                repeated: repeated.index(unacked.len() + 1) as u8,
+                acked,
+                unacked,
+                streams: streams.into_iter().map(|(id, limit)| (StreamId(id), SeqNumber(limit))).collect(),
+            }
+        },
+    )
 }
 
 fn any_instant() -> impl Strategy<Value = InstantAck> {

@@ -1,42 +1,42 @@
-//! A bound on bytes in flight, by losses: BBRv3's inflight_hi (draft-ietf-ccwg-bbr-02, where it is `BBR.inflight_longterm`),
-//! with a condition of its own.
+//! Losses: the share that the path loses at any rate, which is to be sent again, and more, which bounds the bytes in flight and
+//! the rate: BBRv3's inflight_hi and bw_lo (draft-ietf-ccwg-bbr-02, where they are `BBR.inflight_longterm` and
+//! `BBR.bw_shortterm`), with a condition of its own.
 
 use super::super::super::Delivery;
 use super::super::parts::UNIT;
-use super::base_loss::BaseLoss;
-use crate::units::Duration;
+use crate::units::BitRate;
 
-/// More lost in a round than one packet in fifty, where there is a queue: `BBR.LossThresh`, 2 %.
+/// Heavy is a loss of more than one packet in fifty of a round, `BBR.LossThresh`, beside the path's own.
 const LOSS_PART: u64 = 50;
-/// Without a queue losses are the path's, up to one in six: the satellite paths of the successor paper's appendix C
-/// lose 10 %, a policer's or a shallow buffer's overflow is more.
-const LOSS_PART_ALONE: u64 = 6;
-/// While the rate of startup still grows, up to one in two: a pipe that overflows carries no more than before. After a round
-/// without growth up to one in three. Ours.
-const LOSS_PARTS_GROWING: [u64; 2] = [2, 3];
-/// In so few packets half are lost by chance.
-const SEGMENTS_GROWING: u64 = 64;
-/// And this number of packets more: chance must not do it in a short round.
-const ALLOWANCE_SEGMENTS: u64 = 4;
-/// A queue stood all through a round whose least round-trip time was this part above the smallest.
-const QUEUE_PART: u64 = 4;
-/// Share of the bytes in flight that heavy loss leaves: `BBR.Beta`, 0.7.
+/// And of a few packets more: chance must not do it.
+const ALLOWANCE_SEGMENTS: u64 = 2;
+/// Rounds of fewer packets are judged together. Ours.
+const LEAST_SEGMENTS: u64 = 32;
+/// What heavy loss leaves of bytes in flight and rate, at least of the latter: `BBR.Beta`, 0.7.
 const BETA_TENTHS: u64 = 7;
+/// And this part of what arrives, beside those 0.7: the queue that overflowed drains. Ours.
+const GIVEN_UP_PART: u64 = 32;
 /// Growth of the bound in the first cycle without heavy loss, as much as its probe asks for; each after it adds twice as much
 /// as the last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
 const GROWTH: u64 = UNIT / 4;
+/// Of a smaller share of the path's own, in 256ths, a probe makes up for itself.
+const LEAST_BASE: u64 = 8;
+/// And of a larger one no more is believed.
+const MOST_BASE: u64 = 128;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossBound {
     /// Bytes that may be in flight, where losses have said so.
     pub bytes: Option<u64>,
+    /// And the rate at which they may arrive in this cycle.
+    pub rate: Option<BitRate>,
     round: Round,
-    /// A round of the current cycle lost too much.
+    /// A round of the current cycle lost too much; in a start-up the latest.
     is_heavy: bool,
     /// Cycles since that did not.
     clean: u32,
-    /// The path's own losses, independent of the bytes in flight, which are no sign of too much.
-    pub base: BaseLoss,
+    /// The share that the path loses at any rate, in 256ths.
+    base: u64,
 }
 
 /// Counts of a round so far.
@@ -49,55 +49,67 @@ struct Round {
     limited: u64,
     /// Most bytes in flight.
     in_flight: u64,
-    /// The least round-trip time.
-    rtt: Option<Duration>,
+    /// Rates of arrival, by report: their sum and number.
+    rates_bps: u64,
+    reports: u64,
+}
+
+impl Round {
+    /// The mean rate of arrival.
+    fn rate(&self) -> BitRate {
+        BitRate::from_bps(self.rates_bps.checked_div(self.reports).unwrap_or(0))
+    }
 }
 
 impl LossBound {
-    /// Takes in a delivery.
-    pub fn update(&mut self, delivery: &Delivery) {
+    /// Takes in a delivery; data arrives at `rate` now.
+    pub fn update(&mut self, delivery: &Delivery, rate: BitRate) {
+        if let Some(report) = &delivery.receiver {
+            self.base = u64::from(report.base_loss).min(MOST_BASE);
+        }
         let round = &mut self.round;
         round.lost += delivery.lost;
         round.delivered += delivery.sample.newly_delivered;
         round.limited += if delivery.sample.app_limited { delivery.sample.newly_delivered } else { 0 };
         round.in_flight = round.in_flight.max(delivery.prior_in_flight);
-        if let Some(rtt) = delivery.sample.rtt {
-            round.rtt = Some(round.rtt.map_or(rtt, |least| least.min(rtt)));
-        }
+        round.rates_bps = round.rates_bps.saturating_add(rate.as_bps());
+        round.reports += 1;
     }
 
-    /// A round is over. True when it lost too much: then the bytes in flight are bounded by the share of them that arrived, 0.7
-    /// at most; but `floor` bytes at least. In startup `stalled` rounds went by without growth.
-    pub fn on_round(
-        &mut self,
-        rtt_min: Option<Duration>,
-        mss: u64,
-        floor: u64,
-        stalled: Option<u32>,
-    ) -> bool {
+    /// A round is over. True when it lost too much: then data that arrived at the rate `before` arrives a little more slowly than
+    /// in this round, or at 0.7 of that, until the cycle ends; and the bytes in flight are bounded by the share of them that arrived, 0.7 at
+    /// most, but `floor` bytes at least. A start-up that is `starting` bears one such round: of a path that reorders, the first
+    /// packets that come late count as lost.
+    pub fn on_round(&mut self, mss: u64, floor: u64, before: BitRate, starting: bool) -> bool {
+        let sent = self.round.lost + self.round.delivered;
+        if sent < LEAST_SEGMENTS * mss {
+            return false;
+        }
         let round = core::mem::take(&mut self.round);
-        let queue = round.rtt.zip(rtt_min).is_some_and(|(rtt, least)| rtt > least + least / QUEUE_PART);
-        let growing = stalled.and_then(|rounds| LOSS_PARTS_GROWING.get(rounds as usize));
-        let part = if queue { LOSS_PART } else { growing.copied().unwrap_or(LOSS_PART_ALONE) };
-        let sent = round.lost + round.delivered;
-        let allowed = sent / part + self.base.expected(sent) + ALLOWANCE_SEGMENTS * mss;
-        let few = growing.is_some() && sent < SEGMENTS_GROWING * mss;
+        let allowed = sent / LOSS_PART + sent * self.base * 5 / (4 * 256) + ALLOWANCE_SEGMENTS * mss;
         // Where data or room at the receiver lacked, the bytes in flight are no measure of the path (draft-ietf-ccwg-bbr: samples
         // with `is_app_limited` set no `BBR.inflight_longterm`).
         let limited = round.limited > round.delivered / 2;
-        let heavy = round.lost > allowed && !few && !limited;
-        if heavy {
-            (self.is_heavy, self.clean) = (true, 0);
-            let arrived =
-                (u128::from(round.in_flight) * u128::from(round.delivered) / u128::from(sent)) as u64;
-            let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
-            self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
+        let heavy = round.lost > allowed && !limited;
+        let borne = starting && heavy && !self.is_heavy;
+        self.is_heavy = if starting { heavy } else { heavy || self.is_heavy };
+        if !heavy || borne {
+            return false;
         }
-        heavy
+        self.clean = 0;
+        let arrived = (u128::from(round.in_flight) * u128::from(round.delivered) / u128::from(sent)) as u64;
+        let cut = arrived.min(round.in_flight / 10 * BETA_TENTHS).max(floor);
+        self.bytes = Some(self.bytes.map_or(cut, |bound| bound.min(cut).max(floor)));
+        let least = BitRate::from_bps(before.as_bps() / 10 * BETA_TENTHS);
+        let arrives = round.rate().as_bps();
+        let left = BitRate::from_bps(arrives - arrives / GIVEN_UP_PART);
+        self.rate = Some(left.max(least).min(before));
+        true
     }
 
     /// A cycle is over. Without heavy loss in it the bound grows; one above `cap` bounds nothing.
     pub fn on_cycle(&mut self, cap: u64) {
+        self.rate = None;
         if core::mem::take(&mut self.is_heavy) {
             return;
         }
@@ -105,30 +117,40 @@ impl LossBound {
         self.clean += 1;
         self.bytes = self.bytes.map(|bound| bound + bound * growth / UNIT).filter(|bound| *bound < cap);
     }
+
+    /// The share of the path's own losses for which more is sent, in 256ths.
+    fn share(&self) -> u64 {
+        if self.base < LEAST_BASE { 0 } else { self.base }
+    }
+
+    /// And that for which nothing more is.
+    pub fn uncompensated(&self) -> u64 {
+        self.base - self.share()
+    }
+
+    /// The rate at which to send for data to arrive at `rate`.
+    pub fn sent_for(&self, rate: BitRate) -> BitRate {
+        BitRate::from_bps((u128::from(rate.as_bps()) * 256 / u128::from(256 - self.share())) as u64)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Repair;
     use crate::congestion::rate::RateSample;
-    use crate::units::Instant;
+    use crate::congestion::{ReceiverReport, Repair};
+    use crate::units::{Bytes, Duration, Instant};
 
     const MSS: u64 = 1000;
-    const RTT_MIN: Duration = Duration::from_millis(10);
+    const MBPS: fn(u64) -> BitRate = BitRate::from_mbps;
 
-    /// A round of `packets`, of which `lost` were lost.
-    fn round(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64) -> bool {
-        send(bound, packets, lost, rtt_ms, false);
-        bound.on_round(Some(RTT_MIN), MSS, 100 * MSS, None)
-    }
-
-    fn send(bound: &mut LossBound, packets: u64, lost: u64, rtt_ms: u64, app_limited: bool) {
-        bound.update(&Delivery {
+    /// `packets`, of which `lost` were lost, over a path that loses `base` of 256.
+    fn send(bound: &mut LossBound, packets: u64, lost: u64, base: u8, app_limited: bool) {
+        let (interval, wait) = (Duration::from_millis(10), Duration::ZERO);
+        let delivery = Delivery {
             now: Instant::ZERO,
             sample: RateSample {
                 newly_delivered: (packets - lost) * MSS,
-                rtt: Some(Duration::from_millis(rtt_ms)),
                 app_limited,
                 ..RateSample::default()
             },
@@ -140,60 +162,103 @@ mod tests {
             smoothed_rtt: None,
             stamps: None,
             receiver_limited: false,
-            receiver: None,
-        });
+            receiver: Some(ReceiverReport { rate: None, base_loss: base, interval, wait, burst: Bytes(0) }),
+        };
+        bound.update(&delivery, MBPS(8));
+    }
+
+    /// The end of a round in which 8 Mb/s arrived, and 10 before.
+    fn end(bound: &mut LossBound) -> bool {
+        bound.on_round(MSS, 100 * MSS, MBPS(10), false)
+    }
+
+    fn round(bound: &mut LossBound, packets: u64, lost: u64, base: u8) -> bool {
+        send(bound, packets, lost, base, false);
+        end(bound)
+    }
+
+    #[test]
+    fn two_per_cent_and_two_packets_beside_five_quarters_of_the_paths_own_are_no_heavy_loss() {
+        for (packets, lost, base, heavy) in [
+            (1_000, 22, 0, false),
+            (1_000, 23, 0, true),
+            (1_024, 22 + 80, 16, false),
+            (1_024, 23 + 80, 16, true),
+            (32, 2, 0, false),
+            (32, 3, 0, true),
+            // More than a half is never the path's own.
+            (1_024, 22 + 640, 128, false),
+            (1_024, 23 + 640, 255, true),
+        ] {
+            let found = round(&mut LossBound::default(), packets, lost, base);
+            assert_eq!(found, heavy, "{lost} of {packets}, {base} of 256");
+        }
+    }
+
+    #[test]
+    fn rounds_of_fewer_than_32_packets_are_judged_together() {
+        let mut bound = LossBound::default();
+        assert!(!round(&mut bound, 15, 2, 0));
+        assert!(!round(&mut bound, 16, 14, 0), "31 packets");
+        assert!(round(&mut bound, 1, 0, 0));
+        assert!(!round(&mut bound, 31, 31, 0), "they begin again");
+    }
+
+    #[test]
+    fn a_share_of_a_thirty_second_and_up_to_a_half_is_sent_in_addition() {
+        for (base, rate, uncompensated) in
+            [(7, 100, 7), (8, 103, 0), (64, 133, 0), (128, 200, 0), (255, 200, 0)]
+        {
+            let mut bound = LossBound::default();
+            send(&mut bound, 100, 0, base, false);
+            let found = (bound.sent_for(MBPS(100)).as_bps() / 1_000_000, bound.uncompensated());
+            assert_eq!(found, (rate, uncompensated), "{base} of 256");
+        }
     }
 
     /// A sender that waits for the receiver's window has little in flight, and its losses may be mostly of earlier data.
     #[test]
     fn a_round_in_which_the_path_was_not_asked_for_more_bounds_nothing() {
         let mut bound = LossBound::default();
-        send(&mut bound, 200, 90, 10, true);
-        assert!(!bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, None));
-        send(&mut bound, 120, 40, 10, false);
-        send(&mut bound, 80, 50, 10, true);
-        assert!(bound.on_round(Some(RTT_MIN), MSS, 10 * MSS, None), "less than half of it");
+        send(&mut bound, 200, 90, 0, true);
+        assert!(!end(&mut bound));
+        send(&mut bound, 120, 40, 0, false);
+        send(&mut bound, 80, 50, 0, true);
+        assert!(end(&mut bound), "less than half of it");
     }
 
     #[test]
-    fn a_rate_that_grows_bears_the_loss_of_half_and_few_packets_of_more() {
-        for (packets, lost, stalled, heavy) in [
-            (400, 190, Some(0), false),
-            (400, 240, Some(0), true),
-            (400, 190, Some(1), true),
-            (400, 120, Some(1), false),
-            (400, 90, Some(2), true),
-            (400, 90, None, true),
-            (60, 50, Some(1), false),
-            (60, 50, None, true),
-        ] {
-            let mut bound = LossBound::default();
-            send(&mut bound, packets, lost, 10, false);
-            assert_eq!(
-                bound.on_round(Some(RTT_MIN), MSS, MSS, stalled),
-                heavy,
-                "{lost} of {packets}, {stalled:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn losses_bound_what_is_in_flight_where_a_queue_stands_or_where_they_are_many() {
+    fn heavy_loss_bounds_what_is_in_flight_and_the_rate_until_the_next_cycle() {
         let mut bound = LossBound::default();
-        assert!(!round(&mut bound, 1000, 20, 20), "2 %");
-        assert!(!round(&mut bound, 1000, 100, 10), "10 % without a queue");
-        assert_eq!(bound.bytes, None);
-        assert!(round(&mut bound, 1000, 30, 20), "3 % in a queue");
-        assert_eq!(bound.bytes, Some(700 * MSS));
-        assert!(round(&mut bound, 700, 420, 10), "60 %");
-        assert_eq!(bound.bytes, Some(280 * MSS));
-        assert!(!round(&mut bound, 20, 3, 20), "a few packets");
+        assert!(round(&mut bound, 1_000, 30, 0));
+        assert_eq!(
+            (bound.bytes, bound.rate),
+            (Some(700 * MSS), Some(BitRate::from_kbps(7_750))),
+            "31 of 32 of what arrived"
+        );
+        for (before, rate) in [(MBPS(20), MBPS(14)), (MBPS(5), MBPS(5))] {
+            send(&mut bound, 700, 420, 0, false);
+            assert!(bound.on_round(MSS, 100 * MSS, before, false));
+            assert_eq!((bound.bytes, bound.rate), (Some(280 * MSS), Some(rate)));
+        }
+        bound.on_cycle(1_000 * MSS);
+        assert_eq!((bound.bytes, bound.rate), (Some(280 * MSS), None));
+    }
+
+    #[test]
+    fn a_start_up_ends_by_the_second_heavy_loss_in_a_row() {
+        let mut bound = LossBound::default();
+        for (lost, heavy) in [(500, false), (0, false), (500, false), (500, true)] {
+            send(&mut bound, 1_000, lost, 0, false);
+            assert_eq!(bound.on_round(MSS, MSS, MBPS(10), true), heavy);
+            assert_eq!(bound.bytes.is_some(), heavy);
+        }
     }
 
     #[test]
     fn a_bound_never_lies_below_its_floor_and_grows_ever_faster_without_losses() {
         let mut bound = LossBound::default();
-        assert!(round(&mut bound, 120, 60, 20));
+        assert!(round(&mut bound, 120, 60, 0));
         assert_eq!(bound.bytes, Some(100 * MSS));
         bound.on_cycle(200 * MSS);
         assert_eq!(bound.bytes, Some(100 * MSS), "this cycle had losses");

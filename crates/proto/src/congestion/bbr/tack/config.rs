@@ -8,8 +8,9 @@ use crate::units::Duration;
 pub enum Bounds {
     /// Nothing else. In the first round of a recovery packets are conserved, as in version 1.
     Product,
-    /// Losses: of more than 2 % in a round with a queue, or a sixth without one. After them no more than 0.7 of the former
-    /// bytes in flight are allowed, and a product at least (after BBRv3, draft-ietf-ccwg-bbr). Other losses change nothing.
+    /// Losses: of more than 2 % in a round beside those that the path makes at any rate. After them no more than 0.7 of the
+    /// former bytes in flight are allowed, and a product at least (after BBRv3, draft-ietf-ccwg-bbr). Other losses change
+    /// nothing.
     Loss,
 }
 

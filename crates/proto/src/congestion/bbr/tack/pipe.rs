@@ -29,6 +29,7 @@ struct Feedback {
     received: u64,
     largest: u64,
     rate: Option<BitRate>,
+    base_loss: u8,
     /// Of least one-way delay since the last: when it left, and how long ago it came.
     least: Option<(Instant, Duration)>,
     prior_delivered: u64,
@@ -273,6 +274,7 @@ impl Pipe {
             received: self.received,
             largest: self.largest,
             rate,
+            base_loss: self.loss as u8,
             least: self
                 .least
                 .take()
@@ -326,7 +328,7 @@ impl Pipe {
             receiver_limited: false,
             receiver: Some(ReceiverReport {
                 rate: feedback.rate,
-                loss: 0,
+                base_loss: feedback.base_loss,
                 interval: self.rtt / BETA,
                 wait: Duration::ZERO,
                 burst: Bytes(0),

@@ -83,11 +83,6 @@ impl Standing {
         self.queue > self.target_time(rate) * 2 + least / 4
     }
 
-    /// No more waits at the bottleneck than this flow keeps there: a queue of 126 packets is an eighth of a long round trip.
-    pub fn is_short(&self, rate: BitRate, least: Duration) -> bool {
-        self.queue <= self.target_time(rate) + least / 32
-    }
-
     /// Share of the rate that a probe asks for in addition, and gives up after it, in 256ths.
     pub fn step(&self) -> u64 {
         self.step
@@ -114,7 +109,7 @@ mod tests {
         let mut standing = Standing::default();
         standing.on_report(&ReceiverReport {
             rate: None,
-            loss: 0,
+            base_loss: 0,
             interval: MS(wait),
             wait: MS(wait),
             burst: Bytes(burst),

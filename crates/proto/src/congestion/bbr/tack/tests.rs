@@ -180,7 +180,7 @@ impl Reported {
         self.delivered += BYTES;
         let receiver = ReceiverReport {
             rate: Some(BitRate::from_mbps(MBPS)),
-            loss: 0,
+            base_loss: 0,
             interval: MS(10),
             wait: Duration::ZERO,
             burst: Bytes(0),
