@@ -96,6 +96,19 @@ fn captures_come_out_equal() {
     }
 }
 
+/// Else the general path alone would pass here.
+#[test]
+fn pure_acknowledgments_take_the_quick_path_at_both_ends() {
+    for v6 in [false, true] {
+        let mut both = Both::new(CompressorConfig::default(), DecompressorConfig::default());
+        for packet in &common::synthetic(2_000, v6) {
+            let rohc = both.compress(packet).unwrap();
+            both.decompress(&rohc);
+        }
+        assert!(both.quick.iter().all(|ready| *ready > 1_200), "{:?}", both.quick);
+    }
+}
+
 /// Flows of acknowledgments in which other fields occasionally change.
 fn script() -> impl Strategy<Value = flow::Script> {
     let usual = prop_oneof![

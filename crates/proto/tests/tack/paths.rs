@@ -148,11 +148,13 @@ struct Peer {
     bytes: u32,
     /// Losses that it reports, in 65,536ths.
     loss: u16,
+    /// When its acknowledgments leave, in milliseconds of its clock.
+    left: u32,
 }
 
 impl Peer {
     fn new(config: Config) -> Self {
-        Self { script: Script::established(config), next: 0, bytes: 0, loss: 0 }
+        Self { script: Script::established(config), next: 0, bytes: 0, loss: 0, left: 0 }
     }
 
     /// Data that the sender, which has more to send, lets go at `now`. The peer has it.
@@ -178,6 +180,7 @@ impl Peer {
             received: SeqNumber(self.bytes),
             window: SeqNumber(1 << 30),
             loss: self.loss,
+            left: Stamp(self.left * 1000),
             ..Tack::default()
         };
         self.script.give(at_ms(now), Body::Tack(Arc::new(tack)));
@@ -295,4 +298,34 @@ fn losses_on_another_path_cut_its_window_though_the_old_one_had_some() {
     let stats = script.end.stats();
     assert_eq!(stats.fast_recoveries, Some(2));
     assert!(stats.cwnd < cwnd, "{:?} of {cwnd:?}", stats.cwnd);
+}
+
+/// How often the receiver may acknowledge follows from the queue of its acknowledgments, of this path.
+#[test]
+fn on_another_path_acknowledgments_do_not_queue_yet() {
+    let mut peer = Peer::new(Config::default());
+    let (mut now, mut told) = (10, Vec::new());
+    // They leave each 4 ms and arrive each 36 ms.
+    for ack in 0..30 {
+        peer.script.end.write(u64::from(FULL));
+        told.extend(peer.takes(now).into_iter().filter_map(|data| data.sync));
+        (now, peer.left) = (now + 36, 4 * ack);
+        peer.acknowledges(now, 20 + 32 * ack);
+    }
+    assert!(told.iter().any(|sync| sync.ack_interval_ms > 0), "{told:?}");
+    peer.changes_path(now);
+    peer.script.end.write(u64::from(FULL));
+    assert_eq!(peer.takes(now)[0].sync.map(|sync| sync.ack_interval_ms), Some(0));
+}
+
+#[test]
+fn the_pace_of_the_old_path_holds_nothing_back_on_another() {
+    let mut peer = Peer::new(Config::default());
+    peer.script.end.write(1_000 * u64::from(FULL));
+    peer.takes(10);
+    peer.acknowledges(110, 100);
+    assert!(!peer.takes(110).is_empty());
+    assert_eq!(peer.takes(110), [], "the rest waits for its time");
+    peer.changes_path(110);
+    assert!(!peer.takes(110).is_empty());
 }

@@ -80,6 +80,33 @@ fn every_packet_gets_through_both_ways() {
     }
 }
 
+/// An end that only receives. Of the answers that wait the newest says most.
+#[test]
+fn answers_that_wait_fit_a_frame_and_the_newest_is_among_them() {
+    for (frame_bytes, most) in [(usize::MAX, 64), (20, 20)] {
+        let config = ChannelConfig { cids: CidSpace::Large { max: 120 }, ..ChannelConfig::default() };
+        let mut here = Channel::new(config);
+        let mut there = Channel::new(ChannelConfig { frame_bytes, ..config });
+        let mut fullest = 0;
+        for flow in 0..100 {
+            assert_eq!(across(&mut here, &mut there, &tcp(1000 + flow, 1, 0)).0, FormatKind::Ir);
+            let (mut answers, mut cids) = ([0; 200], Vec::new());
+            let len = there.clone().take_feedback(&mut answers);
+            assert!(len <= most, "{len} bytes of {most}");
+            let mut rest = &answers[..len];
+            // Each has its length in three bits, and begins with its CID.
+            while let [head, tail @ ..] = rest {
+                let (element, others) = tail.split_at(usize::from(head & 7));
+                cids.push(element[0]);
+                rest = others;
+            }
+            assert_eq!(cids.last(), Some(&(flow as u8)), "{cids:?}");
+            fullest = fullest.max(cids.len());
+        }
+        assert!(fullest > 3, "{fullest} answers wait at once");
+    }
+}
+
 #[test]
 fn refused_headers_say_why() {
     let one = ChannelConfig { cids: CidSpace::Small { max: 0 }, packet_bytes: 1500, ..Default::default() };

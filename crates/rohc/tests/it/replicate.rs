@@ -89,6 +89,28 @@ fn a_flow_is_replicated_from_another() {
     }
 }
 
+/// tcp_replicate of RFC 6846 section 8.2: window, urgent pointer, acknowledgment number, stride and options of the base stand where a
+/// peer leaves them out. Our compressor sends them all.
+#[test]
+fn fields_that_a_replication_leaves_out_are_those_of_the_base() {
+    let space = CidSpace::Small { max: 15 };
+    let header = Header { source_port: 40010, seq: 77, checksum: 0x4711, ..base() };
+    let Ip::V4 { id, .. } = header.ip else { unreachable!() };
+    let mut bytes = vec![0xe3, 0xfc, 6, 0, 0x80 | CRC7.check(&emit(&header)), 0];
+    // Sequential IP-ID, neither hop limit nor, but for the source port, any of those fields; ACK.
+    bytes.extend([1, header.dscp << 2 | header.ip_ecn]);
+    bytes.extend(id.to_be_bytes());
+    bytes.extend([0b0000_1000, 0b0001_0000]);
+    bytes.extend(0xabcdu16.to_be_bytes());
+    bytes.extend(header.seq.to_be_bytes());
+    bytes.push(header.source_port as u8);
+    bytes.extend(header.checksum.to_be_bytes());
+    bytes[3] = CRC8.check(&bytes);
+    let mut out = [0; 200];
+    let done = established(space, &base()).decompress(&bytes, &mut out).unwrap();
+    assert_eq!((done.format, &out[..done.len]), (FormatKind::IrCr, &emit(&header)[..]));
+}
+
 #[test]
 fn a_replication_needs_its_base_and_both_checks() {
     let space = CidSpace::Small { max: 15 };
