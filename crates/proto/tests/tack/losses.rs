@@ -1,7 +1,6 @@
 //! Packet scripts of the law of losses: with and without a queue, packets that overtake each other, another path, reports that
 //! are lost.
 
-use tacit_proto::Endpoint;
 use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::tack::packet::Body;
 use tacit_proto::tack::{AckClock, Config};
