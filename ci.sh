@@ -440,8 +440,9 @@ results() {
 }
 
 mutants() {
+    tool cargo-nextest
     tool cargo-mutants
-    bench/mutants.sh "$@"
+    contrib/mutants.py "$@"
 }
 
 # Ends with the times of steps.
