@@ -376,9 +376,9 @@ measure = { value = \"CUBIC\", column = \"in slow start\", x = 0.1 }
 tolerance = 0
 [[claim]]
 text = \"BBR paces near the rate\"
-paper = 6
+paper = 8
 measure = { value = \"BBR\", column = \"pacing_mbps\", x-from = 3.5 }
-tolerance = 1.5
+tolerance = 1
 ";
 
     #[test]
