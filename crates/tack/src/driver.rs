@@ -14,6 +14,7 @@ use crate::clock::Timer;
 use crate::datagram::Datagram;
 use crate::hub::Turn;
 use crate::icmp;
+use crate::radio::Lookout;
 use crate::shared::Shared;
 use crate::socket::Socket;
 
@@ -61,6 +62,7 @@ struct Driver {
     /// The batch was sent a second time, because the first call reported an ICMP error of earlier datagrams instead of
     /// sending.
     tried_again: bool,
+    lookout: Lookout,
     buffers: Vec<Vec<u8>>,
 }
 
@@ -74,6 +76,7 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         batch: Batch::default(),
         next: None,
         tried_again: false,
+        lookout: Lookout::default(),
         buffers,
     };
     if let Err(error) = driver.drive(&alive).await {
@@ -195,6 +198,10 @@ impl Driver {
                 self.fill();
             }
             let Some((to, ecn)) = self.batch.to else { return Ok((false, false)) };
+            if let Some(own_queue) = self.lookout.on_sent(self.shared.clock.now(), to) {
+                self.socket().keep_own_queue_short(own_queue.is_some());
+                self.shared.hub().set_own_queue(own_queue);
+            }
             let transmit = Transmit {
                 destination: to,
                 ecn: match ecn {

@@ -24,6 +24,7 @@ use crate::hub::Hub;
 use crate::identity::{Identity, PublicKey};
 use crate::memory::Memory;
 use crate::metrics::{Counters, Metrics};
+use crate::radio;
 use crate::session::{Expect, Notifiers, Session};
 use crate::shard::Shard;
 use crate::shared::Shared;
@@ -190,10 +191,12 @@ impl Endpoint {
 
     fn begin(&self, remote: SocketAddr, expect: Expect) -> Result<Connection, ConnectionError> {
         let shared = self.first();
+        let own_queue = radio::own_queue(remote);
         let mut hub = shared.hub();
         if let Some(error) = hub.ended() {
             return Err(error);
         }
+        hub.set_own_queue(own_queue);
         let id = hub.connect(shared.clock.now(), remote, expect);
         let connection = Connection::new(shared, &hub, id);
         drop(hub);

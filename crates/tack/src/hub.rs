@@ -9,6 +9,7 @@ use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
 use tacit_proto::packet::Ecn;
+use tacit_proto::tack::OwnQueue;
 use tacit_proto::tack::packet::ConnectionId;
 use tacit_proto::tack::wire::Prefix;
 use tacit_proto::units::Instant;
@@ -128,6 +129,11 @@ impl Hub {
                 return [own, random()];
             }
         }
+    }
+
+    /// What connections leave to the queue of this host, if that is limited: those that begin from now on.
+    pub fn set_own_queue(&mut self, own_queue: Option<OwnQueue>) {
+        self.config.transport.own_queue = own_queue;
     }
 
     /// Opens a connection to `remote`, with one handle.

@@ -76,6 +76,7 @@ mod observer;
 mod path;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod radio;
 mod reset;
 mod seal;
 mod session;

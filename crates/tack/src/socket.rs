@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Type};
 use tokio::net::UdpSocket;
 
 use crate::icmp;
+use crate::radio;
 use crate::shard;
 
 /// Socket buffer requested for each direction: 20 ms at 1.6 Gb/s. Ours; the system may grant less.
@@ -58,6 +59,13 @@ impl Socket {
         Ok(Self { socket, state })
     }
 
+    /// Leaves little to the queue of this host, or as much as at first: a send waits then until some of that has gone out.
+    pub fn keep_own_queue_short(&self, short: bool) {
+        let bytes = if short { radio::SEND_BUFFER } else { SOCKET_BUFFER };
+        // What the system grants is enough either way.
+        let _ = self.state.set_send_buffer_size((&self.socket).into(), bytes);
+    }
+
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -86,4 +94,20 @@ where
     #[cfg(any(target_os = "linux", target_os = "android"))]
     setsockopt(socket, sockopt::ReceiveTimestampns, &false)?;
     Ok(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn before_a_radio_the_system_holds_two_aggregates() {
+        let socket = Socket::bind(([127, 0, 0, 1], 0).into(), false).unwrap();
+        let [usual, _] = socket.buffers();
+        socket.keep_own_queue_short(true);
+        let [short, _] = socket.buffers();
+        assert!((radio::SEND_BUFFER..=2 * radio::SEND_BUFFER).contains(&short), "{short}");
+        socket.keep_own_queue_short(false);
+        assert_eq!(socket.buffers()[0], usual);
+    }
 }
