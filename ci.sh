@@ -375,10 +375,10 @@ same_results() {
 tests() {
     echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: some ten minutes on two"
     echo "idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
-    mkdir -p target/tmp
+    mkdir -p target/test-files
     step "tests: build" cargo test --no-run --quiet
     # Most of a test's time may be waiting: two for each processor. An hour only ends a test that hangs.
-    TMPDIR=$PWD/target/tmp RUST_BACKTRACE=0 RUST_TEST_THREADS=$((2 * $(nproc))) step "tests: run" test_programs
+    TMPDIR=$PWD/target/test-files RUST_BACKTRACE=0 RUST_TEST_THREADS=$((2 * $(nproc))) step "tests: run" test_programs
 }
 
 test_programs() {

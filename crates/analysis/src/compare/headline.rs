@@ -24,8 +24,9 @@ fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
         let able = judged()
             .filter(|row| Scheme::known(&row.scheme).is_some_and(|scheme| scheme.needs_chips() == chips));
         let better = able.filter_map(|row| Some((row, merit(row)?))).filter(|(_, merit)| merit.is_better);
-        // The first of equal ones: of some rules of TCP/HACK the runs are the same.
-        better.reduce(|best, next| if next.1.gain > best.1.gain { next } else { best })
+        // The first of those that are equal to a tenth of a per cent: some rules of TCP/HACK differ by less.
+        let tenths = |merit: &Merit| (merit.gain * 1e3).round();
+        better.reduce(|best, next| if tenths(&next.1) > tenths(&best.1) { next } else { best })
     };
     let found = [best(false), best(true)];
     let tried = [false, true].map(|chips| {
