@@ -103,7 +103,8 @@ fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
     made(directory.path());
     let missed = "deviation = \"it never has\"\nmeasured = [0, 0]\n";
     let sweep = SWEEP
-        .replace("paper = 5", "paper = 0.5")
+        .replace("paper = 5", "paper = 0")
+        .replace("tolerance = 1\n", "tolerance = 0\n")
         .replace(missed, "")
         .replace("title = \"t\"", "title = \"anew\"")
         + "[plot]\nlog-y = true\n[[claim]]\ntext = \"and fair\"\npaper = 1\ntolerance = 0.1\n\

@@ -426,7 +426,7 @@ impl<'o, P: Carried> World<'o, P> {
         let mut written = std::mem::take(&mut self.written);
         let mut asks = std::mem::take(&mut self.asks);
         call(&mut self.apps[index], &mut Sockets::new(&mut self.flows, &mut written, &mut asks));
-        // Before anything is sent: a shim that is told of a flow sees all that its host says.
+        // Register flows with the shim before anything is sent, so that the shim sees all packets of the host.
         for (flow, ask) in asks.drain(..) {
             self.ask(flow, ask);
         }
@@ -456,8 +456,8 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
-    /// Schedules the event of `component` at `at`; true when that is the next event of all, which has then begun: a
-    /// wire or a channel goes on for as long as nothing else happens in between, and the scheduler has no part in it.
+    /// Schedules the event of `component` at `at`. Returns true if it is the next event of all, which has then begun: a wire
+    /// or a channel handles its own events without the scheduler until something else happens in between.
     #[inline(always)]
     fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
         let Some(at) = at else { return false };

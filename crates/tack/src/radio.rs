@@ -1,5 +1,6 @@
-//! Whether datagrams leave by a radio. What a Wi-Fi station's own queue drops pushes nobody back: the sender learns of it a round trip
-//! later, as of losses in the network. So little is left there, and it is sent in aggregates.
+//! Whether datagrams leave by a radio. A packet that a Wi-Fi station's own queue drops
+//! does not slow its sender down until a round trip later, as a loss in the network does. So senders leave little in that
+//! queue, and send in aggregates.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

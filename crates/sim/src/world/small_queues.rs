@@ -1,5 +1,5 @@
-//! Small queues: a connection that sends from a wireless station hands down no more while much of it lies in the station's queue, and
-//! goes on when that has less. TCP knows how much by its rate, TACK by what the channel carries at once.
+//! Small queues: a connection that sends from a wireless station pauses while the station's queue holds too many of its bytes.
+//! TCP derives the limit from its rate, TACK from the size of an A-MPDU.
 
 use tacit_link::wifi::{Bss, FunctionId};
 use tacit_proto::tack::OwnQueue;

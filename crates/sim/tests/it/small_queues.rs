@@ -46,8 +46,8 @@ fn median_wait_us(outcome: &RunOutcome) -> u64 {
     outcome.bss[0].stations[1].queueing_delay_us.p50
 }
 
-/// Ten stations share the channel, so that each gets a tenth of it, and little comes in a millisecond of its rate: far less than
-/// an aggregate holds, for the station waits much longer for its next access.
+/// Ten stations share the channel. A tenth of its rate brings far less in a millisecond than an A-MPDU holds, because a
+/// station waits much longer for its next access.
 #[test]
 fn less_waits_in_the_station_and_aggregates_are_smaller() {
     let of = |clients, ms| run(&uploads(clients, ms, Algorithm::CUBIC)).unwrap();
@@ -122,7 +122,7 @@ fn tack_loses_nothing_in_its_own_queue() {
     assert!(limited.0 > 1.05 * unlimited.0);
 }
 
-/// A queue shorter than an aggregate, one where nothing is aggregated, both directions at once, and losses: nobody sleeps for ever.
+/// A queue shorter than an aggregate, one where nothing is aggregated, both directions at once, and losses: no sender waits for ever.
 #[test]
 fn tack_waits_for_no_queue_for_ever() {
     for (standard, mbps, room) in [(Standard::N, 150, 4), (Standard::N, 150, 64), (Standard::A, 54, 64)] {
