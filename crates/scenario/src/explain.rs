@@ -339,9 +339,14 @@ mod tests {
                         continue;
                     }
                     said[1] = format!("{}={}", setting.key, setting.value);
-                    let same = Scenario::load(&scenario, &said).unwrap_or_else(|error| {
+                    let mut same = Scenario::load(&scenario, &said).unwrap_or_else(|error| {
                         panic!("{scenario} with {said:?}: {error}");
                     });
+                    if setting.key == "clients.count" {
+                        // A comparison runs a count that is given, and only that.
+                        assert_eq!(same.compare.clients, [base.clients]);
+                        same.compare = base.compare.clone();
+                    }
                     assert_eq!(like(same, &base), base, "{scenario} with {said:?}");
                 }
             }
