@@ -4,12 +4,15 @@ use tacit_link::wifi::StationId;
 
 use super::{World, stations};
 use crate::Carried;
-use crate::flow::{Feeder, Flow};
+use crate::flow::{End, Feeder};
 
 impl<P: Carried> World<'_, P> {
     /// Checks that packets add up on each pipe and channel, and the invariants of flows and drivers.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.flows.iter().try_for_each(Flow::check)?;
+        for (index, flow) in self.flows.iter().enumerate() {
+            flow.check([End::Source, End::Sink].map(|end| self.throttled.contains(&(index, end))))?;
+        }
+        self.check_throttled()?;
         for (index, pipe) in self.pipes.iter().enumerate() {
             let counters = pipe.counters();
             let gone = counters.dropped + counters.filtered_acks + counters.lost;

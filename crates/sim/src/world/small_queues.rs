@@ -83,6 +83,16 @@ impl<P: Carried> World<'_, P> {
         }
     }
 
+    /// Checks that an end that waits for its station's queue has packets there: their departure wakes it.
+    pub(super) fn check_throttled(&self) -> Result<(), String> {
+        for (index, end) in self.throttled.iter().copied() {
+            if self.radio(index, end).is_none_or(|radio| self.lying(index, end, radio) == 0) {
+                return Err(format!("{} waits for a queue in which it has nothing", self.flows[index].id));
+            }
+        }
+        Ok(())
+    }
+
     /// The radio by which `end` of flow `index` sends; `None` where its host has none, or nothing ever limits what lies before it.
     fn radio(&self, index: usize, end: End) -> Option<(u16, FunctionId, FunctionId)> {
         let setup = &self.flows[index].setup;
