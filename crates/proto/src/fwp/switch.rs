@@ -101,8 +101,8 @@ impl Limit {
     }
 
     /// True if `lost` segments of `sent` are more than the link explains. Without a margin, that is more than the
-    /// expected share, as in the paper. With a margin of z deviations, that is an excess over t with t^2 = z^2 (n p (1
-    /// - p) + t / 3), which independent losses exceed with a probability of at most exp(-z^2 / 2) (Bernstein's
+    /// expected share, as in the paper. With a margin of z deviations, that is an excess over t with
+    /// `t^2 = z^2 (n p (1 - p) + t / 3)`, which independent losses exceed with a probability of at most exp(-z^2 / 2) (Bernstein's
     /// inequality; the normal distribution's t^2 = z^2 n p (1 - p) is too small if few losses are expected). A link
     /// that loses nothing explains nothing.
     pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
