@@ -9,7 +9,7 @@ use tacit_runs::metric;
 use tacit_runs::store::Sheet;
 use tacit_scenario::explain::explain as explanation;
 use tacit_scenario::scheme::{self, Listing};
-use tacit_scenario::{InputError, Scenario, Subject, library};
+use tacit_scenario::{Scenario, Subject, library};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
