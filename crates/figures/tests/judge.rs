@@ -109,7 +109,7 @@ fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
         .replace("title = \"t\"", "title = \"anew\"")
         + "[plot]\nlog-y = true\n[[claim]]\ntext = \"and fair\"\npaper = 1\ntolerance = 0.1\n\
            measure = { value = \"stock\", column = \"fairness\" }\n";
-    let timeline = TIMELINE.replace("frames = 5", "frames = 9").replace("paper = 2", "paper = 4");
+    let timeline = TIMELINE.replace("frames = 5", "frames = 9").replace("paper = 2", "paper = 3");
     let figures = [("test/sweep", sweep), ("test/timeline", timeline)]
         .map(|(id, text)| Figure::parse(id, "test.toml", &text).unwrap());
     let judged = judged(&figures, directory.path(), directory.path()).unwrap();
