@@ -27,7 +27,6 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-pub use committer::open_many_files;
 pub use pattern::Exclude;
 
 /// Most concurrent copies of a server; each has its own thread. Ours.

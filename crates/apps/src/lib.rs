@@ -11,6 +11,8 @@ pub mod proxy;
 pub mod running;
 pub mod trust;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// Default address of a server: this machine only, so that nothing is exposed to others by accident. The port is
 /// unassigned.
 pub const SERVE_ADDRESS: &str = "127.0.0.1:4433";
@@ -20,3 +22,10 @@ pub const SERVE_PORT: u16 = 4433;
 pub const PAIR_PORT: u16 = 4435;
 /// Default port of a proxy's server; unassigned, too.
 pub const PROXY_PORT: u16 = 4434;
+
+/// Raises this process's limit of open files to the hard limit. If that fails, fewer files are synced together, and fewer connections
+/// carried.
+pub fn open_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}

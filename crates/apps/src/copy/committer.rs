@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use rustix::io::Errno;
@@ -158,13 +158,6 @@ fn files_max(copies: usize) -> usize {
     let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
     usize::try_from(each).unwrap_or(FILES_MAX).clamp(1, FILES_MAX)
-}
-
-/// Raises this process's limit of open files to the hard limit.
-pub fn open_many_files() {
-    let limit = getrlimit(Resource::Nofile);
-    // If that fails, fewer files are synced together.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Gives the files of `batch` their permissions and times and, once everything is synced, their names. They stay locked

@@ -178,9 +178,9 @@ fn a_directory_that_cannot_be_listed_keeps_what_it_has_there_and_others_do_not()
         root.path(),
         MIRROR,
         vec![
-            ends::entry("closed", tacit_apps::copy::wire::Kind::Directory),
+            ends::directory("closed"),
             ends::omitted("closed", "Permission denied", true),
-            ends::entry("open", tacit_apps::copy::wire::Kind::Directory),
+            ends::directory("open"),
             ends::END,
         ],
         &[],

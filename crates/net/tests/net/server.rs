@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
 /// A request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -61,6 +63,7 @@ pub struct Server {
 
 impl Server {
     pub fn new(answer: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        open_many_files();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (answer, requests) = (Arc::new(answer), Arc::new(AtomicU64::new(0)));
@@ -79,6 +82,12 @@ impl Server {
         let content = Arc::new(content);
         Self::new(move |seen| good(seen, &content, "\"v1\""))
     }
+}
+
+/// Tests side by side hold more sockets than the 1,024 that a user's processes have at first.
+fn open_many_files() {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
 }
 
 fn serve(mut stream: TcpStream, answer: &dyn Fn(&Seen) -> Reply, requests: &AtomicU64) {

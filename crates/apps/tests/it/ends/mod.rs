@@ -133,6 +133,15 @@ pub fn entry(path: &str, kind: Kind) -> Message {
     Message::Entry(Entry { path: path.into(), kind, mtime: Timestamp::default(), mode: 0o644 })
 }
 
+pub fn directory(path: &str) -> Message {
+    Message::Entry(Entry {
+        path: path.into(),
+        kind: Kind::Directory,
+        mtime: Timestamp::default(),
+        mode: 0o755,
+    })
+}
+
 pub const FILE: Kind = Kind::File { size_bytes: 3, blake3: None };
 pub const END: Message = Message::EntriesEnd { is_top_listed: false };
 

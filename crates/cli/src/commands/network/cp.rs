@@ -12,7 +12,7 @@ use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress, open_many_files};
+use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress};
 use tacit_input::table::significant;
 use tacit_tack::{Connection, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
@@ -81,7 +81,7 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let jobs = jobs(plan, args)?;
     let servers: Vec<_> = jobs.iter().map(|(server, _)| server.clone()).collect();
     let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
-    open_many_files();
+    tacit_apps::open_many_files();
     let client = Client::new(&args.seen)?;
     #[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
     let now = Instant::now;

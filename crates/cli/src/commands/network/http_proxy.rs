@@ -9,6 +9,7 @@ use crate::args::HttpProxyArgs;
 use crate::output::{Failure, note, print};
 
 pub fn run(args: HttpProxyArgs) -> Result<ExitCode, Failure> {
+    tacit_apps::open_many_files();
     let mut settings = Settings::default();
     settings.repair.parallel_max = args.parallel as usize;
     let options = Options {

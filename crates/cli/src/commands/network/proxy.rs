@@ -63,6 +63,7 @@ pub fn run(args: &ProxyArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     seen::begin(&args.seen);
+    tacit_apps::open_many_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = match plan {
         Some(plan) => runtime.block_on(client(args, plan)),

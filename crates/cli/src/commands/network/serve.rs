@@ -8,7 +8,7 @@ use serde::Serialize;
 use tacit_apps::copy::idle::{ByteCounter, IDLE};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary, open_many_files};
+use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary};
 use tacit_apps::metrics::{CopyCounts, Page};
 use tacit_apps::node::Node;
 use tacit_apps::trust::Store;
@@ -62,7 +62,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     seen::begin(&args.seen);
-    open_many_files();
+    tacit_apps::open_many_files();
     let identity = identity::identity(&store)?;
     let own = identity.public_key();
     let clients = clients(&store, own, args.anyone);
