@@ -119,10 +119,15 @@ pub struct OwnQueue {
     pub most: u32,
 }
 
+/// Longer A-MPDUs, of 802.11ax, are not filled: stations whose TCP waits for ACKs between its turns would have nearly none of the air
+/// (`tack/harm-sharing`). Ours.
+const AGGREGATE_MAX: u32 = 128;
+
 impl OwnQueue {
     /// Before a link that sends `aggregate` packets at a time, in a queue of at most `room`: one aggregate that is on the air, and a
     /// third of the next, two packets at least, so that the link never waits for the sender.
     pub fn before(aggregate: u32, room: Option<u32>) -> Self {
+        let aggregate = aggregate.min(AGGREGATE_MAX);
         let most = aggregate.saturating_add((aggregate / 3).max(2)).min(room.unwrap_or(u32::MAX)).max(1);
         Self { burst: aggregate.min(most), most }
     }
@@ -297,5 +302,6 @@ mod tests {
         assert_eq!(most(1, None), 3, "one on the air and two behind it");
         assert_eq!(OwnQueue::before(64, Some(64)), OwnQueue { burst: 64, most: 64 });
         assert_eq!(OwnQueue::before(42, Some(4)), OwnQueue { burst: 4, most: 4 });
+        assert_eq!(OwnQueue::before(256, None), OwnQueue { burst: 128, most: 170 });
     }
 }

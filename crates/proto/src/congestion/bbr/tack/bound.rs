@@ -12,10 +12,13 @@ const LOSS_PART: u64 = 50;
 const ALLOWANCE_SEGMENTS: u64 = 2;
 /// Rounds of fewer packets are judged together. Ours.
 const LEAST_SEGMENTS: u64 = 32;
+/// As are rounds of fewer reports, once the start-up is over: on Wi-Fi one report covers one A-MPDU, and its rate varies with the
+/// turns of others. A round trip of the paper has four.
+const LEAST_REPORTS: u64 = 4;
 /// What heavy loss leaves of bytes in flight and rate, at least of the latter: `BBR.Beta`, 0.7.
 const BETA_TENTHS: u64 = 7;
 /// And this part of what arrives, beside those 0.7: the queue that overflowed drains. Ours.
-const GIVEN_UP_PART: u64 = 32;
+const GIVEN_UP_PART: u64 = 64;
 /// Growth of the bound in the first cycle without heavy loss, as much as its probe asks for; each after it adds twice as much
 /// as the last, as a probe of BBRv3 does each round: a bound that a bad moment brought must not stay.
 const GROWTH: u64 = UNIT / 4;
@@ -82,7 +85,7 @@ impl LossBound {
     /// packets that come late count as lost.
     pub fn on_round(&mut self, mss: u64, floor: u64, before: BitRate, starting: bool) -> bool {
         let sent = self.round.lost + self.round.delivered;
-        if sent < LEAST_SEGMENTS * mss {
+        if sent < LEAST_SEGMENTS * mss || (!starting && self.round.reports < LEAST_REPORTS) {
             return false;
         }
         let round = core::mem::take(&mut self.round);
@@ -144,8 +147,13 @@ mod tests {
     const MSS: u64 = 1000;
     const MBPS: fn(u64) -> BitRate = BitRate::from_mbps;
 
-    /// `packets`, of which `lost` were lost, over a path that loses `base` of 256.
+    /// `packets`, of which `lost` were lost, over a path that loses `base` of 256, in as many reports as a round needs.
     fn send(bound: &mut LossBound, packets: u64, lost: u64, base: u8, app_limited: bool) {
+        report(bound, packets, lost, base, app_limited);
+        (1..LEAST_REPORTS).for_each(|_| report(bound, 0, 0, base, app_limited));
+    }
+
+    fn report(bound: &mut LossBound, packets: u64, lost: u64, base: u8, app_limited: bool) {
         let (interval, wait) = (Duration::from_millis(10), Duration::ZERO);
         let delivery = Delivery {
             now: Instant::ZERO,
@@ -205,6 +213,20 @@ mod tests {
     }
 
     #[test]
+    fn rounds_of_fewer_than_four_reports_are_judged_together_after_the_start_up() {
+        let mut bound = LossBound::default();
+        for reports in 1..=4 {
+            report(&mut bound, 100, 50, 0, false);
+            assert_eq!(end(&mut bound), reports == 4, "{reports}");
+        }
+        let mut starting = LossBound::default();
+        for heavy in [false, true] {
+            report(&mut starting, 100, 50, 0, false);
+            assert_eq!(starting.on_round(MSS, MSS, MBPS(10), true), heavy);
+        }
+    }
+
+    #[test]
     fn a_share_of_a_thirty_second_and_up_to_a_half_is_sent_in_addition() {
         for (base, rate, uncompensated) in
             [(7, 100, 7), (8, 103, 0), (64, 133, 0), (128, 200, 0), (255, 200, 0)]
@@ -233,8 +255,8 @@ mod tests {
         assert!(round(&mut bound, 1_000, 30, 0));
         assert_eq!(
             (bound.bytes, bound.rate),
-            (Some(700 * MSS), Some(BitRate::from_kbps(7_750))),
-            "31 of 32 of what arrived"
+            (Some(700 * MSS), Some(BitRate::from_kbps(7_875))),
+            "63 of 64 of what arrived"
         );
         for (before, rate) in [(MBPS(20), MBPS(14)), (MBPS(5), MBPS(5))] {
             send(&mut bound, 700, 420, 0, false);
