@@ -8,7 +8,7 @@ usage() {
 usage: ./ci.sh COMMAND
 
   test      compile everything, run every test that no clock, root or foreign program decides, and the examples in the
-            documentation; ten minutes on two idle cores; needs no root, installs nothing, writes into target/ alone
+            documentation; ten to fifteen minutes on two idle cores; needs no root, installs nothing, writes into target/ alone
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
@@ -373,8 +373,8 @@ same_results() {
 
 # The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
 tests() {
-    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: some ten minutes on two"
-    echo "idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
+    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: ten to fifteen minutes"
+    echo "on two idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
     mkdir -p target/test-files
     step "tests: build" cargo test --no-run --quiet
     # Most of a test's time may be waiting: two for each processor. An hour only ends a test that hangs.
