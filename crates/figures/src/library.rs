@@ -77,6 +77,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/slow-uplink",
     "tack/sharing",
     "tack/today",
+    "tack/crossings",
     "tack/harm-buffers",
     "tack/harm-jitter",
     "tack/harm-sharing",
