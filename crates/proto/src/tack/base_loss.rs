@@ -9,8 +9,9 @@ use crate::units::{Duration, Instant};
 /// A delay in the lowest part of the range of the last second is of no queue: the others of a flow that fills one are above.
 const LOW_PART: u64 = 4;
 
-/// As is one that clocks and hosts alone may make.
-const LOW_MIN: Duration = Duration::from_micros(500);
+/// As is one that clocks and hosts alone may make. Half a millisecond would be half of a queue of 83 packets at 1 Gb/s, whose losses
+/// would count as the path's.
+const LOW_MIN: Duration = Duration::from_micros(250);
 
 /// Time after which counts are halved: several cycles of a sender, of which some drain the queue.
 const WINDOW: Duration = Duration::from_secs(2);
@@ -101,9 +102,9 @@ mod tests {
         let delays = [5_000, 9_000, 6_000, 6_000, 6_001, 6_000, 5_000, 5_000];
         let low = arrive(&mut base, 0, delays);
         assert_eq!(low, [false, false, false, true, false, false, true, true]);
-        // The range is of the last second or two: then half a millisecond counts as none.
+        // The range is of the last second or two: then a quarter of a millisecond counts as none.
         assert_eq!(
-            arrive(&mut base, 3_000, [5_500, 5_500, 5_501, 5_500, 5_500]),
+            arrive(&mut base, 3_000, [5_250, 5_250, 5_251, 5_250, 5_250]),
             [true, true, false, false, true]
         );
     }
