@@ -2,6 +2,10 @@
 """Runs cargo-mutants on a sample of each crate, and fails where more than one mutant in ten survives the crate's own tests.
 
     contrib/mutants.py [--seed N] [CRATE...]
+    contrib/mutants.py constants
+
+The second form raises each constant of TACK's law by a quarter, which cargo-mutants does not do, and fails where a constant survives that
+`LIMITS` does not name.
 
 .cargo/mutants.toml says what is mutated and which tests count, docs/validation/mutants.md what was found. A sample is every n-th
 mutant of a crate, some 25 of them; the seed says which.
@@ -9,6 +13,7 @@ mutant of a crate, some 25 of them; the seed says which.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +22,20 @@ from pathlib import Path
 # Of each crate every n-th mutant.
 CRATES = {"rohc": 180, "quinn": 8, "link": 220, "tack": 56, "proto": 372}
 MISSED_MAX = 0.1
+
+# Where TACK's law of losses, rates and clocks is.
+LAW = [
+    "crates/proto/src/tack/arrivals.rs",
+    "crates/proto/src/tack/base_loss.rs",
+    "crates/proto/src/tack/config.rs",
+    "crates/proto/src/congestion/bbr/tack.rs",
+    "crates/proto/src/congestion/bbr/tack/bound.rs",
+    "crates/proto/src/congestion/bbr/tack/rates.rs",
+    "crates/proto/src/congestion/bbr/tack/standing.rs",
+]
+# Bounds of memory, which no result depends on.
+LIMITS = {"MAX_RANGES", "MAX_HOLES"}
+CONSTANT = re.compile(r"^(?:pub\(\w+\) )?const (\w+): [^=]+ = (.*);$", re.M)
 
 
 def run(crate: str, seed: int) -> bool:
@@ -36,14 +55,48 @@ def run(crate: str, seed: int) -> bool:
     return good
 
 
+def raised(value: str) -> str | None:
+    """The expression with its first number a quarter larger, rounded up."""
+    number = re.search(r"(?<![\w.])\d+(?:_\d+)*", value)
+    if not number:
+        return None
+    larger = -(-int(number.group().replace("_", "")) * 5 // 4)
+    return f"{value[: number.start()]}{larger}{value[number.end() :]}"
+
+
+def constants() -> bool:
+    """Raises one constant after the other in a copy of the last commit."""
+    survivors = 0
+    with tempfile.TemporaryDirectory(prefix="mutants-constants-") as directory:
+        archive = subprocess.run(["git", "archive", "HEAD"], check=True, capture_output=True).stdout
+        subprocess.run(["tar", "x", "-C", directory], input=archive, check=True)
+        command = ["cargo", "test", "--quiet", "--package", "tacit-proto", "--lib", "--test", "tack", "--", "tack"]
+        for file in LAW:
+            path = Path(directory) / file
+            text = path.read_text()
+            for found in CONSTANT.finditer(text.split("#[cfg(test)]")[0]):
+                name, value = found.groups()
+                if name in LIMITS or not (larger := raised(value)):
+                    continue
+                path.write_text(text[: found.start(2)] + larger + text[found.end(2) :])
+                result = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
+                killers = re.findall(r"^    (\w+(?:::\w+)+)$", result.stdout, re.M)
+                outcome = killers[0] if killers else "does not compile" if result.returncode else "SURVIVED"
+                survivors += outcome == "SURVIVED"
+                print(f"constants: {Path(file).name} {name} = {larger} for {value}: {outcome}", flush=True)
+            path.write_text(text)
+    return survivors == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=49)
-    parser.add_argument("crate", nargs="*", help=f"one of {', '.join(CRATES)}; without any, all of them")
+    parser.add_argument("crate", nargs="*", help=f"constants, or one of {', '.join(CRATES)}; without any, all of them")
     options = parser.parse_args()
-    if unknown := set(options.crate) - set(CRATES):
+    if unknown := set(options.crate) - {"constants", *CRATES}:
         parser.error(f"no samples of {', '.join(unknown)}")
-    verdicts = [run(crate, options.seed) for crate in options.crate or CRATES]
+    wanted = options.crate or ["constants", *CRATES]
+    verdicts = [constants() if crate == "constants" else run(crate, options.seed) for crate in wanted]
     return 0 if all(verdicts) else 1
 
 
