@@ -11,7 +11,7 @@ use crate::units::{Duration, Instant};
 /// Separate ranges that are remembered at most; of more, the lowest is forgotten.
 const MAX_RANGES: usize = 4096;
 
-/// Packets after which the loss rate is worked out anew; half of the counts stays.
+/// Packets after which the loss rate is computed again; half of the counts stays.
 const LOSS_WINDOW: u64 = 128;
 
 /// Holes that are remembered at most; of more, the oldest counts as lost.
@@ -477,6 +477,20 @@ mod tests {
             take(&mut all, number, number);
         }
         assert_eq!(all.loss(), 0);
+    }
+
+    #[test]
+    fn the_loss_rate_is_renewed_every_128_packets_and_half_of_them_stay() {
+        let mut meter = LossMeter::default();
+        let mut expect = |lost, packets| {
+            meter.on_lost(lost);
+            meter.on_expected(packets);
+            meter.rate
+        };
+        assert_eq!(expect(32, 127), 0);
+        assert_eq!(expect(0, 1), 65_536 / 4);
+        assert_eq!(expect(0, 63), 65_536 / 4);
+        assert_eq!(expect(0, 1), 65_536 / 8, "16 of the 32 count still");
     }
 
     #[test]
