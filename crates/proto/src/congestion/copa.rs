@@ -182,7 +182,7 @@ impl CongestionControl for Copa {
         self.steer(sample.newly_delivered, waiting <= wanted, sample.app_limited);
     }
 
-    /// Loss is ignored in default mode; in competitive mode it is the signal, as it is for the competing flows.
+    /// Loss is ignored in default mode; in competitive mode it is the signal, as for the competing flows.
     fn on_loss(&mut self, _flight: u64) {
         self.lost_in_round = true;
     }

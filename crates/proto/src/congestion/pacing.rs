@@ -41,7 +41,7 @@ pub(crate) enum Bursts {
     Datagrams,
 }
 
-/// Most lateness of a driver that is made up for in one burst. Ours: the time between two turns if a dozen programs
+/// Most lateness of a driver that one burst compensates. Ours: the time between two turns if a dozen programs
 /// compete for a processor (Linux 6.18, slices of some 3 ms). The window limits the resulting burst.
 const LATENESS_MAX: Duration = Duration::from_millis(50);
 

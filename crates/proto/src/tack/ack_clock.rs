@@ -33,7 +33,7 @@ const COUNTED_MAX: Duration = Duration::from_millis(100);
 /// them after a sixteenth. The papers bound IACKs by the losses alone.
 const INSTANTS_PER_RTT: u64 = 16;
 
-/// Under [`AckClock::Tack`] holes are reported so often in a round trip (RFC 8985 section 6.2 waits a quarter of it for
+/// Reports of holes in a round trip under [`AckClock::Tack`] (RFC 8985 section 6.2 waits a quarter of it for
 /// reordering), within these bounds.
 const HOLE_REPORTS_PER_RTT: u64 = 4;
 const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
@@ -167,7 +167,7 @@ impl Clock {
         self.update_interval();
     }
 
-    /// The sender's wishes, for a clock that keeps the TACK rule or the paper's.
+    /// The sender's wishes; the clock keeps the TACK rule or the paper's.
     pub fn set_rule(&mut self, beta: u8, every: u8, min_interval: Duration) {
         self.rule = match self.rule {
             AckClock::Tack { .. } => AckClock::Tack { beta, every, min_interval },
@@ -210,7 +210,7 @@ impl Clock {
         self.bursts.on_bytes(now, bytes);
     }
 
-    /// Smallest round-trip time as far as it is known.
+    /// Smallest round-trip time, once known.
     pub fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min
     }
@@ -319,7 +319,7 @@ impl Clock {
         self.update_interval();
     }
 
-    /// The sender's start-up: ACKs come often, for its rate doubles in a round trip.
+    /// The sender's start-up: its rate doubles in a round trip, so ACKs are frequent.
     fn startup_interval(&self) -> Duration {
         let often = self.rtt_min.unwrap_or_default() / STARTUP_PER_RTT;
         if self.is_tack() { often.max(STARTUP_INTERVAL_MIN).max(self.ack_path) } else { often }

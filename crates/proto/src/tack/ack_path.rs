@@ -82,7 +82,7 @@ impl AckPath {
         grows || stands
     }
 
-    /// The bottleneck's service time of an ACK, as far as it was seen.
+    /// The bottleneck's service time of an ACK, once seen.
     fn service_time(&self) -> Duration {
         self.gaps.get().unwrap_or_default()
     }
@@ -122,7 +122,7 @@ impl AckPath {
         self.smoothed
     }
 
-    /// The least time between ACKs that the receiver should keep, of which `beta` in a round trip are enough: those that
+    /// The least time between ACKs that the receiver should keep; `beta` in a round trip are enough. Those that
     /// queue behind others' packets bring no news sooner.
     pub fn interval(&self, beta: u8) -> Duration {
         self.interval.max(self.smoothed / u64::from(beta.max(1))).min(INTERVAL_MAX)

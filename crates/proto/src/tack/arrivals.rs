@@ -123,7 +123,7 @@ impl Arrivals {
         self.loss.rate
     }
 
-    /// The kind of arrival that `number` would be, were it taken in.
+    /// The kind of arrival that `number` would be.
     #[inline]
     pub fn classify(&self, number: Position) -> Arrival {
         if number == self.end {
@@ -149,7 +149,7 @@ impl Arrivals {
         self.base.share()
     }
 
-    /// Takes in `number`, which is no duplicate, over a path of `rtt_min`; it met no queue where `is_unqueued`. Returns a hole
+    /// Records `number`, which is no duplicate, over a path of `rtt_min`; it met no queue where `is_unqueued`. Returns a hole
     /// that it opened and that counts as lost at once.
     pub fn take(
         &mut self,

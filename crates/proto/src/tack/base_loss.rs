@@ -13,7 +13,7 @@ const LOW_PART: u64 = 4;
 /// would count as the path's.
 const LOW_MIN: Duration = Duration::from_micros(250);
 
-/// Time after which counts are halved: several cycles of a sender, of which some drain the queue.
+/// Time after which counts are halved: several cycles of a sender, some of which drain the queue.
 const WINDOW: Duration = Duration::from_secs(2);
 
 /// Nothing is said where fewer than this part of the packets met no queue: then those are exceptions, and few.
@@ -38,7 +38,7 @@ pub(super) struct BaseLoss {
 
 impl BaseLoss {
     /// A packet arrived at `now`, whose one-way delay by two clocks is `delay_us`. True where it met no queue: neither its delay
-    /// nor that of the one before it tells of one. Of one that was `overtaken`, too late to show a hole, nothing is known yet.
+    /// nor that of the one before it shows one. A packet that was `overtaken` is too late to show a hole: unknown yet.
     pub fn on_packet(&mut self, now: Instant, delay_us: u32, overtaken: bool) -> bool {
         let delay = self.delay.update(now, delay_us);
         let range = self.longest.update(now, delay);

@@ -110,7 +110,7 @@ pub enum Reader {
 }
 
 /// What a sender leaves to the queue of its own host, in full-sized packets, where a link follows that sends packets in aggregates. A
-/// queue that overflows pushes nobody back: the sender learns of it a round trip later, as of losses in the network.
+/// queue that overflows pushes no sender back: it learns of the losses a round trip later, as of those in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnQueue {
     /// Packets that it sends at once, at least: spread over time they would go out in shorter aggregates.
@@ -234,7 +234,7 @@ impl Config {
 
     /// Limit of unread data at this end, in bytes: the floors of all streams and the shared pool.
     pub fn max_unread(&self) -> Bytes {
-        // Streams of the peer, stream 0, and those of ours, of which the peer allows as many.
+        // Streams of the peer, stream 0, and ours: the peer allows as many.
         let streams = 2 * u64::from(self.max_streams.max(1)) + 1;
         let own = self.min_stream_buffer.min(self.receive_buffer).min(self.stream_buffer);
         Bytes(self.max_receive_buffer.0.max(self.receive_buffer.0).saturating_add(streams * own.0))

@@ -38,7 +38,7 @@ enum State {
     /// Has answered one, and heard nothing since.
     Accepted,
     Established,
-    /// All is done; the number of times the peer was told. The peer is to say so too.
+    /// All is done; how often that was sent. The peer has to confirm it.
     Closing {
         said: u32,
         again_at: Instant,
@@ -62,7 +62,7 @@ enum Greeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Nothing,
-    /// Something of which the user was not told that the peer has all.
+    /// Something that the peer has completely and the user does not know of yet.
     Untold,
     Told,
 }
@@ -94,14 +94,14 @@ pub struct Connection {
     gave_up: Option<CloseCode>,
     reason: Option<Arc<Reason>>,
     peer_reason: Option<Arc<Reason>>,
-    /// To be told: streams may be opened, which could not.
+    /// An event to report: streams may be opened, which could not.
     may_open: bool,
     /// The client lets the server know that it heard its answer.
     confirm_due: bool,
     heard_at: Instant,
     silence: Silence,
     written: Written,
-    /// The user was told that all streams of the peer have ended.
+    /// The user knows that all streams of the peer have ended.
     told_peer_closed: bool,
     /// Once this end has said that all is done: how often it said so to an end that said the same.
     farewell_answers: Option<u32>,
@@ -417,7 +417,7 @@ impl Connection {
         }
     }
 
-    /// Consequences of a packet that was taken in.
+    /// Consequences of a packet that was processed.
     fn settle(&mut self, now: Instant) {
         self.open_what_peer_opened();
         if self.written == Written::Untold && self.sender.streams.is_done() {

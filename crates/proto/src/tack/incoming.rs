@@ -60,7 +60,7 @@ struct Stream {
     /// The limit last advertised to the peer.
     advertised: Position,
     window: Window,
-    /// Waits for its limit to be told, even one that has not moved where the peer asked.
+    /// Its limit waits to be sent, moved or not: the peer asked.
     queued: bool,
     asked: bool,
     news: u8,
@@ -79,7 +79,7 @@ pub(super) struct Incoming {
     pub numbers: Numbers,
     /// Streams that the peer opened and the other direction does not know of yet.
     opened: VecDeque<StreamId>,
-    /// Streams whose limit is to be told.
+    /// Streams whose limit is to be sent.
     limits: VecDeque<StreamId>,
     /// Bytes that streams may hold until their readers take them.
     pool: Pool,
@@ -131,12 +131,12 @@ impl Incoming {
         self.pool.size()
     }
 
-    /// From now on streams may hold so much beyond those.
+    /// Streams may hold this many bytes beyond those from now on.
     pub fn set_borrowable(&mut self, bytes: u64) {
         self.pool.resize(bytes);
     }
 
-    /// Bytes of each stream that the peer may send before it is told more.
+    /// Bytes of each stream that the peer may send before it hears of a limit.
     pub fn first_window(&self) -> u64 {
         self.pool.floor
     }
@@ -174,7 +174,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Takes in the bytes of `data`.
+    /// Stores the bytes of `data`.
     pub fn take(&mut self, data: &Data) -> Taken {
         if self.streams.get(data.stream).is_none() && self.admit(data.stream).is_err() {
             return Taken::Violation;
@@ -344,7 +344,7 @@ impl Incoming {
         self.unended == 0
     }
 
-    /// True when nothing of `id` is to come, to be read or to be told.
+    /// True when nothing of `id` is to come, to be read or to be sent.
     pub fn is_over(&self, id: StreamId) -> bool {
         self.streams
             .get(id)
@@ -379,7 +379,7 @@ impl Incoming {
         self.streams.others()
     }
 
-    /// The window of all streams grows with the arrivals of a round-trip time, and that of `id`, of which something arrived,
+    /// The window of all streams grows with the arrivals of a round-trip time, and that of `id`, which received something,
     /// with the bytes that its reader takes.
     pub fn autotune(&mut self, now: Instant, id: StreamId, received: u64, path: Path) {
         self.buffer.autotune(now, received, path);
@@ -407,8 +407,8 @@ impl Incoming {
         self.advertised
     }
 
-    /// The next streams whose limits have moved by a quarter of their windows since they were told, or which the peer asked
-    /// for; they now are told.
+    /// The next streams whose limits have moved by a quarter of their windows since they were last sent, or which the peer asked
+    /// for; they count as sent now.
     pub fn tell_streams(&mut self, out: &mut Vec<(StreamId, SeqNumber)>, most: usize) {
         while out.len() < most
             && let Some(id) = self.limits.pop_front()
@@ -422,7 +422,7 @@ impl Incoming {
         }
     }
 
-    /// Stream 0's limit is told anew: the peer asks because one holds it. Of other streams it asks by name.
+    /// Sends stream 0's limit again: the peer asks because a limit holds it. It asks for other streams by name.
     pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
         let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
@@ -435,7 +435,7 @@ impl Incoming {
         !self.limits.is_empty()
     }
 
-    /// True when the peer has next to no room in `id` as it was told, and there is some: it should hear at once.
+    /// True when the peer knows of next to no room in `id`, and there is some: it should hear at once.
     pub fn reopened_stream(&self, id: StreamId, packet: u64) -> bool {
         self.streams.get(id).is_some_and(|stream| {
             stream.queued
@@ -444,7 +444,7 @@ impl Incoming {
         })
     }
 
-    /// True when the peer has next to no room as it was told, and there is some: it should hear at once.
+    /// True when the peer knows of next to no room, and there is some: it should hear at once.
     pub fn reopened(&self, packet: u64) -> bool {
         let advertised = self.advertised - self.highest;
         advertised < 2 * packet && self.limit() - self.highest >= (self.buffer.size / 4).max(2 * packet)
@@ -469,7 +469,7 @@ impl Stream {
         }
     }
 
-    /// How far it is, for its window.
+    /// Its position, which sizes its window.
     fn progress(&self) -> Progress {
         Progress {
             read: self.read - START,
@@ -480,7 +480,7 @@ impl Stream {
         }
     }
 
-    /// True when its limit has moved by a quarter of its window since it was told.
+    /// True when its limit has moved by a quarter of its window since it was last sent.
     fn moved(&self) -> bool {
         let window = self.window.size();
         self.end.is_none() && (self.read + window).saturating_since(self.advertised) >= (window / 4).max(1)

@@ -75,7 +75,7 @@ pub(super) struct Outgoing {
     /// Bytes that the peer has, of all streams.
     acked: u64,
     unsent: u64,
-    /// Streams of which the peer lacks something that was written, and those that are not over.
+    /// Streams with written data that the peer lacks, and those that are not over.
     undone: usize,
     unfinished: usize,
     /// Stream 0 ends when all others are over: then no other is to come.
@@ -228,7 +228,7 @@ impl Outgoing {
         self.streams.get(id).is_some_and(|stream| stream.reset.is_some() && !stream.reset_acked)
     }
 
-    /// True when nothing of `id` is to be sent or to be told.
+    /// True when nothing of `id` is to be sent or reported.
     pub fn is_over(&self, id: StreamId) -> bool {
         self.streams.get(id).is_none_or(|stream| stream.is_finished() && stream.news == 0)
     }
@@ -273,7 +273,7 @@ impl Outgoing {
         }
     }
 
-    /// A stream that its own limit has come to hold since this was asked last. Stream 0, which is often alone, is told of
+    /// A stream that its own limit holds since the last call. Stream 0, which is often alone, is reported
     /// by [`is_held`](Self::is_held).
     pub fn next_held(&mut self) -> Option<StreamId> {
         self.held.pop_front()

@@ -24,7 +24,7 @@ impl ConnectionId {
     /// The bit of a number that [short data](Data::short) leaves out.
     pub const IMPLIED: u32 = 1 << 31;
 
-    /// This number, or the nearest sound one, for a connection that is implied or not.
+    /// This number, or the nearest sound one; a connection may be implied or named.
     pub(super) fn implied_or_not(self, implied: bool) -> Self {
         let rest = self.0 & !Self::IMPLIED;
         Self(if implied { rest | Self::IMPLIED } else { rest.max(1) })
@@ -357,7 +357,7 @@ pub struct Tack {
     pub unacked: Vec<Block>,
     /// Number of blocks at the start of the unacked list that are its oldest; the length of the list without an exception.
     pub repeated: u8,
-    /// Bytes that may be sent of a stream, low 32 bits, for streams of which that changed lately.
+    /// Limits of streams that changed lately: bytes that may be sent, low 32 bits.
     pub streams: Vec<(StreamId, SeqNumber)>,
 }
 

@@ -13,8 +13,8 @@ pub struct Forged;
 /// Authenticated encryption with associated data (RFC 5116 section 2) as TACK uses it.
 ///
 /// The header, which is associated data, is the front of each packet: type and flags, connection, packet number. It stays
-/// readable, for the receiver must find the connection, and with it the key, by it. All behind it is the body. The nonce is
-/// made of the whole packet number, of which packets carry the low 32 bits: no number, and so no nonce, is used twice with a
+/// readable: the receiver finds the connection, and with it the key, by it. All behind it is the body. The nonce is
+/// the whole packet number; packets carry its low 32 bits: no number, and so no nonce, is used twice with a
 /// key.
 pub trait Protector {
     /// Encrypts `body` in place.
@@ -28,7 +28,7 @@ pub trait Protector {
     fn open(&self, number: u64, header: &[u8], body: &mut [u8], tag: &Tag) -> Result<(), Forged>;
 }
 
-/// No protection: a tag of zeros, for the simulator, which has no eavesdropper and where only lengths count.
+/// No protection: a tag of zeros. The simulator has no eavesdropper, and only lengths count there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unprotected;
 

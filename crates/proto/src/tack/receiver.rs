@@ -472,7 +472,7 @@ impl Receiver {
         }
         tack.acked.clear();
         tack.acked.extend(self.arrivals.blocks().take(least).map(block));
-        // After one that was asked for, of whose lists the sender may have heard nothing, others go on where it ends.
+        // The sender may have missed the lists of one that it asked for: others continue where that one ended.
         self.reported_end = reported_end.max(left.unwrap_or(self.arrivals.settled_end()));
         left.is_none() || !news
     }

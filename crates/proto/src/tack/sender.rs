@@ -64,7 +64,7 @@ struct Sent {
     carried: Carried,
     /// In the network, as far as is known.
     flying: bool,
-    /// Held lost by the receiver, which lists it until it is told not to.
+    /// The receiver takes it for lost, and lists it until a `Forget` names it.
     lost: bool,
 }
 
@@ -113,12 +113,12 @@ pub(super) struct Sender {
     skips: Skips,
     /// How the receiver was asked to acknowledge.
     clock: AckClock,
-    /// Packets below `base` that the receiver lists as missing, since it was told to forget them.
+    /// Packets below `base` that the receiver lists as missing; it has been asked to forget them.
     holes: u64,
     /// The highest floor that the receiver may have heard of.
     told_floor: Position,
     pub counters: Counters,
-    /// Numbers that were lost and not told of, where the user asks for them.
+    /// Lost numbers that the user has not fetched yet, where they are asked for.
     pub losses: Option<Vec<u64>>,
 }
 
@@ -200,7 +200,7 @@ impl Sender {
     /// itself.
     pub fn cwnd(&self) -> u64 {
         let unreported = if self.config.paces_by_reports() {
-            // A start-up doubles in a round trip as it is.
+            // A start-up doubles in a round trip anyway.
             let gain = 1 + u64::from(self.path.congestion.in_start_up());
             self.reported_late(self.path.ack_path.smoothed()) * gain
         } else {
@@ -253,7 +253,7 @@ impl Sender {
         self.path.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
     }
 
-    /// Inputs of the time between ACKs, as far as they are known here.
+    /// Inputs of the time between ACKs that this end knows.
     fn arriving(&self) -> Arriving {
         let rtt_min = self.path.rtt_min.get().unwrap_or_default();
         let queueing = self.path.rtt.smoothed().unwrap_or_default().saturating_sub(rtt_min);

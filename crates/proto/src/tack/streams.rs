@@ -19,11 +19,11 @@ pub enum StreamEvent {
     Readable(StreamId),
     /// The peer ended it, and all of it was delivered.
     Ended(StreamId),
-    /// The peer gave up its direction, for a reason of the application: no more is delivered.
+    /// The peer gave up its direction, with a reason of the application: no more is delivered.
     Reset(StreamId, u32),
     /// The peer has more of it than before, or takes more. The user may release its copy up to the first gap.
     Writable(StreamId),
-    /// The peer wants no more of it, for a reason of the application. Our direction was reset for the same reason.
+    /// The peer wants no more of it, with a reason of the application. Our direction was reset for the same reason.
     Stopped(StreamId, u32),
     /// The peer has all of it and its end, or knows that our direction was reset.
     Finished(StreamId),
@@ -31,7 +31,7 @@ pub enum StreamEvent {
     MayOpen,
 }
 
-/// Kinds of [`StreamEvent`] that wait: bits, of which the lowest is told first.
+/// Kinds of [`StreamEvent`] that wait, as bits; the lowest is reported first.
 pub(super) mod news {
     pub const OPENED: u8 = 1;
     pub const READABLE: u8 = 1 << 1;
@@ -56,7 +56,7 @@ pub(super) struct Table<T> {
     places: FxHashMap<StreamId, usize>,
     others: Vec<Option<(StreamId, T)>>,
     free: Vec<usize>,
-    /// Streams that have news, the oldest first. They stay in the table until these are told.
+    /// Streams with events to report, the oldest first. They stay in the table until then.
     with_events: VecDeque<StreamId>,
 }
 
@@ -127,7 +127,7 @@ impl<T: Half> Table<T> {
         numbers
     }
 
-    /// `kind` is to be told of `id`.
+    /// Queues event `kind` of `id`.
     #[inline]
     pub fn tell(&mut self, id: StreamId, kind: u8) {
         let Some(stream) = self.get_mut(id) else { return };
@@ -188,7 +188,7 @@ impl Numbers {
         Self { own_bit, own, own_limit: own, peers, peers_limit, over: 0, most }
     }
 
-    /// The peer's streams that may be open before it is told more: their logarithm, as a hello says it.
+    /// The peer's streams that may be open before it hears of more: their logarithm, as a hello has it.
     pub fn first_allowance(&self) -> u8 {
         self.most.ilog2() as u8
     }
@@ -254,7 +254,7 @@ impl Numbers {
         (limit > self.peers_limit && self.peers_limit - self.peers <= self.most / 2).then_some(limit)
     }
 
-    /// The peer is told so.
+    /// The peer knows so.
     pub fn tell(&mut self, limit: u32) {
         self.peers_limit = limit;
     }

@@ -60,7 +60,7 @@ pub(super) struct Reference {
 struct Candidate {
     departed: Stamp,
     arrived: Instant,
-    /// Arrival less departure: only differences of these mean anything, for the clocks are two.
+    /// Arrival less departure, by two clocks: only differences of these mean anything.
     delay: u32,
 }
 
@@ -82,7 +82,7 @@ impl Reference {
         }
     }
 
-    /// The least delay, for a TACK that leaves at `now`; the search begins anew.
+    /// The least delay, for a TACK that leaves at `now`; the search starts again.
     pub fn take(&mut self, now: Instant) -> Option<Least> {
         let best = self.best.take()?;
         let waited = now.saturating_since(best.arrived).as_micros();
@@ -259,7 +259,7 @@ pub(super) struct RecentMax {
 }
 
 impl RecentMax {
-    /// Takes in a sample and returns the largest.
+    /// Adds a sample and returns the largest.
     pub fn update(&mut self, now: Instant, sample: Duration) -> Duration {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {
@@ -287,7 +287,7 @@ pub(super) struct WindowedMin {
 }
 
 impl WindowedMin {
-    /// Takes in a sample and returns the smallest of the window.
+    /// Adds a sample and returns the smallest of the window.
     pub fn update(&mut self, now: Instant, sample: Duration) -> Duration {
         let second = now.as_nanos() / 1_000_000_000;
         let bucket = &mut self.buckets[(second % LIFETIME_SECS) as usize];
@@ -389,7 +389,7 @@ mod tests {
         bursts.on_bytes(micros(20_000), 1_000);
         bursts.end_interval();
         assert_eq!(bursts.burst(), 36_750, "forgotten by an eighth each interval");
-        // A wire at 1 Gb/s: the packets of a quarter of a millisecond, however long it goes on.
+        // A wire at 1 Gb/s: the packets of a quarter of a millisecond, however long it lasts.
         let mut wire = BurstMeter::default();
         (0..10_000).for_each(|packet| wire.on_bytes(micros(12 * packet), 1_500));
         wire.end_interval();

@@ -11,9 +11,8 @@ use crate::units::{Duration, Instant};
 
 /// A window is a multiple of the bytes that its reader takes, or that arrive, in a round-trip time, where `loss` 65,536ths of the
 /// packets sent are lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much
-/// is lost some packet of a round trip is lost again and again: of a thousand, one in three of which is lost, six times; of two
-/// thousand, one in twenty of which is lost, three times. While it is out a sender that is held learns of its losses by timeouts
-/// alone.
+/// is lost some packet of a round trip is lost again and again: six times in a thousand packets with one in three lost, three times in
+/// two thousand with one in twenty lost. Until that packet arrives, a sender that is held learns of its losses by timeouts alone.
 pub(super) fn round_trips(loss: u16) -> u64 {
     match loss {
         0..SIXTY_FOURTH => 4,
@@ -104,7 +103,7 @@ impl Pool {
         self.size
     }
 
-    /// From now on `bytes` may be borrowed. Windows that hold more shrink as they are read.
+    /// `bytes` may be borrowed from now on. Windows that hold more shrink as they are read.
     pub fn resize(&mut self, size: u64) {
         self.size = size;
     }

@@ -134,7 +134,7 @@ fn another_version_is_refused() {
     assert_eq!(server.takes(at_ms(0)), [Body::Close(CloseCode::Refused)]);
 }
 
-/// The second end's "done" is lost: an end that sends data to one that is done is told again.
+/// The second end's "done" is lost: an end that sends data to one that is done hears it again.
 #[test]
 fn a_lost_close_is_said_again() {
     let mut pipe = pipe(Config::default(), RATE, ms(20));

@@ -31,7 +31,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Goes on with `script` at `now`.
+    /// Continues `script` at `now`.
     pub fn new(script: Script, now: Instant) -> Self {
         Self { script, now, sent: VecDeque::new(), first: None }
     }

@@ -57,7 +57,7 @@ fn packets_that_overtake_each_other_are_waited_for() {
     );
 }
 
-/// A packet each millisecond, of which each tenth is later by 150 ms than nothing settles for: 1443 bytes in a millisecond
+/// A packet each millisecond; each tenth is late by 150 ms, longer than any hole settles: 1443 bytes in a millisecond
 /// arrive.
 #[test]
 fn packets_that_were_reported_missing_are_of_the_rate_that_arrives() {
@@ -90,7 +90,7 @@ fn sender(algorithm: Algorithm) -> Lines {
     Lines::new(Script::established(config), at_ms(10))
 }
 
-/// The IACK that first told of the hole was lost: the TACK tells it, and those behind do not bring a second repair.
+/// The IACK that first reported the hole was lost: the TACK reports it, and those behind it cause no second repair.
 #[test]
 fn a_hole_of_which_the_first_report_was_lost_is_repaired_once() {
     sender(Algorithm::CUBIC).run(

@@ -18,7 +18,7 @@ fn connected(config: Config, up: Link, down: Link) -> Pipe<Connection> {
     pipe
 }
 
-/// How long a transfer takes over 100 Mb/s and 20 ms, of which one packet in `lose_one_in` is lost each way by chance, and each
+/// How long a transfer takes over 100 Mb/s and 20 ms that lose one packet in `lose_one_in` each way by chance, and each
 /// `lose_every`th with data as well.
 fn duration(lose_one_in: u64, lose_every: u64) -> Duration {
     let mut link = Link::new(Some(BitRate::from_mbps(100)), ms(10));
@@ -41,7 +41,7 @@ fn losses_up_to_30_percent_cost_their_share_and_a_tenth() {
     }
 }
 
-/// More is slower, and steady: 20 MB are 160 Mb, of which half a link of 100 Mb/s carries 50 in a second.
+/// More is slower, and steady: 20 MB are 160 Mb, and half a link of 100 Mb/s carries 50 Mb in a second.
 #[test]
 fn a_path_that_loses_half_carries_all_of_it_in_four_times_what_it_must_take() {
     let took = duration(2, 0);
@@ -49,7 +49,7 @@ fn a_path_that_loses_half_carries_all_of_it_in_four_times_what_it_must_take() {
     assert!(took <= ms(4 * 3200), "{} us", took.as_micros());
 }
 
-/// One packet in twenty is lost, and one acknowledgment in five, over 200 ms: the news of a lost TACK is told again before
+/// One packet in twenty is lost, and one acknowledgment in five, over 200 ms: the next TACK repeats what a lost one said before
 /// the window is used up. A packet that is lost again and again is the exception: it held a second in a hundred, on one of ten
 /// paths, with data packets of 33 bytes and with those of 29.
 #[test]

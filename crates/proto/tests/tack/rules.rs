@@ -155,7 +155,7 @@ fn the_oldest_holes_are_repeated_until_the_sender_has_dealt_with_them() {
     assert_eq!(tack.unacked[0], block(9, 9));
 }
 
-/// A receiver by today's law for which every second packet from 3 on was lost, so many in all.
+/// A receiver by today's law that lost every second packet from 3 on, `holes` in all.
 fn receiver_with_holes(config: Config, holes: u32) -> Script {
     let mut script = Script::established(config);
     script.data(at_ms(20), 2, 0, steady(80));
@@ -184,7 +184,7 @@ fn successive_tacks_repeat_successive_holes() {
     assert_eq!(told, all);
 }
 
-/// More holes than one TACK has room for: after one that was asked for the others follow by themselves, for the sender may have
+/// More holes than one TACK has room for: after one that was asked for the others follow by themselves: the sender may have
 /// heard of none.
 #[test]
 fn ranges_without_room_in_one_ack_follow_in_the_next() {
@@ -327,7 +327,7 @@ fn on_a_short_path_tacks_keep_25_ms_apart_and_take_a_whole_ampdu() {
     assert!(acks.iter().all(|at| at.as_nanos() % 5_000_000 == 300_000), "in the middle of an A-MPDU");
 }
 
-/// Losses of one A-MPDU are told once, by a TACK, and a moment after the first shows.
+/// One TACK reports the losses of one A-MPDU, a moment after the first shows.
 #[test]
 fn losses_of_one_ampdu_share_one_tack() {
     let mut script = short_path();
@@ -339,7 +339,7 @@ fn losses_of_one_ampdu_share_one_tack() {
     let tack = only_tack(&script.takes(told));
     assert_eq!(tack.unacked, [block(4, 4), block(6, 6), block(9, 10)]);
     assert_eq!(script.takes(at_ms(131)), []);
-    // The next are told a millisecond later, the least between two reports.
+    // The next report follows a millisecond later, the least between two.
     script.data(at_ms(131), 13, 11, None);
     assert_eq!(script.takes(told + Duration::from_micros(999)), []);
     assert_eq!(

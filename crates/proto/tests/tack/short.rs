@@ -150,7 +150,7 @@ fn data_that_no_longer_fits_continues_in_the_next_packet() {
         .collect();
     let numbers: Vec<u32> = sent.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers.len(), 8, "{sent:?}");
-    // All but the last are missing, as it is known only after a second and a half: the data goes again in long form.
+    // All but the last are missing, which shows only after a second and a half: the data goes again in long form.
     let last = numbers[7];
     let mut missing = match tack(&script, 1_600, numbers[0], u32::from(FULL) + u32::from(FULL)) {
         Body::Tack(tack) => Tack::clone(&tack),

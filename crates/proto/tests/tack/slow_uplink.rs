@@ -19,7 +19,7 @@ fn duration(uplink: BitRate) -> Duration {
     transfer_time(&mut pipe, 1_000_000)
 }
 
-/// The data takes a second at 8 Mb/s. The handshake and the start-up need ACKs, of which 8 kb/s carry eleven a second.
+/// The data takes a second at 8 Mb/s. The handshake and the start-up need ACKs, and 8 kb/s carry eleven a second.
 #[test]
 fn a_slow_uplink_does_not_slow_the_download() {
     for (kbps, most) in [(8, 2_800), (20, 1_900), (50, 1_500), (200, 1_300)] {

@@ -31,7 +31,7 @@ struct Books {
     /// Bytes that each end wrote on streams that it ended, and the streams it gave up.
     ended: BTreeMap<(usize, StreamId), u64>,
     reset: BTreeSet<(usize, StreamId)>,
-    /// Directions of which the reader heard the end, and the writer.
+    /// Directions whose end the reader has seen, and those whose end the writer has.
     read_to_end: BTreeSet<(usize, StreamId)>,
     heard_reset: BTreeSet<(usize, StreamId)>,
     stopped: BTreeSet<(usize, StreamId)>,

@@ -7,7 +7,7 @@ use crate::units::{BitRate, Duration, Instant};
 
 /// Rounds each of the two slots covers (`bbr_extra_acked_win_rtts`).
 const SLOT_ROUNDS: u32 = 5;
-/// Longest silence that is made up for (`bbr_extra_acked_max_us`).
+/// Longest silence that is compensated (`bbr_extra_acked_max_us`).
 const MAX_SILENCE: Duration = Duration::from_millis(100);
 /// An epoch this long starts over: 2^20 segments (`bbr_ack_epoch_acked_reset_thresh`).
 const EPOCH_SEGMENTS: u64 = 1 << 20;
@@ -28,7 +28,7 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
-    /// Takes in an ACK, with the estimated `rate`.
+    /// Counts an ACK, with the estimated `rate`.
     pub fn update(&mut self, delivery: &Delivery, round_start: bool, rate: BitRate, cwnd: u64, mss: u64) {
         let acked = delivery.sample.newly_delivered;
         if acked == 0 {

@@ -49,7 +49,7 @@ impl Common {
         self.recovery.save(self.window.cwnd, self.holds_back());
     }
 
-    /// Takes in the aggregates that ACKs show, with the estimated `rate`.
+    /// Counts the aggregates that ACKs show, with the estimated `rate`.
     pub(super) fn update_aggregation(&mut self, delivery: &Delivery, rate: BitRate) {
         let Window { cwnd, mss, .. } = self.window;
         self.aggregation.update(delivery, self.rounds.started, rate, cwnd, mss);
@@ -93,7 +93,7 @@ impl Common {
         self.probe_rtt_done_at = None;
     }
 
-    /// The round-trip time has been probed: the window is as it was before. False if startup goes on.
+    /// The round-trip time has been probed: restores the window. False if startup continues.
     pub(super) fn end_probe_rtt(&mut self) -> bool {
         self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
         if !self.full.reached {
@@ -124,7 +124,7 @@ pub(in super::super) trait Version {
     /// Nothing had been lost.
     fn note_undo(&mut self);
 
-    /// Data follows a pause of the application's: at the estimated rate, not faster, for the pipe is empty and a burst
+    /// Data follows a pause of the application's: at the estimated rate, not faster: the pipe is empty and a burst
     /// would only queue (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4).
     fn on_idle_restart(&mut self, now: Instant);
 

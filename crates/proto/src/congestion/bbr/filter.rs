@@ -26,7 +26,7 @@ impl MaxFilter {
         }
     }
 
-    /// Takes in a sample of the span numbered `span`; numbers only grow.
+    /// Adds a sample of the span numbered `span`; numbers only grow.
     pub fn update(&mut self, span: u64, rate: BitRate) {
         let length = self.length as u64;
         let missed = (span - self.newest).min(length);

@@ -70,7 +70,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// Takes in a delivery.
+    /// Counts a delivery.
     pub fn update(&mut self, delivery: &Delivery) {
         self.started = delivery.sample.prior_delivered >= self.next_delivered;
         if self.started {
@@ -113,7 +113,7 @@ impl FullPipe {
 }
 
 /// Version 1's answer to losses: the first round of a recovery sends as much as left the network, and with the end of it the
-/// window is as it was.
+/// window returns to its former size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     repair: Repair,

@@ -45,7 +45,7 @@ impl Policer {
         *self = Self { total_lost: self.total_lost, ..Self::default() };
     }
 
-    /// Takes in an ACK. `may_expire` says that a rate in use may be given up, which happens only while
+    /// Counts an ACK. `may_expire` says that a rate in use may be given up, which happens only while
     /// probing for bandwidth; returns true when it was.
     pub fn update(&mut self, delivery: &Delivery, round_start: bool, may_expire: bool) -> bool {
         self.total_lost += delivery.lost;

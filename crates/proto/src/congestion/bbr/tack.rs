@@ -1,7 +1,7 @@
 //! The co-designed, receiver-based BBR of TACK: the successor paper (IEEE/ACM ToN 29(6), 2021) section VI-D, and where
 //! that is silent version 1.
 //!
-//! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals, of which a round trip
+//! The receiver measures the rate, the sender the round-trip time, and time is counted in TACK intervals. A round trip
 //! has beta. Departures from the paper are choices of [`TackConfig`]: [`TackConfig::PAPER`] has none of them.
 
 mod bound;
@@ -38,7 +38,7 @@ const USUAL_BETA: u64 = 4;
 const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 /// A probe found more if the estimate has grown by this part.
 const SUCCESS_PART: u64 = 8;
-/// Startup ends only after rounds that had so much of a product in flight.
+/// Startup ends only after rounds with this part of a product in flight.
 const FULL_TRIED: u64 = UNIT * 3 / 2;
 /// Initial windows up to which startup paces by the window: more would overflow short queues at five times their rate.
 const SLOW_START_WINDOWS: u64 = 8;
@@ -75,7 +75,7 @@ pub(crate) struct TackBbr {
     /// The cycle drains longer than its probe lasted.
     drains: bool,
     tried: Tried,
-    /// Rates reported until then tell of a sender that held back.
+    /// Rates reported until then are those of a sender that held back.
     held_back_until: Instant,
     /// Nothing was delivered since the last timeout.
     is_silent: bool,
@@ -158,7 +158,7 @@ impl TackBbr {
         }
     }
 
-    /// Time goes on; the receiver knows its interval best.
+    /// Advances the clock; the receiver knows its interval best.
     fn update_clock(&mut self, delivery: &Delivery) {
         if let Some(report) = &delivery.receiver {
             self.standing.on_report(report);
@@ -376,7 +376,7 @@ impl TackBbr {
             let cwnd = self.common.window.cwnd;
             if self.common.full.reached {
                 let bound = self.bound.bytes.filter(|_| self.config.bounds == Bounds::Loss);
-                // A paced window need not grow with ACKs, of which there are few.
+                // A paced window need not grow with ACKs, which are few.
                 let grown = if self.standing.is_active() { cap } else { cwnd + acked };
                 self.common.window.cwnd = grown.min(cap).min(bound.unwrap_or(u64::MAX));
             } else if cwnd < cap || self.arrives().as_bps() == 0 {

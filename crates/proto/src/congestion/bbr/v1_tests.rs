@@ -89,7 +89,7 @@ fn startup_ends_after_three_rounds_without_growth() {
     assert!(path.bbr.common.full.reached);
 }
 
-/// The first round of a recovery sends as much as left the network; with the end of it the window is as it was.
+/// The first round of a recovery sends as much as left the network; its end restores the window.
 #[test]
 fn recovery_conserves_packets_and_gives_the_window_back() {
     let mut path = Path::full();
@@ -104,7 +104,7 @@ fn recovery_conserves_packets_and_gives_the_window_back() {
 }
 
 /// After ten seconds without a smaller round trip four segments are in flight, for 200 ms and a round at least. Then
-/// the window is as it was.
+/// the window is restored.
 #[test]
 fn probing_the_round_trip_takes_200_ms_and_a_round() {
     let mut path = Path::full();
@@ -161,7 +161,7 @@ fn phases_end_when_they_have_done_what_they_are_for() {
         path.bbr.phase != phase
     };
     let (shorter, longer) = (RTT / 2, RTT * 2);
-    // The product is 100 segments; three bursts of up to 65 go on top.
+    // The product is 100 segments; three bursts of up to 65 are added.
     assert!(!ends(0, 120 * MSS, 0, longer), "not filled yet");
     assert!(ends(0, 120 * MSS, MSS, longer), "a loss");
     assert!(ends(0, 400 * MSS, 0, longer), "filled");

@@ -14,7 +14,7 @@ pub struct Transmit {
     pub packet: packet::Packet,
     /// How the IP packet is marked.
     pub ecn: Ecn,
-    /// Its whole number, for the nonce.
+    /// Its whole number: the nonce.
     pub number: u64,
     /// Which bytes it carries: place of the first in the stream of [`Body::Data`], number of a [`Body::Datagram`] as
     /// [`Connection::send_datagram`] gave it; 0 for others.
@@ -139,7 +139,7 @@ impl Connection {
         Some(self.transmit(packet))
     }
 
-    /// Packets take another path: round-trip time, rate, packet length and congestion state start anew (RFC 9000 section 9.4).
+    /// Packets take another path: round-trip time, rate, packet length and congestion state are reset (RFC 9000 section 9.4).
     /// Nothing is declared lost. The driver validates the path.
     pub fn on_path_changed(&mut self, now: Instant) {
         self.sender.on_path_changed(now, self.seed);

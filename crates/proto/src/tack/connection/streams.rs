@@ -91,7 +91,7 @@ impl Connection {
         Bytes(self.receiver.incoming.borrowable())
     }
 
-    /// From now on streams may hold so much beyond those, in place of [`max_receive_buffer`](crate::tack::Config::max_receive_buffer):
+    /// Streams may hold this many bytes beyond those from now on, in place of [`max_receive_buffer`](crate::tack::Config::max_receive_buffer):
     /// for programs that share memory over connections.
     pub fn set_borrowable(&mut self, bytes: Bytes) {
         self.receiver.incoming.set_borrowable(bytes.0);
@@ -133,12 +133,12 @@ impl Connection {
     }
 
     /// Those of them that the peer opened: never more than [`max_streams`](crate::tack::Config::max_streams). Of ours there may
-    /// be more than the peer has open, for it may know before us that one is over.
+    /// be more than the peer has open: it may know before us that one is over.
     pub fn peer_streams(&self) -> u32 {
         self.receiver.incoming.numbers.peers_open()
     }
 
-    /// Aborts the connection with an application's reason, of which the peer gets the first [`Reason::MAX_TEXT`] bytes.
+    /// Aborts the connection with an application's reason. The peer gets its first [`Reason::MAX_TEXT`] bytes.
     pub fn abort_with(&mut self, code: u32, text: &str) {
         self.reason = Some(Arc::new(Reason::new(code, text)));
         self.abort();

@@ -17,7 +17,7 @@ const LONGEST_ASKING: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, Default)]
 pub(in crate::tack) struct Beside {
     controls: VecDeque<Control>,
-    /// Streams that the peer may open, as it is to know and as it was told; while a packet that says so is out.
+    /// Streams that the peer may open: the limit to send, the one last sent, and whether its packet is in flight.
     limit: u32,
     advertised: u32,
     advertising: bool,
@@ -138,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// Asks for the limits of streams that have been held for so long.
+    /// Asks for the limits of streams that a limit has held for that long.
     pub(super) fn ask_for_limits(&mut self, now: Instant) {
         while let Some(entry) = self.beside.held.first_entry()
             && entry.key().0 <= now

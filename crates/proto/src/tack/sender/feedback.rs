@@ -30,7 +30,7 @@ struct Seen {
 }
 
 impl Sender {
-    /// Takes in a TACK.
+    /// Processes a TACK.
     ///
     /// # Errors
     /// Where it acknowledges packets that were never sent: nothing of it was believed from there on.
@@ -60,7 +60,7 @@ impl Sender {
         }
         (self.path.loss, self.path.ack_loss) = (tack.loss, ack_loss);
         self.path.base_loss = tack.base_loss;
-        // Of those before the first TACK nobody knows the path.
+        // Marks before the first TACK may be of another path.
         seen.marked = self.path.ce.replace(tack.ce).is_some_and(|before| before != tack.ce);
         seen.rtt = self.round_trip(now, tack);
         if let AckClock::Tack { .. } = self.clock {
@@ -80,7 +80,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Takes in an IACK.
+    /// Processes an IACK.
     ///
     /// # Errors
     /// As [`on_tack`](Self::on_tack).
@@ -104,7 +104,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The positions of a block, all of which were sent.
+    /// The positions of a block. All of them were sent.
     fn range(&self, block: Block) -> Result<Range, Optimistic> {
         let start = self.base.nearest(block.first);
         let range = Range { start, end: start.nearest(block.last) + 1 };
@@ -118,7 +118,7 @@ impl Sender {
         seen: &mut Seen,
     ) -> Result<(), Optimistic> {
         let end = self.base.nearest(cumulative);
-        // No receiver passes numbers that were left out before it was told to.
+        // No receiver passes skipped numbers before a `Forget` names them.
         if end > self.next || self.skips.is_within(self.base.max(self.told_floor), end) {
             return Err(Optimistic);
         }
@@ -128,7 +128,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The receiver says of the numbers of `range` each that they arrived. Of those below `base`, which it was told to forget,
+    /// The receiver claims that each number of `range` arrived. Below `base`, which it has been asked to forget,
     /// it cannot know which were left out.
     fn acknowledge_claimed(&mut self, now: Instant, range: Range, seen: &mut Seen) -> Result<(), Optimistic> {
         let range = Range { start: range.start.max(self.base), end: range.end.max(self.base) };

@@ -16,7 +16,7 @@ use crate::units::{BitRate, Duration, Instant};
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
 const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
 
-/// The way to the peer and back, as far as it is known, and how the sender uses it.
+/// What the sender knows of the way to the peer and back, and how it uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     /// The first number on it, when it began, and bytes in flight on another.
@@ -52,8 +52,8 @@ pub(super) struct Path {
     pub after_timeout: bool,
     /// Until then rates are of a time in which nothing but probes was sent.
     pub quiet_until: Instant,
-    /// The fastest rate of the last three round trips, for the packets of a report left up to two of them ago: a receiver that
-    /// claims more is not believed.
+    /// The fastest rate of the last three round trips: packets of a report left up to two of them ago. A receiver that claims
+    /// more is not believed.
     pub fastest: [BitRate; 3],
     pub fastest_since: Instant,
     pub sync: SyncState,

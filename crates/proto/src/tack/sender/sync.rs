@@ -6,7 +6,7 @@ use crate::tack::config::{AckClock, Lists};
 use crate::tack::packet::Sync;
 use crate::units::{Duration, Instant};
 
-/// Round trips after which a start-up is over, even where the controller goes on with it: one that the application holds back
+/// Round trips after which a start-up is over, even where the controller continues it: one that the application holds back
 /// might never leave it.
 const STARTUP_ROUNDS: u32 = 12;
 
@@ -26,7 +26,7 @@ impl SyncState {
         Self { announced, by: Some((number, now)), known: false }
     }
 
-    /// The least time between ACKs, as the receiver was told.
+    /// The least time between ACKs that the receiver knows of.
     pub fn ack_interval(&self) -> Duration {
         Duration::from_millis(self.announced.ack_interval_ms.into())
     }
@@ -52,7 +52,7 @@ impl Sender {
     }
 
     /// State that the receiver should know at once though no data may leave: the round-trip time has doubled or halved
-    /// (successor paper section VI-C), or the start-up is over. It is told again with data.
+    /// (successor paper section VI-C), or the start-up is over. Data repeats it.
     pub fn next_urgent_sync(&mut self, now: Instant) -> Option<Sync> {
         let (announced, current) = (self.path.sync.announced, self.current_sync());
         self.path.sync.by?;

@@ -65,7 +65,7 @@ impl Round {
 }
 
 impl LossBound {
-    /// Takes in a delivery; data arrives at `rate` now.
+    /// Counts a delivery; data arrives at `rate` now.
     pub fn update(&mut self, delivery: &Delivery, rate: BitRate) {
         if let Some(report) = &delivery.receiver {
             self.base = u64::from(report.base_loss).min(MOST_BASE);
@@ -147,7 +147,7 @@ mod tests {
     const MSS: u64 = 1000;
     const MBPS: fn(u64) -> BitRate = BitRate::from_mbps;
 
-    /// `packets`, of which `lost` were lost, over a path that loses `base` of 256, in as many reports as a round needs.
+    /// Sends `packets` and loses `lost` of them, over a path that loses `base` of 256, in as many reports as a round needs.
     fn send(bound: &mut LossBound, packets: u64, lost: u64, base: u8, app_limited: bool) {
         report(bound, packets, lost, base, app_limited);
         (1..LEAST_REPORTS).for_each(|_| report(bound, 0, 0, base, app_limited));

@@ -48,7 +48,7 @@ pub struct Pipe {
     /// And chance makes that up to twice as long.
     pub uneven: bool,
     burst_now: Duration,
-    /// Round trips so far, in 1000ths, as long as they were.
+    /// Round trips so far, in 1000ths, by their actual lengths.
     pub trips: u64,
     /// Data packets and TACKs that chance takes, in 256ths.
     pub loss: u32,
@@ -131,7 +131,7 @@ impl Pipe {
         }
     }
 
-    /// Goes on for `span`; the share of the bottleneck that was used meanwhile, in per cent.
+    /// Runs for `span`; the share of the bottleneck that was used meanwhile, in per cent.
     pub fn run(&mut self, span: Duration) -> u64 {
         let (until, before) = (self.now + span, self.received);
         while self.now < until {
@@ -140,7 +140,7 @@ impl Pipe {
         (self.received - before) * 100 / self.rate.amount_in(span).0.max(1)
     }
 
-    /// Goes on until `done`; how long that took, `None` for more than `limit`.
+    /// Runs until `done`; how long that took, `None` for more than `limit`.
     pub fn until(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> Option<Duration> {
         let begin = self.now;
         while !done(self) {

@@ -17,7 +17,7 @@ impl RttMin {
         Self { least: rtt, ..Self::default() }
     }
 
-    /// Takes in feedback at `now`. Only a sample no larger shows the smallest again: a flow that came to a standing queue would
+    /// Applies feedback at `now`. Only a sample no larger shows the smallest again: a flow that came to a standing queue would
     /// see about as much for ever.
     pub fn update(&mut self, now: Instant, rtt: Option<Duration>) {
         self.seen_at.get_or_insert(now);

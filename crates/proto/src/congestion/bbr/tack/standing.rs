@@ -37,7 +37,7 @@ impl Default for Standing {
 }
 
 impl Standing {
-    /// Takes in a receiver's report.
+    /// Applies a receiver's report.
     pub fn on_report(&mut self, report: &ReceiverReport) {
         (self.wait, self.burst) = (report.wait, report.burst);
     }

@@ -156,7 +156,7 @@ fn heavy_losses_bound_what_is_in_flight() {
     assert!(bounded * 5 < unbounded * 4, "{bounded} and {unbounded} bytes overflowed");
 }
 
-/// A flow to which nothing but its own steps is told.
+/// A flow that learns of nothing but its own steps.
 struct Reported {
     bbr: TackBbr,
     now: Instant,
