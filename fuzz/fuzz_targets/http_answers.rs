@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a server's responses to requests for holes, any of which may be placeholders. Bytes that are
+//! Arbitrary bytes as a server's responses to requests for holes; any byte may be a placeholder. Bytes that are
 //! passed on are not placeholders, belong to the request, arrive once, and do not depend on how the input is split.
 
 #![no_main]

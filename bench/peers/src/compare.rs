@@ -26,7 +26,7 @@ const FAR: &str = "198.18.0.1:4433";
 /// Scope and manner of a comparison.
 #[derive(Clone, Debug, Args)]
 pub struct Arguments {
-    /// Rounds, of which the median counts
+    /// Rounds; the median counts
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
     /// Bytes of each transfer
@@ -92,7 +92,7 @@ pub struct Row {
 /// Reports of both ends of a job.
 struct Ends {
     client: Value,
-    /// Processor seconds of the server and the client, of which the first sends.
+    /// Processor seconds of the server, which sends, and of the client.
     cpu_s: Option<[f64; 2]>,
     /// Packets with data, and those back, where a hop or the stack counts them.
     packets: Option<[f64; 2]>,
@@ -129,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// All stacks in turn, as many rounds as asked for; a round with a hop that is not valid is made once more at the end.
+/// All stacks in turn, as many rounds as asked for; a round with a hop that is not valid is repeated at the end.
 pub fn measure(arguments: &Arguments) -> Result<Vec<Row>> {
     let all = Stack::value_variants();
     let stacks = if arguments.stacks.is_empty() { all } else { &arguments.stacks };

@@ -57,7 +57,7 @@ struct One {
     job: Job,
     /// Where to listen, or whom to connect to
     address: SocketAddr,
-    /// End after so long [default: when the data does]
+    /// End after this time [default: when the data does]
     #[arg(long)]
     seconds: Option<u64>,
     /// Number of bytes to send [default: until the receiver has had enough]
@@ -79,7 +79,7 @@ struct One {
 enum Stack {
     /// TACK, of this project
     Tack,
-    /// QUIC by quinn, as it is
+    /// QUIC by quinn, unchanged
     Quinn,
     /// quinn that asks for an ACK per 11 packets or round trip (draft-ietf-quic-ack-frequency)
     QuinnAckFrequency,

@@ -40,7 +40,7 @@ const PAIRS: u32 = 5;
 /// Parts to measure, and where the page goes.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Parts to measure [default: all]; the others are as they were measured last
+    /// Parts to measure [default: all]; the others keep their last measurement
     parts: Vec<Name>,
     /// One short pair each, printed and kept nowhere
     #[arg(long)]

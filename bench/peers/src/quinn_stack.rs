@@ -27,7 +27,7 @@ pub struct Client {
 /// How quinn is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// As it is.
+    /// Unchanged.
     Plain,
     /// It asks for fewer ACKs.
     AckFrequency,

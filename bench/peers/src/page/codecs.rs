@@ -14,11 +14,11 @@ use super::{Measurement, Name, Part, Plan};
 /// Codecs of `tacit rohc stats`.
 const CODECS: [&str; 3] = ["strict", "hack", "hack-batch"];
 const ENDING: &str = ".acks.pcap";
-/// How often librohc says each change, in the recorded packets and as it is.
+/// How often librohc repeats each change, in the recorded packets and by default.
 const THEIR_REPEAT: &str = "4";
 const OUR_REPEAT: &str = "2";
 
-/// Results of `tacit rohc stats`, and of the program in bench/rohc, for a capture.
+/// Results of `tacit rohc stats` and of the program in bench/rohc with a capture.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     packets: u64,
@@ -51,7 +51,7 @@ pub struct Recorded {
     ours: f64,
 }
 
-/// A capture; the runs at the same place of each list were made next to each other.
+/// A capture; runs at the same place of each list ran next to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     name: String,

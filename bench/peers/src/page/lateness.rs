@@ -36,7 +36,7 @@ pub struct Row {
     /// Goodput of the same download in the simulator.
     simulated_mbps: f64,
     samples: Vec<Sample>,
-    /// Runs that were made once more because the machine was too slow for them.
+    /// Runs that were repeated because the machine was too slow for them.
     again: usize,
 }
 

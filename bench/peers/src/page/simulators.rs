@@ -33,11 +33,11 @@ const COMPILER: [&str; 3] = ["c++", "-O2", "-std=c++17"];
 /// Goodput that differs by more is to be explained.
 const DIFFERENCE_EXPLAINED_FROM: f64 = 0.03;
 
-/// Both simulators are told so, for all set-ups.
+/// Both simulators get these settings in all set-ups.
 const MEASURE_FROM_S: u32 = 4;
 const QUICK_MEASURED_S: u32 = 1;
 const MEASURED_S: u32 = 10;
-/// Of 802.11ax, of which ns-3 takes up to 17 s for a simulated one.
+/// With 802.11ax, ns-3 takes up to 17 s per simulated second.
 const HE_MEASURED_S: u32 = 2;
 
 /// A set-up in the words of both simulators.
@@ -192,7 +192,7 @@ impl Sample {
     }
 }
 
-/// All runs of a set-up: the one of ns-3 and the one of tacit at the same place were made next to each other.
+/// All runs of a set-up: those of ns-3 and tacit at the same place ran next to each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     name: String,

@@ -24,7 +24,7 @@ const SIMULATORS: &str = r#"{ "measured": { "ns3_version": "3.37", "rows": [
       "tacit": [{ "goodput_bps": 95e6, "simulated_s": 10, "cpu_s": 0.03 }, { "goodput_bps": 96e6, "simulated_s": 10, "cpu_s": 0.03 }] }
 ] } }"#;
 
-/// Results of a codec, with so many bytes and nanoseconds.
+/// Results of a codec, with these bytes and nanoseconds.
 fn stats(bytes: f64, ns: [f64; 2]) -> String {
     format!(
         r#"{{ "packets": 100, "bytes_per_packet": {bytes}, "compress_ns_per_packet": {}, "decompress_ns_per_packet": {},

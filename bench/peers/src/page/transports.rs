@@ -115,7 +115,7 @@ impl Part for Transports {
 const CIPHERS: &str = "All but TCP seal packets with AES-GCM by AWS-LC: TACK and quinn with keys of 256 bits, s2n-quic with 128. QUIC hides \
     packet numbers, too (header protection, RFC 9001 section 5.4), for another block of AES per packet at each end; TACK does not.";
 
-/// The goal over a wire that cuts: so much of quinn's processor time.
+/// The goal over a wire that cuts: this part of quinn's processor time.
 const GOAL: f64 = 0.5;
 
 /// Where TACK's processor time goes over such a wire: samples of both ends of 3 GB by perf, on the machine of this page.
@@ -164,7 +164,7 @@ const COLUMNS: [Column; 7] = [
     ("p99, us", |round| round.request_p99_us, 0),
 ];
 
-/// Those whose ratio to TACK's is told.
+/// Those whose ratio to TACK's is shown.
 const RATIOS: [(&str, usize); 3] = [("Mb/s over TACK's", 0), ("CPU over TACK's", 1), ("p50 over TACK's", 5)];
 
 fn table(rows: &[Row]) -> String {
