@@ -263,9 +263,7 @@ impl Arrivals {
         while rest.start < rest.end
             && let Some(gap) = self.above.first_gap(rest)
         {
-            if hole.is_unqueued {
-                self.base.on_lost(gap.len());
-            }
+            self.base.on_lost(gap.len(), hole.is_unqueued);
             first = first.or(Some(gap));
             rest.start = gap.end;
         }
@@ -488,9 +486,9 @@ mod tests {
             meter.rate
         };
         assert_eq!(expect(32, 127), 0);
-        assert_eq!(expect(0, 1), 65_536 / 4);
-        assert_eq!(expect(0, 63), 65_536 / 4);
-        assert_eq!(expect(0, 1), 65_536 / 8, "16 of the 32 count still");
+        assert_eq!(expect(0, 1), 1 << 14);
+        assert_eq!(expect(0, 63), 1 << 14);
+        assert_eq!(expect(0, 1), 1 << 13, "16 of the 32 count still");
     }
 
     #[test]

@@ -16,11 +16,16 @@ const LOW_MIN: Duration = Duration::from_micros(250);
 /// Time after which counts are halved: several cycles of a sender, some of which drain the queue.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// Nothing is said where fewer than this part of the packets met no queue: then those are exceptions, and few.
+/// The share is zero with fewer of these packets.
+const EVIDENCE: u64 = 32;
+
+/// Where fewer than this part of the packets met no queue, those are exceptions: of delay that varies, or of a queue that others fill.
 const EVIDENCE_PART: u64 = 4;
 
-/// Nor by fewer packets than this.
-const EVIDENCE: u64 = 32;
+/// Such a share needs this many packets, and has to be at least three quarters of the share lost among all: a queue loses packets that
+/// waited, a path that jitters loses all alike.
+const RARE_EVIDENCE: u64 = 128;
+const ALIKE_QUARTERS: u64 = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaseLoss {
@@ -30,10 +35,11 @@ pub(super) struct BaseLoss {
     was_low: bool,
     /// When counts were halved last.
     since: Instant,
-    /// Packets that arrived, those of them that met no queue, and others that were lost where there was none.
+    /// Packets that arrived and that were lost: all of them, and those that met no queue.
     arrived: u64,
-    unqueued: u64,
     lost: u64,
+    unqueued: u64,
+    unqueued_lost: u64,
 }
 
 impl BaseLoss {
@@ -55,34 +61,48 @@ impl BaseLoss {
         if now.saturating_since(self.since) >= WINDOW {
             self.since = now;
             self.arrived /= 2;
-            self.unqueued /= 2;
             self.lost /= 2;
+            self.unqueued /= 2;
+            self.unqueued_lost /= 2;
         }
         self.arrived += 1;
         self.unqueued += u64::from(is_unqueued);
     }
 
-    /// A number of packets were lost, as a packet shows that met no queue.
-    pub fn on_lost(&mut self, packets: u64) {
+    /// A number of packets were lost, as a packet shows that met no queue where `is_unqueued`.
+    pub fn on_lost(&mut self, packets: u64, is_unqueued: bool) {
         self.lost = self.lost.saturating_add(packets);
+        if is_unqueued {
+            self.unqueued_lost = self.unqueued_lost.saturating_add(packets);
+        }
     }
 
     /// A packet arrived that was overtaken, by one that met no queue where `is_unqueued`: its own delay says nothing of that. It
     /// counted as lost where `was_lost`.
     pub fn on_overtaken(&mut self, now: Instant, is_unqueued: bool, was_lost: bool) {
         self.on_arrival(now, is_unqueued);
-        if is_unqueued && was_lost {
+        if was_lost {
             self.lost = self.lost.saturating_sub(1);
+            self.unqueued_lost = self.unqueued_lost.saturating_sub(u64::from(is_unqueued));
         }
     }
 
     /// The share of the packets that met no queue which was lost, in 256ths.
     pub fn share(&self) -> u8 {
-        let sent = self.unqueued.saturating_add(self.lost);
-        if self.unqueued * EVIDENCE_PART < self.arrived || sent < EVIDENCE {
+        let sent = self.unqueued.saturating_add(self.unqueued_lost);
+        let is_rare = self.unqueued * EVIDENCE_PART < self.arrived;
+        if sent < EVIDENCE || (is_rare && (sent < RARE_EVIDENCE || !self.loses_alike(sent))) {
             return 0;
         }
-        u8::try_from(u128::from(self.lost) * 256 / u128::from(sent)).unwrap_or(u8::MAX)
+        u8::try_from(u128::from(self.unqueued_lost) * 256 / u128::from(sent)).unwrap_or(u8::MAX)
+    }
+
+    /// Of the packets `sent` without a queue nearly the share was lost that was lost of all.
+    fn loses_alike(&self, sent: u64) -> bool {
+        let all = u128::from(self.arrived) + u128::from(self.lost);
+        let (unqueued, lost) =
+            (u128::from(self.unqueued_lost) * all, u128::from(self.lost) * u128::from(sent));
+        unqueued * 4 >= lost * u128::from(ALIKE_QUARTERS)
     }
 }
 
@@ -125,7 +145,7 @@ mod tests {
         let mut base = BaseLoss::default();
         arrive(&mut base, 0, (0..unqueued + 1).map(|_| 5_000));
         arrive(&mut base, 0, (0..queued).map(|_| 50_000));
-        base.on_lost(lost);
+        base.on_lost(lost, true);
         base
     }
 
@@ -133,9 +153,21 @@ mod tests {
     fn a_share_is_told_by_a_quarter_of_the_packets_and_32() {
         assert_eq!(base(90, 0, 10).share(), 25);
         assert_eq!(base(90, 269, 10).share(), 25, "a quarter of 360");
-        assert_eq!(base(90, 270, 10).share(), 0);
+        assert_eq!(base(90, 270, 10).share(), 0, "100 packets are too few for that");
         assert_eq!((base(29, 0, 2).share(), base(30, 0, 2).share()), (0, 16));
         assert_eq!(base(90, 0, u64::MAX).share(), u8::MAX, "a number far ahead");
+    }
+
+    #[test]
+    fn few_packets_without_a_queue_tell_the_share_where_all_lose_alike() {
+        // 12 of 128, and 54 or 55 of the other 404.
+        for (others_lost, share) in [(54, 24), (55, 0)] {
+            let mut base = base(116, 349, 12);
+            base.on_lost(others_lost, false);
+            assert_eq!(base.share(), share, "{others_lost}");
+        }
+        assert_eq!(base(116, 349, 11).share(), 0, "127 packets");
+        assert_eq!(base(116, 349, 12).share(), 24);
     }
 
     #[test]
