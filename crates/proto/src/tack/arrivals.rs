@@ -138,10 +138,17 @@ impl Arrivals {
         if number >= self.settled_end() { Arrival::FillsHole } else { Arrival::Late }
     }
 
-    /// The packet `number` arrives at `now`, whose one-way delay by two clocks is `delay_us`. True when it met no queue.
+    /// The packet `number` arrives at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known. True when it
+    /// met no queue.
     #[inline]
-    pub fn on_delay(&mut self, now: Instant, number: Position, delay_us: u32) -> bool {
-        self.base.on_packet(now, delay_us, number < self.end)
+    pub fn on_delay(
+        &mut self,
+        now: Instant,
+        number: Position,
+        delay_us: u32,
+        rtt_min: Option<Duration>,
+    ) -> bool {
+        self.base.on_packet(now, delay_us, rtt_min, number < self.end)
     }
 
     /// Packets lost, in 256ths, of those that met no queue.
@@ -429,7 +436,7 @@ mod tests {
     fn unqueued(number: u64) -> Arrivals {
         let mut arrivals = Arrivals::new(at(1));
         for number in (1..34).chain([number]) {
-            let is_unqueued = arrivals.on_delay(millis(number), at(number), 5_000);
+            let is_unqueued = arrivals.on_delay(millis(number), at(number), 5_000, Some(RTT));
             arrivals.take(millis(number), at(number), RTT, is_unqueued);
         }
         arrivals
@@ -443,7 +450,7 @@ mod tests {
         take(&mut arrivals, 43, 40);
         assert_eq!(arrivals.base_loss(), (7 * 256 / 41) as u8, "one was late");
         // The next settles.
-        let is_unqueued = arrivals.on_delay(millis(44), at(51), 5_000);
+        let is_unqueued = arrivals.on_delay(millis(44), at(51), 5_000, Some(RTT));
         arrivals.take(millis(44), at(51), RTT, is_unqueued);
         assert_eq!(arrivals.base_loss(), (7 * 256 / 42) as u8);
         take(&mut arrivals, 45, 47);

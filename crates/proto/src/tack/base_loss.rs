@@ -9,9 +9,10 @@ use crate::units::{Duration, Instant};
 /// A delay in the lowest part of the range of the last second is of no queue: the others of a flow that fills one are above.
 const LOW_PART: u64 = 4;
 
-/// As is one that clocks and hosts alone may make. Half a millisecond would be half of a queue of 83 packets at 1 Gb/s, whose losses
-/// would count as the path's.
-const LOW_MIN: Duration = Duration::from_micros(250);
+/// As is one that clocks, hosts and a burst of the sender alone may make, and this part of a round trip at most: half a millisecond is
+/// half of a queue of a tenth of a product at 10 ms, and its losses would count as the path's.
+const LOW_MIN: Duration = Duration::from_micros(500);
+const LOW_TRIP_PART: u64 = 32;
 
 /// Time after which counts are halved: several cycles of a sender, some of which drain the queue.
 const WINDOW: Duration = Duration::from_secs(2);
@@ -43,15 +44,22 @@ pub(super) struct BaseLoss {
 }
 
 impl BaseLoss {
-    /// A packet arrived at `now`, whose one-way delay by two clocks is `delay_us`. True where it met no queue: neither its delay
+    /// A packet arrived at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known. True where it met no queue: neither its delay
     /// nor that of the one before it shows one. A packet that was `overtaken` is too late to show a hole: unknown yet.
-    pub fn on_packet(&mut self, now: Instant, delay_us: u32, overtaken: bool) -> bool {
+    pub fn on_packet(
+        &mut self,
+        now: Instant,
+        delay_us: u32,
+        rtt_min: Option<Duration>,
+        overtaken: bool,
+    ) -> bool {
         let delay = self.delay.update(now, delay_us);
         let range = self.longest.update(now, delay);
         if overtaken {
             return false;
         }
-        let is_low = delay <= (range / LOW_PART).max(LOW_MIN);
+        let least = rtt_min.map_or(LOW_MIN, |trip| LOW_MIN.min(trip / LOW_TRIP_PART));
+        let is_low = delay <= (range / LOW_PART).max(least);
         let is_unqueued = core::mem::replace(&mut self.was_low, is_low) && is_low;
         self.on_arrival(now, is_unqueued);
         is_unqueued
@@ -110,10 +118,19 @@ impl BaseLoss {
 mod tests {
     use super::*;
 
-    /// Packets a millisecond apart, each with its delay in µs.
+    /// Packets a millisecond apart, each with its delay in µs, over a path of 40 ms.
     fn arrive(base: &mut BaseLoss, from: u64, delays: impl IntoIterator<Item = u32>) -> Vec<bool> {
+        arrive_over(base, Duration::from_millis(40), from, delays)
+    }
+
+    fn arrive_over(
+        base: &mut BaseLoss,
+        rtt_min: Duration,
+        from: u64,
+        delays: impl IntoIterator<Item = u32>,
+    ) -> Vec<bool> {
         let at = |step| Instant::ZERO + Duration::from_millis(from + step);
-        (0..).zip(delays).map(|(step, delay)| base.on_packet(at(step), delay, false)).collect()
+        (0..).zip(delays).map(|(step, delay)| base.on_packet(at(step), delay, Some(rtt_min), false)).collect()
     }
 
     #[test]
@@ -122,10 +139,16 @@ mod tests {
         let delays = [5_000, 9_000, 6_000, 6_000, 6_001, 6_000, 5_000, 5_000];
         let low = arrive(&mut base, 0, delays);
         assert_eq!(low, [false, false, false, true, false, false, true, true]);
-        // The range is of the last second or two: then a quarter of a millisecond counts as none.
+        // The range is of the last second or two: then half a millisecond counts as none.
         assert_eq!(
-            arrive(&mut base, 3_000, [5_250, 5_250, 5_251, 5_250, 5_250]),
+            arrive(&mut base, 3_000, [5_500, 5_500, 5_501, 5_500, 5_500]),
             [true, true, false, false, true]
+        );
+        let short = Duration::from_micros(9_600);
+        assert_eq!(
+            arrive_over(&mut base, short, 6_000, [5_300, 5_300, 5_301, 5_300, 5_300]),
+            [true, true, false, false, true],
+            "a 32nd of a round trip"
         );
     }
 

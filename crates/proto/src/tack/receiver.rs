@@ -251,7 +251,8 @@ impl Receiver {
         self.reference.on_packet(now, own, departed);
         self.on_stamp(number, departed);
         self.clock.on_packet(now, bytes);
-        let is_unqueued = self.arrivals.on_delay(now, number, own.0.wrapping_sub(departed.0));
+        let delay_us = own.0.wrapping_sub(departed.0);
+        let is_unqueued = self.arrivals.on_delay(now, number, delay_us, self.clock.rtt_min());
         self.take(now, number, is_unqueued);
     }
 
