@@ -1,15 +1,17 @@
 //! Capture files and the link layers in them.
 //!
 //! Captures are untrusted input: they are read as a stream in bounded memory, and faults are reported with their byte
-//! offset.
+//! offset, which counts decompressed bytes.
 
+pub(crate) mod compressed;
 pub(crate) mod container;
 pub(crate) mod link;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
+use compressed::Decompressed;
 use container::{Container, Fault};
 use link::SUPPORTED;
 
@@ -81,7 +83,7 @@ pub enum CaptureError {
 }
 
 /// Opens the capture at `path` and reads its file header.
-pub(crate) fn open(path: &Path) -> Result<Container<BufReader<File>>, CaptureError> {
+pub(crate) fn open(path: &Path) -> Result<Container<Decompressed<File>>, CaptureError> {
     let name = path.display().to_string();
     match File::open(path) {
         Ok(file) => open_reader(file, &name),
@@ -90,8 +92,13 @@ pub(crate) fn open(path: &Path) -> Result<Container<BufReader<File>>, CaptureErr
 }
 
 /// Reads the file header of the capture from `reader`; `name` is used in messages.
-pub(crate) fn open_reader<R: Read>(reader: R, name: &str) -> Result<Container<BufReader<R>>, CaptureError> {
-    Container::new(BufReader::with_capacity(64 * 1024, reader))
+pub(crate) fn open_reader<R: Read>(
+    reader: R,
+    name: &str,
+) -> Result<Container<Decompressed<R>>, CaptureError> {
+    Decompressed::new(reader)
+        .map_err(Fault::Io)
+        .and_then(Container::new)
         .map_err(|fault| CaptureError::before_any_packet(fault, name, 0))
 }
 

@@ -215,8 +215,8 @@ fn errors_name_the_file_and_what_is_wrong() {
     assert_eq!(message(b""), "x.pcap: is empty; a pcap or pcapng file is needed");
     assert_eq!(message(b"PK\x03\x04rest"), "x.pcap: is neither pcap nor pcapng: it starts with 50 4b 03 04");
     assert_eq!(
-        message(&[0x1f, 0x8b, 8, 0, 0]),
-        "x.pcap: is neither pcap nor pcapng: it is compressed with gzip; decompress it first"
+        message(b"BZh91AY&SY"),
+        "x.pcap: is neither pcap nor pcapng: it is compressed with bzip2; decompress it first"
     );
     let usb = pcap(false, false, 220, 100, &conversation());
     assert!(message(&usb).starts_with("x.pcap: link type 220 is not understood; these are: Ethernet (1),"));

@@ -411,9 +411,8 @@ fn clock(order: Order, mut options: &[u8]) -> Result<Clock, Fault> {
 fn describe_magic(magic: [u8; 4]) -> String {
     let [a, b, c, d] = magic;
     match magic {
-        [0x1f, 0x8b, ..] => "it is compressed with gzip; decompress it first".into(),
-        [0x28, 0xb5, 0x2f, 0xfd] => "it is compressed with zstd; decompress it first".into(),
-        [0xfd, b'7', b'z', b'X'] => "it is compressed with xz; decompress it first".into(),
+        [b'B', b'Z', b'h', _] => "it is compressed with bzip2; decompress it first".into(),
+        [0x04, 0x22, 0x4d, 0x18] => "it is compressed with lz4; decompress it first".into(),
         _ => format!("it starts with {a:02x} {b:02x} {c:02x} {d:02x}"),
     }
 }

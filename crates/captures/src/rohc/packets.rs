@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 use serde::Serialize;
 use tacit_rohc::Layers;
 use tacit_rohc::header::{Header, Ip, MAX_HEADER_LEN, ParseError};
 
+use crate::capture::compressed::Decompressed;
 use crate::capture::container::Container;
 use crate::capture::link::{Heard, IpBytes, Sink, Verdict, ip_packets};
 use crate::capture::{CaptureError, open};
@@ -104,7 +104,7 @@ pub(super) struct Tally {
 
 /// A capture being read.
 pub(super) struct Packets {
-    container: Container<BufReader<File>>,
+    container: Container<Decompressed<File>>,
     name: String,
     wanted: Wanted,
     heard: Heard,
