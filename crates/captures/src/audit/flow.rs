@@ -26,7 +26,7 @@ struct Direction {
     last_was_keep_alive: bool,
     last_was_probe: bool,
     /// Acknowledgment number and window of the last packet.
-    last_ack: Option<(u32, u16)>,
+    last_ack: Option<(u32, Option<u16>)>,
     /// Highest acknowledgment number.
     highest_ack: Option<u32>,
     /// MSS option of its SYN, which limits the segments of the *other* direction.
@@ -43,7 +43,7 @@ impl Direction {
             if self.next_seq == Some(tcp.seq.wrapping_add(1)) {
                 return Segment::KeepAlive;
             }
-            if tcp.payload_len == 1 && is_next && peer.last_ack.is_some_and(|(_, window)| window == 0) {
+            if tcp.payload_len == 1 && is_next && peer.last_ack.is_some_and(|(_, window)| window == Some(0)) {
                 return Segment::ZeroWindowProbe;
             }
         }
@@ -54,7 +54,7 @@ impl Direction {
             _ if !tcp.is_pure_ack() => Segment::Other,
             Some((ack, window)) if ack == tcp.ack => match window == tcp.window {
                 true if peer.last_was_keep_alive => Segment::KeepAliveAck,
-                true if peer.last_was_probe && window == 0 => Segment::ZeroWindowProbeAck,
+                true if peer.last_was_probe && window == Some(0) => Segment::ZeroWindowProbeAck,
                 // RFC 5681 section 2: a duplicate ACK has the same number and window. With SACK the window may change.
                 is_same => match is_same || tcp.options.sack {
                     true => Segment::DuplicateAck,

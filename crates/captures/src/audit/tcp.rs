@@ -14,7 +14,7 @@ pub(super) enum NotTcp {
     Other,
     /// A fragment without the TCP header.
     Fragment,
-    /// Truncated before the end of the fixed TCP header, or malformed.
+    /// Truncated before the end of the TCP flags, or malformed.
     Short,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct Tcp {
     pub seq: u32,
     pub ack: u32,
     pub flags: Flags,
-    pub window: u16,
+    /// `None` if it was not captured.
+    pub window: Option<u16>,
     pub options: Options,
     /// IPv4 identification.
     pub ip_id: Option<u16>,
@@ -51,6 +52,10 @@ pub(super) struct Options {
 
 /// IP protocol number of TCP (RFC 9293 section 3.1).
 const PROTOCOL_TCP: u8 = 6;
+/// Length of a TCP header up to and including the flags, up to and including the window, and without options.
+const UP_TO_FLAGS: usize = 14;
+const UP_TO_WINDOW: usize = 16;
+const WITHOUT_OPTIONS: usize = 20;
 
 impl Tcp {
     /// True for a pure ACK.
@@ -60,9 +65,18 @@ impl Tcp {
 
     /// Parses a packet that starts with the IP header.
     pub fn parse(ip: &IpBytes<'_>) -> Result<Self, NotTcp> {
-        let headers = Headers::read(ip.bytes).ok_or(NotTcp::Short)?;
+        let mut headers = Headers::read(ip.bytes).ok_or(NotTcp::Short)?;
         if headers.fragment == Fragment::Later && headers.protocol == PROTOCOL_TCP {
             return Err(NotTcp::Fragment);
+        }
+        let captured = ip.bytes.len().saturating_sub(headers.header_len as usize);
+        if matches!(headers.transport, Transport::Unreadable)
+            && (UP_TO_FLAGS..WITHOUT_OPTIONS).contains(&captured)
+        {
+            // Window, checksum and urgent pointer were not captured, and are not needed: zeros.
+            let mut bytes = ip.bytes.to_vec();
+            bytes.resize(headers.header_len as usize + WITHOUT_OPTIONS, 0);
+            headers = Headers::read(&bytes).ok_or(NotTcp::Short)?;
         }
         let tcp = match &headers.transport {
             Transport::Tcp(tcp) => tcp,
@@ -71,8 +85,8 @@ impl Tcp {
         };
         let [source, destination] = headers.ends();
         let header_len = headers.header_len + tcp.header_len;
-        // If the header does not contain the length, use that of the frame.
-        let ip_len = headers.stated_len.unwrap_or(ip.on_link);
+        // If the header does not contain the length, use that of the frame. No packet is longer than what carries it.
+        let ip_len = headers.stated_len.unwrap_or(u32::MAX).min(ip.on_link);
         Ok(Self {
             source,
             destination,
@@ -83,7 +97,7 @@ impl Tcp {
             seq: tcp.seq,
             ack: tcp.ack,
             flags: tcp.flags,
-            window: tcp.window,
+            window: (captured >= UP_TO_WINDOW).then_some(tcp.window),
             options: Options::of(tcp),
             ip_id: ip_id(ip.bytes),
             header: without_checksum(&ip.bytes[headers.header_len as usize..], tcp.header_len),
@@ -159,7 +173,7 @@ mod tests {
             let bytes = packet(v6);
             let tcp = parse(&bytes, bytes.len()).unwrap();
             assert_eq!((tcp.source.port(), tcp.destination.port()), (443, 50_000));
-            assert_eq!((tcp.seq, tcp.ack, tcp.window), (7, 99, 1024));
+            assert_eq!((tcp.seq, tcp.ack, tcp.window), (7, 99, Some(1024)));
             assert_eq!((tcp.payload_len, tcp.tcp_header_len, tcp.header_len), (100, 44, ip_header + 44));
             assert!(tcp.options.timestamps && tcp.options.sack);
             assert!(!tcp.is_pure_ack());
@@ -173,7 +187,21 @@ mod tests {
         assert_eq!(parse(&bytes[..64], bytes.len()).unwrap(), whole);
         let cut = parse(&bytes[..45], bytes.len()).unwrap();
         assert_eq!((cut.payload_len, cut.options.sack), (100, false));
-        assert_eq!(parse(&bytes[..39], bytes.len()), Err(NotTcp::Short));
+        for (len, window) in [(39, Some(1024)), (36, Some(1024)), (35, None), (34, None)] {
+            let cut = parse(&bytes[..len], bytes.len()).unwrap();
+            assert_eq!((cut.seq, cut.ack, cut.flags), (whole.seq, whole.ack, whole.flags), "{len}");
+            assert_eq!((cut.payload_len, cut.header_len, cut.window), (100, 64, window), "{len}");
+        }
+        assert_eq!(parse(&bytes[..33], bytes.len()), Err(NotTcp::Short));
+    }
+
+    /// As Wireshark, which calls such a length bogus.
+    #[test]
+    fn no_packet_is_longer_than_what_carries_it() {
+        let bytes = packet(false);
+        let carried = parse(&bytes[..bytes.len() - 30], bytes.len() - 30).unwrap();
+        assert_eq!((carried.payload_len, carried.ip_len), (70, bytes.len() as u32 - 30));
+        assert_eq!(parse(&bytes[..60], 60), Err(NotTcp::Short), "not even its headers");
     }
 
     #[test]

@@ -98,6 +98,11 @@ impl<'a> Cursor<'a> {
         let on_link = self.on_link.min(len);
         Self { bytes: &self.bytes[..self.bytes.len().min(on_link as usize)], on_link }
     }
+
+    /// The first `len` bytes, from a length field that hosts with offloading leave zero.
+    fn first_if_stated(self, len: u16) -> Self {
+        if len == 0 { self } else { self.first(len.into()) }
+    }
 }
 
 /// A sequence number space: receiver and transmitter address, and TID.

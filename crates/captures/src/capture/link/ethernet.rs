@@ -1,4 +1,4 @@
-//! Ethernet and the layers between it and IP: VLAN tags, MPLS, PPPoE and PPP.
+//! Ethernet and the layers between it and IP: VLAN, Cisco and HSR tags, MPLS, PPPoE and PPP.
 
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
@@ -23,6 +23,11 @@ impl<S: Sink> Walk<'_, S> {
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => self.by_ether_type(rest.u16_at(2)?, rest.skip(4)?),
             0x8847 | 0x8848 => self.mpls(rest),
             0x8864 => self.pppoe(rest),
+            // Cisco MetaData: version, length, options and a security group tag, as Wireshark's packet-cisco-metadata.c.
+            0x8909 => self.by_ether_type(rest.u16_at(6)?, rest.skip(8)?),
+            // HSR (IEC 62439-3 clause 5.7): path and LSDU size, sequence number. The size has 12 bits, which jumbo frames
+            // exceed, and devices disagree about what it counts: Wireshark does not shorten the frame by it either.
+            0x892f => self.by_ether_type(rest.u16_at(4)?, rest.skip(6)?),
             TRANSPARENT_ETHERNET => self.ethernet(rest),
             // An 802.3 length. LLC follows, possibly with padding.
             0..=LONGEST_LENGTH => self.llc(rest.first(ether_type.into())),
@@ -74,8 +79,8 @@ impl<S: Sink> Walk<'_, S> {
         self.tunnel = Some("PPPoE");
         let stated = rest.u16_at(4)?;
         let payload = rest.skip(6)?;
-        // The length separates payload from the padding of short frames. Hosts with offloading may leave it zero.
-        self.ppp(if stated == 0 { payload } else { payload.first(stated.into()) })
+        // The length separates payload from the padding of short frames.
+        self.ppp(payload.first_if_stated(stated))
     }
 
     /// PPP (RFC 1661 section 2). Its address and control fields may be compressed (RFC 1662 section 3.2).
@@ -104,4 +109,22 @@ impl<S: Sink> Walk<'_, S> {
 fn is_ethernet(frame: Cursor<'_>) -> bool {
     let known = [0x0800, 0x86dd, 0x8100, 0x88a8, 0x9100, 0x9200, 0x8847, 0x8848, 0x8864, 0x0806];
     frame.u16_at(12).is_some_and(|ether_type| ether_type <= LONGEST_LENGTH || known.contains(&ether_type))
+}
+
+/// Whether a frame is Ethernet with an IP packet as long as the frame, or shorter than the padding of short frames allows.
+pub(super) fn is_ethernet_with_ip(frame: Cursor<'_>) -> bool {
+    /// Smallest payload of an Ethernet frame (802.3 clause 3.2.8).
+    const LEAST_PAYLOAD: u32 = 46;
+    let mut at = 12;
+    // Up to two VLAN tags.
+    while at < 20 && matches!(frame.u16_at(at), Some(0x8100 | 0x88a8)) {
+        at += 4;
+    }
+    let (Some(ether_type), Some(ip)) = (frame.u16_at(at), frame.skip(at + 2)) else { return false };
+    let stated = match (ether_type, ip.u8_at(0).map(|first| first >> 4)) {
+        (0x0800, Some(4)) => ip.u16_at(2).map(u32::from),
+        (0x86dd, Some(6)) => ip.u16_at(4).map(|len| u32::from(len) + 40),
+        _ => None,
+    };
+    stated.is_some_and(|stated| stated == ip.on_link || stated < ip.on_link && ip.on_link <= LEAST_PAYLOAD)
 }

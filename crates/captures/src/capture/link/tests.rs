@@ -128,6 +128,90 @@ fn aruba_mirrors_records_of_802_11_and_tunnels_it_in_gre() {
     assert_eq!(read(1, &gre), (Verdict::Read, vec![(20, 20)]));
 }
 
+/// L2TP version 2 (RFC 2661 section 3.1): a length, numbers and an offset may each be there.
+#[test]
+fn l2tp_carries_ppp() {
+    let ppp: &[u8] = &[0xff, 3, 0, 0x21];
+    let headers: [&[u8]; 4] = [
+        &[0, 2, 0, 7, 0, 8],
+        &[0x40, 2, 0, 32, 0, 7, 0, 8],
+        &[0x48, 2, 0, 36, 0, 7, 0, 8, 0, 1, 0, 2],
+        &[0x42, 2, 0, 37, 0, 7, 0, 8, 0, 3, 9, 9, 9],
+    ];
+    let found = (Verdict::Read, vec![(20, 20)]);
+    for header in headers {
+        let packet = joined(&[header, ppp, &IP]);
+        assert_eq!(read(1, &udp(1701, 1701, &packet)), found, "{header:?}");
+        assert_eq!(read(1, &udp(40_000, 1701, &packet)), found, "{header:?}");
+        assert_eq!(read(1, &udp(1701, 40_000, &packet)), found, "{header:?}");
+    }
+    // A length of zero is none.
+    assert_eq!(read(1, &udp(1701, 1701, &joined(&[&[0x40, 2, 0, 0, 0, 7, 0, 8], ppp, &IP]))), found);
+    // A control message, another version, and a data message without data.
+    for header in [[0xc8, 2, 0, 36], [0, 1, 0, 7], [0x40, 2, 0, 8]] {
+        let packet = joined(&[&header, &[0, 7, 0, 8], ppp, &IP]);
+        assert!(read(1, &udp(1701, 1701, &packet)).1.iter().all(|found| *found != (20, 20)), "{header:?}");
+    }
+}
+
+/// L2TPv3: nothing in a packet tells the length of its cookie, but an IP packet fits at one place only.
+#[test]
+fn l2tp_version_3_carries_ethernet_behind_any_cookie() {
+    let found = (Verdict::Read, vec![(20, 20)]);
+    let tagged: &[u8] = &[0x81, 0, 0, 5, 8, 0];
+    for len in [0, 4, 8, 12] {
+        for ether_type in [&[8, 0], tagged] {
+            let frame = joined(&[&[0, 0, 0, 9], &vec![0xc0; len], &[2; 12], ether_type, &IP]);
+            assert_eq!(read(1, &outer(115, &frame)), found, "{len}");
+            assert_eq!(read(1, &udp(1701, 40_000, &joined(&[&[0, 3, 0, 0], &frame]))), found, "{len}");
+        }
+    }
+    let control = joined(&[&[0; 4], &[2; 12], &[8, 0], &IP]);
+    let longer = joined(&[&[0, 0, 0, 9], &[2; 12], &[8, 0], &IP, &[0; 30]]);
+    for frame in [control, longer] {
+        assert!(read(1, &outer(115, &frame)).1.iter().all(|found| *found != (20, 20)));
+    }
+}
+
+#[test]
+fn tags_of_cisco_and_hsr_precede_an_ether_type() {
+    let cisco: &[u8] = &[0x89, 0x09, 1, 1, 0, 1, 0, 5];
+    let hsr: &[u8] = &[0x89, 0x2f, 0x10, 26, 0, 1];
+    for tags in [cisco, hsr, &joined(&[hsr, cisco]), &joined(&[&[0x81, 0, 0, 5], hsr])] {
+        let frame = joined(&[&[0; 12], tags, &[8, 0], &IP]);
+        assert_eq!(read(1, &frame), (Verdict::Read, vec![(20, 20)]), "{tags:x?}");
+    }
+    // The trailer of PRP (IEC 62439-3 clause 4.2.7) is link padding for the IP header's length.
+    let prp = joined(&[&[0; 12], &[8, 0], &IP, &[0, 1, 0xa0, 26, 0x88, 0xfb]]);
+    assert_eq!(read(1, &prp), (Verdict::Read, vec![(26, 26)]));
+}
+
+/// Whatever has a length of its own ends there: behind it is padding, or nothing of this packet.
+#[test]
+fn outer_lengths_bound_what_is_inside() {
+    let behind = [0xee; 6];
+    let found = (Verdict::Read, vec![(20, 20)]);
+    let pppoe = |len: u8| joined(&[&[0; 12], &[0x88, 0x64, 0x11, 0, 0, 1, 0, len, 0, 0x21], &IP, &behind]);
+    assert_eq!(read(1, &pppoe(22)), found);
+    assert_eq!(read(1, &pppoe(0)), (Verdict::Read, vec![(26, 26)]), "zero is none");
+    let l2tp = joined(&[&[0x40, 2, 0, 32, 0, 7, 0, 8, 0xff, 3, 0, 0x21], &IP, &behind]);
+    assert_eq!(read(1, &udp(1701, 1701, &l2tp)), found);
+    let gtp = joined(&[&[0x30, 0xff, 0, 20, 0, 0, 0, 1], &IP, &behind]);
+    assert_eq!(read(1, &udp(2152, 2152, &gtp)), found);
+    let pptp = joined(&[&[0x30, 1, 0x88, 0x0b, 0, 24, 0, 1, 0, 0, 0, 1, 0xff, 3, 0, 0x21], &IP, &behind]);
+    assert_eq!(read(1, &outer(47, &pptp)), found);
+    // The outer UDP header, which ends before the IP packet that carries it.
+    let vxlan = joined(&[&[8, 0, 0, 0, 0, 0, 7, 0], &[0; 12], &[8, 0], &IP]);
+    let len = 8 + vxlan.len() as u16;
+    let udp_header = [40_000, 4789, len, 0].map(u16::to_be_bytes);
+    assert_eq!(read(1, &outer(17, &joined(&[udp_header.as_flattened(), &vxlan, &behind]))), found);
+    // The outer IP header, which ends before the frame.
+    let in_ip = joined(&[&outer(4, &IP), &behind]);
+    assert_eq!(read(1, &in_ip), found);
+    let llc = joined(&[&[0; 12], &[0, 28], &SNAP, &IP, &behind]);
+    assert_eq!(read(1, &llc), found);
+}
+
 /// Link type 192: little-endian fields. The 802.11 field indicates whether there is an FCS.
 #[test]
 fn ppi_says_what_follows_and_whether_it_has_an_fcs() {

@@ -1,14 +1,15 @@
-//! Tunnels over IP: IP in IP, GRE, VXLAN, Geneve, GTP-U, CAPWAP, and the mirroring of Aruba access points.
+//! Tunnels over IP: IP in IP, GRE, L2TP, VXLAN, Geneve, GTP-U, CAPWAP, and the mirroring of Aruba access points.
 
 use tacit_proto::wire::headers::{Fragment, Headers, Transport};
 
-use super::ethernet::TRANSPARENT_ETHERNET;
+use super::ethernet::{TRANSPARENT_ETHERNET, is_ethernet_with_ip};
 use super::{Cursor, Kind, Sink, Verdict, Walk};
 
 /// IP protocol numbers (IANA).
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
+const L2TP: u8 = 115;
 const UDP_HEADER_LEN: usize = 8;
 
 /// Type of a tunnel's payload.
@@ -41,8 +42,11 @@ impl<'a> Entrance<'a> {
         match (headers.protocol, headers.transport) {
             (IPV4 | IPV6, _) => Some(Self { name: "IP in IP", inside: Inside::Ip, payload }),
             (GRE, _) => gre(payload),
+            (L2TP, _) => l2tp_v3(payload),
             (_, Transport::Udp { source, destination }) => {
-                in_udp(source, destination, payload.skip(UDP_HEADER_LEN)?)
+                // A length of zero: an IPv6 jumbogram (RFC 2675 section 4), or offloading.
+                let datagram = payload.first_if_stated(payload.u16_at(4)?);
+                in_udp(source, destination, datagram.skip(UDP_HEADER_LEN)?)
             }
             _ => None,
         }
@@ -85,6 +89,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     let word = |flag: u16| if flags & flag != 0 { 4 } else { 0 };
     if flags & VERSION == 1 && protocol == PPP {
         let payload = packet.skip(8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))?;
+        let payload = payload.first(packet.u16_at(4)?.into());
         // A header with only an acknowledgment has no payload.
         return (payload.on_link > 0).then_some(Entrance { name: "PPTP", inside: Inside::Ppp, payload });
     }
@@ -122,9 +127,54 @@ fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance
         (6081, _) => geneve(payload),
         (2152, _) => gtp_u(payload),
         (5247, _) | (_, 5247) => capwap(payload),
+        (1701, _) | (_, 1701) => l2tp(payload),
         (5555, _) => aruba_mirror(payload),
         _ => None,
     }
+}
+
+/// L2TP over UDP: version 2 (RFC 2661 section 3.1), or version 3 (RFC 3931 section 4.1.2.1). Control messages are no
+/// tunnel.
+fn l2tp(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const CONTROL: u16 = 0x8000;
+    const LENGTH: u16 = 0x4000;
+    const SEQUENCE: u16 = 0x0800;
+    const OFFSET: u16 = 0x0200;
+    let flags = packet.u16_at(0)?;
+    match flags & 0x000f {
+        _ if flags & CONTROL != 0 => None,
+        2 => {
+            let has = |flag: u16| flags & flag != 0;
+            let packet = if has(LENGTH) { packet.first_if_stated(packet.u16_at(2)?) } else { packet };
+            let mut at = if has(LENGTH) { 8 } else { 6 };
+            if has(SEQUENCE) {
+                at += 4;
+            }
+            if has(OFFSET) {
+                at += 2 + usize::from(packet.u16_at(at)?);
+            }
+            let payload = packet.skip(at)?;
+            (payload.on_link > 0).then_some(Entrance { name: "L2TP", inside: Inside::Ppp, payload })
+        }
+        3 => l2tp_v3(packet.skip(4)?),
+        _ => None,
+    }
+}
+
+/// L2TPv3 data (RFC 3931 section 4.1): session, and then a cookie of 0, 4 or 8 bytes and a sublayer of 0 or 4, whose
+/// lengths only the control connection tells. Wireshark needs that connection in the capture. Here the payload starts
+/// where an Ethernet frame with a whole IP packet fits exactly.
+fn l2tp_v3(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+    const SESSION_LEN: usize = 4;
+    if packet.u32_at(0)? == 0 {
+        // A control message over IP.
+        return None;
+    }
+    let payload = [0, 4, 8, 12]
+        .into_iter()
+        .filter_map(|len| packet.skip(SESSION_LEN + len))
+        .find(|frame| is_ethernet_with_ip(*frame))?;
+    Some(Entrance { name: "L2TPv3", inside: Inside::Ethernet, payload })
 }
 
 /// VXLAN (RFC 7348 section 5). The flag for a valid identifier must be set.
@@ -178,6 +228,11 @@ fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
             next = packet.u8_at(at - 1)?;
         }
     }
+    // The length counts from the end of the first eight bytes.
+    let packet = match packet.u16_at(2)? {
+        0 => packet,
+        length => packet.first(8 + u32::from(length)),
+    };
     Some(Entrance { name: "GTP-U", inside: Inside::Ip, payload: packet.skip(at)? })
 }
 
