@@ -146,7 +146,7 @@ fn every_capture_counts_as_in_tshark() {
     let crate_directory = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let shared = crate_directory.join("../../../shared");
     // Not L2TPv3, for which tshark needs the control connection, and not xz, which few versions read.
-    let seeds = ["pppoe-length", "cisco-metadata", "l2tp", "hsr", "ethernet-le.gz", "ethernet-le.zst"];
+    let seeds = ["pppoe-length", "cisco-metadata", "l2tp", "hsr", "hsr.gz", "hsr.zst"];
     let mut captures =
         Vec::from(seeds.map(|seed| crate_directory.join("../../fuzz/corpus/audit").join(seed)));
     for directory in [shared.join("data/captures"), shared.join("cases/captures")] {

@@ -8,14 +8,13 @@ use super::*;
 use crate::audit::{Audit, audit_reader};
 
 /// A seed of the fuzz target. Those that are compressed are what `gzip -9n`, `zstd -19` and `xz -6` made of
-/// `ethernet-le`.
+/// `hsr`.
 fn seed(name: &str) -> Vec<u8> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/audit");
     std::fs::read(directory.join(name)).unwrap()
 }
 
-const FORMATS: [(&str, &str); 3] =
-    [("gzip", "ethernet-le.gz"), ("zstd", "ethernet-le.zst"), ("xz", "ethernet-le.xz")];
+const FORMATS: [(&str, &str); 3] = [("gzip", "hsr.gz"), ("zstd", "hsr.zst"), ("xz", "hsr.xz")];
 
 fn audit(file: &[u8]) -> Audit {
     audit_reader(file, "x").unwrap()
@@ -33,7 +32,7 @@ fn decompressed(file: &[u8]) -> io::Result<Vec<u8>> {
 
 #[test]
 fn a_compressed_capture_counts_as_the_capture() {
-    let plain = audit(&seed("ethernet-le"));
+    let plain = audit(&seed("hsr"));
     assert!(plain.tcp_packets > 0);
     for (_, name) in FORMATS {
         assert_eq!(audit(&seed(name)), plain, "{name}");
@@ -43,17 +42,17 @@ fn a_compressed_capture_counts_as_the_capture() {
 /// Programs that rotate or join files append members, frames and streams.
 #[test]
 fn parts_follow_each_other() {
-    let plain = seed("ethernet-le");
+    let plain = seed("hsr");
     for (_, name) in FORMATS {
         let twice = seed(name).repeat(2);
         assert_eq!(decompressed(&twice).unwrap(), plain.repeat(2), "{name}");
     }
     // A skippable frame, as pzstd writes them, between two frames.
-    let frame = seed("ethernet-le.zst");
+    let frame = seed("hsr.zst");
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
     assert_eq!(decompressed(&[&frame[..], &skippable, &frame].concat()).unwrap(), plain.repeat(2));
     // Padding of a tape after the last member.
-    let padded = [&seed("ethernet-le.gz")[..], &[0; 512]].concat();
+    let padded = [&seed("hsr.gz")[..], &[0; 512]].concat();
     assert_eq!(decompressed(&padded).unwrap(), plain);
 }
 
@@ -91,7 +90,7 @@ fn a_changed_byte_is_found() {
         }
     }
     // The last byte of the frame is the checksum's.
-    let mut file = seed("ethernet-le.zst");
+    let mut file = seed("hsr.zst");
     *file.last_mut().unwrap() ^= 1;
     assert_eq!(decompressed(&file).unwrap_err().to_string(), "its zstd data are corrupt");
 }
@@ -106,7 +105,7 @@ fn large_windows_are_refused() {
         "x: cannot read at byte 0: its zstd window is larger than 128 MiB; decompress it first"
     );
     // Dictionary size 2^28 in the LZMA2 filter's flags; the header's size stays.
-    let mut xz = seed("ethernet-le.xz");
+    let mut xz = seed("hsr.xz");
     assert_eq!(xz[14..16], [0x21, 1], "the filter's number and the length of its flags");
     xz[16] = 32;
     let crc = crc32fast::hash(&xz[12..20]).to_le_bytes();
