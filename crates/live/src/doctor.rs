@@ -11,12 +11,12 @@ use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::time::TimeSpec;
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, fork, geteuid};
 use serde::Serialize;
 
 use crate::clock::wall;
 use crate::namespace::leave_the_hosts_network;
-use crate::tun::{TUN_FILE, Tun};
+use crate::tun::{self, TUN_FILE, Tun, TunError};
 
 /// Number of sleeps to measure, and their nominal duration.
 const SLEEPS: u32 = 200;
@@ -63,9 +63,9 @@ pub fn examine() -> Diagnosis {
             "private networks",
             "tacit shell with --server",
             true,
-            in_a_copy(|| {
+            private_networks(|| {
                 leave_the_hosts_network().map_err(|error| io::Error::other(error.to_string()))?;
-                Tun::create()?;
+                Tun::create().map_err(TunError::into_source)?;
                 unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET)
                     .map_err(io::Error::from)
             }),
@@ -74,7 +74,7 @@ pub fn examine() -> Diagnosis {
             "devices in this network",
             "tacit shell without --server",
             false,
-            in_a_copy(|| Tun::create().map(drop)),
+            in_a_copy(|| Tun::create().map(drop).map_err(TunError::into_source)),
         ),
     ];
     Diagnosis {
@@ -93,9 +93,43 @@ fn check(name: &'static str, needed_for: &'static str, required: bool, tried: io
 }
 
 fn open_tun() -> io::Result<String> {
-    let opened = fs::OpenOptions::new().read(true).write(true).open(TUN_FILE);
-    let advice = |error| io::Error::other(format!("{TUN_FILE}: {error}; modprobe tun"));
-    opened.map(|_| TUN_FILE.to_owned()).map_err(advice)
+    let advice = |error| io::Error::other(format!("{TUN_FILE}: {error}; {}", tun::opening_advice(&error)));
+    tun::open(0).map(|_| TUN_FILE.to_owned()).map_err(advice)
+}
+
+/// Tries private networks, and names the setting that forbids them to users other than root.
+fn private_networks(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<String> {
+    in_a_copy(attempt).map_err(|error| {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        match obstacle(read).filter(|_| !geteuid().is_root()) {
+            Some(advice) => io::Error::other(format!("{error}; {advice}")),
+            None => error,
+        }
+    })
+}
+
+/// The setting, read by `read`, because of which users other than root have no namespaces, and how to change it.
+fn obstacle(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+    // Of Ubuntu from 23.10 on, of Debian's kernels, and of every kernel (namespaces(7)).
+    let settings = [
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "AppArmor forbids it: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        (
+            "/proc/sys/kernel/unprivileged_userns_clone",
+            "0",
+            "the kernel forbids it: sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+        (
+            "/proc/sys/user/max_user_namespaces",
+            "0",
+            "the kernel forbids it: sysctl -w user.max_user_namespaces=15000",
+        ),
+    ];
+    let forbids = |(path, value, _): &&(&str, &str, _)| read(path).is_some_and(|read| read.trim() == *value);
+    settings.iter().find(forbids).map(|(_, _, advice)| *advice)
 }
 
 fn find_ip() -> io::Result<String> {
@@ -159,5 +193,35 @@ impl Diagnosis {
         let _ = writeln!(text, "     congestion control: {}", self.congestion_controls.join(", "));
         text.push_str(if self.live { "Live hops work here.\n" } else { "Live hops do not work here.\n" });
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_that_forbids_namespaces_is_named() {
+        let of = |path: &'static str, value: &'static str| {
+            obstacle(|asked| (asked == path).then(|| format!("{value}\n")))
+        };
+        let apparmor = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+        assert!(
+            of(apparmor, "1").unwrap().contains("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
+        );
+        assert_eq!(of(apparmor, "0"), None);
+        assert!(of("/proc/sys/kernel/unprivileged_userns_clone", "0").unwrap().contains("_clone=1"));
+        assert!(of("/proc/sys/user/max_user_namespaces", "0").unwrap().contains("max_user_namespaces"));
+        assert_eq!(obstacle(|_| None), None, "a kernel without any of them");
+    }
+
+    /// A device file of mode 0600 is there: neither the module nor `--server` would help.
+    #[test]
+    fn a_device_file_without_access_is_no_missing_module() {
+        let denied = io::Error::from_raw_os_error(libc::EACCES);
+        assert!(tun::opening_advice(&denied).starts_with("chmod 0666 /dev/net/tun"));
+        for code in [libc::ENOENT, libc::ENODEV] {
+            assert_eq!(tun::opening_advice(&io::Error::from_raw_os_error(code)), "modprobe tun");
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::namespace::{Ending, Inside, Side, Streams, ip_batch, leave_the_hosts_
 use crate::readers::listen_in;
 use crate::report::{About, Report};
 use crate::signals::{Signals, Terminal, somebody_else_has_the_terminal};
-use crate::tun::Tun;
+use crate::tun::{self, Tun, TunError};
 use crate::waits::{Waits, Watcher};
 
 /// Maximum time until a server listens.
@@ -136,7 +136,7 @@ impl Sides {
         // Held until the addresses are configured and therefore in use.
         let claim = if private { None } else { Some(Claim::wait()?) };
         let block = claim.as_ref().map_or_else(|| Ok(Block::first()), Block::free)?;
-        let tuns = [make_device()?, make_device()?];
+        let tuns = [make_device(private)?, make_device(private)?];
         let [near_device, far_device] = [tuns[0].name(), tuns[1].name()];
         let fds: Vec<_> = tuns.iter().map(AsFd::as_fd).chain(claim.as_ref().map(AsFd::as_fd)).collect();
         let routes =
@@ -180,13 +180,24 @@ impl Sides {
 /// The loopback interface is down in a new network namespace. That of the host is not touched.
 const LOOPBACK_UP: &str = "link set dev lo up\n";
 
-fn make_device() -> Result<Tun, LiveError> {
-    Tun::create().map_err(|source| LiveError::Refused {
-        what: "cannot make a TUN device".to_owned(),
-        source,
-        advice: "run as root, or give a command for the other side with --server, which needs no device \
-                 in this network (tacit doctor says more)",
-    })
+/// Makes a device. With a server both are in networks of their own.
+fn make_device(has_server: bool) -> Result<Tun, LiveError> {
+    Tun::create().map_err(|error| refused(error, has_server))
+}
+
+fn refused(error: TunError, has_server: bool) -> LiveError {
+    let (what, advice) = match &error {
+        TunError::Open(source) => ("cannot open /dev/net/tun", tun::opening_advice(source)),
+        TunError::Make(_) if has_server => {
+            ("cannot make a TUN device", "run as root (tacit doctor says more)")
+        }
+        TunError::Make(_) => (
+            "cannot make a TUN device",
+            "run as root, or give a command for the other side with --server, which needs no device in this \
+             network (tacit doctor says more)",
+        ),
+    };
+    LiveError::Refused { what: what.to_owned(), source: error.into_source(), advice }
 }
 
 impl Options {
@@ -383,5 +394,19 @@ mod tests {
     fn without_a_command_there_is_a_shell() {
         assert_eq!(command_or_shell(vec!["true".into()]), ["true"]);
         assert_eq!(command_or_shell(Vec::new()).len(), 1);
+    }
+
+    #[test]
+    fn advice_is_about_what_failed() {
+        let denied = || io::Error::from_raw_os_error(nix::libc::EACCES);
+        for has_server in [false, true] {
+            let text = refused(TunError::Open(denied()), has_server).to_string();
+            let expected =
+                "cannot open /dev/net/tun: Permission denied (os error 13); chmod 0666 /dev/net/tun";
+            assert!(text.starts_with(expected), "{text}");
+            assert!(!text.contains("--server") && !text.contains("modprobe"), "{text}");
+            let text = refused(TunError::Make(denied()), has_server).to_string();
+            assert_eq!(text.contains("--server"), !has_server, "what was given is no advice: {text}");
+        }
     }
 }

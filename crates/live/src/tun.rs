@@ -16,6 +16,43 @@ pub const TUN_FILE: &str = "/dev/net/tun";
 nix::ioctl_write_int!(tun_set_iff, b'T', 202);
 nix::ioctl_write_int!(tun_set_offload, b'T', 208);
 
+/// Why there is no device.
+#[derive(Debug, thiserror::Error)]
+pub enum TunError {
+    /// [`TUN_FILE`] cannot be opened.
+    #[error("cannot open {TUN_FILE}: {0}")]
+    Open(io::Error),
+    /// The kernel refuses a device in this network.
+    #[error("cannot make a TUN device: {0}")]
+    Make(io::Error),
+}
+
+impl TunError {
+    /// The error of the operating system.
+    pub fn into_source(self) -> io::Error {
+        let (Self::Open(source) | Self::Make(source)) = self;
+        source
+    }
+}
+
+/// What users can do about an error in opening [`TUN_FILE`].
+pub fn opening_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "chmod 0666 /dev/net/tun as root, which is its mode in most distributions, or run as root"
+        }
+        _ => "modprobe tun",
+    }
+}
+
+/// Opens [`TUN_FILE`], with the open(2) flags `flags`.
+///
+/// # Errors
+/// If it does not exist, the kernel has no driver, or this user has no access.
+pub fn open(flags: libc::c_int) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(TUN_FILE)
+}
+
 /// Work that this program takes over from the kernel: checksums (TUN_F_CSUM), and splitting TCP over IPv4 and IPv6,
 /// also with ECN (TUN_F_TSO4, TUN_F_TSO6, TUN_F_TSO_ECN).
 const OFFLOAD_TCP: u64 = 0x01 | 0x02 | 0x04 | 0x08;
@@ -40,12 +77,12 @@ impl Tun {
     ///
     /// # Errors
     /// If the kernel does not support or permit it.
-    pub fn create() -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open(TUN_FILE)?;
+    pub fn create() -> Result<Self, TunError> {
+        let file = open(libc::O_NONBLOCK | libc::O_CLOEXEC).map_err(TunError::Open)?;
+        Self::of(file).map_err(TunError::Make)
+    }
+
+    fn of(file: File) -> io::Result<Self> {
         // SAFETY: an `ifreq` of zeros is a valid one.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (place, byte) in request.ifr_name.iter_mut().zip(b"tacit%d") {
