@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use tacit_runs::store::write_whole;
+use tacit_runs::store::{check_writable, write_whole};
 use tacit_runs::threshold::{Reading, Threshold};
 use tacit_scenario::InputError;
 
@@ -42,6 +42,13 @@ impl Gate {
             Ok(threshold)
         };
         let thresholds = args.conditions.iter().map(read).collect::<Result<Vec<_>, InputError>>()?;
+        // Before the runs, which may take hours.
+        if let Some(path) = &args.junit {
+            check_writable(path).map_err(|error| {
+                InputError::new("--junit", format!("{}: {error}", path.display()))
+                    .allowed("a file that can be written")
+            })?;
+        }
         Ok(Self {
             judged: vec![0; thresholds.len()],
             thresholds,
@@ -107,10 +114,9 @@ impl Gate {
             let mut tests = TestSuite::new(suite);
             tests.set_time(took);
             tests.set_system_out(said);
-            // All conditions share the same runs, so the duration is divided equally among them.
-            let each = took / u32::try_from(self.cases.len().max(1)).unwrap_or(u32::MAX);
+            // Every condition is about all of the runs.
             for case in &mut self.cases {
-                case.set_time(each);
+                case.set_time(took);
             }
             tests.add_test_cases(self.cases);
             let mut report = Report::new("tacit");

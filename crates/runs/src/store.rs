@@ -20,7 +20,7 @@ pub(crate) mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,25 @@ pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), RunsError> {
         file.commit()
     });
     written.map_err(RunsError::io(path))
+}
+
+/// Checks that [`write_whole`] can write a file at `path`, and leaves nothing there.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    // Devices are there, and a pipe is only opened for its content.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
+    let directory = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    let is_there = |path: &Path| path.as_os_str().is_empty() || path.exists();
+    // Directories that are not there are made in the first one that is.
+    let mut probe = path.to_owned();
+    while !is_there(&directory(&probe)) {
+        probe = directory(&probe);
+    }
+    AtomicFile::create(&probe).map(drop)
 }
 
 #[cfg(test)]
