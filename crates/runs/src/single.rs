@@ -23,8 +23,9 @@ use crate::metric;
 use crate::metric::AirtimeShares;
 use crate::record::{FlowRecord, Label, RunRecord};
 use crate::station::StationRecord;
-use crate::sweep::Control;
+use crate::sweep::{Control, Progress};
 use crate::threshold::Reading;
+use tacit_scenario::estimate::{Estimate, long_wait};
 use tacit_scenario::table::{TextTable, number, number_or_dash, significant, wrapped};
 use tacit_scenario::{InputError, RunSpec, Scenario, Subject, scheme, warnings};
 
@@ -144,6 +145,7 @@ pub fn prepare(options: &Options) -> Result<Prepared, RunsError> {
 /// Same as [`prepare`].
 pub fn prepare_changed(options: &Options, change: impl FnOnce(&mut Scenario)) -> Result<Prepared, RunsError> {
     let mut prepared = prepare_scenario(load(options)?, options, change)?;
+    Estimate::of(&prepared.setup).check()?;
     let RunSpec { subject, clients, .. } = &prepared.spec;
     let said =
         warnings::of_assignments(&options.scenario, &options.assignments, &[subject.scheme()], *clients);
@@ -242,6 +244,9 @@ impl Prepared {
         let id = run_id(&self.spec);
         if let Some(record) = control.cached(id) {
             return Ok(record);
+        }
+        if let Some(wait) = long_wait(Estimate::of(&self.setup).packets) {
+            (control.progress)(Progress::Warning(&wait));
         }
         let outcome = match reached {
             Some(reached) => tacit_sim::run_observed(&self.setup, &mut Clock(reached))

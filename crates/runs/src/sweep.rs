@@ -1,12 +1,13 @@
 //! Simulates the runs of a plan on all cores in any order, and returns the results in the order of the plan.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once};
 
 use rayon::prelude::*;
 
 use tacit_scenario::RunSpec;
+use tacit_scenario::estimate::long_wait;
 
 use crate::cache::{Cache, Entry};
 use crate::error::RunsError;
@@ -67,6 +68,10 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     let total = plan.runs.len();
     (control.progress)(Progress::Started { total, reused });
     let failed = AtomicBool::new(false);
+    let missing = plan.runs.iter().zip(&ids).filter(|(_, id)| !known.contains_key(&id.to_string()));
+    let wait = long_wait(packets(missing.map(|(run, _)| run))?);
+    // Not if all of them are in the cache.
+    let tell = Once::new();
     let results: Vec<Option<Result<RunSummary, RunsError>>> = plan
         .runs
         .par_iter()
@@ -86,6 +91,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
             if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
+            tell.call_once(|| wait.iter().for_each(|wait| warn(wait)));
             let result = run_one(run, *id, control).and_then(|record| keep(record, writer.as_ref()));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             (control.progress)(Progress::Finished(&Label::of(run)));
@@ -137,6 +143,24 @@ pub fn stored(
         (control.progress)(Progress::Warning(&text));
     }
     Ok(runs)
+}
+
+/// Number of packets that `runs` send at most.
+fn packets<'r>(runs: impl Iterator<Item = &'r RunSpec>) -> Result<u64, RunsError> {
+    let mut sum = 0_u64;
+    // Runs that differ in the seed alone follow each other.
+    let mut last: Option<(&RunSpec, u64)> = None;
+    for run in runs {
+        let is_alike =
+            |other: &RunSpec| Arc::ptr_eq(&other.subject, &run.subject) && other.clients == run.clients;
+        let each = match last {
+            Some((other, each)) if is_alike(other) => each,
+            _ => run.subject.estimate(run.clients)?.packets,
+        };
+        last = Some((run, each));
+        sum = sum.saturating_add(each);
+    }
+    Ok(sum)
 }
 
 fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, RunsError> {
@@ -194,7 +218,6 @@ fn describe(label: &Label) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
 
     use super::*;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use tacit_sim::Setup;
 
+use crate::estimate::Estimate;
 use crate::scheme::{self, Scheme};
 use crate::{InputError, Scenario, ScenarioError};
 
@@ -67,9 +68,19 @@ impl Subject {
     /// Checks whether a run with this number of clients is possible.
     ///
     /// # Errors
-    /// If the scenario cannot have this number of clients.
+    /// If the scenario cannot have this number of clients, or the run needs too much memory.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
-        self.changed.check(clients)
+        self.changed.check(clients)?;
+        self.estimate(clients)?.check()
+    }
+
+    /// What a run with this number of clients takes.
+    ///
+    /// # Errors
+    /// If the scenario cannot have this number of clients.
+    pub fn estimate(&self, clients: u32) -> Result<Estimate, InputError> {
+        // The draws of a seed hardly change it.
+        self.changed.setup(clients, 1).map(|setup| Estimate::of(&setup))
     }
 
     /// Hash of every value in the scenario under this scheme, including the traces of links. It is equal for two
