@@ -42,7 +42,12 @@ impl Form for Transfers {
         }
         let curves = self.names_of_curves();
         let places = self.values(variant);
-        measure.is_within(&places) && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+        measure.is_within(&places, &places)
+            && measure.curves().all(|curve| curves.iter().any(|name| name == curve))
+    }
+
+    fn places(&self, variant: Option<&str>) -> Option<Vec<f64>> {
+        Some(self.values(variant))
     }
 
     fn shortened(&self, quick: bool) -> Self {

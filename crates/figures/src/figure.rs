@@ -110,6 +110,11 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
         check_metric(name, root)
     }
 
+    /// The values of x of its curves, in a variant or as drawn; `None` if only its runs tell.
+    fn places(&self, _variant: Option<&str>) -> Option<Vec<f64>> {
+        None
+    }
+
     /// Reads the measure of one of its claims.
     fn read_measure(&self, section: Section<'_>) -> Result<Measure, InputError> {
         measure::Measure::read(section).map(Measure::Curves)

@@ -15,7 +15,7 @@ impl Figure {
     /// If the text is not TOML, or contains something that is not allowed.
     pub fn parse(id: &str, source: &str, toml: &str) -> Result<Self, InputError> {
         let tree = Tree::parse(source, toml)?;
-        let root = Section::root(source, &tree);
+        let root = Section::root(source, &tree).described_in("docs/use/figure.md");
         let kind = kinds::read(&root)?;
         let source = root.or("source", "paper".to_owned(), text)?;
         let read = |claim| Claim::read(claim, &source, |measure| kind.read_measure(measure));
@@ -78,6 +78,13 @@ impl Figure {
                 }
                 None => measure.curves().try_for_each(swept)?,
             }
+            if let [Some(own), Some(others)] = measure.variants().map(|variant| self.kind.places(variant))
+                && !measure.is_within(&own, &others)
+            {
+                let what = format!("{:?} is measured at an x that is not swept", measure.curve());
+                let allowed = own.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+                return Err(root.error("claim", what).allowed(allowed));
+            }
         }
         if let Some(gain) = &self.plot.gain {
             [&gain.of, &gain.over].into_iter().try_for_each(|name| swept(name))?;
@@ -133,5 +140,19 @@ mod tests {
         assert!(error.contains("\"UDP is faster\" stands there twice"), "{error}");
         let text = SWEEP.replace("tcp_acks_on_air_per_s", "tcp_acks");
         assert!(Figure::parse("x", "x.toml", &text).unwrap_err().to_string().contains("is no metric"));
+    }
+
+    /// Runs of an hour would end with a claim that has no value.
+    #[test]
+    fn a_claim_at_an_x_that_is_not_swept_is_refused() {
+        let refused = |from: &str, to: &str| {
+            let text = SWEEP.replace(from, to);
+            assert_ne!(text, SWEEP);
+            Figure::parse("x", "x.toml", &text).unwrap_err().to_string()
+        };
+        let expected = "x.toml:11: claim: \"udp\" is measured at an x that is not swept; allowed: 65, 150";
+        assert_eq!(refused("x = 150 }", "x = 100 }"), expected);
+        assert_eq!(refused("x = 150 }", "x-from = 200 }"), expected);
+        assert_eq!(refused("x = 150 }", "x = 150, over-x = 100 }"), expected);
     }
 }

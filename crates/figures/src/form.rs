@@ -36,6 +36,11 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
         true
     }
 
+    /// The values of x in a variant, or as drawn; `None` if only the runs tell.
+    fn places(&self, _variant: Option<&str>) -> Option<Vec<f64>> {
+        None
+    }
+
     /// The runs that are executed, quick or in full.
     fn shortened(&self, quick: bool) -> Self;
 
@@ -79,6 +84,10 @@ impl<F: Form> Kind for F {
 
     fn check_column(&self, name: &str, root: &Section<'_>) -> Result<(), InputError> {
         if F::COLUMNS.contains(&name) { Ok(()) } else { check_metric(name, root) }
+    }
+
+    fn places(&self, variant: Option<&str>) -> Option<Vec<f64>> {
+        Form::places(self, variant)
     }
 
     fn makes_in_short(&self, measure: &Measure) -> bool {

@@ -57,7 +57,7 @@ pub use summary::summary;
 pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
 
 use tacit_runs::RunsError;
-use tacit_scenario::input::nearest;
+use tacit_scenario::input::{did_you_mean, few};
 use tacit_scenario::table::{count, number};
 use tacit_scenario::{InputError, bounded};
 
@@ -249,9 +249,9 @@ pub fn find(id: &str) -> Result<Figure, RunsError> {
     }
     let ids = || library::ALL.iter().map(|bundled| bundled.id);
     let Some(bundled) = library::ALL.iter().find(|bundled| bundled.id == id) else {
-        let hint = nearest(id, ids()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        let hint = did_you_mean(id, ids());
         return Err(InputError::new("figure", format!("no figure {id:?}{hint}"))
-            .allowed(ids().collect::<Vec<_>>().join(", "))
+            .allowed(few(id, &ids().collect::<Vec<_>>(), "`tacit figure --list` has all"))
             .into());
     };
     Ok(Figure::parse(bundled.id, bundled.path, bundled.text)?)

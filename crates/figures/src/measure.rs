@@ -114,6 +114,11 @@ impl Measure {
         Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })
     }
 
+    /// Name of the curve that it measures.
+    pub(super) fn curve(&self) -> &str {
+        &self.of
+    }
+
     /// Names of the curves it refers to.
     pub(super) fn curves(&self) -> impl Iterator<Item = &str> {
         [Some(&self.of), self.over.as_ref()].into_iter().flatten().map(String::as_str)
@@ -125,10 +130,12 @@ impl Measure {
         at && self.curves().any(|mine| curves.iter().any(|curve| curve == mine))
     }
 
-    /// Whether curves that have points only at `places` contain all values that it needs.
-    pub(super) fn is_within(&self, places: &[f64]) -> bool {
-        let there = places.iter().any(|x| (self.from..=self.to).contains(x));
-        there && self.over_x.is_none_or(|over_x| places.iter().any(|x| same(over_x, *x)))
+    /// Whether its curve, with points only at `own`, and the one to compare with, with points only at `others`, contain
+    /// all values that it needs.
+    pub(super) fn is_within(&self, own: &[f64], others: &[f64]) -> bool {
+        let mut measured = own.iter().filter(|x| (self.from..=self.to).contains(x)).peekable();
+        let has_twin = |x: &f64| others.iter().any(|other| same(*other, self.over_x.unwrap_or(*x)));
+        measured.peek().is_some() && (self.over.is_none() || measured.all(has_twin))
     }
 
     /// The column it refers to, if not the plotted one.
@@ -139,6 +146,11 @@ impl Measure {
     /// The variant it refers to; `None` for the sweep as drawn.
     pub(super) fn variant(&self) -> Option<&str> {
         self.variant.as_deref()
+    }
+
+    /// The variants of its curve and of the one to compare with.
+    pub(super) fn variants(&self) -> [Option<&str>; 2] {
+        [self.variant(), self.over_variant().or(self.variant())]
     }
 
     /// The variant of the curve that it is compared with, if different.

@@ -2,7 +2,7 @@
 
 use tacit_runs::metric;
 use tacit_scenario::InputError;
-use tacit_scenario::input::{Mismatch, Section, Value, text};
+use tacit_scenario::input::{Mismatch, Section, Value, did_you_mean, few, text};
 
 /// Refuses a name that is not a metric of runs. `root` is the figure file.
 pub(super) fn check_metric(name: &str, root: &Section<'_>) -> Result<(), InputError> {
@@ -21,7 +21,8 @@ pub(super) fn metric_column(value: &Value) -> Result<String, Mismatch> {
 /// Index and factor of the metric with this name.
 pub(super) fn known_metric(name: &str) -> Result<(usize, f64), Mismatch> {
     metric::resolve_column(name).ok_or_else(|| {
-        let known = metric::ALL.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ");
-        Mismatch::new(format!("{name:?} is no metric"), known)
+        let known: Vec<&str> = metric::ALL.iter().map(|metric| metric.name).collect();
+        let hint = did_you_mean(name, known.iter().copied());
+        Mismatch::new(format!("{name:?} is no metric{hint}"), few(name, &known, metric::PAGE))
     })
 }

@@ -148,18 +148,20 @@ impl Sweep {
         own
     }
 
+    /// The values of x in a variant, or as drawn.
+    pub fn places(&self, variant: Option<&str>) -> Vec<f64> {
+        let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
+        variant.map_or(self.axis.clone(), |variant| self.varied(variant).axis).values
+    }
+
     /// Whether these runs, a subset of `whole`, suffice for `measure`.
     pub fn makes(&self, whole: &Self, measure: &Measure) -> bool {
-        let made = |variant: Option<&str>| {
-            let variant = self.variants.iter().find(|known| Some(known.name.as_str()) == variant);
-            measure.is_within(&variant.map_or(self.axis.clone(), |variant| self.varied(variant).axis).values)
-        };
         // Each value of a second axis has a curve. Curves of closed forms always exist.
-        let (own, all) = (self.curve_names(), whole.curve_names());
+        let (kept, all) = (self.curve_names(), whole.curve_names());
         let is_left_out =
-            |curve: &str| all.iter().any(|name| name == curve) && !own.iter().any(|name| name == curve);
-        let variants = [measure.variant(), measure.over_variant().or(measure.variant())];
-        variants.into_iter().all(made) && !measure.curves().any(is_left_out)
+            |curve: &str| all.iter().any(|name| name == curve) && !kept.iter().any(|name| name == curve);
+        let [own, others] = measure.variants().map(|variant| self.places(variant));
+        measure.is_within(&own, &others) && !measure.curves().any(is_left_out)
     }
 
     /// The number for the runs of a place, and half the width of its 95 % confidence interval.

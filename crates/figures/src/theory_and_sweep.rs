@@ -61,6 +61,10 @@ impl Kind for TheoryAndSweep {
         names.collect()
     }
 
+    fn places(&self, variant: Option<&str>) -> Option<Vec<f64>> {
+        self.sweep.as_ref().map(|sweep| sweep.places(variant))
+    }
+
     fn is_at_one_x(&self) -> bool {
         self.sweep.as_ref().is_some_and(|sweep| sweep.axis.values.len() == 1)
     }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
-use crate::{Mismatch, Value, nearest};
+use crate::{Mismatch, Value, did_you_mean};
 
 /// Maximum duration in a file.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
@@ -274,9 +274,20 @@ pub fn integer(range: RangeInclusive<u32>) -> impl Fn(&Value) -> Result<u32, Mis
     }
 }
 
-/// Returns a parser that accepts values of `parse` in `range`.
+/// Returns a parser that accepts values of `parse` in `range`, whose limits are written with their unit.
 pub fn within<T: PartialOrd + Display>(
     range: RangeInclusive<T>,
+    parse: impl Fn(&Value) -> Result<T, Mismatch>,
+) -> impl Fn(&Value) -> Result<T, Mismatch> {
+    let allowed = format!("{} to {}", range.start(), range.end());
+    within_limits(range, allowed, parse)
+}
+
+/// Returns a parser that accepts values of `parse` in `range`. `allowed` is the range with its unit, for messages about
+/// numbers that do not have one.
+pub fn within_limits<T: PartialOrd>(
+    range: RangeInclusive<T>,
+    allowed: String,
     parse: impl Fn(&Value) -> Result<T, Mismatch>,
 ) -> impl Fn(&Value) -> Result<T, Mismatch> {
     move |value| {
@@ -284,8 +295,7 @@ pub fn within<T: PartialOrd + Display>(
         if range.contains(&parsed) {
             return Ok(parsed);
         }
-        let allowed = format!("{} to {}", range.start(), range.end());
-        Err(Mismatch::new(format!("{value} is out of range"), allowed))
+        Err(Mismatch::new(format!("{value} is out of range"), allowed.clone()))
     }
 }
 
@@ -302,8 +312,7 @@ pub fn one_of<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Value) -> Res
         let name = text(value).map_err(|mismatch| Mismatch::new(mismatch.what, allowed()))?;
         choices.iter().find(|(choice, _)| *choice == name).map(|(_, chosen)| chosen.clone()).ok_or_else(
             || {
-                let hint =
-                    nearest(&name, names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+                let hint = did_you_mean(&name, names());
                 Mismatch::new(format!("unknown {name:?}{hint}"), allowed())
             },
         )

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::{InputError, Mismatch, Node, Origin, Tree, Value, few, nearest};
+use crate::{InputError, Mismatch, Node, Origin, Tree, Value, did_you_mean, few};
 
 /// A key that a reader requested.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Section<'a> {
     tree: Option<&'a Tree>,
     asked: RefCell<Vec<&'static str>>,
     log: Option<Log>,
+    /// The page that describes the document's keys.
+    page: &'static str,
 }
 
 impl<'a> Section<'a> {
@@ -38,7 +40,14 @@ impl<'a> Section<'a> {
             tree: Some(tree),
             asked: RefCell::default(),
             log: None,
+            page: "docs/use/scenario.md",
         }
+    }
+
+    /// The same section of a document whose keys another page than that of scenarios describes.
+    #[must_use]
+    pub fn described_in(self, page: &'static str) -> Self {
+        Self { page, ..self }
     }
 
     /// The top level of a document. `log` records the keys requested from it and from its subsections.
@@ -124,6 +133,7 @@ impl<'a> Section<'a> {
             tree: None,
             asked: RefCell::default(),
             log: self.log.clone(),
+            page: self.page,
         };
         match self.node(key) {
             None => Ok(absent(self.origin.clone())),
@@ -157,6 +167,7 @@ impl<'a> Section<'a> {
                 tree: Some(tree),
                 asked: RefCell::default(),
                 log: self.log.clone(),
+                page: self.page,
             }),
             other => Err(wrong(&item.origin, other)),
         };
@@ -187,10 +198,12 @@ impl<'a> Section<'a> {
         // A command-line argument already contains the key.
         let is_named = node.origin == Origin::assigned(&below(&self.path, key));
         let named = if is_named { String::new() } else { format!(" {key:?}{place}") };
-        let suggestion = nearest(key, asked.iter().copied())
-            .map_or(String::new(), |name| format!(", did you mean {name:?}?"));
-        Err(InputError::new(&node.origin, format!("unknown {kind}{named}{suggestion}"))
-            .allowed(few(key, &asked)))
+        let suggestion = did_you_mean(key, asked.iter().copied());
+        Err(InputError::new(&node.origin, format!("unknown {kind}{named}{suggestion}")).allowed(few(
+            key,
+            &asked,
+            &format!("{} has all", self.page),
+        )))
     }
 
     fn full(&self, key: &str) -> String {

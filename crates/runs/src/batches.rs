@@ -131,7 +131,8 @@ impl Batches {
         let seeds = seeds.unwrap_or(base.run.seeds);
         let clients = if clients.is_empty() { vec![base.clients] } else { clients.to_vec() };
         let read = |at: &Vec<String>| {
-            let here = Arc::new(Scenario::load(scenario, &[assignments, at].concat())?);
+            let here = Scenario::load(scenario, &[assignments, at].concat());
+            let here = Arc::new(here.map_err(|error| error.at_place(at))?);
             here.compared_counts(&clients)?;
             for scheme in &schemes {
                 let subject = Subject::new(here.clone(), scheme);

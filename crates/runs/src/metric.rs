@@ -36,6 +36,9 @@ pub fn airtime_name(what: AirtimeUse) -> String {
     format!("airtime_{}", what.name())
 }
 
+/// Where users find all metrics, for messages.
+pub const PAGE: &str = "docs/use/results.md has all";
+
 /// The index of the metric `name` in [`ALL`].
 pub fn position(name: &str) -> Option<usize> {
     ALL.iter().position(|metric| metric.name == name)

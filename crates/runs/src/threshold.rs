@@ -3,7 +3,9 @@
 use std::fmt;
 
 use tacit_scenario::InputError;
-use tacit_scenario::input::nearest;
+use tacit_scenario::input::{did_you_mean, few};
+
+use crate::metric::PAGE;
 
 const PLACE: &str = "--fail-if";
 const SHAPE: &str = "NAME < NUMBER, with <, <=, > or >=, such as 'delay_p95_ms > 80'";
@@ -162,10 +164,9 @@ impl Threshold {
         if known.iter().any(|name| self.factor_of(name).is_some()) {
             return Ok(());
         }
-        let hint = nearest(&self.name, known.iter().copied());
-        let hint = hint.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        let hint = did_you_mean(&self.name, known.iter().copied());
         let what = format!("nothing is called {}{hint}", self.name);
-        Err(InputError::new(format!("{PLACE} {:?}", self.text), what).allowed(known.join(", ")))
+        Err(InputError::new(format!("{PLACE} {:?}", self.text), what).allowed(few(&self.name, &known, PAGE)))
     }
 
     /// Evaluates the condition for these results.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Scenario, effective, load_assigned, read};
 use crate::error::{InputError, ScenarioError};
-use crate::input::{Asked, Log, Node, Value, nearest, unit};
+use crate::input::{Asked, Log, Node, Value, did_you_mean, unit};
 use crate::keys::{self, Row};
 use crate::markdown::to_text;
 use crate::scheme::{self, Scheme};
@@ -228,7 +228,7 @@ fn without(key: &str, settings: &[Setting]) -> InputError {
         return InputError::new(key, what).allowed("tables that the scenario has, and their keys");
     }
     let known = settings.iter().map(|setting| setting.key.as_str());
-    let hint = nearest(key, known).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    let hint = did_you_mean(key, known);
     InputError::new(key, format!("the scenario has no such setting{hint}"))
         .allowed("keys as in --set, or the name of a table")
 }

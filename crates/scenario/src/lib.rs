@@ -11,6 +11,7 @@ mod direct;
 pub mod edca;
 mod effective;
 mod error;
+pub mod estimate;
 pub mod explain;
 #[cfg(test)]
 mod flow_tests;
@@ -58,7 +59,7 @@ pub use self::traffic::{
     ApplicationKind, ApplicationKnobs, Direction, FlowPlan, ObjectsPlan, TrafficPlan, Transport,
 };
 use crate::edca::{ByRole, EdcaPlan, Numbers};
-use crate::input::{Node, Tree, Value, duration, nearest};
+use crate::input::{Node, Tree, Value, did_you_mean, duration, few};
 use crate::keys::run;
 
 pub use tacit_input::{MAX_CLIENTS, table};
@@ -760,9 +761,8 @@ fn is_text(name_or_path: &str) -> bool {
 }
 
 fn no_such_scenario(place: &str, name: &str) -> InputError {
-    let hint =
-        nearest(name, library::names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-    let names = library::names().collect::<Vec<_>>().join(", ");
+    let hint = did_you_mean(name, library::names());
+    let names = few(name, &library::names().collect::<Vec<_>>(), "`tacit scenarios` lists all");
     InputError::new(place, format!("no scenario or file {name:?}{hint}"))
         .allowed(format!("{names}, or the path of a TOML file"))
 }

@@ -4,6 +4,7 @@
 
 mod cli;
 mod explore;
+mod input;
 mod rohc;
 mod tools;
 mod wireshark;

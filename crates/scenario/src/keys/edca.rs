@@ -5,7 +5,7 @@ use tacit_link::wifi::{AccessCategory, PerCategory};
 
 use super::kind::{Kind, NONE, or};
 use crate::edca::{ByRole, Numbers};
-use crate::input::{Mismatch, Tree, Value, nearest};
+use crate::input::{Mismatch, Tree, Value, did_you_mean};
 
 /// Kind of a number, which determines its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Of {
 /// Refuses a table with keys other than `names`.
 fn known<const N: usize>(tree: &Tree, names: [&'static str; N]) -> Result<(), Mismatch> {
     let Some(key) = tree.entries.keys().find(|key| !names.contains(&key.as_str())) else { return Ok(()) };
-    let hint = nearest(key, names).map_or(String::new(), |name| format!(", did you mean {name:?}?"));
+    let hint = did_you_mean(key, names);
     Err(Mismatch::new(format!("unknown key {key:?}{hint}"), names.join(", ")))
 }
 

@@ -8,7 +8,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
 use crate::input::{
     self, MAX_DURATION, Mismatch, Value, bit_rate, byte_count, decibels, duration, level_dbm, metres,
-    name_of, one_of, within,
+    name_of, one_of, within, within_limits,
 };
 
 /// A type of values and its limits.
@@ -204,7 +204,7 @@ impl Kind for Power {
     type Value = f64;
 
     fn read(&self, value: &Value) -> Result<f64, Mismatch> {
-        within(self.0.clone(), level_dbm)(value)
+        within_limits(self.0.clone(), self.allowed(), level_dbm)(value)
     }
 
     fn write(&self, value: &f64) -> String {
@@ -227,7 +227,7 @@ impl Kind for Distance {
     type Value = f64;
 
     fn read(&self, value: &Value) -> Result<f64, Mismatch> {
-        within(Self::METRES, metres)(value)
+        within_limits(Self::METRES, self.allowed(), metres)(value)
     }
 
     fn write(&self, value: &f64) -> String {

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory as _, Parser as _};
-use tacit_input::{InputError, Node, Tree, Value, nearest};
+use tacit_input::{InputError, Node, Tree, Value, did_you_mean};
 
 use crate::args::{Cli, Command};
 use crate::output::{Failure, usage_error};
@@ -52,8 +52,7 @@ fn with_file(source: &str, text: &str, words: &[OsString]) -> Result<Vec<OsStrin
     for (key, node) in &tree.entries {
         let Some(arg) = keys.iter().find(|arg| key_of(arg) == key) else {
             let names = || keys.iter().map(|arg| key_of(arg));
-            let meant =
-                nearest(key, names()).map_or(String::new(), |name| format!(", did you mean {name:?}?"));
+            let meant = did_you_mean(key, names());
             let allowed = names().collect::<Vec<_>>().join(", ");
             return Err(InputError::new(&node.origin, format!("unknown key {key:?}{meant}")).allowed(allowed));
         };

@@ -84,7 +84,8 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
         for at in &places {
             let assignments = [args.assignments.as_slice(), at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
-            let name = plain(&Scenario::load(scenario, &assignments)?.name);
+            let here = Scenario::load(scenario, &assignments).map_err(|error| error.at_place(at))?;
+            let name = plain(&here.name);
             let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
             let mut directory = args.report.clone();
             if several {
