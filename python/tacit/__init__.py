@@ -27,7 +27,7 @@ from ._progress import TacitWarning
 from ._results import Comparison, Figure, Result, Run
 from ._scenario import Scenario
 from ._sweep import Sweep, sweep
-from .experiments import AckPolicy, Controller, Scheduler
+from .experiments import AckPolicy, Controller, OwnScheme, Scheduler
 
 #: Without the commit, which ``tacit --version`` names too.
 __version__ = VERSION.split()[0]
@@ -39,6 +39,7 @@ __all__ = [
     "Figure",
     "Frame",
     "InputError",
+    "OwnScheme",
     "Result",
     "Run",
     "Scenario",

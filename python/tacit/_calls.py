@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional, Union
 
 from . import _native
+from ._errors import checked_seed, checked_seeds
 from ._frames import Frame
 from ._progress import Progress, Told
 from ._results import Comparison, Figure, Result, Run
 from ._scenario import ScenarioLike, Settings, parts
-from .experiments import AckPolicy, Controller, Scheduler
+from .experiments import AckPolicy, Controller, Scheduler, SchemeLike, schemes_of
 
 if TYPE_CHECKING:
     from ._sweep import Sweep
@@ -78,7 +79,7 @@ def run(
         set_,
         scheme=scheme,
         clients=clients,
-        seed=seed,
+        seed=checked_seed(seed),
         quick=quick,
         wire=wire,
         cache=cache,
@@ -94,7 +95,7 @@ def compare(
     scenario: ScenarioLike = _native.DEFAULT_SCENARIO,
     settings: Optional[Settings] = None,
     *,
-    schemes: Sequence[str] = (),
+    schemes: Sequence[SchemeLike] = (),
     clients: int | Sequence[int] = (),
     seeds: int | None = None,
     quick: bool = False,
@@ -104,20 +105,22 @@ def compare(
 ) -> Comparison:
     """Runs a scenario under each scheme, side by side on the same draws.
 
-    No ``schemes`` are those compared by default, ``["all"]`` is every one. No ``clients`` are the scenario's. With a
-    ``directory`` the runs and the HTML report are kept there, and runs found in it are not made again. Ctrl-C ends it between
-    two runs.
+    No ``schemes`` are those compared by default, ``["all"]`` is every one; classes of your own are schemes, too, see
+    :class:`tacit.OwnScheme`. No ``clients`` are the scenario's. With a ``directory`` the runs and the HTML report are kept there, and
+    runs found in it are not made again, but for those of your own classes. Ctrl-C ends it between two runs.
 
-    Raises :class:`tacit.InputError` for input that is not allowed, before anything runs.
+    Raises :class:`tacit.InputError` for input that is not allowed, before anything runs, and the exceptions of your classes.
     """
     source, set_ = parts(scenario, settings)
+    names, own = schemes_of(schemes)
     with Progress(progress) as told:
         answer = _native.compare(
             source,
             set_,
             clients=_counts(clients),
-            schemes=list(schemes),
-            seeds=seeds,
+            schemes=names,
+            own=own,
+            seeds=checked_seeds(seeds),
             quick=quick,
             directory=None if directory is None else fspath(directory),
             cache=cache,
@@ -169,7 +172,7 @@ def why(
             clients=_counts(clients),
             schemes=list(schemes),
             station=station,
-            seeds=seeds,
+            seeds=checked_seeds(seeds),
             quick=quick,
             directory=directory,
             cache=cache,
@@ -213,8 +216,8 @@ def advise(
             clients=clients,
             uploads=uploads,
             capture=None if capture is None else fspath(capture),
-            seeds=seeds,
-            max_seeds=max_seeds,
+            seeds=checked_seeds(seeds),
+            max_seeds=checked_seeds(max_seeds, "max_seeds"),
             quick=quick,
             cache=cache,
             progress=told,

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from . import _native
 from ._calls import AnyPath, _counts
+from ._errors import checked_seeds, refusal
 from ._frames import Cell
 from ._progress import Progress, Told
 from ._results import Result
 from ._scenario import ScenarioLike, Settings, Value, parts, written
+from .experiments import SchemeLike, schemes_of
 
 if TYPE_CHECKING:
     import polars
@@ -115,7 +117,7 @@ def sweep(
     grid: Optional[Grid] = None,
     settings: Optional[Settings] = None,
     *,
-    schemes: Sequence[str] = (),
+    schemes: Sequence[SchemeLike] = (),
     clients: int | Sequence[int] = (),
     seeds: int | None = None,
     directory: AnyPath = "tacit-sweep",
@@ -125,7 +127,9 @@ def sweep(
 ) -> Sweep:
     """Makes every run of a grid: values of settings, schemes, numbers of clients, seeds.
 
-    ``grid`` maps settings to values: ``{"wifi.distance": ["5 m", "20 m"]}``. No ``schemes`` are the scenario as written.
+    ``grid`` maps settings to values: ``{"wifi.distance": ["5 m", "20 m"]}``. No ``schemes`` are the scenario as written; classes of
+    your own are schemes, too, see :class:`tacit.OwnScheme`. A sweep with them begins anew: it needs a ``directory`` without runs, and no
+    ``client``, whose workers do not have them.
 
     Runs are made in batches of at most 64 that differ in clients and seed alone. Each batch is a Parquet file that appears when it
     is complete. A stopped or killed sweep resumes with the missing files. A ``directory`` holds one sweep.
@@ -136,13 +140,19 @@ def sweep(
     source, set_ = parts(scenario, settings)
     # The last key changes first, as on the command line.
     lists = [[f"{key}={written(value)}" for value in values] for key, values in (grid or {}).items()]
+    names, own = schemes_of(schemes)
+    if own and client is not None:
+        raise refusal("client", f"workers of Dask do not have {own[0].name}", "schemes by name")
+    if own and any((Path(directory) / "runs").glob("*/*")):
+        raise refusal("directory", f"{fspath(directory)} has runs already", f"an empty one: nothing tells runs of two {own[0].name} apart")
     native = _native.Sweep(
         source,
         set_,
         list(itertools.product(*lists)),
-        schemes=list(schemes),
+        schemes=names,
+        own=own,
         clients=_counts(clients),
-        seeds=seeds,
+        seeds=checked_seeds(seeds),
         directory=fspath(directory),
     )
     return complete(native, Path(directory), client, cache, progress)

@@ -94,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             asked.set,
             _native.grid(asked.sweep),
             schemes=[name for name in asked.schemes.split(",") if name],
+            own=[],
             clients=[int(count) for count in asked.clients.split(",") if count],
             seeds=asked.seeds,
             directory=asked.out,

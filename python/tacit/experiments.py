@@ -6,8 +6,10 @@ packets meet the same draws as in every other run, so that a policy of yours sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Union
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Optional, Union
 
 from ._native import Acknowledged, Arrival, ReadyUser, UplinkClient
 
@@ -16,6 +18,7 @@ __all__ = [
     "AckPolicy",
     "Arrival",
     "Controller",
+    "OwnScheme",
     "ReadyUser",
     "Scheduler",
     "Steering",
@@ -111,3 +114,51 @@ class Scheduler:
         It is called after each exchange, and again when the access point won the medium: its answer then counts.
         """
         return None
+
+
+@dataclass(frozen=True)
+class OwnScheme:
+    """Classes of your own as a scheme of :func:`tacit.compare` and :func:`tacit.sweep`, beside those that tacit has.
+
+    A class alone in ``schemes`` is one of its own name. This gives it another name, or combines classes with each other and with a
+    ``scheme`` of tacit's, on which they go: None is the scenario as written.
+
+    >>> OwnScheme("hack-every-fourth", ack_policy=EveryFourth, scheme="hack-batch")  # doctest: +SKIP
+    """
+
+    name: str
+    ack_policy: Optional[Callable[[], AckPolicy]] = None
+    controller: Optional[Callable[[int, int], Controller]] = None
+    scheduler: Optional[Callable[[], Scheduler]] = None
+    scheme: Optional[str] = None
+
+
+#: What ``schemes`` may have: names, and classes of your own.
+SchemeLike = Union[str, "type[AckPolicy]", "type[Controller]", "type[Scheduler]", OwnScheme]
+
+
+def schemes_of(schemes: Sequence[SchemeLike]) -> tuple[list[str], list[OwnScheme]]:
+    """The names of schemes, and those of the user's among them."""
+    from ._errors import refusal
+
+    own: list[OwnScheme] = []
+    names: list[str] = []
+    for scheme in schemes:
+        if isinstance(scheme, str):
+            names.append(scheme)
+            continue
+        if isinstance(scheme, type):
+            # In the table's style: EveryFourth is every-fourth.
+            name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", scheme.__name__).lower()
+            kinds = {AckPolicy: "ack_policy", Controller: "controller", Scheduler: "scheduler"}
+            kind = next((key for base, key in kinds.items() if issubclass(scheme, base)), None)
+            if kind is None:
+                allowed = "names, classes of AckPolicy, Controller or Scheduler, and tacit.OwnScheme"
+                raise refusal("schemes", f"{scheme.__name__} is no scheme", allowed)
+            scheme = OwnScheme(name, **{kind: scheme})  # type: ignore[arg-type]
+        if not isinstance(scheme, OwnScheme):
+            allowed = "names, classes of AckPolicy, Controller or Scheduler, and tacit.OwnScheme"
+            raise refusal("schemes", f"{scheme!r} is no scheme", allowed)
+        own.append(scheme)
+        names.append(scheme.name)
+    return names, own

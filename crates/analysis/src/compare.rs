@@ -21,7 +21,7 @@ use tacit_runs::sweep::{self, Control, Progress};
 use tacit_runs::threshold::Reading;
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::count;
-use tacit_scenario::{InputError, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings};
+use tacit_scenario::{InputError, MAX_SEEDS, Scenario, ScenarioError, brought, explain, quoted, warnings};
 
 pub use completions::CompletionTimes;
 use receiver::{Twin, name_in_2014};
@@ -354,7 +354,7 @@ fn plan(
         matches!(scheme.role, Role::Baseline | Role::Bound)
             || shown.iter().any(|asked| asked.name == scheme.name)
     };
-    let schemes: Vec<&'static Scheme> = scheme::ALL.iter().filter(needed).collect();
+    let schemes: Vec<&'static Scheme> = scheme::ALL.iter().chain(brought::all()).filter(needed).collect();
     let runs = (schemes.len() + twin.map_or(0, Twin::schemes)) * clients.len() * seeds as usize;
     if runs > MAX_RUNS {
         return Err(InputError::new("--clients, --schemes and --seeds", format!("{runs} runs"))

@@ -18,6 +18,7 @@ use crate::explore;
 use tacit_runs::RunsError;
 use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
+use tacit_scenario::brought;
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::{count, number, number_or_dash, percent};
 
@@ -419,7 +420,7 @@ fn schemes_section(comparison: &Comparison) -> Markup {
         section {
             h2 { "Schemes" }
             dl {
-                @for scheme in scheme::ALL.iter().filter(shown) {
+                @for scheme in scheme::ALL.iter().chain(brought::all()).filter(shown) {
                     dt { (scheme.name) }
                     dd { (scheme.summary) }
                 }

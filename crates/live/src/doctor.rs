@@ -108,7 +108,7 @@ fn private_networks(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<Stri
     })
 }
 
-/// The setting, read by `read`, because of which users other than root have no namespaces, and how to change it.
+/// The setting, read by `read`, that denies namespaces to users other than root, and how to change it.
 fn obstacle(read: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     // Of Ubuntu from 23.10 on, of Debian's kernels, and of every kernel (namespaces(7)).
     let settings = [

@@ -12,6 +12,7 @@ mod codec;
 mod error;
 mod external;
 mod figures;
+mod own;
 mod runs;
 mod scenarios;
 mod slot;

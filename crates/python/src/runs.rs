@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,17 +10,16 @@ use tacit_analysis::compare::{Comparison, Options, compare as compared};
 use tacit_analysis::report::{Report, redraw, table_html, write};
 use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_captures::audit::{Observed, audit_file};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::tcp::AckPolicy;
 use tacit_runs::single;
 use tacit_runs::store::{objects, sheet_of, table_names};
 use tacit_runs::sweep::Control;
-use tacit_scenario::{InputError, MAX_CLIENTS, Scenario};
+use tacit_scenario::{InputError, MAX_CLIENTS};
 use tacit_theory::hop::parse_rtt;
 
 use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};
 use crate::external::ExternalMaker;
+use crate::own::{Externals, OwnScheme};
 use crate::watch::{on_all_cores, watched};
 
 /// Runs a scenario once. `acks`, `controller` and `scheduler` are callables that create policies, controllers and
@@ -46,7 +44,7 @@ pub fn run(
 ) -> PyResult<Answer> {
     let options = single::Options { scenario, assignments, scheme, clients, seed, wire, quick };
     let make_external = |make: Option<Bound<'_, PyAny>>| make.as_ref().map(ExternalMaker::new).transpose();
-    let brought = Brought {
+    let brought = Externals {
         acks: make_external(acks)?,
         controller: make_external(controller)?,
         scheduler: make_external(scheduler)?,
@@ -75,45 +73,8 @@ pub fn run(
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
     // A Python exception is more informative than the result of the run after it.
-    if let Some(error) = brought.all().find_map(ExternalMaker::failure) {
-        return Err(error);
-    }
+    brought.check()?;
     told?.answered(py)
-}
-
-/// The user's policies, controllers and schedulers in Python.
-struct Brought {
-    acks: Option<ExternalMaker>,
-    controller: Option<ExternalMaker>,
-    scheduler: Option<ExternalMaker>,
-}
-
-impl Brought {
-    fn all(&self) -> impl Iterator<Item = &ExternalMaker> {
-        [&self.acks, &self.controller, &self.scheduler].into_iter().flatten()
-    }
-
-    /// The controller applies to both transports, the policy to TCP receivers, and the scheduler to access points.
-    fn put_in(&self, scenario: &mut Scenario) -> PyResult<()> {
-        if let Some(external) = &self.acks {
-            scenario.tcp.ack_policy = AckPolicy::External(external.acks());
-        }
-        if let Some(external) = &self.controller {
-            scenario.tcp.congestion.algorithm = Algorithm::External(external.control());
-            scenario.tack.config.congestion.algorithm = Algorithm::External(external.control());
-        }
-        let Some(external) = &self.scheduler else { return Ok(()) };
-        match &mut scenario.wifi {
-            Some(wifi) if wifi.ofdma.acknowledgment.is_some() => {
-                wifi.ofdma.scheduler = Some(external.scheduler());
-                Ok(())
-            }
-            _ => Err(PyValueError::new_err(format!(
-                "scheduler: {} has no PPDUs of several users; allowed: with wifi.ofdma other than \"off\"",
-                scenario.name
-            ))),
-        }
-    }
 }
 
 fn told_of(comparison: &Comparison) -> Outcome<Told> {
@@ -124,7 +85,7 @@ fn told_of(comparison: &Comparison) -> Outcome<Told> {
 
 /// Compares schemes in a scenario. If a directory is given, results are stored there and a report is written.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, own, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn compare(
     py: Python<'_>,
@@ -132,6 +93,7 @@ pub fn compare(
     assignments: Vec<String>,
     clients: Vec<u32>,
     schemes: Vec<String>,
+    own: Vec<Bound<'_, PyAny>>,
     seeds: Option<u32>,
     quick: bool,
     directory: Option<PathBuf>,
@@ -140,6 +102,8 @@ pub fn compare(
 ) -> PyResult<Answer> {
     let options =
         Options { scenario, assignments, clients, schemes, seeds, quick, directory, at: Vec::new() };
+    let own = OwnScheme::bring(py, &own)?;
+    own.iter().try_for_each(|scheme| scheme.try_on(py, &options.scenario, &options.assignments))?;
     let work = |control: Control<'_>| {
         let comparison = on_all_cores(|| Ok(compared(&options, control)?))?;
         if let Some(directory) = &options.directory {
@@ -147,7 +111,10 @@ pub fn compare(
         }
         told_of(&comparison)
     };
-    watched(py, cache, progress.as_ref(), work)?.answered(py)
+    // No other process can make runs of these classes.
+    let told = watched(py, cache && own.is_empty(), progress.as_ref(), work);
+    own.iter().try_for_each(|scheme| scheme.externals.check())?;
+    told?.answered(py)
 }
 
 /// Reads the results in a directory and draws their report again.

@@ -9,6 +9,7 @@ use tacit_runs::batches::{Batches, Directory, Order, grid as places_of};
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};
+use crate::own::OwnScheme;
 use crate::watch::{on_all_cores, watched};
 
 /// A sweep, and the directory with its results.
@@ -16,13 +17,15 @@ use crate::watch::{on_all_cores, watched};
 pub struct Sweep {
     sweep: Batches,
     directory: Directory,
+    /// Schemes of the user's, which the sweep knows by name.
+    own: Vec<OwnScheme>,
 }
 
 #[pymethods]
 impl Sweep {
     /// `places` are lists of assignments, such as `["wifi.distance=5 m"]`.
     #[new]
-    #[pyo3(signature = (scenario, assignments, places, *, schemes, clients, seeds, directory))]
+    #[pyo3(signature = (scenario, assignments, places, *, schemes, own, clients, seeds, directory))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
     fn new(
         py: Python<'_>,
@@ -30,14 +33,19 @@ impl Sweep {
         assignments: Vec<String>,
         places: Vec<Vec<String>>,
         schemes: Vec<String>,
+        own: Vec<Bound<'_, PyAny>>,
         clients: Vec<u32>,
         seeds: Option<u32>,
         directory: PathBuf,
     ) -> PyResult<Self> {
+        let own = OwnScheme::bring(py, &own)?;
+        for (scheme, place) in own.iter().flat_map(|scheme| places.iter().map(move |place| (scheme, place))) {
+            scheme.try_on(py, scenario, &[assignments.as_slice(), place].concat())?;
+        }
         let opened = || -> Outcome<Self> {
             let sweep = Batches::new(scenario, &assignments, &places, &schemes, &clients, seeds)?;
             let directory = Directory::open(&directory, &sweep)?;
-            Ok(Self { sweep, directory })
+            Ok(Self { sweep, directory, own })
         };
         py.detach(opened).map_err(|failure| failure.raised(py))
     }
@@ -79,7 +87,10 @@ impl Sweep {
             let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
             Told::new(&swept, String::new())
         };
-        watched(py, cache, progress.as_ref(), work)?.answered(py)
+        // No other process can make runs of these classes.
+        let told = watched(py, cache && self.own.is_empty(), progress.as_ref(), work);
+        self.own.iter().try_for_each(|scheme| scheme.externals.check())?;
+        told?.answered(py)
     }
 }
 

@@ -5,6 +5,7 @@
 //! merged.
 
 pub mod bounded;
+pub mod brought;
 mod build;
 mod counts;
 mod direct;

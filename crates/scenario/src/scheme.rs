@@ -12,6 +12,7 @@ use tacit_proto::tack::Lists;
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
 use tacit_proto::units::Duration;
 
+use crate::brought;
 use crate::error::InputError;
 use crate::input::{did_you_mean, few};
 use crate::{
@@ -491,6 +492,7 @@ impl Scheme {
     pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
         (self.apply)(&mut changed);
+        brought::apply(self.name, &mut changed);
         changed
     }
 
@@ -504,9 +506,15 @@ impl Scheme {
         ALL.iter().find(|scheme| scheme.role == role).expect("the table has every role")
     }
 
-    /// The scheme of the table called `name`.
+    /// The scheme called `name`, of the table or [brought](brought::BroughtScheme).
     pub fn known(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|scheme| scheme.name == name)
+        let in_table = ALL.iter().find(|scheme| scheme.name == name);
+        in_table.or_else(|| brought::all().into_iter().find(|scheme| scheme.name == name))
+    }
+
+    /// A candidate that changes scenarios as this scheme does.
+    pub(crate) fn under_another_name(&self, name: &'static str, summary: &'static str) -> Self {
+        Self { name, summary, role: Role::Candidate, listing: Listing::ByName, ..*self }
     }
 
     /// It takes other Wi-Fi chips or firmware: TCP/HACK, and reverse direction grants.
@@ -555,13 +563,13 @@ pub fn named(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
     if name == AS_WRITTEN.name { Ok(&AS_WRITTEN) } else { find(place, name) }
 }
 
-/// The scheme of the table with this name. `place` is used in messages.
+/// The scheme with this name. `place` is used in messages.
 ///
 /// # Errors
-/// If the name is not in the table.
+/// If there is no such scheme.
 pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
     let names = || ALL.iter().map(|scheme| scheme.name);
-    ALL.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+    Scheme::known(name).ok_or_else(|| {
         let hint = did_you_mean(name, names());
         InputError::new(place, format!("unknown scheme {name:?}{hint}")).allowed(few(
             name,

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use tacit_sim::Setup;
 
+use crate::brought;
 use crate::estimate::Estimate;
 use crate::scheme::{self, Scheme};
 use crate::{InputError, Scenario, ScenarioError};
@@ -93,7 +94,7 @@ impl Subject {
             bare.run.seeds = 0;
             bare.compare.clients = Vec::new();
             bare.clients = 0;
-            blake3::hash(format!("{bare:?}").as_bytes())
+            blake3::hash(format!("{bare:?}{}", brought::mark(self.scheme.name)).as_bytes())
         })
     }
 }

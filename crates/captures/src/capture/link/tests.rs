@@ -186,7 +186,7 @@ fn tags_of_cisco_and_hsr_precede_an_ether_type() {
     assert_eq!(read(1, &prp), (Verdict::Read, vec![(26, 26)]));
 }
 
-/// Whatever has a length of its own ends there: behind it is padding, or nothing of this packet.
+/// A header with a length ends its contents there: behind them is padding.
 #[test]
 fn outer_lengths_bound_what_is_inside() {
     let behind = [0xee; 6];
