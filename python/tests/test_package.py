@@ -54,7 +54,7 @@ def test_examples_in_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.Mo
         assert examples
     if any("plot" in example for example in examples):
         pytest.importorskip("matplotlib").use("Agg")
-    for needed in ("polars", "pandas", "pyarrow", "distributed"):
+    for needed in ("polars", "pandas", "pyarrow", "distributed", "gymnasium"):
         if any(needed in example for example in examples):
             pytest.importorskip(needed)
     # Processes of an example's cluster import it again: they are not to run it again.
