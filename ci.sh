@@ -314,7 +314,7 @@ crates() {
 
 # Versions that the tests of the Python package were last run with; users may have others.
 PYTHON_TOOLS=(maturin==1.16.0 mypy==2.4.1 pytest==9.2.0)
-PYTHON_PEERS=(distributed==2026.8.0 gymnasium ipykernel matplotlib nbclient pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1 scapy==2.8.0)
+PYTHON_PEERS=(distributed==2026.8.0 gymnasium==1.4.0 ipykernel==7.4.0 matplotlib nbclient==0.11.0 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1 scapy==2.8.0)
 
 # python_package [PROFILE [PROGRAM]]: the module is compiled by this profile of cargo's, and the wheel takes this program or compiles one.
 python_package() {

@@ -19,10 +19,9 @@ def refusal(place: str, what: str, allowed: str) -> InputError:
 def checked_seed(seed: object) -> int:
     """A seed as a whole number of Python's; InputError for anything else."""
     # True is a whole number for Python.
-    is_whole = isinstance(seed, Integral) and not isinstance(seed, bool)
-    if not is_whole or not 0 <= int(seed) <= _MOST_SEED:  # type: ignore[call-overload]
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or not 0 <= int(seed) <= _MOST_SEED:
         raise refusal("seed", f"{seed!r} is no seed", f"whole numbers from 0 to {_MOST_SEED}")
-    return int(seed)  # type: ignore[call-overload]
+    return int(seed)
 
 
 def checked_seeds(seeds: object, place: str = "seeds") -> int | None:

@@ -48,7 +48,7 @@ class _Episode:
         self._asked: SimpleQueue[Union[tuple[list[float], float], Run, BaseException]] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._thread = threading.Thread(target=self._simulate, args=(simulate,), name="tacit.gym", daemon=True)
-        self._made = False
+        self._who: Optional[object] = None
         self._thread.start()
 
     def _simulate(self, simulate: Callable[[_Episode], Run]) -> None:
@@ -57,14 +57,13 @@ class _Episode:
         except BaseException as error:  # The caller's thread raises it.
             self._asked.put(error)
 
-    def only_one(self) -> None:
-        """Called by the thread for each connection."""
-        if self._made:
-            raise refusal("scenario", "it has several connections", "one: clients.count = 1 and one flow")
-        self._made = True
-
-    def decide(self, observed: list[float], reward: float) -> Any:
-        """Called by the thread: the action that the agent takes."""
+    def decide(self, who: object, observed: list[float], reward: float) -> Any:
+        """Called by the thread: the action that the agent takes. ``who`` is the end of a connection that asks."""
+        # Each end of each connection has an object, of which those decide that have data.
+        if self._who is None:
+            self._who = who
+        if self._who is not who:
+            raise refusal("scenario", "several ends of connections decide", "one: clients.count = 1 and one flow")
         self._asked.put((observed, reward))
         answer = self._answers.get()
         if isinstance(answer, _Stopped):
@@ -180,7 +179,6 @@ class AckEnv(_Env):
 
         class Agent(AckPolicy):
             def __init__(self) -> None:
-                episode.only_one()
                 self._last = 0.0
                 self._waiting = 0
 
@@ -196,7 +194,7 @@ class AckEnv(_Env):
                     (arrival.rtt_min or 0.0) * 1e3,
                     (arrival.smoothed_rtt or 0.0) * 1e3,
                 ]
-                if episode.decide(observed, arrival.new_bytes * 8 / 1e6):
+                if episode.decide(self, observed, arrival.new_bytes * 8 / 1e6):
                     return 0
                 return None if was_waiting else most_wait_s
 
@@ -244,7 +242,6 @@ class ControllerEnv(_Env):
         class Agent(Controller):
             def __init__(self, mss: int, initial_window: int) -> None:
                 super().__init__(mss, initial_window)
-                episode.only_one()
                 self._window = float(initial_window)
                 self._since, self._delivered, self._lost = 0.0, 0, 0
                 self._rtt = self._rtt_min = 0.0
@@ -256,7 +253,8 @@ class ControllerEnv(_Env):
                     self._rtt = ack.rtt
                     self._rtt_min = min(self._rtt_min or ack.rtt, ack.rtt)
                 elapsed = ack.now - self._since
-                if elapsed < interval_s:
+                # The other end of the connection, which sends no data, has its handshake acknowledged.
+                if elapsed < interval_s or self._delivered < self.mss:
                     return None
                 queueing = max(0.0, self._rtt / self._rtt_min - 1.0) if self._rtt_min else 0.0
                 delivered, lost = self._delivered * 8 / 1e6, self._lost * 8 / 1e6
@@ -270,7 +268,7 @@ class ControllerEnv(_Env):
                     self._rtt_min * 1e3,
                     (ack.delivery_rate_bps or 0) / 1e6,
                 ]
-                action = episode.decide(observed, delivered - lost - delay_weight * queueing * delivered)
+                action = episode.decide(self, observed, delivered - lost - delay_weight * queueing * delivered)
                 self._since, self._delivered, self._lost = ack.now, 0, 0
                 # No window below two segments moves data, and none beyond 64 MiB is in any network here.
                 grown = self._window * 2.0 ** float(numpy.clip(action, -1.0, 1.0)[0])

@@ -72,8 +72,8 @@ def test_an_episode_can_be_left_and_an_error_comes_out() -> None:
     env.close()
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(1)
-    with pytest.raises(tacit.InputError, match="several connections"):
-        several = AckEnv(settings={**SHORT, "clients.count": 3})
+    with pytest.raises(tacit.InputError, match="several ends"):
+        several = AckEnv(settings={**SHORT, "clients.count": 3, "clients.stagger": "10ms"})
         finished(several, lambda observed: 1, 1)
     with pytest.raises(tacit.InputError):
         AckEnv("no-such-scenario").reset()
