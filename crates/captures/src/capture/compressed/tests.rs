@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use proptest::prelude::*;
 
 use super::*;
 use crate::audit::{Audit, audit_reader};
@@ -131,4 +132,22 @@ fn what_is_compressed_may_be_no_capture() {
     assert_eq!(message(&zeros), "x: is neither pcap nor pcapng: it starts with 00 00 00 00");
     let empty = GzEncoder::new(Vec::new(), Compression::best()).finish().unwrap();
     assert_eq!(message(&empty), "x: is empty; a pcap or pcapng file is needed");
+}
+
+proptest! {
+    /// Decoders of others meet hostile files: they end, in bounded memory, without a panic.
+    #[test]
+    fn damaged_files_do_no_harm(
+        format in 0..FORMATS.len(),
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let mut file = seed(FORMATS[format].1);
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        file.truncate(6 + cut.index(file.len()));
+        let _ = audit_reader(&file[..], "x");
+    }
 }
