@@ -169,6 +169,7 @@ def compare(
     *,
     clients: Sequence[int],
     schemes: Sequence[str],
+    mix: str | None,
     seeds: int | None,
     quick: bool,
     directory: str | None,

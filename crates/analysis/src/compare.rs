@@ -2,6 +2,7 @@
 
 mod completions;
 mod headline;
+mod mix;
 mod receiver;
 mod text;
 
@@ -24,6 +25,7 @@ use tacit_scenario::table::count;
 use tacit_scenario::{InputError, MAX_SEEDS, Scenario, ScenarioError, explain, quoted, warnings};
 
 pub use completions::CompletionTimes;
+pub use mix::Mix;
 use receiver::{Twin, name_in_2014};
 pub use text::overview;
 pub(crate) use text::{airtime_label, beside, gain, goodput};
@@ -127,6 +129,30 @@ means! {
     tcp_retransmitted_share,
     /// Jain's index of the flows' goodput.
     fairness,
+    /// Goodput of the flows to clients.
+    download_goodput_bps,
+    /// Goodput of the flows from clients.
+    upload_goodput_bps,
+    /// Goodput of the client that has least.
+    least_client_goodput_bps,
+    /// Number of clients that use the scheme, if only some do.
+    adopters,
+    /// Mean goodput of these clients. With stock, of the same clients before they switch.
+    adopter_goodput_bps,
+    /// Goodput of the one of them that has least.
+    adopter_least_goodput_bps,
+    /// Retransmitted data packets of their connections as a fraction of those sent.
+    adopter_retransmitted_share,
+    /// Median completion time of their fixed-size flows, in seconds.
+    adopter_completion_p50_s,
+    /// Mean goodput of the other clients, which keep stock.
+    other_goodput_bps,
+    /// Goodput of the one of the others that has least.
+    other_least_goodput_bps,
+    /// Retransmitted data packets of their connections as a fraction of those sent.
+    other_retransmitted_share,
+    /// Median completion time of their fixed-size flows, in seconds.
+    other_completion_p50_s,
     /// Number of fixed-size flows that completed.
     flows_completed,
     /// Median completion time of such flows, from their start until the sink had received everything, in seconds.
@@ -155,6 +181,14 @@ pub struct Row {
     pub gain_over_stock: Option<f64>,
     /// Half-width of the 95 % confidence interval of the gain, from pairs of equal seeds.
     pub gain_over_stock_ci95: Option<f64>,
+    /// Gain of the clients that use the scheme, if only some do, over the same clients with stock, as a fraction.
+    pub adopter_gain_over_stock: Option<f64>,
+    /// Half-width of its 95 % confidence interval.
+    pub adopter_gain_over_stock_ci95: Option<f64>,
+    /// Gain of the other clients over themselves before anyone switched; negative for a loss.
+    pub other_gain_over_stock: Option<f64>,
+    /// Half-width of its 95 % confidence interval.
+    pub other_gain_over_stock_ci95: Option<f64>,
     /// Fraction of the goodput of saturating UDP.
     pub share_of_udp: Option<f64>,
     /// Fractions of the channel's time.
@@ -479,7 +513,10 @@ impl Row {
         let column = Column::named("goodput_bps")?;
         let goodput = runs.mean(column)?;
         // Both means use the same seeds, because some schemes may have more seeds.
-        let gain = runs.gain_over(&baseline.with_seeds_of(runs), column);
+        let twins = baseline.with_seeds_of(runs);
+        let gain_in = |column: &str| runs.gain_over(&twins, Column::named(column)?);
+        let gain = gain_in("goodput_bps");
+        let (adopters, others) = (gain_in("adopter_goodput_bps"), gain_in("other_goodput_bps"));
         Some(Self {
             scheme: scheme.to_owned(),
             clients,
@@ -488,6 +525,10 @@ impl Row {
             goodput_bps_ci95: goodput.ci95,
             gain_over_stock: gain.map(|gain| gain.of_means),
             gain_over_stock_ci95: gain.and_then(|gain| gain.ci95),
+            adopter_gain_over_stock: adopters.map(|gain| gain.of_means),
+            adopter_gain_over_stock_ci95: adopters.and_then(|gain| gain.ci95),
+            other_gain_over_stock: others.map(|gain| gain.of_means),
+            other_gain_over_stock_ci95: others.and_then(|gain| gain.ci95),
             share_of_udp: runs.share_of(bound, column),
             airtime: AirtimeShares::from_metrics(mean),
             means: Means::of(mean),

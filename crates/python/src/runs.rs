@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use tacit_analysis::advise::{Advice, Question, advise as advice, scenario_of};
-use tacit_analysis::compare::{Comparison, Options, compare as compared};
+use tacit_analysis::compare::{Comparison, Mix, Options, compare as compared};
 use tacit_analysis::report::{Report, redraw, table_html, write};
 use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_captures::audit::{Observed, audit_file};
@@ -124,7 +124,7 @@ fn told_of(comparison: &Comparison) -> Outcome<Told> {
 
 /// Compares schemes in a scenario. If a directory is given, results are stored there and a report is written.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, clients, schemes, seeds, quick, directory, cache, progress))]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, mix, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn compare(
     py: Python<'_>,
@@ -132,14 +132,20 @@ pub fn compare(
     assignments: Vec<String>,
     clients: Vec<u32>,
     schemes: Vec<String>,
+    mix: Option<&str>,
     seeds: Option<u32>,
     quick: bool,
     directory: Option<PathBuf>,
     cache: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Answer> {
-    let options =
-        Options { scenario, assignments, clients, schemes, seeds, quick, directory, at: Vec::new() };
+    let mix = mix.map(|mix| Mix::parse("mix", mix)).transpose().map_err(|error| Failure::from(error).raised(py))?;
+    let at = mix.iter().map(Mix::assignment).collect();
+    let options = Options { scenario, assignments, clients, schemes, seeds, quick, directory, at };
+    let options = match mix {
+        Some(mix) => mix.of(options),
+        None => options,
+    };
     let work = |control: Control<'_>| {
         let comparison = on_all_cores(|| Ok(compared(&options, control)?))?;
         if let Some(directory) = &options.directory {

@@ -67,7 +67,9 @@ impl Scenario {
     /// - A client has no signal, but its rate depends on the signal.
     /// - The ends of a direct link do not hear each other or have no signal.
     /// - The access point sends to several clients at once, and some clients are hidden from others.
+    /// - Only some clients use a scheme that changes what all share.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
+        self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
         self.flows_and_applications(clients, &[Self::SERVER], 0)?;
@@ -79,6 +81,7 @@ impl Scenario {
     /// # Errors
     /// Same as [`Scenario::check`].
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
+        self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
@@ -98,6 +101,7 @@ impl Scenario {
             seed,
             wire: false,
             sample_interval: self.run.sample_interval,
+            adopters: self.adoption.as_ref().map(|adoption| adoption.adopters),
         })
     }
 
@@ -218,8 +222,10 @@ impl Scenario {
             ..wifi.bss.clone()
         };
         let clients = stations.into_iter().zip(0..);
-        let clients =
-            clients.map(|(host, index)| StationSetup { host, driver: self.client_driver(wifi, index) });
+        let clients = clients.map(|(host, index)| StationSetup {
+            host,
+            driver: self.of_client(index).client_driver(wifi, index),
+        });
         let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
         Ok(BssSetup { access_point, clients: clients.collect(), config })
     }
@@ -228,7 +234,8 @@ impl Scenario {
     /// most one.
     fn ap_driver(&self, wifi: &Wifi) -> ApDriver {
         let agent = wifi.ap_acks.agent().map_or(ApDriver::Stock, ApDriver::FastAck);
-        self.hack.config().map_or(agent, ApDriver::Hack)
+        let hack = self.adopted().and_then(|adopted| adopted.hack.config()).or_else(|| self.hack.config());
+        hack.map_or(agent, ApDriver::Hack)
     }
 
     /// The driver between the MAC and the host of the client with this index.

@@ -487,11 +487,11 @@ fn carry_over(scenario: &mut Scenario, transport: Transport) {
 }
 
 impl Scheme {
-    /// Applies this scheme to `scenario`.
+    /// Applies this scheme to `scenario`: to all its clients, or to those that [adopt](crate::Adoption) schemes.
     pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
         (self.apply)(&mut changed);
-        changed
+        scenario.adopted_by_some(self.name, self.role, changed)
     }
 
     /// Its name on the command line; `None` for the scenario as written.

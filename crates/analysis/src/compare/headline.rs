@@ -3,6 +3,7 @@
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::{count, number};
 
+use super::text::adopters;
 use super::{Comparison, Row};
 
 /// Of data sent again, this share and more is told beside a gain.
@@ -15,6 +16,9 @@ pub(super) fn headlines(comparison: &Comparison) -> Vec<String> {
 
 fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
     let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+    if let Some(adopters) = adopters(&rows) {
+        return adoption(&rows, clients, adopters);
+    }
     let role = |row: &Row| Scheme::known(&row.scheme).map(|scheme| scheme.role);
     let stock = rows.iter().find(|row| role(row) == Some(Role::Baseline));
     let judged =
@@ -48,6 +52,32 @@ fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
         }
     }
     (!said.is_empty()).then(|| format!("{}: {}", count(clients.into(), "client"), said.join(" ")))
+}
+
+/// What the clients gain that switch, by the scheme with which they gain most, and what the others lose.
+fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
+    let is_candidate = |row: &&&Row| {
+        matches!(Scheme::known(&row.scheme).map(|scheme| scheme.role), Some(Role::Candidate | Role::Transport))
+    };
+    let gain = |row: &Row| row.adopter_gain_over_stock.or(row.other_gain_over_stock).unwrap_or(f64::MIN);
+    let tried: Vec<&&Row> = rows.iter().filter(is_candidate).collect();
+    let best = tried.iter().copied().reduce(|best, row| if gain(row) > gain(best) { row } else { best })?;
+    let most = if tried.len() > 1 { ", with which they gain most" } else { "" };
+    let change = |gain: f64, ci: Option<f64>| {
+        let ci = ci.filter(|ci| *ci > 0.0).map_or_else(String::new, |ci| format!(" ± {}", number(ci * 100.0, 1)));
+        format!("{:+.1}{ci} %", gain * 100.0)
+    };
+    let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95));
+    let others = best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95));
+    let who = if adopters == 1 { "who switches has" } else { "each that switches has" };
+    let said = match (own, others) {
+        (Some(own), Some(others)) => format!("{who} {own}, each of the others {others}"),
+        (Some(own), None) => format!("{who} {own}"),
+        (None, Some(others)) => format!("each has {others}"),
+        (None, None) => return None,
+    };
+    let clients = count(clients.into(), "client");
+    Some(format!("{clients}: {} on {adopters} of them{most}: {said}.", best.scheme))
 }
 
 /// What ACKs cost, by the bound; or how long files take.

@@ -32,9 +32,13 @@ pub(super) fn tables(comparison: &Comparison, width: Option<usize>) -> String {
         let rows: Vec<&Row> = comparison.rows_of(clients).collect();
         text.push_str(&format!("\n{}\n", count(clients.into(), "client")));
         let airtime = rows.iter().any(|row| row.airtime.is_some()).then(|| airtime_table(&rows));
+        let adoption = rows.iter().any(|row| row.means.adopters.is_some()).then(|| adoption_table(&rows));
+        if let Some(line) = who_switches(&rows) {
+            text.push_str(&format!("{line}\n\n"));
+        }
         let completions =
             rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()).then(|| completion_table(&rows));
-        let tables = [Some(main_table(&rows)), airtime, completions];
+        let tables = [adoption, Some(main_table(&rows)), airtime, completions];
         let tables = tables.into_iter().flatten().map(|table| {
             let (text, dropped) = table.render_within(width);
             missing.extend(dropped);
@@ -131,6 +135,65 @@ fn main_table(rows: &[&Row]) -> TextTable {
     table
 }
 
+/// Number of clients that use the schemes, if only some do.
+pub(super) fn adopters(rows: &[&Row]) -> Option<u64> {
+    rows.iter().find_map(|row| row.means.adopters).map(|adopters| adopters as u64)
+}
+
+fn who_switches(rows: &[&Row]) -> Option<String> {
+    let adopters = adopters(rows)?;
+    let clients = rows.first()?.clients;
+    let verb = if adopters == 1 { "switches" } else { "switch" };
+    Some(format!(
+        "{adopters} of {} {verb}, the others keep stock; each, and in % of what it had before",
+        count(clients.into(), "client")
+    ))
+}
+
+/// What clients that switch gain, and what the others lose.
+fn adoption_table(rows: &[&Row]) -> TextTable {
+    let mut table = TextTable::new(&[
+        ["", "scheme"],
+        ["who switches", "Mb/s each"],
+        ["has of", "before"],
+        ["others", "Mb/s each"],
+        ["have of", "before"],
+        ["least of", "others"],
+        ["sent again", "switched / others"],
+        ["queueing", "p95 ms"],
+    ])
+    .dropping([6, 7, 5]);
+    for row in rows.iter().filter(|row| row.means.adopters.is_some()) {
+        let each = |bps: Option<f64>| bps.map_or_else(|| number_or_dash(None, 0), |bps| megabits(bps, bps));
+        let again = |share: Option<f64>| number_or_dash(share.map(|share| share * 100.0), 1);
+        let of_before = |gain: Option<f64>, ci: Option<f64>| match (gain, ci.filter(|ci| *ci > 0.0)) {
+            (Some(0.0) | None, _) => number_or_dash(None, 0),
+            (Some(gain), Some(ci)) => format!("{:.1} ± {:.1} %", (1.0 + gain) * 100.0, ci * 100.0),
+            (Some(gain), None) => percent(Some(1.0 + gain), 1),
+        };
+        table.push(vec![
+            row.scheme.clone(),
+            each(row.means.adopter_goodput_bps),
+            of_before(row.adopter_gain_over_stock, row.adopter_gain_over_stock_ci95),
+            each(row.means.other_goodput_bps),
+            of_before(row.other_gain_over_stock, row.other_gain_over_stock_ci95),
+            each(row.means.other_least_goodput_bps),
+            format!(
+                "{} / {} %",
+                again(row.means.adopter_retransmitted_share),
+                again(row.means.other_retransmitted_share)
+            ),
+            number_or_dash(wait_us(row).map(|us| us / 1e3), 1),
+        ]);
+    }
+    table
+}
+
+/// 95th percentile of the wait in the queue of data.
+fn wait_us(row: &Row) -> Option<f64> {
+    row.means.queue_delay_p95_us.or(row.means.one_way_delay_p95_us)
+}
+
 /// Completion times of fixed-size flows, as means over the runs.
 fn completion_table(rows: &[&Row]) -> TextTable {
     let mut table = TextTable::new(&[
@@ -161,7 +224,12 @@ pub(crate) fn goodput(row: &Row) -> String {
 
 /// `bps` of `row` in Mb/s, with two decimals if the rate is low.
 fn mbps(row: &Row, bps: f64) -> String {
-    number(bps / 1e6, if row.goodput_bps_mean < 2e7 { 2 } else { 1 })
+    megabits(bps, row.goodput_bps_mean)
+}
+
+/// `bps` in Mb/s, with two decimals if `scale_bps` is low.
+fn megabits(bps: f64, scale_bps: f64) -> String {
+    number(bps / 1e6, if scale_bps < 2e7 { 2 } else { 1 })
 }
 
 /// Gain over the baseline with its interval; empty for the baseline itself.

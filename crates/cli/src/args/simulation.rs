@@ -21,6 +21,9 @@ pub struct CompareArgs {
     /// Schemes, separated by commas, or all [default: all except the baselines of other transports]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub schemes: Vec<String>,
+    /// Clients of which only some use a scheme, such as tack=1,stock=9; repeatable
+    #[arg(long = "mix", value_name = "SCHEME=N,stock=N", conflicts_with_all = ["clients", "schemes"])]
+    pub mixes: Vec<String>,
     /// Number of seeds per scheme [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
