@@ -21,7 +21,7 @@ use tacit_runs::RunsError;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
-use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::scheme::{self, Role, Scheme, Side};
 use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
 pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
@@ -32,7 +32,7 @@ pub use sides::{scenario_for, scenario_of};
 use crate::compare::{self, Comparison, Options};
 use arena::{Arena, Rounds, SeedRequest};
 use limit::BottleneckQueue;
-use sides::{FREQUENCIES, SIDES};
+use sides::FREQUENCIES;
 
 /// The link and its traffic.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
 
 /// Whether the scheme is stock, or a change of one side.
 fn is_of_a_side(scheme: &Scheme) -> bool {
-    scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
+    scheme.role == Role::Baseline || scheme.is_advised
 }
 
 /// Reports warnings about settings without effect.
@@ -250,8 +250,10 @@ impl Question {
         }
         // The user's assignments take precedence.
         assignments.extend(self.assignments.iter().cloned());
-        let is_possible = |side: &&sides::Side| scenario.wifi.is_some() || !side.needs_wifi;
-        let of_sides = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes.iter().copied());
+        let is_possible = |scheme: &&Scheme| {
+            scheme.is_advised && (scenario.wifi.is_some() || !scheme.side.is_some_and(Side::needs_wifi))
+        };
+        let of_sides = scheme::ALL.iter().filter(is_possible).map(|scheme| scheme.name);
         let frequencies = FREQUENCIES.iter().map(|(_, scheme)| *scheme);
         let stock = Scheme::of_role(Role::Baseline).name;
         let mut schemes: Vec<&str> = std::iter::once(stock).chain(of_sides).chain(frequencies).collect();
@@ -272,9 +274,10 @@ impl Question {
 }
 
 impl Advice {
-    /// The advice formatted for a terminal.
-    pub fn to_text(&self) -> String {
-        text::laid_out(self)
+    /// The advice as text: the answer, the limit, then tables; in lines of at most `width` characters, where columns are left
+    /// out that do not fit.
+    pub fn to_text(&self, width: Option<usize>) -> String {
+        text::laid_out(self, width)
     }
 }
 

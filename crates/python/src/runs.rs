@@ -139,7 +139,8 @@ pub fn compare(
     cache: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Answer> {
-    let mix = mix.map(|mix| Mix::parse("mix", mix)).transpose().map_err(|error| Failure::from(error).raised(py))?;
+    let mix =
+        mix.map(|mix| Mix::parse("mix", mix)).transpose().map_err(|error| Failure::from(error).raised(py))?;
     let at = mix.iter().map(Mix::assignment).collect();
     let options = Options { scenario, assignments, clients, schemes, seeds, quick, directory, at };
     let options = match mix {
@@ -212,7 +213,7 @@ pub fn why(
         });
         let parts =
             parts.collect::<Result<Vec<Value>, _>>().map_err(|error| Failure::Other(error.to_string()))?;
-        Ok(Told::new(&why, why.to_text())?.with("parts", objects(&parts)))
+        Ok(Told::new(&why, why.to_text(None))?.with("parts", objects(&parts)))
     };
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
@@ -265,7 +266,7 @@ pub fn advise(
             directory: None,
         };
         let advice = on_all_cores(|| Ok(advice(&question, control)?))?;
-        let text = advice.to_text();
+        let text = advice.to_text(None);
         let choices = rows(&advice.answer.choices)?;
         let runs = rows(&advice.comparison.rows)?;
         Ok(Told::new(&Advised { advice: &advice, observed }, text)?

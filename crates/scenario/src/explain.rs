@@ -471,7 +471,7 @@ mod tests {
             explain("wired-10", &[], None, &keys).map(|explanation| explanation.settings.len())
         };
         assert_eq!(keys(&["tcp.sack"]).unwrap(), 1);
-        assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 3);
+        assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 4);
         let error = |key: &str| keys(&[key]).unwrap_err().to_string();
         assert!(error("tcp.sak").contains("did you mean \"tcp.sack\"?"), "{}", error("tcp.sak"));
         assert!(error("wires").contains("no such setting"), "{}", error("wires"));

@@ -30,6 +30,10 @@ pub struct Scheme {
     pub role: Role,
     /// Whether it is compared by default.
     pub listing: Listing,
+    /// What has to change for it; `None` for reference schemes.
+    pub side: Option<Side>,
+    /// Whether `tacit advise` tries it.
+    pub is_advised: bool,
     apply: fn(&mut Scenario),
 }
 
@@ -44,6 +48,39 @@ pub enum Role {
     Candidate,
     /// A scheme under evaluation that replaces TCP by another transport.
     Transport,
+}
+
+/// What has to change for a scheme, from the smallest change to the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Receivers.
+    Receivers,
+    /// Senders.
+    Senders,
+    /// Software of access points or drivers.
+    Software,
+    /// Both ends, to another transport.
+    Transport,
+    /// Wi-Fi chips, to an option of 802.11.
+    ChipOption,
+    /// Firmware of Wi-Fi chips.
+    Firmware,
+}
+
+impl Side {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Receivers, Self::Senders, Self::Software, Self::Transport, Self::ChipOption, Self::Firmware];
+
+    /// Whether it takes other Wi-Fi chips or their firmware.
+    pub fn needs_chips(self) -> bool {
+        matches!(self, Self::ChipOption | Self::Firmware)
+    }
+
+    /// Whether it requires a Wi-Fi hop.
+    pub fn needs_wifi(self) -> bool {
+        self == Self::Software || self.needs_chips()
+    }
 }
 
 /// When a scheme is included in a comparison.
@@ -65,6 +102,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP as the scenario has it",
         role: Role::Baseline,
         listing: Listing::Default,
+        side: None,
+        is_advised: false,
         apply: stock_acks,
     },
     Scheme {
@@ -72,6 +111,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::MoreData, Some(Coding::PerAck));
@@ -82,6 +123,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK while more data is announced, the ACKs of a frame coded together",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::MoreData, Some(Coding::Batch));
@@ -92,6 +135,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK while more data is announced, or due by the echoes of TCP timestamps",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::TimestampEcho, None);
@@ -102,6 +147,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::Opportunistic, None);
@@ -112,6 +159,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs wait for a fixed time",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::Timer, None);
@@ -122,6 +171,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with an ACK for each segment",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge_every(scenario, 1),
     },
     Scheme {
@@ -129,6 +180,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 2 segments",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge_every(scenario, 2),
     },
     Scheme {
@@ -136,6 +189,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 4 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 4),
     },
     Scheme {
@@ -143,6 +198,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 8 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 8),
     },
     Scheme {
@@ -150,6 +207,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 16 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 16),
     },
     Scheme {
@@ -157,6 +216,8 @@ pub const ALL: &[Scheme] = &[
         summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux)),
     },
     Scheme {
@@ -164,6 +225,8 @@ pub const ALL: &[Scheme] = &[
         summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000)",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge(scenario, AckPolicy::quic_ack2()),
     },
     Scheme {
@@ -171,6 +234,8 @@ pub const ALL: &[Scheme] = &[
         summary: "QUIC with ACK_FREQUENCY, by default every 10 packets or 25 ms, reordering threshold 3",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, scenario.acks.ack_frequency),
     },
     Scheme {
@@ -178,6 +243,8 @@ pub const ALL: &[Scheme] = &[
         summary: "Chrome's: every 10 packets after the first 100, or RTT_min/4",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::chrome()),
     },
     Scheme {
@@ -185,6 +252,8 @@ pub const ALL: &[Scheme] = &[
         summary: "Firefox's: 4 ACKs a round trip, 2 to 256 packets each",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::neqo()),
     },
     Scheme {
@@ -192,6 +261,8 @@ pub const ALL: &[Scheme] = &[
         summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
     },
     Scheme {
@@ -199,6 +270,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK's rate through QUIC's extension: only RTT_min/4 counts",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
     },
     Scheme {
@@ -206,6 +279,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CAKE's ACK filter in every queue",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
     },
     Scheme {
@@ -213,6 +288,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
     },
     Scheme {
@@ -220,6 +297,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
     },
     Scheme {
@@ -227,6 +306,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::ChipOption),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             // For standards without grants, this equals the stock scheme.
@@ -240,6 +321,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with an access point that acknowledges once the Block Ack has come",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             if let Some(hop) = &mut scenario.wifi {
@@ -255,6 +338,8 @@ pub const ALL: &[Scheme] = &[
         summary: "a link without retransmissions, placeholders in TCP, and repair over HTTP",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: false,
         apply: |scenario| fwp(scenario, LinkAcks::None),
     },
     Scheme {
@@ -262,6 +347,8 @@ pub const ALL: &[Scheme] = &[
         summary: "FWP where clients ask the access point for lost MPDUs, before they ask the server",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: false,
         apply: |scenario| {
             fwp(scenario, LinkAcks::Deferred);
             let Some(hop) = scenario.wifi.as_mut().filter(|hop| hop.link_acks.down == LinkAcks::Deferred)
@@ -283,6 +370,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CUBIC, regardless of tcp.congestion",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
         apply: |scenario| {
             let cubic = Algorithm::Cubic(scenario.cubic);
             control(scenario, cubic);
@@ -293,6 +382,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with NewReno",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
         apply: |scenario| control(scenario, Algorithm::NewReno),
     },
     Scheme {
@@ -300,6 +391,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with BBR, version 1",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: true,
         apply: |scenario| control(scenario, Algorithm::BBR),
     },
     Scheme {
@@ -307,6 +400,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
@@ -317,6 +412,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock whose receivers keep the queue on the way of data short by the window they offer: receive-side flow control",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             scenario.tcp.receive_buffer = ReceiveAutotuning::LINUX_START;
@@ -328,6 +425,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK, a transport that replaces TCP: at most 4 ACKs per round trip and 40 per second, paced by its own BBR",
         role: Role::Transport,
         listing: Listing::Default,
+        side: Some(Side::Transport),
+        is_advised: true,
         apply: tack,
     },
     Scheme {
@@ -335,6 +434,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK whose ACKs follow the paper's equation: 4 in a smallest round-trip time, or one per 2 packets",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: tack_paper,
     },
     Scheme {
@@ -342,6 +443,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK by the paper whose ACKs have room for one block of each list",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack_paper(scenario);
             scenario.tack.config.lists = Lists::Poor;
@@ -352,6 +455,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK by the paper with an ACK for each packet where those are rarer than 4 a round trip",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack_paper(scenario);
             scenario.tack.every = Some(1);
@@ -362,6 +467,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK with CUBIC",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack(scenario);
             scenario.tack.config.congestion.algorithm = Algorithm::CUBIC;
@@ -372,6 +479,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             tack(scenario);
             hack(scenario, HackVariant::MoreData, None);
@@ -382,6 +491,8 @@ pub const ALL: &[Scheme] = &[
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
         listing: Listing::Default,
+        side: None,
+        is_advised: false,
         apply: |scenario| {
             for traffic in scenario.shared_traffic_mut() {
                 traffic.transport = Transport::Udp;
@@ -400,6 +511,8 @@ pub static AS_WRITTEN: Scheme = Scheme {
     summary: "the transport and acknowledgments of the scenario itself",
     role: Role::Candidate,
     listing: Listing::ByName,
+    side: None,
+    is_advised: false,
     apply: |_| {},
 };
 
@@ -506,12 +619,12 @@ impl Scheme {
 
     /// The scheme of the table called `name`.
     pub fn known(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|scheme| scheme.name == name)
+        ALL.get(Self::position(name))
     }
 
-    /// It takes other Wi-Fi chips or firmware: TCP/HACK, and reverse direction grants.
+    /// Whether it takes other Wi-Fi chips or their firmware.
     pub fn needs_chips(&self) -> bool {
-        self.name.starts_with("hack") || self.name == "rdg"
+        self.side.is_some_and(Side::needs_chips)
     }
 
     /// The index of the scheme `name` in the table; after the last one if it does not exist.
@@ -561,7 +674,7 @@ pub fn named(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
 /// If the name is not in the table.
 pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
     let names = || ALL.iter().map(|scheme| scheme.name);
-    ALL.iter().find(|scheme| scheme.name == name).ok_or_else(|| {
+    Scheme::known(name).ok_or_else(|| {
         let hint = nearest(name, names()).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
         InputError::new(place, format!("unknown scheme {name:?}{hint}"))
             .allowed(names().collect::<Vec<_>>().join(", "))

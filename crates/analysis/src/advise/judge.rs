@@ -5,7 +5,7 @@ use tacit_runs::aggregate::{Column, Group};
 use tacit_scenario::scheme::{self, Role, Scheme};
 
 use super::arena::{Arena, EQUAL, Lead, Order};
-use super::sides::{FREQUENCIES, SIDES};
+use super::sides::{CHANGES, FREQUENCIES, advised};
 use crate::compare::Row;
 
 /// Advice for one queue.
@@ -27,6 +27,8 @@ pub struct Answer {
 /// The best result that one side can achieve alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
+    /// The side that has to change, in a word or two.
+    pub side: &'static str,
     /// The side that has to change, and what it changes.
     pub change: &'static str,
     /// The scheme.
@@ -94,15 +96,17 @@ impl Answer {
     /// If the baseline did not run.
     pub(super) fn of(arena: &Arena) -> Self {
         let stock = Scheme::of_role(Role::Baseline).name;
-        let choices: Vec<Choice> = SIDES
+        let choices: Vec<Choice> = CHANGES
             .iter()
-            .filter_map(|side| {
-                let Standing { best, open } = standing(arena, side.schemes)?;
+            .filter_map(|change| {
+                let names: Vec<&str> = advised(change.side).map(|scheme| scheme.name).collect();
+                let Standing { best, open } = standing(arena, &names)?;
                 Some(Choice {
-                    change: side.change,
+                    side: change.name,
+                    change: change.change,
                     scheme: best.to_owned(),
-                    summary: scheme::ALL.iter().find(|scheme| scheme.name == best)?.summary,
-                    cost: side.cost,
+                    summary: Scheme::known(best)?.summary,
+                    cost: change.cost,
                     verdict: Verdict::of(&arena.lead(best, stock)?),
                     not_separated_from: open.into_iter().map(str::to_owned).collect(),
                     row: row(arena, best)?,

@@ -38,9 +38,9 @@ fn arena(schemes: &[(&'static str, &[f64], f64)]) -> Arena {
 #[test]
 fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     let advice = advise(&question(), Control::unattended()).unwrap();
-    let text = advice.to_text();
+    let text = advice.to_text(None);
     let answer = &advice.answer;
-    assert_eq!(answer.choices.len(), SIDES.len());
+    assert_eq!(answer.choices.len(), sides::CHANGES.len());
     let named = |index: Option<usize>| index.map(|index| answer.choices[index].scheme.as_str());
     assert_eq!(answer.first, Some(0), "{text}");
     assert!(named(answer.most).is_some_and(|name| name.starts_with("hack-")), "{text}");
@@ -74,9 +74,9 @@ fn a_short_queue_is_named_and_another_answers_otherwise() {
     };
     let advice = advise(&question, Control::unattended()).unwrap();
     let queue = advice.queue.as_ref().unwrap();
-    assert_eq!(queue.kind, QueueKind::Short, "{}", advice.to_text());
+    assert_eq!(queue.kind, QueueKind::Short, "{}", advice.to_text(None));
     assert!(queue.bandwidth_delay_products.is_some_and(|products| products < 0.5), "{queue:?}");
-    assert_eq!(advice.limit.by, LimitedBy::Queue, "{}", advice.to_text());
+    assert_eq!(advice.limit.by, LimitedBy::Queue, "{}", advice.to_text(None));
     let ample = &advice.other_queues[0];
     assert_eq!(ample.queue.kind, QueueKind::Ample);
     assert!(ample.answer.today.goodput_bps_mean > 1.1 * advice.answer.today.goodput_bps_mean);
@@ -96,9 +96,9 @@ fn a_slow_uplink_wants_fewer_acks() {
     let advice = advise(&question, Control::unattended()).unwrap();
     let first = &advice.answer.choices[advice.answer.first.unwrap()];
     assert_eq!((advice.answer.first, first.verdict), (Some(0), Verdict::Worth));
-    assert!(first.row.gain_over_stock > Some(0.5), "{}", advice.to_text());
-    assert!(advice.to_text().contains("95 % of packets take up to"), "{}", advice.to_text());
-    assert_eq!(advice.limit.by, LimitedBy::WayBack, "{}", advice.to_text());
+    assert!(first.row.gain_over_stock > Some(0.5), "{}", advice.to_text(None));
+    assert!(advice.to_text(None).contains("95 % of packets take up to"), "{}", advice.to_text(None));
+    assert_eq!(advice.limit.by, LimitedBy::WayBack, "{}", advice.to_text(None));
     assert!(advice.other_queues.iter().all(|other| other.set[0].starts_with("wired.down.queue=")));
 }
 
@@ -108,10 +108,10 @@ fn schemes_without_gain_are_not_advised() {
     let question =
         Question { scenario: "wired-10".into(), segments_per_ack: None, max_seeds: Some(3), ..question() };
     let advice = advise(&question, Control::unattended()).unwrap();
-    assert_eq!(advice.answer.first, None, "{}", advice.to_text());
+    assert_eq!(advice.answer.first, None, "{}", advice.to_text(None));
     assert!(advice.answer.choices.iter().all(|choice| !choice.scheme.starts_with("hack")));
-    assert!(advice.to_text().contains("Change nothing: "), "{}", advice.to_text());
-    assert_eq!(advice.limit.by, LimitedBy::Link, "{}", advice.to_text());
+    assert!(advice.to_text(None).contains("Change nothing: "), "{}", advice.to_text(None));
+    assert_eq!(advice.limit.by, LimitedBy::Link, "{}", advice.to_text(None));
 }
 
 /// A single video of 8 Mb/s: the channel is idle, and no queue or ACK frequency can change that.
@@ -122,9 +122,9 @@ fn where_nobody_has_anything_to_send_that_is_said() {
     let question =
         Question { assignments, clients: Some(1), seeds: Some(2), max_seeds: Some(9), ..question() };
     let advice = advise(&question, Control::unattended()).unwrap();
-    assert_eq!(advice.limit.by, LimitedBy::Source, "{}", advice.to_text());
+    assert_eq!(advice.limit.by, LimitedBy::Source, "{}", advice.to_text(None));
     assert_eq!((advice.seeds, advice.other_queues.len()), ([2, 2], 0));
-    assert!(advice.to_text().contains("The programs are the limit"), "{}", advice.to_text());
+    assert!(advice.to_text(None).contains("The programs are the limit"), "{}", advice.to_text(None));
 }
 
 /// Progress reports describe a single sweep that grows.

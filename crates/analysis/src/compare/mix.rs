@@ -97,8 +97,10 @@ mod tests {
 
     fn of(text: &str, change: impl FnOnce(&mut Options)) -> Comparison {
         let mix = Mix::parse("--mix", text).unwrap();
-        let mut options = mix.of(Options { scenario: "wlan-11n-150".into(), seeds: Some(2), ..Options::default() });
-        options.assignments = vec!["run.duration=3 s".into(), "run.measure-from=1 s".into(), mix.assignment()];
+        let mut options =
+            mix.of(Options { scenario: "wlan-11n-150".into(), seeds: Some(2), ..Options::default() });
+        options.assignments =
+            vec!["run.duration=3 s".into(), "run.measure-from=1 s".into(), mix.assignment()];
         change(&mut options);
         compare(&options, Control::unattended()).unwrap()
     }
@@ -146,7 +148,8 @@ mod tests {
     fn what_all_share_is_not_adopted_by_some() {
         let options = Mix::parse("--mix", "cake-ack-filter=1,stock=1").unwrap();
         let assignments = vec![options.assignment()];
-        let options = options.of(Options { scenario: "wlan-11n-150".into(), assignments, ..Options::default() });
+        let options =
+            options.of(Options { scenario: "wlan-11n-150".into(), assignments, ..Options::default() });
         let error = compare(&options, Control::unattended()).unwrap_err().to_string();
         let said = "cake-ack-filter changes the access point or a link, which all clients share";
         assert!(error.contains(said), "{error}");

@@ -19,7 +19,7 @@ fn why_of(scope: Scope, scenario: &str, clients: u32, schemes: [&str; 2], set: &
     };
     let why = of_scenario(&options, scope, Control::unattended()).unwrap();
     let [account] = &why.accounts[..] else { panic!("{why:?}") };
-    let text = why.to_text();
+    let text = why.to_text(None);
     if account.differs {
         let difference = account.winner.goodput_bps - account.other.goodput_bps;
         assert!(account.error_bps.abs() < 1e-6 * difference, "{text}");
@@ -58,7 +58,7 @@ fn known_account() {
     let expected =
         [("ACKs on the air", 24e6), ("no station had data to send", 6e6), ("data on the air", 0.0)];
     assert_eq!(parts.collect::<Vec<_>>(), expected);
-    assert!(why.to_text().contains("no telling whether it is chance"), "{}", why.to_text());
+    assert!(why.to_text(None).contains("no telling whether it is chance"), "{}", why.to_text(None));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_difference_within_its_interval_is_none() {
     let why = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap();
     let account = &why.accounts[0];
     assert!(account.gain > 0.0 && !account.differs && account.parts.is_empty(), "{account:?}");
-    assert!(why.to_text().contains("there is none to explain"), "{}", why.to_text());
+    assert!(why.to_text(None).contains("there is none to explain"), "{}", why.to_text(None));
 }
 
 /// Contribution of a part as a fraction of the difference.
@@ -172,7 +172,7 @@ fn rounds_are_told_where_an_access_point_sends_to_several() {
     assert!(hack.room_fill.is_some_and(|fill| fill > 0.0 && fill < 1.0), "{hack:?}");
     assert!(hack.room_short_share.is_some_and(|share| share < 0.1), "{hack:?}");
     let why = Why { scenario: "s".into(), description: "d".into(), accounts: vec![account] };
-    let text = why.to_text();
+    let text = why.to_text(None);
     assert!(text.contains("PPDUs of stock: ") && text.contains("Room for compressed ACKs"), "{text}");
 }
 
@@ -198,7 +198,7 @@ fn rounds_in_words() {
     });
     let room = [("hack_room_fill", 0.41), ("hack_room_short_share", 0.003)];
     let records = [record("stock", 1, &asked), record("hack-batch", 1, &[&cascade[..], &room[..]].concat())];
-    let text = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text();
+    let text = of_records(&Provenance::default(), &records, &[], Scope::Bottleneck).unwrap().to_text(None);
     let told: Vec<&str> = text.lines().filter(|line| line.starts_with("PPDUs of ")).collect();
     assert_eq!(
         told,
@@ -247,7 +247,7 @@ fn an_uplink_too_slow_for_acks_leaves_the_downlink_unused() {
     assert!(account.winner.busy > 0.9 && account.other.busy < 0.6, "{account:?}");
     assert!((share(&account, "link without anything to carry") - 1.0).abs() < 0.01, "{account:?}");
     let why = Why { scenario: "s".into(), description: "d".into(), accounts: vec![account] };
-    assert!(why.to_text().contains("wait on the way back"), "{}", why.to_text());
+    assert!(why.to_text(None).contains("wait on the way back"), "{}", why.to_text(None));
 }
 
 #[test]

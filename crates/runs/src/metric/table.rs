@@ -26,14 +26,12 @@ pub const ALL: &[Metric] = &[
     metric("least_client_goodput_bps", "goodput of the client that has least, of all its flows", |view| {
         view.least_client_bps()
     }),
-    metric("adopters", "clients that use the scheme; this and the next metrics only with `clients.adopters`", |view| {
-        view.outcome.adopters.map(f64::from)
-    }),
     metric(
-        "adopter_goodput_bps",
-        "mean goodput of these clients",
-        |view| view.group_bps(Users::Adopters),
+        "adopters",
+        "clients that use the scheme; this and the next metrics only with `clients.adopters`",
+        |view| view.outcome.adopters.map(f64::from),
     ),
+    metric("adopter_goodput_bps", "mean goodput of these clients", |view| view.group_bps(Users::Adopters)),
     metric("adopter_least_goodput_bps", "goodput of the one of them that has least", |view| {
         view.group_least_bps(Users::Adopters)
     }),

@@ -7,11 +7,11 @@ use tacit_analysis::advise::{Advice, Question, advise, scenario_of};
 use tacit_analysis::report;
 use tacit_captures::audit::{Observed, audit_file};
 use tacit_scenario::MAX_CLIENTS;
-use tacit_scenario::table::{count, wrapped};
+use tacit_scenario::table::count;
 use tacit_theory::hop::parse_rtt;
 
 use crate::args::AdviseArgs;
-use crate::output::{Failure, note, print, print_json};
+use crate::output::{Failure, note, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 /// The JSON output.
@@ -37,7 +37,7 @@ pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&AdviseOutput { advice: &advice, observed })?;
     } else {
-        print(&wrapped(&advice.to_text(), args.width.limit()))?;
+        print_answer(&advice.to_text(args.width.limit()))?;
     }
     if let Some(path) = drawn {
         note(&format!("report: {}", path.display()));

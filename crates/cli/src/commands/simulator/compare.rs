@@ -15,7 +15,7 @@ use tacit_scenario::{Scenario, scheme, warnings};
 
 use crate::args::CompareArgs;
 use crate::gate::Gate;
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -138,7 +138,7 @@ pub fn show(
         several if json => print_json(&several)?,
         several => {
             let text = |report: &Report| report.to_text(width);
-            print(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
+            print_answer(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             let mut swept = comparisons(several);
             swept.retain(|comparison| !comparison.at.is_empty());
             if !swept.is_empty() {

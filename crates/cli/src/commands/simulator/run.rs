@@ -10,7 +10,7 @@ use tacit_runs::store::{Sheet, sheet_of};
 
 use crate::args::RunArgs;
 use crate::gate::Gate;
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print, print_answer, print_json};
 use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
@@ -42,7 +42,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             print(&csv)?;
         }
         None if args.json => print_json(&single)?,
-        None => print(&single.to_text(args.width.limit()))?,
+        None => print_answer(&single.to_text(args.width.limit()))?,
     }
     let name = single
         .scheme

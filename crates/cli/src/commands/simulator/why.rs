@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use tacit_analysis::compare::Options;
 use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_scenario::InputError;
-use tacit_scenario::table::wrapped;
 
 use crate::args::WhyArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
@@ -38,7 +37,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&why)?;
     } else {
-        print(&wrapped(&why.to_text(), args.width.limit()))?;
+        print_answer(&why.to_text(args.width.limit()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
