@@ -222,7 +222,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "quic-ack2",
-        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000)",
+        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic, s2n-quic and lsquic have it",
         role: Role::Candidate,
         listing: Listing::ByName,
         side: Some(Side::Receivers),
@@ -264,6 +264,24 @@ pub const ALL: &[Scheme] = &[
         side: Some(Side::Receivers),
         is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
+    },
+    Scheme {
+        name: "quiche",
+        summary: "Cloudflare's quiche: every packet, without a delay",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
+        apply: |scenario| acknowledge(scenario, AckPolicy::quiche()),
+    },
+    Scheme {
+        name: "mvfst",
+        summary: "mvfst's: every 10 packets, or RTT/4 up to 25 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
+        apply: |scenario| acknowledge(scenario, AckPolicy::mvfst()),
     },
     Scheme {
         name: "tack-lite",
@@ -505,6 +523,12 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
+/// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
+/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, s2n-quic's `MaxAckDelay::RECOMMENDED`,
+/// `MAX_RETR_PACKETS_SINCE_LAST_ACK` and `ACK_TIMEOUT` of lsquic; all are 2 packets and 25 ms.
+const ALSO: [(&str, &str); 4] =
+    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "quic-ack2"), ("lsquic", "quic-ack2")];
+
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {
     name: "as-written",
@@ -627,8 +651,10 @@ impl Scheme {
         self.side.is_some_and(Side::needs_chips)
     }
 
-    /// The index of the scheme `name` in the table; after the last one if it does not exist.
+    /// The index of the scheme `name` in the table, which may be that of a stack with its policy; after the last one if it
+    /// does not exist.
     pub fn position(name: &str) -> usize {
+        let name = ALSO.iter().find(|(stack, _)| *stack == name).map_or(name, |(_, scheme)| scheme);
         ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())
     }
 }

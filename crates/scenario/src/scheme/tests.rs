@@ -51,7 +51,17 @@ fn schemes_that_count_segments_keep_the_other_knobs_of_delayed_acks() {
 
 #[test]
 fn schemes_of_other_transports_are_the_policies_of_their_names() {
-    for name in ["tcp-linux", "quic-ack2", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"] {
+    for name in [
+        "tcp-linux",
+        "quic-ack2",
+        "quic-ackfreq",
+        "chrome",
+        "neqo",
+        "picoquic",
+        "quiche",
+        "mvfst",
+        "tack-lite",
+    ] {
         let (scheme, key) = (find("", name).unwrap(), name.trim_start_matches("tcp-"));
         let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
         let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
@@ -213,8 +223,16 @@ fn unknown_schemes_get_a_suggestion() {
         error.to_string(),
         "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; \
          allowed: stock, hack-more-data, hack-batch, hack-echo, hack-opportunistic, hack-timer, tcp-l1, tcp-l2, tcp-l4, tcp-l8, tcp-l16, \
-         tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, tack-lite, \
+         tcp-linux, quic-ack2, quic-ackfreq, chrome, neqo, picoquic, quiche, mvfst, tack-lite, \
          cake-ack-filter, driver-replace, driver-hold, rdg, fastack, fwp, fwp-ap-repair, cubic, newreno, bbr, rre, rsfc, tack, tack-paper, tack-poor, \
          tack-l1, tack-cubic, tack-hack, udp"
     );
+}
+
+#[test]
+fn stacks_of_one_policy_are_its_names() {
+    let names = ["quic-go", "msquic", "s2n-quic", "lsquic", "stock"].map(str::to_owned);
+    let chosen: Vec<_> = select("--schemes", &names).unwrap().iter().map(|scheme| scheme.name).collect();
+    assert_eq!(chosen, ["quic-ack2", "stock"]);
+    assert!(ALSO.iter().all(|(stack, scheme)| Scheme::known(stack).unwrap().name == *scheme));
 }
