@@ -19,6 +19,7 @@ mod fwp;
 pub mod input;
 mod keys;
 pub mod library;
+pub mod link;
 mod markdown;
 mod read;
 pub mod scheme;

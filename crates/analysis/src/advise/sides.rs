@@ -1,10 +1,10 @@
 //! The sides that could change, and scenarios for links.
 
-use tacit_link::wifi::phy::Standard;
-use tacit_proto::units::BitRate;
-use tacit_scenario::InputError;
+use tacit_scenario::ScenarioError;
+use tacit_scenario::link::LinkWords;
 use tacit_scenario::scheme::{self, Scheme, Side};
-use tacit_theory::hop;
+
+use crate::compare::DEFAULT_SCENARIO;
 
 /// What a change of a side is, and what it costs.
 pub(super) struct Change {
@@ -81,35 +81,7 @@ pub fn scenario_of(
     scenario: Option<&str>,
     phy: Option<&str>,
     rate: Option<&str>,
-) -> Result<(String, Vec<String>), InputError> {
-    if let Some(scenario) = scenario {
-        return Ok((scenario.to_owned(), Vec::new()));
-    }
-    let rate = rate.unwrap_or("150Mbps");
-    let hop = hop::parse(phy.unwrap_or("802.11n"), rate)?;
-    Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
-}
-
-/// The bundled scenario whose rate in `standard` is nearest to `rate`.
-pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
-    let known: &[(u64, &str)] = match standard {
-        Standard::A => &[(54, "wlan-11a-54")],
-        Standard::B => &[(11, "wlan-11b-11")],
-        Standard::G => &[(54, "wlan-11g-54")],
-        Standard::N => &[(150, "wlan-11n-150"), (300, "wlan-11n-300"), (600, "wlan-11n-600")],
-        Standard::Ac => &[
-            (433, "wlan-11ac-433"),
-            (867, "wlan-11ac-866"),
-            (1_300, "wlan-11ac-1300"),
-            (1_733, "wlan-11ac-1733"),
-        ],
-        Standard::Ax => &[(1_201, "wlan-11ax-1200"), (2_402, "wlan-11ax-2402")],
-        Standard::Be => &[(5_765, "wlan-11be-5765")],
-    };
-    let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
-    // Every standard has a scenario.
-    known
-        .iter()
-        .min_by_key(|(mbps, _)| apart(*mbps))
-        .map_or(crate::compare::DEFAULT_SCENARIO, |known| known.1)
+) -> Result<(String, Vec<String>), ScenarioError> {
+    let words = LinkWords { wifi: phy, rate, ..LinkWords::default() };
+    words.scenario(scenario, DEFAULT_SCENARIO, None)
 }

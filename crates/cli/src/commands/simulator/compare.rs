@@ -27,9 +27,9 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let cache = cache(args.no_cache);
     let parts = parts(args)?;
     let several = parts.len() > 1;
-    for Part { scenario, at, directory, mix } in parts {
+    for Part { scenario, assignments, at, directory, mix } in parts {
         let directory = (!args.no_report).then_some(directory);
-        let options = Options { scenario, at, directory, ..options(args, mix) };
+        let options = Options { scenario, assignments, at, directory, ..options(args, mix) };
         let comparison = watched(cache.as_ref(), |control| compare(&options, control))?;
         if let Some(directory) = &options.directory {
             drawn = Some(report::write(&comparison, directory)?);
@@ -56,10 +56,9 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-/// The options of all comparisons, without scenario and directory.
+/// The options of all comparisons, without scenario, assignments and directory.
 fn options(args: &CompareArgs, mix: Option<Mix>) -> Options {
     let options = Options {
-        assignments: args.assignments.clone(),
         clients: args.clients.clone(),
         schemes: args.schemes.clone(),
         seeds: args.seeds,
@@ -75,6 +74,8 @@ fn options(args: &CompareArgs, mix: Option<Mix>) -> Options {
 /// One of several comparisons.
 struct Part {
     scenario: String,
+    /// The assignments without those of the sweep point.
+    assignments: Vec<String>,
     /// The settings of the sweep point.
     at: Vec<String>,
     /// Directory of its results. If there are several comparisons, each has its own.
@@ -89,19 +90,25 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
     let mixes: Vec<Option<Mix>> =
         if mixes.is_empty() { vec![None] } else { mixes.into_iter().map(Some).collect() };
     let places = grid(&args.sweeps)?;
-    let several = args.scenarios.len() * mixes.len() * places.len() > 1;
+    let several = args.scenarios.len().max(1) * mixes.len() * places.len() > 1;
     let mut parts: Vec<Part> = Vec::new();
-    for scenario in &args.scenarios {
+    let most = options(args, mixes[0]).clients.into_iter().max();
+    let names: Vec<Option<&str>> = match args.scenarios.as_slice() {
+        [] => vec![None],
+        names => names.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    for name in names {
+        let (scenario, own) = args.link.scenario(name, &args.assignments, most)?;
         for mix in &mixes {
             let Options { schemes, clients, .. } = options(args, *mix);
             let schemes = scheme::select("--schemes", &schemes)?;
-            warnings::check_sweep(scenario, &args.assignments, &places, &schemes, &clients)?;
+            warnings::check_sweep(&scenario, &own, &places, &schemes, &clients)?;
         }
         for (mix, at) in mixes.iter().flat_map(|mix| places.iter().map(move |at| (mix, at))) {
             let at: Vec<String> = mix.iter().map(Mix::assignment).chain(at.iter().cloned()).collect();
-            let assignments = [args.assignments.as_slice(), &at].concat();
+            let assignments = [own.as_slice(), &at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
-            let name = plain(&Scenario::load(scenario, &assignments)?.name);
+            let name = plain(&Scenario::load(&scenario, &assignments)?.name);
             let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
             let mut directory = args.report.clone();
             if several {
@@ -110,7 +117,13 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
             if parts.iter().any(|part| part.directory == directory) {
                 directory.set_file_name(format!("{name}-{}", parts.len() + 1));
             }
-            parts.push(Part { scenario: scenario.clone(), at, directory, mix: *mix });
+            parts.push(Part {
+                scenario: scenario.clone(),
+                assignments: own.clone(),
+                at,
+                directory,
+                mix: *mix,
+            });
         }
     }
     Ok(parts)
@@ -141,7 +154,7 @@ pub fn show(
             print_answer(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             let mut swept = comparisons(several);
             swept.retain(|comparison| !comparison.at.is_empty());
-            if !swept.is_empty() {
+            if swept.len() > 1 {
                 print(&format!("\n{}", overview(&swept)))?;
             }
         }

@@ -15,9 +15,11 @@ use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let mut gate = Gate::new(&args.gate, metric::ALL.iter().map(|metric| metric.name))?;
+    let (scenario, assignments) =
+        args.link.scenario(args.scenario.as_deref(), &args.assignments, args.clients)?;
     let prepared = prepare(&Options {
-        scenario: args.scenario,
-        assignments: args.assignments,
+        scenario,
+        assignments,
         scheme: args.scheme,
         clients: args.clients,
         seed: args.seed,
