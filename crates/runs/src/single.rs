@@ -561,6 +561,29 @@ mod tests {
     }
 
     #[test]
+    fn the_result_comes_first_by_direction_and_with_the_client_that_has_least() {
+        let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: words.map(String::from).to_vec(),
+            clients: Some(2),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let text = single.to_text(Some(80));
+        let metric = |name: &str| single.metrics.get(name).unwrap();
+        let [down, up] = ["download_goodput_bps", "upload_goodput_bps"].map(metric);
+        assert!((down + up - single.goodput_bps).abs() < 1.0 && down > 0.0 && up > 0.0, "{down} {up}");
+        let directions = format!("{} down and {} up", number(down / 1e6, 2), number(up / 1e6, 2));
+        let result = text.split("\n\n").next().unwrap().replace("\n  ", " ");
+        assert!(result.contains(&directions) && result.contains("in the mean, the least "), "{text}");
+        assert!(metric("least_client_goodput_bps") <= single.goodput_bps / 2.0, "{text}");
+        let is_long = |line: &&str| line.chars().count() > 80 && !line.trim_start().starts_with("tacit ");
+        assert_eq!(text.lines().find(is_long), None, "{text}");
+    }
+
+    #[test]
     fn json_has_the_promised_keys() {
         let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
         let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();

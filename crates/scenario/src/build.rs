@@ -3,6 +3,7 @@
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, StationConfig, StationId};
+use tacit_link::wired::Service;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
@@ -146,6 +147,19 @@ impl Scenario {
             Hop::Wifi => Duration::ZERO,
         };
         self.hops.iter().map(of_hop).fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// The time after which the longest trace of its links repeats; `None` without traces.
+    pub fn longest_trace(&self) -> Option<Duration> {
+        let services = self.hops.iter().flat_map(|hop| match hop {
+            Hop::Pipe(link) => vec![&link.down.service, &link.up.service],
+            Hop::Wifi => Vec::new(),
+        });
+        let period = |service: &Service| match service {
+            Service::Trace(trace) => Some(Duration::from_millis(trace.period_millis().into())),
+            Service::Rate(_) | Service::Script(_) => None,
+        };
+        services.filter_map(period).max()
     }
 
     /// Refuses a client without a signal if its rate depends on the signal.

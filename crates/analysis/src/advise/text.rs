@@ -2,8 +2,9 @@
 
 use super::{
     Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, Verdict,
+    settings,
 };
-use crate::compare::{Row, gain, goodput};
+use crate::compare::{Row, adoption_table, gain, goodput};
 use crate::why::Resource;
 use tacit_scenario::table::{Page, TextTable, count, number, number_or_dash, percent};
 
@@ -35,10 +36,23 @@ pub(super) fn laid_out(advice: &Advice, width: Option<usize>) -> String {
     }
     page.gap();
     page.table(&table(&advice.answer));
+    adoption(&mut page, advice);
     queues(&mut page, advice);
     frequencies(&mut page, &advice.frequencies);
     if let Some(options) = &advice.sharing {
         sharing(&mut page, options);
+    }
+    let of_receivers = |at: Option<usize>| {
+        at.is_some_and(|at| {
+            advice.answer.choices[at].settings.iter().any(|set| set.starts_with("ACK_FREQUENCY"))
+        })
+    };
+    if of_receivers(advice.answer.first) || of_receivers(advice.answer.most) {
+        page.gap();
+        page.line("Where stacks of QUIC have that setting:");
+        for stack in settings::stacks() {
+            page.line(format!("  {stack}"));
+        }
     }
     page.gap();
     page.line("What the runs do not show:");
@@ -58,6 +72,12 @@ pub(super) fn laid_out(advice: &Advice, width: Option<usize>) -> String {
     page.finish()
 }
 
+/// Goodput, and how long files take where they end.
+fn had(row: &Row) -> String {
+    let time = row.means.flow_completion_p50_s.map(|time| format!("files take {} s, ", number(time, 2)));
+    format!("{}{} Mb/s", time.unwrap_or_default(), goodput(row))
+}
+
 /// The answer in a sentence or two.
 fn headline(answer: &Answer) -> String {
     let named = |choice: &Choice| format!("{} ({}), {}", choice.scheme, choice.side, gain(&choice.row));
@@ -69,8 +89,8 @@ fn headline(answer: &Answer) -> String {
             _ => "; of some these runs do not say (not separated)",
         };
         return format!(
-            "Change nothing: {} Mb/s, {}, and no change gains 2 % for certain{rest}.",
-            goodput(&answer.today),
+            "Change nothing: {}, {}, and no change gains 2 % for certain{rest}.",
+            had(&answer.today),
             frequency(&answer.today)
         );
     };
@@ -139,7 +159,7 @@ fn products_text(products: f64) -> String {
 /// The changes of the headline with what they cost and change; none without such changes.
 fn sentences(answer: &Answer) -> Vec<String> {
     let Some(first) = answer.first else { return Vec::new() };
-    let mut lines = vec![format!("Today: {} Mb/s, {}.", goodput(&answer.today), frequency(&answer.today))];
+    let mut lines = vec![format!("Today: {}, {}.", had(&answer.today), frequency(&answer.today))];
     lines.push("Smallest change that is worth it:".to_owned());
     lines.extend(said(&answer.choices[first], &answer.today));
     if let Some(most) = answer.most {
@@ -169,15 +189,12 @@ fn said(choice: &Choice, today: &Row) -> Vec<String> {
         [] => String::new(),
         others => format!("; not separated from {}", others.join(", ")),
     };
-    vec![
+    let mut lines = vec![
         format!("  {}: {} ({})", choice.change, choice.scheme, choice.summary),
-        format!(
-            "  {} Mb/s, {}; {}{wait}{open}",
-            goodput(&choice.row),
-            gain(&choice.row),
-            frequency(&choice.row),
-        ),
-    ]
+        format!("  {}, {}; {}{wait}{open}", had(&choice.row), gain(&choice.row), frequency(&choice.row)),
+    ];
+    lines.extend(choice.settings.iter().map(|setting| format!("  set: {setting}")));
+    lines
 }
 
 fn ms(us: f64) -> String {
@@ -254,6 +271,18 @@ const fn worth(verdict: Verdict) -> &'static str {
         Verdict::NotSeparated => "not separated",
         Verdict::Nothing => "no",
     }
+}
+
+/// What one client gains that makes a recommended change alone, and what the others lose.
+fn adoption(page: &mut Page, advice: &Advice) {
+    let Some(first) = advice.adoption.first() else { return };
+    let others = first.clients.saturating_sub(1);
+    page.gap();
+    page.line(format!(
+        "If one client makes the change alone, beside {} with stock:",
+        count(others.into(), "other")
+    ));
+    page.table(&adoption_table(&advice.adoption.iter().collect::<Vec<_>>()));
 }
 
 /// The answers for each kind of queue.

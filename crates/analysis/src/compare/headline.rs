@@ -66,23 +66,25 @@ fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
     let gain = |row: &Row| row.adopter_gain_over_stock.or(row.other_gain_over_stock).unwrap_or(f64::MIN);
     let tried: Vec<&&Row> = rows.iter().filter(is_candidate).collect();
     let best = tried.iter().copied().reduce(|best, row| if gain(row) > gain(best) { row } else { best })?;
-    let most = if tried.len() > 1 { ", with which they gain most" } else { "" };
-    let change = |gain: f64, ci: Option<f64>| {
-        let ci =
-            ci.filter(|ci| *ci > 0.0).map_or_else(String::new, |ci| format!(" ± {}", number(ci * 100.0, 1)));
-        format!("{:+.1}{ci} %", gain * 100.0)
-    };
     let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95));
     let others = best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95));
-    let who = if adopters == 1 { "who switches has" } else { "each that switches has" };
+    let those = if adopters == 1 { "it has" } else { "each has" };
     let said = match (own, others) {
-        (Some(own), Some(others)) => format!("{who} {own}, each of the others {others}"),
-        (Some(own), None) => format!("{who} {own}"),
-        (None, Some(others)) => format!("each has {others}"),
+        (Some(own), Some(others)) => format!("{those} {own} than with stock, each other client {others}"),
+        (Some(own), None) => format!("{those} {own} than with stock"),
+        (None, Some(others)) => format!("each client has {others} than with stock"),
         (None, None) => return None,
     };
+    let most = if tried.len() > 1 { ", which gain most with it" } else { "" };
     let clients = count(clients.into(), "client");
-    Some(format!("{clients}: {} on {adopters} of them{most}: {said}.", best.scheme))
+    Some(format!("{clients}, {adopters} of them with {}{most}: {said}.", best.scheme))
+}
+
+/// A gain in words, with its interval.
+fn change(gain: f64, ci: Option<f64>) -> String {
+    let ci = ci.filter(|ci| *ci > 0.0).map_or_else(String::new, |ci| format!(" ± {}", number(ci * 100.0, 1)));
+    let direction = if gain < 0.0 { "less" } else { "more" };
+    format!("{}{ci} % {direction}", number(gain.abs() * 100.0, 1))
 }
 
 /// What ACKs cost, by the bound; or how long files take.

@@ -1,4 +1,4 @@
-//! Clients of which only some use a scheme: `tack=1,stock=9`.
+//! Some clients with a scheme, the others with the baseline: `tack=1,stock=9`.
 
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::{InputError, MAX_CLIENTS};
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(whole.rows[1].means.other_goodput_bps, None);
         let text = comparison.to_text(Some(80));
         assert!(text.contains("1 of 2 clients switches, the others keep stock"), "{text}");
-        assert!(text.starts_with("2 clients: hack-batch on 1 of them: "), "{text}");
+        assert!(text.starts_with("2 clients, 1 of them with hack-batch: it has "), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 

@@ -169,20 +169,17 @@ fn who_switches(rows: &[&Row]) -> Option<String> {
     let adopters = adopters(rows)?;
     let clients = rows.first()?.clients;
     let verb = if adopters == 1 { "switches" } else { "switch" };
-    Some(format!(
-        "{adopters} of {} {verb}, the others keep stock; each, and in % of what it had before",
-        count(clients.into(), "client")
-    ))
+    Some(format!("{adopters} of {} {verb}, the others keep stock", count(clients.into(), "client")))
 }
 
 /// What clients that switch gain, and what the others lose.
-fn adoption_table(rows: &[&Row]) -> TextTable {
+pub(crate) fn adoption_table(rows: &[&Row]) -> TextTable {
     let mut table = TextTable::new(&[
         ["", "scheme"],
-        ["who switches", "Mb/s each"],
-        ["has of", "before"],
+        ["switched", "Mb/s each"],
+        ["of what they", "had before"],
         ["others", "Mb/s each"],
-        ["have of", "before"],
+        ["of what they", "had before"],
         ["least of", "others"],
         ["sent again", "switched / others"],
         ["queueing", "p95 ms"],

@@ -20,6 +20,11 @@ fn why_of(scope: Scope, scenario: &str, clients: u32, schemes: [&str; 2], set: &
     let why = of_scenario(&options, scope, Control::unattended()).unwrap();
     let [account] = &why.accounts[..] else { panic!("{why:?}") };
     let text = why.to_text(None);
+    assert!(text.starts_with(&account.headline()), "{text}");
+    for width in [80, 120] {
+        let narrow = why.to_text(Some(width));
+        assert_eq!(narrow.lines().find(|line| line.chars().count() > width), None, "{narrow}");
+    }
     if account.differs {
         let difference = account.winner.goodput_bps - account.other.goodput_bps;
         assert!(account.error_bps.abs() < 1e-6 * difference, "{text}");

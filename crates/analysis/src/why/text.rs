@@ -70,7 +70,7 @@ impl Account {
         self.winner.goodput_bps - self.other.goodput_bps
     }
 
-    fn headline(&self) -> String {
+    pub(super) fn headline(&self) -> String {
         let side = |side: &Side| {
             let ci =
                 side.goodput_bps_ci95.map_or_else(String::new, |ci| format!(" ± {}", number(ci / 1e6, 2)));

@@ -269,6 +269,12 @@ fn the_report_is_json_with_stable_names() {
     assert_eq!(json["prediction"]["phy"], "802.11n");
     assert_eq!(json["prediction"]["schemes"][0]["scheme"], "as captured");
     let text = report.to_text(None);
+    let result = text.lines().next().unwrap_or_default();
+    assert!(
+        result.starts_with("The capture's ACKs take ") && result.contains(" of the airtime of 802.11"),
+        "{text}"
+    );
+    assert_eq!(report.to_text(Some(80)).lines().find(|line| line.chars().count() > 80), None, "{text}");
     assert!(text.contains("ACK ratio                     0.400"), "{text}");
 }
 
