@@ -1,7 +1,7 @@
 //! An audit as text.
 
 use super::{Audit, Counted, Prediction, RatioSource, Summary};
-use tacit_scenario::table::{Page, count, number};
+use tacit_scenario::table::{Page, count, number, significant};
 
 /// Maximum number of kinds of other packets shown. The JSON form contains all.
 const KINDS_SHOWN: usize = 8;
@@ -62,7 +62,7 @@ fn headline(prediction: &Prediction) -> String {
         "The capture's ACKs take {:.1} % of the airtime of {} at {} Mb/s.",
         prediction.ack_airtime_share * 100.0,
         prediction.phy,
-        prediction.rate_mbps
+        significant(prediction.rate_mbps)
     );
     let best = |needs_chips: bool| {
         let able = prediction.schemes.iter().filter(|row| row.needs_chips == Some(needs_chips));
