@@ -71,8 +71,9 @@ impl LinkWords<'_> {
             None => fastest(standard, choice)?,
         };
         let name = scenario_for(standard, mode.rate());
-        // A rate that was typed stays as it was.
-        let typed = self.rate.map_or_else(|| mode.rate().to_string(), str::to_owned);
+        // A rate that was typed stays as typed; others have the 0.1 Mb/s that scenarios have.
+        let tabled = BitRate::from_bps((mode.rate().as_bps() + 50_000) / 100_000 * 100_000);
+        let typed = self.rate.map_or_else(|| tabled.to_string(), str::to_owned);
         let mut set = vec![format!("wifi.rate={typed}")];
         if let Some(streams) = self.streams {
             set.push(format!("wifi.streams={streams}"));
@@ -195,6 +196,7 @@ mod tests {
             (Standard::Ax, 80, 2, Some(11))
         );
         assert_eq!(made.round_trip().as_millis(), 30);
+        assert!(set.contains(&"wifi.rate=1201Mbps".to_owned()), "as the scenario has it: {set:?}");
         let ups = made.setup(3, 1).unwrap().flows.iter().filter(|flow| flow.sink == Scenario::SERVER).count();
         assert_eq!(ups, 1, "{set:?}");
         let (all, _) = scenario(LinkWords { uploads: Some("all"), ..LinkWords::default() }, 3);
