@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from os import PathLike, fspath
 from pathlib import Path
@@ -97,6 +97,7 @@ def compare(
     *,
     schemes: Sequence[SchemeLike] = (),
     clients: int | Sequence[int] = (),
+    mix: Mapping[str, int] | None = None,
     seeds: int | None = None,
     quick: bool = False,
     directory: AnyPath | None = None,
@@ -109,9 +110,15 @@ def compare(
     :class:`tacit.OwnScheme`. No ``clients`` are the scenario's. With a ``directory`` the runs and the HTML report are kept there, and
     runs found in it are not made again, but for those of your own classes. Ctrl-C ends it between two runs.
 
+    ``mix={"tack": 1, "stock": 9}`` is ten clients of which one uses TACK: its rows have what that client gains
+    (``adopter_gain_over_stock``) and what the others do (``other_gain_over_stock``). It takes the place of ``schemes`` and
+    ``clients``.
+
     Raises :class:`tacit.InputError` for input that is not allowed, before anything runs, and the exceptions of your classes.
     """
     source, set_ = parts(scenario, settings)
+    if mix is not None and (schemes or clients):
+        raise TypeError("mix says which schemes and how many clients: leave out schemes and clients")
     names, own = schemes_of(schemes)
     with Progress(progress) as told:
         answer = _native.compare(
@@ -120,6 +127,7 @@ def compare(
             clients=_counts(clients),
             schemes=names,
             own=own,
+            mix=None if mix is None else ",".join(f"{name}={count}" for name, count in mix.items()),
             seeds=checked_seeds(seeds),
             quick=quick,
             directory=None if directory is None else fspath(directory),

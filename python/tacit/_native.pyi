@@ -170,6 +170,7 @@ def compare(
     clients: Sequence[int],
     schemes: Sequence[str],
     own: Sequence[object],
+    mix: str | None,
     seeds: int | None,
     quick: bool,
     directory: str | None,

@@ -19,6 +19,17 @@ import tacit
 from tacit import InputError, Scenario
 
 
+def test_a_mix_says_who_gains_and_who_loses() -> None:
+    mixed = tacit.compare("wlan-11n-150", SHORT, mix={"tcp-l8": 1, "stock": 1}, seeds=2)
+    stock, thinned = mixed.data["rows"]
+    assert (stock["scheme"], thinned["scheme"], thinned["clients"], thinned["adopters"]) == ("stock", "tcp-l8", 2, 1.0)
+    assert thinned["adopter_gain_over_stock"] is not None and thinned["other_gain_over_stock"] is not None
+    with pytest.raises(TypeError, match="leave out"):
+        tacit.compare("wlan-11n-150", mix={"tack": 1, "stock": 1}, clients=2)
+    with pytest.raises(tacit.InputError, match="names no scheme to switch to"):
+        tacit.compare("wlan-11n-150", mix={"stock": 2})
+
+
 def test_a_run_repeats_and_says_what_happened() -> None:
     run = tacit.run("wlan-11n-150", SHORT, scheme="hack-batch", clients=2, cache=False)
     assert run.digest == tacit.run("wlan-11n-150", SHORT, scheme="hack-batch", clients=2, wire=True).digest

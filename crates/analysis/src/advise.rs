@@ -9,6 +9,7 @@
 mod arena;
 mod judge;
 mod limit;
+mod settings;
 mod sharing;
 mod sides;
 mod text;
@@ -21,23 +22,23 @@ use tacit_runs::RunsError;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
-use tacit_scenario::scheme::{self, Role, Scheme};
+use tacit_scenario::scheme::{self, Role, Scheme, Side};
 use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
 pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
 pub use limit::{Limit, LimitedBy, Queue, QueueKind};
 pub use sharing::{Sharing, SharingSetting};
-pub use sides::{scenario_for, scenario_of};
+pub use sides::scenario_of;
 
-use crate::compare::{self, Comparison, Options};
+use crate::compare::{self, Comparison, Options, Row};
 use arena::{Arena, Rounds, SeedRequest};
 use limit::BottleneckQueue;
-use sides::{FREQUENCIES, SIDES};
+use sides::FREQUENCIES;
 
 /// The link and its traffic.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// A scenario by name or path; [`scenario_for`] provides one for a PHY and a rate.
+    /// A scenario by name or path; [`scenario_of`] provides one for a PHY and a rate.
     pub scenario: String,
     /// Assignments to the scenario, as with `--set`.
     pub assignments: Vec<String>,
@@ -80,6 +81,9 @@ pub struct Advice {
     pub answer: Answer,
     /// The answers with other kinds of queues.
     pub other_queues: Vec<QueueAdvice>,
+    /// What changes if one client alone makes a recommended change: rows of stock, then of the recommended schemes. Among one
+    /// client more than asked for, if that is a single one. Empty if no client can change alone.
+    pub adoption: Vec<Row>,
     /// With the unchanged queue: receivers that acknowledge a fixed number of segments.
     pub frequencies: Frequencies,
     /// Options of an 802.11ax access point with several clients; null for others.
@@ -173,14 +177,17 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     if let Some(store) = &store {
         comparison.take_completions(store, &records)?;
     }
+    let answer = Answer::of(&arenas[0], &scenario);
+    let adoption = adoption(&options, (count, first_seeds), &answer, &mut rounds)?;
     let other_queues = others.into_iter().zip(&arenas[1..with_queues]);
     Ok(Advice {
         clients: count,
         limit,
         queue: place.map(|place| place.own),
-        answer: Answer::of(&arenas[0]),
+        answer,
+        adoption,
         other_queues: other_queues
-            .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena) })
+            .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena, &scenario) })
             .collect(),
         frequencies: Frequencies::of(&arenas[0]),
         sharing: Sharing::of(&arenas[with_queues..]),
@@ -189,9 +196,35 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     })
 }
 
+/// The rows of stock and of the recommended schemes where one client alone uses them. Stock runs again, because its results
+/// are those of the same client and of the same others.
+fn adoption(
+    options: &Options,
+    (clients, seeds): (u32, u32),
+    answer: &Answer,
+    rounds: &mut Rounds<'_>,
+) -> Result<Vec<Row>, RunsError> {
+    let clients = clients.max(2);
+    let assignments = [options.assignments.as_slice(), &["clients.adopters=1".to_owned()]].concat();
+    let scenario = compare::load(&Options { assignments, clients: vec![clients], ..options.clone() })?;
+    let mut arenas = [Arena::new(Arc::new(scenario), clients)];
+    let recommended = [answer.first, answer.most].into_iter().flatten();
+    let recommended: Vec<&Scheme> =
+        recommended.filter_map(|at| Scheme::known(&answer.choices[at].scheme)).collect();
+    let possible = arenas[0].possible(&recommended);
+    if possible.is_empty() {
+        return Ok(Vec::new());
+    }
+    let schemes: Vec<&Scheme> = std::iter::once(Scheme::of_role(Role::Baseline)).chain(possible).collect();
+    let wanted: Vec<SeedRequest> =
+        schemes.iter().map(|&scheme| SeedRequest { arena: 0, scheme, seeds }).collect();
+    rounds.make_apart(&mut arenas, &wanted)?;
+    Ok(schemes.iter().filter_map(|scheme| judge::row(&arenas[0], scheme.name)).collect())
+}
+
 /// Whether the scheme is stock, or a change of one side.
 fn is_of_a_side(scheme: &Scheme) -> bool {
-    scheme.role == Role::Baseline || SIDES.iter().any(|side| side.schemes.contains(&scheme.name))
+    scheme.role == Role::Baseline || scheme.is_advised
 }
 
 /// Reports warnings about settings without effect.
@@ -231,15 +264,22 @@ impl Question {
     fn options(&self) -> Result<Options, RunsError> {
         let scenario = Scenario::load(&self.scenario, &self.assignments)?;
         let mut assignments = Vec::new();
+        let (mut from, mut length) = (scenario.run.measure_from, scenario.run.duration);
         if let Some(rtt) = self.rtt {
             assignments.push(format!("wired.delay={} us", rtt.as_micros() / 2));
             // A flow needs about sixty round trips to reach its final rate.
-            let (from, usual) = (rtt * 60, scenario.run.measure_from);
-            if from > usual {
-                let end = from + (scenario.run.duration - usual);
-                assignments.push(format!("run.measure-from={} ms", from.as_millis()));
-                assignments.push(format!("run.duration={} ms", end.as_millis()));
-            }
+            let settled = (rtt * 60).max(from);
+            (from, length) = (settled, length + settled.saturating_sub(from));
+        }
+        // What the first seconds of a trace ask for is not what the rest does.
+        if let Some(period) = scenario.longest_trace() {
+            length = length.max(from + period);
+        }
+        if from > scenario.run.measure_from {
+            assignments.push(format!("run.measure-from={} ms", from.as_millis()));
+        }
+        if length > scenario.run.duration {
+            assignments.push(format!("run.duration={} ms", length.as_millis()));
         }
         if let Some(uploads) = self.uploads {
             assignments.push(format!("traffic.kind={}", if uploads { "upload" } else { "download" }));
@@ -250,8 +290,10 @@ impl Question {
         }
         // The user's assignments take precedence.
         assignments.extend(self.assignments.iter().cloned());
-        let is_possible = |side: &&sides::Side| scenario.wifi.is_some() || !side.needs_wifi;
-        let of_sides = SIDES.iter().filter(is_possible).flat_map(|side| side.schemes.iter().copied());
+        let is_possible = |scheme: &&Scheme| {
+            scheme.is_advised && (scenario.wifi.is_some() || !scheme.side.is_some_and(Side::needs_wifi))
+        };
+        let of_sides = scheme::ALL.iter().filter(is_possible).map(|scheme| scheme.name);
         let frequencies = FREQUENCIES.iter().map(|(_, scheme)| *scheme);
         let stock = Scheme::of_role(Role::Baseline).name;
         let mut schemes: Vec<&str> = std::iter::once(stock).chain(of_sides).chain(frequencies).collect();
@@ -272,9 +314,10 @@ impl Question {
 }
 
 impl Advice {
-    /// The advice formatted for a terminal.
-    pub fn to_text(&self) -> String {
-        text::laid_out(self)
+    /// The advice as text: the answer, the limit, then tables; in lines of at most `width` characters, where columns are left
+    /// out that do not fit.
+    pub fn to_text(&self, width: Option<usize>) -> String {
+        text::laid_out(self, width)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod completions;
 mod headline;
+mod mix;
 mod receiver;
 mod text;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
 use tacit_runs::RunsError;
-use tacit_runs::aggregate::{self, Column, Group};
+use tacit_runs::aggregate::{self, Column, Gain, Group};
 use tacit_runs::batches::StoredPlace;
 use tacit_runs::metric::{AirtimeShares, airtime_name};
 use tacit_runs::plan::{self, Plan, SweepPoint};
@@ -24,9 +25,10 @@ use tacit_scenario::table::count;
 use tacit_scenario::{InputError, MAX_SEEDS, Scenario, ScenarioError, brought, explain, quoted, warnings};
 
 pub use completions::CompletionTimes;
+pub use mix::Mix;
 use receiver::{Twin, name_in_2014};
 pub use text::overview;
-pub(crate) use text::{airtime_label, beside, gain, goodput};
+pub(crate) use text::{adoption_table, airtime_label, beside, gain, goodput};
 
 /// The scenario compared by default.
 pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";
@@ -127,6 +129,30 @@ means! {
     tcp_retransmitted_share,
     /// Jain's index of the flows' goodput.
     fairness,
+    /// Goodput of the flows to clients.
+    download_goodput_bps,
+    /// Goodput of the flows from clients.
+    upload_goodput_bps,
+    /// Goodput of the client that has least.
+    least_client_goodput_bps,
+    /// Number of clients that use the scheme, if only some do.
+    adopters,
+    /// Mean goodput of these clients. With stock, of the same clients before they switch.
+    adopter_goodput_bps,
+    /// Goodput of the one of them that has least.
+    adopter_least_goodput_bps,
+    /// Retransmitted data packets of their connections as a fraction of those sent.
+    adopter_retransmitted_share,
+    /// Median completion time of their fixed-size flows, in seconds.
+    adopter_completion_p50_s,
+    /// Mean goodput of the other clients, which keep stock.
+    other_goodput_bps,
+    /// Goodput of the one of the others that has least.
+    other_least_goodput_bps,
+    /// Retransmitted data packets of their connections as a fraction of those sent.
+    other_retransmitted_share,
+    /// Median completion time of their fixed-size flows, in seconds.
+    other_completion_p50_s,
     /// Number of fixed-size flows that completed.
     flows_completed,
     /// Median completion time of such flows, from their start until the sink had received everything, in seconds.
@@ -147,14 +173,23 @@ pub struct Row {
     pub clients: u32,
     /// Number of runs averaged.
     pub seeds: usize,
-    /// Payload delivered in order, over all flows, in bits per second.
+    /// Payload delivered in order, over all flows, in bits per second; of files from their start to their end.
     pub goodput_bps_mean: f64,
     /// Half-width of its 95 % confidence interval over the seeds.
     pub goodput_bps_ci95: Option<f64>,
-    /// Gain of the mean over that of stock, as a fraction.
+    /// Gain of the mean over that of stock, as a fraction; of files the median completion time of stock over its own, less
+    /// one.
     pub gain_over_stock: Option<f64>,
     /// Half-width of the 95 % confidence interval of the gain, from pairs of equal seeds.
     pub gain_over_stock_ci95: Option<f64>,
+    /// Gain of the clients that use the scheme, if only some do, over the same clients with stock, as a fraction.
+    pub adopter_gain_over_stock: Option<f64>,
+    /// Half-width of its 95 % confidence interval.
+    pub adopter_gain_over_stock_ci95: Option<f64>,
+    /// Gain of the other clients over themselves before anyone switched; negative for a loss.
+    pub other_gain_over_stock: Option<f64>,
+    /// Half-width of its 95 % confidence interval.
+    pub other_gain_over_stock_ci95: Option<f64>,
     /// Fraction of the goodput of saturating UDP.
     pub share_of_udp: Option<f64>,
     /// Fractions of the channel's time.
@@ -476,10 +511,12 @@ impl Row {
         bound: &Group<'_>,
     ) -> Option<Self> {
         let mean = |metric: &str| Some(runs.mean(Column::named(metric)?)?.mean);
-        let column = Column::named("goodput_bps")?;
-        let goodput = runs.mean(column)?;
+        let goodput = runs.mean(goodput_column(runs)?)?;
         // Both means use the same seeds, because some schemes may have more seeds.
-        let gain = runs.gain_over(&baseline.with_seeds_of(runs), column);
+        let twins = baseline.with_seeds_of(runs);
+        let gain = gain_over(runs, &twins);
+        let adopters = gain_of(runs, &twins, ["adopter_completion_p50_s", "adopter_goodput_bps"]);
+        let others = gain_of(runs, &twins, ["other_completion_p50_s", "other_goodput_bps"]);
         Some(Self {
             scheme: scheme.to_owned(),
             clients,
@@ -488,11 +525,50 @@ impl Row {
             goodput_bps_ci95: goodput.ci95,
             gain_over_stock: gain.map(|gain| gain.of_means),
             gain_over_stock_ci95: gain.and_then(|gain| gain.ci95),
-            share_of_udp: runs.share_of(bound, column),
+            adopter_gain_over_stock: adopters.map(|gain| gain.of_means),
+            adopter_gain_over_stock_ci95: adopters.and_then(|gain| gain.ci95),
+            other_gain_over_stock: others.map(|gain| gain.of_means),
+            other_gain_over_stock_ci95: others.and_then(|gain| gain.ci95),
+            share_of_udp: share_of(runs, bound),
             airtime: AirtimeShares::from_metrics(mean),
             means: Means::of(mean),
         })
     }
+}
+
+/// The metric of files: how long they take.
+const FILES: &str = "flow_completion_p50_s";
+
+/// Whether the flows of a group are files that end.
+pub(crate) fn are_files(group: &Group<'_>) -> bool {
+    Column::named(FILES).is_some_and(|column| group.mean(column).is_some())
+}
+
+/// The goodput of a group. Where files end it counts only until they do: a window behind their end has none.
+fn goodput_column(group: &Group<'_>) -> Option<Column> {
+    Column::named(if are_files(group) { "transfer_goodput_bps" } else { "goodput_bps" })
+}
+
+/// Mean goodput of a group.
+pub(crate) fn goodput_of(group: &Group<'_>) -> Option<f64> {
+    Some(group.mean(goodput_column(group)?)?.mean)
+}
+
+/// The goodput of `group` as a fraction of that of `bound`.
+pub(crate) fn share_of(group: &Group<'_>, bound: &Group<'_>) -> Option<f64> {
+    let (own, bound) = (goodput_of(group)?, goodput_of(bound)?);
+    (bound > 0.0).then(|| own / bound)
+}
+
+/// The gain of a group over another: of the first metric, a time, where both have it, else of the second.
+fn gain_of(group: &Group<'_>, yardstick: &Group<'_>, [time, rate]: [&str; 2]) -> Option<Gain> {
+    let speedup = Column::named(time).and_then(|time| group.speedup_over(yardstick, time));
+    speedup.or_else(|| group.gain_over(yardstick, Column::named(rate)?))
+}
+
+/// The gain of a group over another: in the time that files take, or in goodput.
+pub(crate) fn gain_over(group: &Group<'_>, yardstick: &Group<'_>) -> Option<Gain> {
+    gain_of(group, yardstick, [FILES, "goodput_bps"])
 }
 
 #[cfg(test)]

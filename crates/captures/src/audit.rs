@@ -106,9 +106,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report formatted for a terminal.
-    pub fn to_text(&self) -> String {
-        to_text(&self.audit, self.prediction.as_ref())
+    /// The report as text: the result, then counts; in lines of at most `width` characters.
+    pub fn to_text(&self, width: Option<usize>) -> String {
+        to_text(&self.audit, self.prediction.as_ref(), width)
     }
 }
 

@@ -86,32 +86,97 @@ impl TextTable {
     }
 }
 
-/// `text` with lines of at most `width` characters, broken between words; a continued line is indented. Words that are
-/// longer, and rules and rows of tables, stay whole.
-pub fn wrapped(text: &str, width: Option<usize>) -> String {
+/// Lines and tables for a terminal.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    text: String,
+    width: Option<usize>,
+    /// Names of columns that did not fit.
+    missing: Vec<String>,
+}
+
+impl Page {
+    /// An empty page with lines of at most `width` characters, as far as that is possible.
+    pub fn new(width: Option<usize>) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    /// Adds a line, or several.
+    pub fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref());
+        self.text.push('\n');
+    }
+
+    /// Adds an empty line, unless there is one or the page is empty.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
+        }
+    }
+
+    /// Adds a table, without columns that do not fit and that may be left out.
+    pub fn table(&mut self, table: &TextTable) {
+        let (text, dropped) = table.render_within(self.width);
+        self.text.push_str(&text);
+        self.missing.extend(dropped);
+    }
+
+    /// Names the columns that were left out.
+    pub fn name_missing(&mut self) {
+        self.missing.sort();
+        self.missing.dedup();
+        if !self.missing.is_empty() {
+            self.gap();
+            let missing = std::mem::take(&mut self.missing).join(", ");
+            self.line(format!("--wide has also: {missing}"));
+        }
+    }
+
+    /// The page as text.
+    pub fn finish(mut self) -> String {
+        self.name_missing();
+        wrapped(&self.text, self.width)
+    }
+}
+
+/// `text` with lines of at most `width` characters, broken between words; a continued line is indented by two more. Words
+/// that are longer, commands, and rules and rows of tables stay whole.
+fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
-        let is_prose = !line.starts_with(' ') && !line.contains("  ") && !line.contains('─');
+        let words = line.trim_start();
+        let lead = &line[..line.len() - words.len()];
+        let is_prose = !words.contains("  ") && !words.contains('─') && !words.starts_with("tacit ");
         if line.chars().count() <= width || !is_prose {
             lines.push(line.to_owned());
-            continue;
+        } else {
+            lines.extend(filled(words, width, [lead, &format!("{lead}  ")]));
         }
-        let mut current = String::new();
-        for word in line.split(' ') {
-            let with = current.chars().count() + 1 + word.chars().count();
-            if !current.trim().is_empty() && with > width {
-                lines.push(std::mem::replace(&mut current, "  ".to_owned()));
-            }
-            if !current.is_empty() && !current.ends_with("  ") {
-                current.push(' ');
-            }
-            current.push_str(word);
-        }
-        lines.push(current);
     }
     let end = if text.ends_with('\n') { "\n" } else { "" };
     lines.join("\n") + end
+}
+
+/// The words of `text` in lines of at most `width` characters. A longer word has a line of its own.
+pub fn broken(text: &str, width: usize) -> Vec<String> {
+    filled(text, width, ["", ""])
+}
+
+/// Like [`broken`]; the first line and the others begin with an indentation.
+fn filled(text: &str, width: usize, [first, others]: [&str; 2]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{others}{word}")),
+            None => lines.push(format!("{first}{word}")),
+        }
+    }
+    lines
 }
 
 /// `value` with `decimals` decimals, and with commas between thousands.
@@ -207,6 +272,39 @@ mod tests {
         );
         assert_eq!(wrapped(text, None), text);
         assert_eq!(wrapped("averylongword indeed", Some(5)), "averylongword\n  indeed");
+        assert_eq!(wrapped("  two words", Some(8)), "  two\n    words");
+        assert_eq!(wrapped("  tacit run x", Some(8)), "  tacit run x", "a command can be copied");
+    }
+
+    #[test]
+    fn a_page_names_the_columns_that_did_not_fit_once() {
+        let mut table = TextTable::new(&[["a"], ["goodput"], ["gain"]]).dropping([1]);
+        table.push(vec!["stock".into(), "111.9".into(), "1".into()]);
+        let page = |width| {
+            let mut page = Page::new(width);
+            page.gap();
+            page.line("two tables of schemes");
+            page.gap();
+            page.gap();
+            page.table(&table);
+            page.table(&table);
+            page.finish()
+        };
+        let narrow = "two tables of\n  schemes\n\na      gain\n───────────\nstock     1\na      gain\n───────────\nstock     1\n\n\
+                      --wide has\n  also:\n  goodput\n";
+        assert_eq!(page(Some(13)), narrow);
+        assert!(page(None).contains("a      goodput  gain\n") && !page(None).contains("--wide"));
+    }
+
+    #[test]
+    fn lines_are_no_longer_than_the_width() {
+        let wrap = broken;
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("one  two\nthree", 80), ["one two three"]);
+        assert_eq!(wrap("a unbreakable b", 5), ["a", "unbreakable", "b"]);
+        assert_eq!(wrap("µµ µµ", 5), ["µµ µµ"]);
+        assert_eq!(wrap("", 5), [] as [&str; 0]);
+        assert_eq!(filled("one two three four", 9, ["> ", "  "]), ["> one two", "  three", "  four"]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn audit(
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();
         let (flows, schemes) = (list(&value["flows"]), list(&value["prediction"]["schemes"]));
         let sent_as = list(&value["sent_as"]);
-        let told = Told::new(&value, report.to_text())?;
+        let told = Told::new(&value, report.to_text(None))?;
         Ok(told.with("flows", flows).with("schemes", schemes).with("sent_as", sent_as))
     })
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use tacit_analysis::advise::{Advice, Question, advise as advice, scenario_of};
-use tacit_analysis::compare::{Comparison, Options, compare as compared};
+use tacit_analysis::compare::{Comparison, Mix, Options, compare as compared};
 use tacit_analysis::report::{Report, redraw, table_html, write};
 use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_captures::audit::{Observed, audit_file};
@@ -85,7 +85,7 @@ fn told_of(comparison: &Comparison) -> Outcome<Told> {
 
 /// Compares schemes in a scenario. If a directory is given, results are stored there and a report is written.
 #[pyfunction]
-#[pyo3(signature = (scenario, assignments, *, clients, schemes, own, seeds, quick, directory, cache, progress))]
+#[pyo3(signature = (scenario, assignments, *, clients, schemes, own, mix, seeds, quick, directory, cache, progress))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python's")]
 pub fn compare(
     py: Python<'_>,
@@ -94,14 +94,21 @@ pub fn compare(
     clients: Vec<u32>,
     schemes: Vec<String>,
     own: Vec<Bound<'_, PyAny>>,
+    mix: Option<&str>,
     seeds: Option<u32>,
     quick: bool,
     directory: Option<PathBuf>,
     cache: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Answer> {
-    let options =
-        Options { scenario, assignments, clients, schemes, seeds, quick, directory, at: Vec::new() };
+    let mix =
+        mix.map(|mix| Mix::parse("mix", mix)).transpose().map_err(|error| Failure::from(error).raised(py))?;
+    let at = mix.iter().map(Mix::assignment).collect();
+    let options = Options { scenario, assignments, clients, schemes, seeds, quick, directory, at };
+    let options = match mix {
+        Some(mix) => mix.of(options),
+        None => options,
+    };
     let own = OwnScheme::bring(py, &own)?;
     own.iter().try_for_each(|scheme| scheme.try_on(py, &options.scenario, &options.assignments))?;
     let work = |control: Control<'_>| {
@@ -173,7 +180,7 @@ pub fn why(
         });
         let parts =
             parts.collect::<Result<Vec<Value>, _>>().map_err(|error| Failure::Other(error.to_string()))?;
-        Ok(Told::new(&why, why.to_text())?.with("parts", objects(&parts)))
+        Ok(Told::new(&why, why.to_text(None))?.with("parts", objects(&parts)))
     };
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
@@ -226,7 +233,7 @@ pub fn advise(
             directory: None,
         };
         let advice = on_all_cores(|| Ok(advice(&question, control)?))?;
-        let text = advice.to_text();
+        let text = advice.to_text(None);
         let choices = rows(&advice.answer.choices)?;
         let runs = rows(&advice.comparison.rows)?;
         Ok(Told::new(&Advised { advice: &advice, observed }, text)?

@@ -196,6 +196,17 @@ impl<'a> Group<'a> {
         (other > 0.0).then(|| Gain { of_means: gain(own, other), ci95 })
     }
 
+    /// By how much smaller a column is than the yardstick's, as a gain: twice as fast is a gain of one.
+    pub fn speedup_over(&self, yardstick: &Group<'_>, column: Column) -> Option<Gain> {
+        let (own, other) = (self.mean(column)?.mean, yardstick.mean(column)?.mean);
+        let one = |(run, twin): (&RunSummary, &RunSummary)| {
+            let (own, other) = (column.raw(run)?, column.raw(twin)?);
+            (own > 0.0).then(|| gain(other, own))
+        };
+        let ci95 = Mean::of(self.pairs(yardstick).filter_map(one)).and_then(|pairs| pairs.ci95);
+        (own > 0.0).then(|| Gain { of_means: gain(other, own), ci95 })
+    }
+
     /// The group with the highest mean of a column; the first one if several are equal.
     pub fn best(groups: impl IntoIterator<Item = Self>, column: Column) -> Option<Self> {
         let most = |group: &Self| group.mean(column).map_or(f64::NEG_INFINITY, |mean| mean.mean);

@@ -4,6 +4,7 @@ mod fwp;
 mod shares;
 mod table;
 mod turns;
+mod users;
 mod view;
 
 use serde::ser::SerializeMap;

@@ -1,6 +1,5 @@
 //! A single run, as simulated by `tacit run`.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::station::StationRecord;
 use crate::sweep::{Control, Progress};
 use crate::threshold::Reading;
 use tacit_scenario::estimate::{Estimate, long_wait};
-use tacit_scenario::table::{TextTable, number, number_or_dash, significant, wrapped};
+use tacit_scenario::table::{Page, TextTable, number, number_or_dash, percent, significant};
 use tacit_scenario::{InputError, RunSpec, Scenario, Subject, scheme, warnings};
 
 /// Options of the run.
@@ -417,23 +416,21 @@ impl Single {
     /// As text: the flows, the hops, then the metrics that mean something here; in lines of at most `width` characters, where
     /// columns are left out that do not fit.
     pub fn to_text(&self, width: Option<usize>) -> String {
-        let mut text = String::new();
+        let mut page = Page::new(width);
+        page.line(self.headline());
         let scheme = self.scheme.as_deref().unwrap_or("as written");
-        let _ = writeln!(
-            text,
-            "{} ({scheme}), seed {}: {} Mb/s over {} s, digest {}\n",
+        page.line(format!(
+            "{} ({scheme}), seed {}, {} s measured, digest {}",
             self.scenario,
             self.seed,
-            number(self.goodput_bps / 1e6, 2),
             number(self.measured_s, 1),
             self.digest
-        );
+        ));
+        page.gap();
         for warning in &self.warnings {
-            let _ = writeln!(text, "warning: {warning}");
+            page.line(format!("warning: {warning}"));
         }
-        if !self.warnings.is_empty() {
-            text.push('\n');
-        }
+        page.gap();
         let mut flows = TextTable::new(&[
             ["flow"],
             ["from and to"],
@@ -460,17 +457,14 @@ impl Single {
                 whole(flow.acks_sent),
             ]);
         }
-        let (flows, mut missing) = flows.render_within(width);
-        text.push_str(&flows);
-        text.push('\n');
+        page.table(&flows);
+        page.gap();
         if !self.applications.is_empty() {
-            text.push_str(&application::to_text(&self.applications));
-            text.push('\n');
+            page.line(application::to_text(&self.applications).trim_end());
+            page.gap();
         }
-        let (hops, more) = self.hop_table().render_within(width);
-        missing.extend(more);
-        text.push_str(&hops);
-        text.push('\n');
+        page.table(&self.hop_table());
+        page.gap();
         let mut metrics = TextTable::new(&[["metric"], ["value"]]);
         for (metric, value) in metric::ALL.iter().zip(&self.metrics.0) {
             // A metric that does not apply to this run appears only in the JSON form.
@@ -478,12 +472,35 @@ impl Single {
                 metrics.push(vec![metric.name.to_owned(), significant(*value)]);
             }
         }
-        text.push_str(&metrics.render());
-        if !missing.is_empty() {
-            let _ = writeln!(text, "\n--wide has also: {}", missing.join(", "));
+        page.table(&metrics);
+        page.name_missing();
+        page.gap();
+        page.line("the same again:");
+        page.line(format!("  {}", self.provenance.command));
+        page.finish()
+    }
+
+    /// The result in a sentence: goodput, by direction where there are two, the client with the least, and what is sent
+    /// again.
+    fn headline(&self) -> String {
+        let megabits = |bps: f64| number(bps / 1e6, 2);
+        let mut said = format!("{} Mb/s", megabits(self.goodput_bps));
+        let metric = |name: &str| self.metrics.get(name);
+        if let (Some(down), Some(up)) = (metric("download_goodput_bps"), metric("upload_goodput_bps")) {
+            said.push_str(&format!(", {} down and {} up", megabits(down), megabits(up)));
         }
-        let _ = writeln!(text, "\nthe same again: {}", self.provenance.command);
-        wrapped(&text, width)
+        if let Some(least) = metric("least_client_goodput_bps").filter(|_| self.clients > 1) {
+            let mean = self.goodput_bps / f64::from(self.clients);
+            said.push_str(&format!(
+                "; a client has {} in the mean, the least {}",
+                megabits(mean),
+                megabits(least)
+            ));
+        }
+        if let Some(again) = metric("tcp_retransmitted_share") {
+            said.push_str(&format!("; {} of data packets sent again", percent(Some(again), 1)));
+        }
+        said + "."
     }
 }
 
@@ -546,6 +563,29 @@ mod tests {
         let mean = |name: &str| single.metrics.0[metric::position(name).unwrap()].unwrap();
         let (data, acks) = (mean("ampdu_mean"), mean("ack_ampdu_mean"));
         assert!((35.0..=64.0).contains(&data) && (1.0..=64.0).contains(&acks), "{data} and {acks}");
+    }
+
+    #[test]
+    fn the_result_comes_first_by_direction_and_with_the_client_that_has_least() {
+        let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
+        let options = Options {
+            scenario: "wlan-11n-150".into(),
+            assignments: words.map(String::from).to_vec(),
+            clients: Some(2),
+            seed: 1,
+            ..Options::default()
+        };
+        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let text = single.to_text(Some(80));
+        let metric = |name: &str| single.metrics.get(name).unwrap();
+        let [down, up] = ["download_goodput_bps", "upload_goodput_bps"].map(metric);
+        assert!((down + up - single.goodput_bps).abs() < 1.0 && down > 0.0 && up > 0.0, "{down} {up}");
+        let directions = format!("{} down and {} up", number(down / 1e6, 2), number(up / 1e6, 2));
+        let result = text.split("\n\n").next().unwrap().replace("\n  ", " ");
+        assert!(result.contains(&directions) && result.contains("in the mean, the least "), "{text}");
+        assert!(metric("least_client_goodput_bps") <= single.goodput_bps / 2.0, "{text}");
+        let is_long = |line: &&str| line.chars().count() > 80 && !line.trim_start().starts_with("tacit ");
+        assert_eq!(text.lines().find(is_long), None, "{text}");
     }
 
     #[test]

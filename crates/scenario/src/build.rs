@@ -3,6 +3,7 @@
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, StationConfig, StationId};
+use tacit_link::wired::Service;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
@@ -67,7 +68,9 @@ impl Scenario {
     /// - A client has no signal, but its rate depends on the signal.
     /// - The ends of a direct link do not hear each other or have no signal.
     /// - The access point sends to several clients at once, and some clients are hidden from others.
+    /// - Only some clients use a scheme that changes what all share.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
+        self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
         self.flows_and_applications(clients, &[Self::SERVER], 0)?;
@@ -79,6 +82,7 @@ impl Scenario {
     /// # Errors
     /// Same as [`Scenario::check`].
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
+        self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
         self.check_ofdma(clients)?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
@@ -98,6 +102,7 @@ impl Scenario {
             seed,
             wire: false,
             sample_interval: self.run.sample_interval,
+            adopters: self.adoption.as_ref().map(|adoption| adoption.adopters),
         })
     }
 
@@ -142,6 +147,19 @@ impl Scenario {
             Hop::Wifi => Duration::ZERO,
         };
         self.hops.iter().map(of_hop).fold(Duration::ZERO, |sum, delay| sum + delay)
+    }
+
+    /// The time after which the longest trace of its links repeats; `None` without traces.
+    pub fn longest_trace(&self) -> Option<Duration> {
+        let services = self.hops.iter().flat_map(|hop| match hop {
+            Hop::Pipe(link) => vec![&link.down.service, &link.up.service],
+            Hop::Wifi => Vec::new(),
+        });
+        let period = |service: &Service| match service {
+            Service::Trace(trace) => Some(Duration::from_millis(trace.period_millis().into())),
+            Service::Rate(_) | Service::Script(_) => None,
+        };
+        services.filter_map(period).max()
     }
 
     /// Refuses a client without a signal if its rate depends on the signal.
@@ -218,8 +236,10 @@ impl Scenario {
             ..wifi.bss.clone()
         };
         let clients = stations.into_iter().zip(0..);
-        let clients =
-            clients.map(|(host, index)| StationSetup { host, driver: self.client_driver(wifi, index) });
+        let clients = clients.map(|(host, index)| StationSetup {
+            host,
+            driver: self.of_client(index).client_driver(wifi, index),
+        });
         let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
         Ok(BssSetup { access_point, clients: clients.collect(), config })
     }
@@ -228,7 +248,8 @@ impl Scenario {
     /// most one.
     fn ap_driver(&self, wifi: &Wifi) -> ApDriver {
         let agent = wifi.ap_acks.agent().map_or(ApDriver::Stock, ApDriver::FastAck);
-        self.hack.config().map_or(agent, ApDriver::Hack)
+        let hack = self.adopted().and_then(|adopted| adopted.hack.config()).or_else(|| self.hack.config());
+        hack.map_or(agent, ApDriver::Hack)
     }
 
     /// The driver between the MAC and the host of the client with this index.

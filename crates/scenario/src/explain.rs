@@ -14,6 +14,7 @@ use crate::input::{Asked, Log, Node, Value, did_you_mean, unit};
 use crate::keys::{self, Row};
 use crate::markdown::to_text;
 use crate::scheme::{self, Scheme};
+use crate::table::count;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -184,14 +185,21 @@ fn unit_of(key: &str, value: &str) -> Option<String> {
 
 fn apply_scheme(scheme: &Scheme, scenario: &Scenario, settings: &mut [Setting]) {
     let changed = scheme.applied_to(scenario);
+    // Where only some clients use the scheme, their values.
+    let (changed, of) = match (changed.adopted(), &changed.adoption) {
+        (Some(adopted), Some(adoption)) => {
+            (adopted, format!(", of {}", count(adoption.adopters.into(), "client")))
+        }
+        _ => (&changed, String::new()),
+    };
     for setting in settings {
         let before = effective::of(&setting.key, scenario);
-        let after = effective::of(&setting.key, &changed);
+        let after = effective::of(&setting.key, changed);
         if let Some((value, _)) = after.filter(|(after, _)| before.is_none_or(|(before, _)| before != *after))
         {
             setting.value = value;
             setting.unit = unit_of(&setting.key, &setting.value);
-            setting.origin = format!("scheme {}", scheme.name);
+            setting.origin = format!("scheme {}{of}", scheme.name);
         }
     }
 }
@@ -463,7 +471,7 @@ mod tests {
             explain("wired-10", &[], None, &keys).map(|explanation| explanation.settings.len())
         };
         assert_eq!(keys(&["tcp.sack"]).unwrap(), 1);
-        assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 3);
+        assert_eq!(keys(&["clients", "tcp.sack"]).unwrap(), 4);
         let error = |key: &str| keys(&[key]).unwrap_err().to_string();
         assert!(error("tcp.sak").contains("did you mean \"tcp.sack\"?"), "{}", error("tcp.sak"));
         assert!(error("wires").contains("no such setting"), "{}", error("wires"));

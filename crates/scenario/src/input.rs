@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use tacit_link::wifi::Decibels;
+use tacit_link::wifi::phy::Standard;
 use tacit_link::{GilbertElliott, Loss, QueueLimit};
 use tacit_proto::units::{Bytes, Ratio};
 
@@ -18,6 +19,29 @@ pub use tacit_input::{
 /// Unless the value is a string such as "25 dB" or "-3.5 dB".
 pub fn decibels(value: &Value) -> Result<Decibels, Mismatch> {
     millidecibels(value).map(Decibels::from_millis)
+}
+
+/// Parses an amendment of 802.11: its name, such as `802.11ax`, `11ax` or `ax`, or the generation, such as `wifi6`.
+///
+/// # Errors
+/// Unless the value is one of these.
+pub fn standard(value: &Value) -> Result<Standard, Mismatch> {
+    const GENERATIONS: [(&str, Standard); 5] = [
+        ("4", Standard::N),
+        ("5", Standard::Ac),
+        ("6", Standard::Ax),
+        ("6e", Standard::Ax),
+        ("7", Standard::Be),
+    ];
+    let names = Standard::ALL.map(|standard| (standard.name(), standard));
+    let given = one_of(&names)(value);
+    let Value::Text(text) = value else { return given };
+    let plain: String = text.to_lowercase().chars().filter(|letter| !matches!(letter, ' ' | '-')).collect();
+    let short =
+        ["802.11", "11", "wifi"].iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(&plain);
+    let amendments = Standard::ALL.map(|standard| (standard.name().trim_start_matches("802.11"), standard));
+    let known = amendments.iter().chain(&GENERATIONS).find(|(name, _)| *name == short);
+    known.map_or(given, |(_, standard)| Ok(*standard))
 }
 
 /// Parses a queue limit: packets, bytes, both separated by a comma, or `"unlimited"`.

@@ -4,6 +4,7 @@
 //! no `[wifi]`, or the list in `[[hop]]`. A scenario may name a `base` and contain only the differences; tables are
 //! merged.
 
+mod adoption;
 pub mod bounded;
 pub mod brought;
 mod build;
@@ -20,6 +21,7 @@ mod fwp;
 pub mod input;
 mod keys;
 pub mod library;
+pub mod link;
 mod markdown;
 mod read;
 pub mod scheme;
@@ -49,6 +51,7 @@ use tacit_proto::hack;
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks};
 use tacit_proto::units::Duration;
 
+pub use self::adoption::Adoption;
 pub use self::direct::{ClientPair, DirectPairs, DirectPlan};
 pub use self::error::{InputError, ScenarioError};
 pub use self::fwp::{FwpPlan, RepairFrom};
@@ -97,6 +100,8 @@ pub struct Scenario {
     pub hops: Vec<Hop>,
     /// Default number of clients.
     pub clients: u32,
+    /// The clients that use a scheme, if only some do.
+    pub adoption: Option<Adoption>,
     /// Client `i` starts `i` times this duration after the first.
     pub stagger: Duration,
     /// Settings of individual clients, by client index.

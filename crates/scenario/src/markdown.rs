@@ -1,4 +1,4 @@
-//! Formats Markdown for a terminal: as plain text, wrapped to a width.
+//! Formats Markdown for a terminal, as plain text.
 
 /// `markdown` without markup: the content of code spans, the labels of links, and emphasised words.
 pub fn to_text(markdown: &str) -> String {
@@ -46,21 +46,6 @@ fn emphasis(text: &str) -> Option<(String, &str)> {
     (!stands_alone).then(|| (to_text(inner), after))
 }
 
-/// Wraps `text` into lines of at most `width` characters. A longer word has a separate line.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,14 +70,5 @@ mod tests {
         }
         let plain = "as in [wired]; 3 of them, \"none\"";
         assert_eq!(to_text(plain), plain);
-    }
-
-    #[test]
-    fn lines_are_no_longer_than_the_width() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("one  two\nthree", 80), ["one two three"]);
-        assert_eq!(wrap("a unbreakable b", 5), ["a", "unbreakable", "b"]);
-        assert_eq!(wrap("µµ µµ", 5), ["µµ µµ"]);
-        assert_eq!(wrap("", 5), [] as [&str; 0]);
     }
 }

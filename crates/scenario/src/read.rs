@@ -23,7 +23,7 @@ use self::tack::tack_section;
 use self::tcp::{ForSchemes, tcp_section};
 use self::traffic::{Surroundings, flow_sections, traffic_section};
 use self::wifi::wifi_section;
-use super::{ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
+use super::{Adoption, ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
 use crate::input::{Log, Section, Tree};
 use crate::keys::{fill, run};
@@ -69,6 +69,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         fwp: fwp_section(root.section("fwp")?, wifi.as_ref())?,
         hops: chain(&root, wifi.is_some())?,
         clients: count,
+        adoption: run::ADOPTERS.given(&clients)?.map(Adoption::by),
         stagger: run::STAGGER.or(&clients, Duration::ZERO)?,
         overrides,
         traffic,

@@ -31,6 +31,10 @@ pub struct Scheme {
     pub role: Role,
     /// Whether it is compared by default.
     pub listing: Listing,
+    /// What has to change for it; `None` for reference schemes.
+    pub side: Option<Side>,
+    /// Whether `tacit advise` tries it.
+    pub is_advised: bool,
     apply: fn(&mut Scenario),
 }
 
@@ -45,6 +49,39 @@ pub enum Role {
     Candidate,
     /// A scheme under evaluation that replaces TCP by another transport.
     Transport,
+}
+
+/// What has to change for a scheme, from the smallest change to the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// Receivers.
+    Receivers,
+    /// Senders.
+    Senders,
+    /// Software of access points or drivers.
+    Software,
+    /// Both ends, to another transport.
+    Transport,
+    /// Wi-Fi chips, to an option of 802.11.
+    ChipOption,
+    /// Firmware of Wi-Fi chips.
+    Firmware,
+}
+
+impl Side {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Receivers, Self::Senders, Self::Software, Self::Transport, Self::ChipOption, Self::Firmware];
+
+    /// Whether it takes other Wi-Fi chips or their firmware.
+    pub fn needs_chips(self) -> bool {
+        matches!(self, Self::ChipOption | Self::Firmware)
+    }
+
+    /// Whether it requires a Wi-Fi hop.
+    pub fn needs_wifi(self) -> bool {
+        self == Self::Software || self.needs_chips()
+    }
 }
 
 /// When a scheme is included in a comparison.
@@ -66,6 +103,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP as the scenario has it",
         role: Role::Baseline,
         listing: Listing::Default,
+        side: None,
+        is_advised: false,
         apply: stock_acks,
     },
     Scheme {
@@ -73,6 +112,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::MoreData, Some(Coding::PerAck));
@@ -83,6 +124,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK while more data is announced, the ACKs of a frame coded together",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::MoreData, Some(Coding::Batch));
@@ -93,6 +136,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK while more data is announced, or due by the echoes of TCP timestamps",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::TimestampEcho, None);
@@ -103,6 +148,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::Opportunistic, None);
@@ -113,6 +160,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP/HACK: ACKs wait for a fixed time",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             hack(scenario, HackVariant::Timer, None);
@@ -123,6 +172,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with an ACK for each segment",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge_every(scenario, 1),
     },
     Scheme {
@@ -130,6 +181,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 2 segments",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge_every(scenario, 2),
     },
     Scheme {
@@ -137,6 +190,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 4 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 4),
     },
     Scheme {
@@ -144,6 +199,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 8 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 8),
     },
     Scheme {
@@ -151,6 +208,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with one ACK per 16 segments",
         role: Role::Candidate,
         listing: Listing::Default,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge_every(scenario, 16),
     },
     Scheme {
@@ -158,13 +217,17 @@ pub const ALL: &[Scheme] = &[
         summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux)),
     },
     Scheme {
         name: "quic-ack2",
-        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000)",
+        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic, s2n-quic and lsquic have it",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| acknowledge(scenario, AckPolicy::quic_ack2()),
     },
     Scheme {
@@ -172,6 +235,8 @@ pub const ALL: &[Scheme] = &[
         summary: "QUIC with ACK_FREQUENCY, by default every 10 packets or 25 ms, reordering threshold 3",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, scenario.acks.ack_frequency),
     },
     Scheme {
@@ -179,6 +244,8 @@ pub const ALL: &[Scheme] = &[
         summary: "Chrome's: every 10 packets after the first 100, or RTT_min/4",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::chrome()),
     },
     Scheme {
@@ -186,6 +253,8 @@ pub const ALL: &[Scheme] = &[
         summary: "Firefox's: 4 ACKs a round trip, 2 to 256 packets each",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::neqo()),
     },
     Scheme {
@@ -193,13 +262,35 @@ pub const ALL: &[Scheme] = &[
         summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
+    },
+    Scheme {
+        name: "quiche",
+        summary: "Cloudflare's quiche: every packet, without a delay",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
+        apply: |scenario| acknowledge(scenario, AckPolicy::quiche()),
+    },
+    Scheme {
+        name: "mvfst",
+        summary: "mvfst's: every 10 packets, or RTT/4 up to 25 ms",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
+        apply: |scenario| acknowledge(scenario, AckPolicy::mvfst()),
     },
     Scheme {
         name: "tack-lite",
         summary: "TACK's rate through QUIC's extension: only RTT_min/4 counts",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
         apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
     },
     Scheme {
@@ -207,6 +298,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CAKE's ACK filter in every queue",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
     },
     Scheme {
@@ -214,6 +307,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
     },
     Scheme {
@@ -221,6 +316,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
     },
     Scheme {
@@ -228,6 +325,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::ChipOption),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             // For standards without grants, this equals the stock scheme.
@@ -241,6 +340,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with an access point that acknowledges once the Block Ack has come",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             if let Some(hop) = &mut scenario.wifi {
@@ -256,6 +357,8 @@ pub const ALL: &[Scheme] = &[
         summary: "a link without retransmissions, placeholders in TCP, and repair over HTTP",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: false,
         apply: |scenario| fwp(scenario, LinkAcks::None),
     },
     Scheme {
@@ -263,6 +366,8 @@ pub const ALL: &[Scheme] = &[
         summary: "FWP where clients ask the access point for lost MPDUs, before they ask the server",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Software),
+        is_advised: false,
         apply: |scenario| {
             fwp(scenario, LinkAcks::Deferred);
             let Some(hop) = scenario.wifi.as_mut().filter(|hop| hop.link_acks.down == LinkAcks::Deferred)
@@ -284,6 +389,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with CUBIC, regardless of tcp.congestion",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
         apply: |scenario| {
             let cubic = Algorithm::Cubic(scenario.cubic);
             control(scenario, cubic);
@@ -294,6 +401,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with NewReno",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
         apply: |scenario| control(scenario, Algorithm::NewReno),
     },
     Scheme {
@@ -301,6 +410,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock with BBR, version 1",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: true,
         apply: |scenario| control(scenario, Algorithm::BBR),
     },
     Scheme {
@@ -308,6 +419,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: true,
         apply: |scenario| {
             stock_acks(scenario);
             scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
@@ -318,6 +431,8 @@ pub const ALL: &[Scheme] = &[
         summary: "stock whose receivers keep the queue on the way of data short by the window they offer: receive-side flow control",
         role: Role::Candidate,
         listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: false,
         apply: |scenario| {
             stock_acks(scenario);
             scenario.tcp.receive_buffer = ReceiveAutotuning::LINUX_START;
@@ -329,6 +444,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK, a transport that replaces TCP: at most 4 ACKs per round trip and 40 per second, paced by its own BBR",
         role: Role::Transport,
         listing: Listing::Default,
+        side: Some(Side::Transport),
+        is_advised: true,
         apply: tack,
     },
     Scheme {
@@ -336,6 +453,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK whose ACKs follow the paper's equation: 4 in a smallest round-trip time, or one per 2 packets",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: tack_paper,
     },
     Scheme {
@@ -343,6 +462,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK by the paper whose ACKs have room for one block of each list",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack_paper(scenario);
             scenario.tack.config.lists = Lists::Poor;
@@ -353,6 +474,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK by the paper with an ACK for each packet where those are rarer than 4 a round trip",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack_paper(scenario);
             scenario.tack.every = Some(1);
@@ -363,6 +486,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK with CUBIC",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Transport),
+        is_advised: false,
         apply: |scenario| {
             tack(scenario);
             scenario.tack.config.congestion.algorithm = Algorithm::CUBIC;
@@ -373,6 +498,8 @@ pub const ALL: &[Scheme] = &[
         summary: "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
         role: Role::Transport,
         listing: Listing::ByName,
+        side: Some(Side::Firmware),
+        is_advised: false,
         apply: |scenario| {
             tack(scenario);
             hack(scenario, HackVariant::MoreData, None);
@@ -383,6 +510,8 @@ pub const ALL: &[Scheme] = &[
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
         listing: Listing::Default,
+        side: None,
+        is_advised: false,
         apply: |scenario| {
             for traffic in scenario.shared_traffic_mut() {
                 traffic.transport = Transport::Udp;
@@ -395,12 +524,20 @@ pub const ALL: &[Scheme] = &[
     },
 ];
 
+/// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
+/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, s2n-quic's `MaxAckDelay::RECOMMENDED`,
+/// `MAX_RETR_PACKETS_SINCE_LAST_ACK` and `ACK_TIMEOUT` of lsquic; all are 2 packets and 25 ms.
+const ALSO: [(&str, &str); 4] =
+    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "quic-ack2"), ("lsquic", "quic-ack2")];
+
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {
     name: "as-written",
     summary: "the transport and acknowledgments of the scenario itself",
     role: Role::Candidate,
     listing: Listing::ByName,
+    side: None,
+    is_advised: false,
     apply: |_| {},
 };
 
@@ -488,12 +625,12 @@ fn carry_over(scenario: &mut Scenario, transport: Transport) {
 }
 
 impl Scheme {
-    /// Applies this scheme to `scenario`.
+    /// Applies this scheme to `scenario`: to all its clients, or to those that [adopt](crate::Adoption) schemes.
     pub fn applied_to(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
         (self.apply)(&mut changed);
         brought::apply(self.name, &mut changed);
-        changed
+        scenario.adopted_by_some(self.name, self.role, changed)
     }
 
     /// Its name on the command line; `None` for the scenario as written.
@@ -508,7 +645,7 @@ impl Scheme {
 
     /// The scheme called `name`, of the table or [brought](brought::BroughtScheme).
     pub fn known(name: &str) -> Option<&'static Self> {
-        let in_table = ALL.iter().find(|scheme| scheme.name == name);
+        let in_table = ALL.get(Self::position(name));
         in_table.or_else(|| brought::all().into_iter().find(|scheme| scheme.name == name))
     }
 
@@ -517,13 +654,15 @@ impl Scheme {
         Self { name, summary, role: Role::Candidate, listing: Listing::ByName, ..*self }
     }
 
-    /// It takes other Wi-Fi chips or firmware: TCP/HACK, and reverse direction grants.
+    /// Whether it takes other Wi-Fi chips or their firmware.
     pub fn needs_chips(&self) -> bool {
-        self.name.starts_with("hack") || self.name == "rdg"
+        self.side.is_some_and(Side::needs_chips)
     }
 
-    /// The index of the scheme `name` in the table; after the last one if it does not exist.
+    /// The index of the scheme `name` in the table, which may be that of a stack with its policy; after the last one if it
+    /// does not exist.
     pub fn position(name: &str) -> usize {
+        let name = ALSO.iter().find(|(stack, _)| *stack == name).map_or(name, |(_, scheme)| scheme);
         ALL.iter().position(|scheme| scheme.name == name).unwrap_or(ALL.len())
     }
 }
@@ -580,236 +719,4 @@ pub fn find(place: &str, name: &str) -> Result<&'static Scheme, InputError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tacit_link::queue::AckHoldConfig;
-    use tacit_link::wifi::ReverseDirection;
-    use tacit_proto::fastack;
-    use tacit_proto::tcp::Config;
-    use tacit_sim::Setup;
-    use tacit_sim::setup::{ApDriver, ClientDriver};
-
-    use super::*;
-
-    #[test]
-    fn a_scheme_changes_only_its_own_knob() {
-        let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
-        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario), scenario);
-        let thinned = find("", "tcp-l8").unwrap().applied_to(&scenario);
-        assert_eq!(thinned.tcp, Config { ack_policy: AckPolicy::every(8), ..scenario.tcp });
-        assert_eq!(thinned.wifi, scenario.wifi);
-    }
-
-    #[test]
-    fn a_policy_the_scenario_names_is_its_baseline() {
-        let scenario = Scenario::load("wlan-11n-150", &["tcp.ack-policy=chrome".into()]).unwrap();
-        assert_eq!(Scheme::of_role(Role::Baseline).applied_to(&scenario).tcp.ack_policy, AckPolicy::chrome());
-        let counted = find("", "tcp-l4").unwrap().applied_to(&scenario);
-        assert_eq!(counted.tcp.ack_policy, AckPolicy::every(4));
-    }
-
-    #[test]
-    fn stock_is_tcp_as_the_scenario_has_it_and_hack_acknowledges_as_stock_does() {
-        for said in ["tcp.ack-every=4", "tcp.profile=classic", "tcp.ack-policy=neqo", "tcp.gro-flush=1 ms"] {
-            let said = ["traffic.transport=udp", "hack.variant=timer", said].map(str::to_owned);
-            let scenario = Scenario::load("hack-2014-11n-150", &said).unwrap();
-            let stock = Scheme::of_role(Role::Baseline).applied_to(&scenario);
-            assert_eq!(stock.tcp, scenario.tcp, "{said:?}");
-            assert_eq!((stock.traffic.transport, stock.hack.variant), (Transport::Tcp, None));
-            for name in ["hack-more-data", "hack-batch", "cake-ack-filter", "driver-hold", "rdg", "fastack"] {
-                assert_eq!(
-                    find("", name).unwrap().applied_to(&scenario).tcp,
-                    scenario.tcp,
-                    "{name} {said:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn schemes_that_count_segments_keep_the_other_knobs_of_delayed_acks() {
-        let said = ["tcp.ack-delay=7 ms".to_owned(), "tcp.quick-acks=3".to_owned()];
-        let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
-        assert!(matches!(scenario.tcp.ack_policy, AckPolicy::Linux(_)));
-        let AckPolicy::Delayed(acks) = find("", "tcp-l4").unwrap().applied_to(&scenario).tcp.ack_policy
-        else {
-            panic!("delayed ACKs")
-        };
-        assert_eq!((acks.every, acks.delay.as_millis(), acks.quick_ack_segments), (4, 7, 3));
-    }
-
-    #[test]
-    fn schemes_of_other_transports_are_the_policies_of_their_names() {
-        for name in ["tcp-linux", "quic-ack2", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"] {
-            let (scheme, key) = (find("", name).unwrap(), name.trim_start_matches("tcp-"));
-            let named = Scenario::load("wlan-11n-150", &[format!("tcp.ack-policy={key}")]).unwrap();
-            let scenario = Scenario::load("wlan-11n-150", &[]).unwrap();
-            assert_eq!(scheme.applied_to(&scenario).tcp, named.tcp, "{key}");
-        }
-    }
-
-    /// Each key of an ACK policy's options, a value that is not its default, and the schemes that read it.
-    const OPTIONS: [(&str, &[&str]); 6] = [
-        ("tcp.ackfreq-packets=50", &["quic-ackfreq"]),
-        ("tcp.ackfreq-delay=7 ms", &["quic-ackfreq"]),
-        ("tcp.ackfreq-reordering=9", &["quic-ackfreq"]),
-        ("tcp.gro-flush=1 ms", &["stock", "tcp-linux"]),
-        ("tcp.ack-delay=7 ms", &["tcp-l1", "tcp-l2", "tcp-l4", "tcp-l8", "tcp-l16"]),
-        ("tcp.quick-acks=3", &["tcp-l1", "tcp-l2", "tcp-l4", "tcp-l8", "tcp-l16"]),
-    ];
-
-    #[test]
-    fn a_scheme_that_chooses_a_policy_has_the_options_of_the_scenario() {
-        let usual = Scenario::load("wlan-11n-150", &[]).unwrap();
-        let policies = ALL.iter().filter(|scheme| {
-            let name = scheme.name;
-            name == "stock" || name.starts_with("tcp-") || name.starts_with("quic-") || name == "tack-lite"
-        });
-        for scheme in policies {
-            for (set, readers) in OPTIONS {
-                let scenario = Scenario::load("wlan-11n-150", &[set.to_owned()]).unwrap();
-                let is_read = scheme.applied_to(&scenario).tcp != scheme.applied_to(&usual).tcp;
-                assert_eq!(is_read, readers.contains(&scheme.name), "{}: {set}", scheme.name);
-            }
-        }
-    }
-
-    #[test]
-    fn schemes_of_controllers_change_the_controller_alone() {
-        type Usual = fn(&Scenario) -> Algorithm;
-        // CUBIC uses the slow start of the scenario, whose controller may be another one.
-        let controllers: [(&str, Usual); 3] = [
-            ("cubic", |scenario| Algorithm::Cubic(scenario.cubic)),
-            ("newreno", |_| Algorithm::NewReno),
-            ("bbr", |_| Algorithm::BBR),
-        ];
-        for (name, usual) in controllers {
-            let said = [
-                "tcp.slow-start=standard",
-                "tcp.bbr-policer=off",
-                "tcp.ack-every=4",
-                "traffic.transport=udp",
-            ];
-            let mut said = said.map(str::to_owned).to_vec();
-            // Vegas has no options that could interfere.
-            for own in ["vegas", name] {
-                said.push(format!("tcp.congestion={own}"));
-                let scenario = Scenario::load("lte-slow-uplink", &said).unwrap();
-                let changed = find("", name).unwrap().applied_to(&scenario);
-                let mut expected = scenario.tcp;
-                if own != name {
-                    expected.congestion.algorithm = usual(&scenario);
-                }
-                assert_eq!(changed.tcp, expected, "{name} {own}");
-                assert_eq!(changed.traffic.transport, Transport::Tcp);
-            }
-        }
-    }
-
-    #[test]
-    fn schemes_of_tack_change_tack_alone() {
-        let said = ["tack.beta=8", "tack.lists=poor", "hack.variant=timer"].map(str::to_owned);
-        let scenario = Scenario::load("wlan-11n-150", &said).unwrap();
-        for scheme in
-            ALL.iter().filter(|scheme| scheme.name.starts_with("tack") && scheme.name != "tack-lite")
-        {
-            let changed = scheme.applied_to(&scenario);
-            assert_eq!((changed.traffic.transport, changed.tcp), (Transport::Tack, scenario.tcp));
-            assert_eq!(
-                (changed.tack.beta, changed.tack.config.lists),
-                (8, Lists::Poor),
-                "as the scenario has it"
-            );
-            assert_eq!(changed.hack.variant.is_some(), scheme.name == "tack-hack");
-        }
-        let changed = |name: &str| find("", name).unwrap().applied_to(&scenario).tack;
-        assert_eq!(changed("tack"), scenario.tack);
-        assert_eq!(changed("tack-hack"), scenario.tack);
-        assert_eq!((changed("tack-l1").every, changed("tack-l1").rule), (Some(1), AckRule::Paper));
-        assert_eq!(changed("tack-paper").rule, AckRule::Paper);
-        assert_eq!(changed("tack-cubic").config.congestion.algorithm, Algorithm::CUBIC);
-    }
-
-    #[test]
-    fn baselines_of_other_transports_are_compared_only_when_asked_for() {
-        let names = |names: &[&str]| -> Vec<_> {
-            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-            select("", &names).unwrap().iter().map(|scheme| scheme.name).collect()
-        };
-        assert!(!names(&[]).contains(&"chrome"));
-        assert_eq!(names(&["chrome", "stock"]), ["chrome", "stock"]);
-        assert_eq!(names(&["all"]).len(), ALL.len());
-    }
-
-    #[test]
-    fn filters_stand_where_acks_wait() {
-        let applied = |scenario: &str, scheme: &str| {
-            let scenario = Scenario::load(scenario, &[]).unwrap();
-            find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap()
-        };
-        let wired = applied("lte-slow-uplink", "cake-ack-filter");
-        assert_eq!(wired.wired[0].backward.ack_filter, AckFilter::Cake);
-        let wlan = applied("wlan-11n-150", "driver-replace");
-        let config = &wlan.bss[0].config;
-        assert_eq!((config.ap_ack_filter, config.station_ack_filter), (AckFilter::Off, AckFilter::Replace));
-        assert_eq!(wlan.wired[0].backward.ack_filter, AckFilter::Off);
-        let hold = applied("wlan-11n-150", "driver-hold").bss[0].clients[0].driver;
-        assert_eq!(hold, ClientDriver::AckHold(AckHoldConfig::USUAL));
-        let scenario = Scenario::load("wlan-11n-150", &["wifi.ack-filter=cake".to_owned()]).unwrap();
-        let hack = find("", "hack-more-data").unwrap().applied_to(&scenario).setup(1, 1).unwrap();
-        assert_eq!(hack.bss[0].config.station_ack_filter, AckFilter::Off, "an ACK rides or is filtered");
-    }
-
-    #[test]
-    fn grants_are_made_where_the_standard_has_them() {
-        let granted = |scenario: &str| {
-            let scenario = Scenario::load(scenario, &["wifi.reverse-turnaround=50us".to_owned()]).unwrap();
-            find("", "rdg").unwrap().applied_to(&scenario).setup(1, 1).unwrap().bss[0]
-                .config
-                .reverse_direction
-        };
-        let turnaround = Duration::from_micros(50);
-        let limit = ReverseDirection::USUAL_LIMIT;
-        assert_eq!(granted("wlan-11ac-866"), ReverseDirection::Granted { turnaround, limit });
-        assert_eq!(granted("wlan-11a-54"), ReverseDirection::Off);
-    }
-
-    #[test]
-    fn an_ack_rides_or_was_given_by_the_access_point() {
-        let scenario = Scenario::load("wlan-11n-150", &["wifi.ap-acks=fastack".to_owned()]).unwrap();
-        let applied = |scheme: &str| find("", scheme).unwrap().applied_to(&scenario).setup(1, 1).unwrap();
-        let drivers = |setup: &Setup| {
-            let set = &setup.bss[0];
-            (set.access_point.driver, set.clients[0].driver)
-        };
-        let fastack = (ApDriver::FastAck(fastack::Config::USUAL), ClientDriver::Stock);
-        let stock = applied("stock");
-        assert_eq!(drivers(&stock), fastack, "as the scenario has it");
-        let hack = applied("hack-more-data");
-        let (ApDriver::Hack(access_point), ClientDriver::Hack(client)) = drivers(&hack) else {
-            panic!("{:?}", drivers(&hack))
-        };
-        assert_eq!(access_point, client);
-        let plain = Scenario::load("wlan-11n-150", &["hack.variant=timer".to_owned()]).unwrap();
-        let fast = find("", "fastack").unwrap().applied_to(&plain).setup(1, 1).unwrap();
-        assert_eq!(drivers(&fast), fastack);
-    }
-
-    #[test]
-    fn the_documentation_has_a_row_for_each_scheme() {
-        let page = include_str!("../../../docs/use/schemes.md");
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-        let names = ALL.iter().map(|scheme| scheme.name);
-        assert_eq!(rows.collect::<Vec<_>>(), names.collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn unknown_schemes_get_a_suggestion() {
-        let error = |name: &str| select("--schemes", &[name.to_owned()]).unwrap_err().to_string();
-        let slip = error("tcp-14");
-        let begins = "--schemes: unknown scheme \"tcp-14\", did you mean \"tcp-l4\"?; allowed: tcp-l4, ";
-        assert!(slip.starts_with(begins), "{slip}");
-        assert!(slip.ends_with(" more: `tacit scenarios` lists all"), "{slip}");
-        assert!(error("hack").contains("did you mean \"hack-more-data\"?"), "{}", error("hack"));
-        assert!(error("reno").contains("did you mean \"newreno\"?"), "{}", error("reno"));
-    }
-}
+mod tests;

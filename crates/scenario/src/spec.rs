@@ -42,9 +42,8 @@ impl Subject {
     /// Creates the subject of `scenario` with `scheme`.
     pub fn new(scenario: Arc<Scenario>, scheme: &'static Scheme) -> Self {
         let mut changed = scheme.applied_to(&scenario);
-        for words in [&mut changed.text, &mut changed.description, &mut changed.invocation] {
-            *words = String::new();
-        }
+        without_words(&mut changed);
+        changed.adopted_mut().map(without_words);
         Self { scenario, scheme, changed, content: OnceLock::new() }
     }
 
@@ -89,14 +88,26 @@ impl Subject {
     fn content(&self) -> blake3::Hash {
         *self.content.get_or_init(|| {
             let mut bare = self.changed.clone();
-            // Excludes the name and the default numbers of seeds and clients.
-            bare.name = String::new();
-            bare.run.seeds = 0;
-            bare.compare.clients = Vec::new();
-            bare.clients = 0;
+            without_defaults(&mut bare);
+            bare.adopted_mut().map(without_defaults);
             blake3::hash(format!("{bare:?}{}", brought::mark(self.scheme.name)).as_bytes())
         })
     }
+}
+
+/// Removes the TOML, description and invocation.
+fn without_words(scenario: &mut Scenario) {
+    for words in [&mut scenario.text, &mut scenario.description, &mut scenario.invocation] {
+        *words = String::new();
+    }
+}
+
+/// Removes the name and the default numbers of seeds and clients, on which no run depends.
+fn without_defaults(scenario: &mut Scenario) {
+    scenario.name = String::new();
+    scenario.run.seeds = 0;
+    scenario.compare.clients = Vec::new();
+    scenario.clients = 0;
 }
 
 impl RunSpec {

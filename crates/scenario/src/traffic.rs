@@ -207,11 +207,12 @@ impl Scenario {
         let places = Places { clients, hosts };
         let mut run = Run { scenario: self, places, seed, flows: Vec::new(), applications: Vec::new() };
         for index in 0..clients {
+            run.scenario = self.of_client(index);
             let client = self.client_override(index);
-            if self.flows.is_empty() {
+            if run.scenario.flows.is_empty() {
                 run.push(index, None, &client)?;
             }
-            for flow in &self.flows {
+            for flow in &run.scenario.flows {
                 if flow.clients.as_ref().is_none_or(|named| named.contains(&index)) {
                     run.push(index, Some(flow), &client)?;
                 }
@@ -251,6 +252,7 @@ struct Way {
 
 /// A run's flows under construction.
 struct Run<'a> {
+    /// The scenario of the client whose flows are added.
     scenario: &'a Scenario,
     places: Places<'a>,
     /// Seed of the random draws.
@@ -284,6 +286,7 @@ impl Run<'_> {
                 start: Instant::ZERO + start + self.later(),
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 traffic: scenario.flow_traffic(traffic),
+                user: index,
                 access_category: flow
                     .and_then(|flow| flow.traffic.access_category)
                     .or(client.access_category)

@@ -26,6 +26,8 @@ pub struct RunOutcome {
     pub pipes: Vec<PipeOutcome>,
     /// Samples, by time then flow; empty unless asked for.
     pub series: Vec<SeriesPoint>,
+    /// The first this many users are a group of their own; `None` for no groups.
+    pub adopters: Option<u32>,
 }
 
 impl RunOutcome {
@@ -59,6 +61,8 @@ pub struct FlowOutcome {
     pub source: HostId,
     /// The receiver of data.
     pub sink: HostId,
+    /// Number of the user whose flow it is, from 0.
+    pub user: u32,
     /// Payload bytes that arrived at the receiver in the measured window, each counted once. Includes bytes that wait
     /// for earlier ones, but not those that were already waiting when the window began.
     pub delivered: Bytes,

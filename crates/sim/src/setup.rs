@@ -47,6 +47,8 @@ pub struct Setup {
     pub wire: bool,
     /// Sampling interval of the series; `None` for no series.
     pub sample_interval: Option<Duration>,
+    /// The first this many [users](FlowSetup::user) are a group of their own in results; `None` for no groups.
+    pub adopters: Option<u32>,
 }
 
 impl Setup {
@@ -357,6 +359,8 @@ pub struct FlowSetup {
     pub traffic: Traffic,
     /// The access category of its packets on Wi-Fi, in both directions. Ignored if the channel has only one.
     pub access_category: AccessCategory,
+    /// Number of the user whose flow it is, from 0. Only results depend on it.
+    pub user: u32,
 }
 
 /// Traffic of a flow.

@@ -171,7 +171,7 @@ fn random_setup(seed: u64) -> Setup {
         let start = Instant::ZERO + millis(draw, 2_000);
         let access_category = AccessCategory::BestEffort;
         let traffic = random_traffic(draw);
-        FlowSetup { source: ends.0, sink: ends.1, start, stop: None, access_category, traffic }
+        FlowSetup { source: ends.0, sink: ends.1, start, stop: None, access_category, traffic, user: 0 }
     };
     setup.flows = ends.iter().flat_map(|end| [flow(end), flow(end)]).collect();
     setup.duration = Duration::from_secs(120);

@@ -7,7 +7,7 @@ use tacit_proto::units::Duration;
 use crate::rounds::RoundWay;
 use crate::{Capacity, Feedback, Hop, Rounds, Traffic, capacity};
 use tacit_scenario::InputError;
-use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, one_of, within};
+use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, standard, within};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
 
 /// The default standard of a hop.
@@ -20,8 +20,7 @@ pub const USUAL_RATE: &str = "150Mbps";
 /// # Errors
 /// If the standard does not exist, or does not have this rate.
 pub fn parse(phy: &str, rate: &str) -> Result<Hop, InputError> {
-    let standards = Standard::ALL.map(|standard| (standard.name(), standard));
-    let standard = argument("--phy", phy, one_of(&standards))?;
+    let standard = argument("--phy", phy, standard)?;
     let rate = argument("--rate", rate, bit_rate)?;
     let mode = Mode::for_rate(standard, rate)
         .map_err(|unknown| InputError::new("--rate", unknown.what()).allowed(unknown.rates()))?;

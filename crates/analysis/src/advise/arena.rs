@@ -5,13 +5,15 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tacit_runs::RunsError;
-use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::aggregate::Group;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{self, Control, Progress};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::Scheme;
+
+use crate::compare::gain_over;
 
 /// Goodputs with a smaller relative difference count as equal.
 pub(super) const EQUAL: f64 = 0.01;
@@ -46,6 +48,11 @@ impl Arena {
         };
         let runs = mbps.iter().zip(1..).map(run).collect();
         self.runs.insert(scheme, runs);
+    }
+
+    /// Its scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
     }
 
     /// The runs of a scheme; empty if it did not run here.
@@ -107,6 +114,17 @@ impl<'a> Rounds<'a> {
         Self { control, store, made: 0 }
     }
 
+    /// Like [`Rounds::make`], and keeps nothing in the store.
+    ///
+    /// # Errors
+    /// Same as [`Rounds::make`].
+    pub fn make_apart(&mut self, arenas: &mut [Arena], wanted: &[SeedRequest]) -> Result<(), RunsError> {
+        let store = self.store.take();
+        let made = self.make(arenas, wanted);
+        self.store = store;
+        made
+    }
+
     /// Executes those `wanted` runs that have not been executed yet.
     ///
     /// # Errors
@@ -146,7 +164,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Fraction by which one goodput exceeds another, based on runs with the same seeds.
+/// Fraction by which one goodput exceeds another, or by which files are faster, based on runs with the same seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Lead {
     /// Lower end of the 95 % confidence interval.
@@ -169,11 +187,10 @@ pub(super) enum Order {
 }
 
 impl Lead {
-    /// `None` if the groups have no seed in common, or the other has no goodput. With one seed there is no interval,
+    /// `None` if the groups have no seed in common, or there is nothing to compare. With one seed there is no interval,
     /// and both ends equal the mean.
     pub fn of(one: &Group<'_>, other: &Group<'_>) -> Option<Self> {
-        let goodput = Column::named("goodput_bps")?;
-        let gain = one.with_seeds_of(other).gain_over(&other.with_seeds_of(one), goodput)?;
+        let gain = gain_over(&one.with_seeds_of(other), &other.with_seeds_of(one))?;
         let half = gain.ci95.unwrap_or(0.0);
         Some(Self { least: gain.of_means - half, mean: gain.of_means, most: gain.of_means + half })
     }

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 use tacit_runs::aggregate::{Column, Group};
+use tacit_scenario::Scenario;
 use tacit_scenario::scheme::{self, Role, Scheme};
 
 use super::arena::{Arena, EQUAL, Lead, Order};
-use super::sides::{FREQUENCIES, SIDES};
-use crate::compare::Row;
+use super::settings;
+use super::sides::{CHANGES, FREQUENCIES, advised};
+use crate::compare::{Row, are_files, goodput_of};
 
 /// Advice for one queue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +29,8 @@ pub struct Answer {
 /// The best result that one side can achieve alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
+    /// The side that has to change, in a word or two.
+    pub side: &'static str,
     /// The side that has to change, and what it changes.
     pub change: &'static str,
     /// The scheme.
@@ -35,6 +39,8 @@ pub struct Choice {
     pub summary: &'static str,
     /// Costs that the runs do not reveal.
     pub cost: &'static str,
+    /// What to type for it; empty if nothing of what there is does it.
+    pub settings: Vec<String>,
     /// Whether it is worthwhile.
     pub verdict: Verdict,
     /// Schemes of the same side that the runs do not separate from it.
@@ -88,21 +94,24 @@ struct Standing<'n> {
 }
 
 impl Answer {
-    /// The advice based on the runs in `arena`.
+    /// The advice based on the runs in `arena`, of `scenario`.
     ///
     /// # Panics
     /// If the baseline did not run.
-    pub(super) fn of(arena: &Arena) -> Self {
+    pub(super) fn of(arena: &Arena, scenario: &Scenario) -> Self {
         let stock = Scheme::of_role(Role::Baseline).name;
-        let choices: Vec<Choice> = SIDES
+        let choices: Vec<Choice> = CHANGES
             .iter()
-            .filter_map(|side| {
-                let Standing { best, open } = standing(arena, side.schemes)?;
+            .filter_map(|change| {
+                let names: Vec<&str> = advised(change.side).map(|scheme| scheme.name).collect();
+                let Standing { best, open } = standing(arena, &names)?;
                 Some(Choice {
-                    change: side.change,
+                    side: change.name,
+                    change: change.change,
                     scheme: best.to_owned(),
-                    summary: scheme::ALL.iter().find(|scheme| scheme.name == best)?.summary,
-                    cost: side.cost,
+                    summary: Scheme::known(best)?.summary,
+                    settings: settings::of(Scheme::known(best)?, scenario),
+                    cost: change.cost,
                     verdict: Verdict::of(&arena.lead(best, stock)?),
                     not_separated_from: open.into_iter().map(str::to_owned).collect(),
                     row: row(arena, best)?,
@@ -175,7 +184,7 @@ impl Verdict {
 pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> {
     let mut all = Vec::new();
     for (number, arena) in arenas.iter().enumerate() {
-        let answer = Answer::of(arena);
+        let answer = Answer::of(arena, arena.scenario());
         let mut open: Vec<&str> = Vec::new();
         for choice in &answer.choices {
             let ranked = matches!(choice.verdict, Verdict::Worth | Verdict::NotSeparated);
@@ -205,11 +214,11 @@ pub(super) fn not_told_apart(arenas: &[Arena]) -> Vec<(usize, &'static Scheme)> 
     all
 }
 
-/// Among the schemes `names` in `arena` whose goodput equals the highest, the one with the lowest queueing delay.
+/// Among the schemes `names` in `arena` whose goodput or speed equals the highest, the one with the lowest queueing delay.
 fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
     let ran: Vec<&str> = names.iter().copied().filter(|name| arena.seeds(name) > 0).collect();
-    let goodput = |name: &str| goodput_bps(&arena.group(name));
-    let leader = ran.iter().copied().max_by(|one, other| goodput(one).total_cmp(&goodput(other)))?;
+    let merit = |name: &str| merit(&arena.group(name));
+    let leader = ran.iter().copied().max_by(|one, other| merit(one).total_cmp(&merit(other)))?;
     let order = |name: &str| match name == leader {
         true => Order::Equal,
         false => arena.lead(leader, name).map_or(Order::Ahead, |lead| lead.order(EQUAL)),
@@ -223,10 +232,18 @@ fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
     Some(Standing { best, open: ran.into_iter().filter(|name| order(name) == Order::Open).collect() })
 }
 
+/// What a scheme is ranked by: its goodput, or the files that end per second; zero without runs.
+fn merit(group: &Group<'_>) -> f64 {
+    if are_files(group) {
+        let time = Column::named("flow_completion_p50_s").and_then(|time| group.mean(time));
+        return time.map_or(0.0, |time| 1.0 / time.mean);
+    }
+    goodput_bps(group)
+}
+
 /// Mean goodput; zero without runs.
 pub(super) fn goodput_bps(group: &Group<'_>) -> f64 {
-    let mean = Column::named("goodput_bps").and_then(|goodput| group.mean(goodput));
-    mean.map_or(0.0, |mean| mean.mean)
+    goodput_of(group).unwrap_or(0.0)
 }
 
 pub(super) fn row(arena: &Arena, scheme: &str) -> Option<Row> {

@@ -5,13 +5,13 @@ use tacit_link::QueueConfig;
 use tacit_link::queue::Discipline;
 use tacit_link::wifi::AirtimeUse;
 use tacit_link::wired::Service;
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, Instant};
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
 use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, TrafficPlan};
 
 use super::arena::{Arena, Lead};
-use crate::compare::{Options, load};
+use crate::compare::{Options, are_files, goodput_of, load, share_of};
 use crate::why::{BUSY, LONGER_BACK, Resource, fullest};
 
 /// What limits the current goodput, and the utilisation of the path.
@@ -58,13 +58,16 @@ impl Limit {
     /// Determines the limit from current runs of `stock` and `udp`.
     pub(super) fn of(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
         let mean = |name: &str| Some(stock.mean(Column::named(name)?)?.mean);
-        let resource = fullest(&[stock]);
+        let resource = if fills_a_wire(scenario, udp) { Some(Resource::Link) } else { fullest(&[stock]) };
         let busy = match resource {
             Some(Resource::Channel) => mean(&airtime_name(AirtimeUse::Idle)).map(|idle| 1.0 - idle),
             // A packet in transmission at the start of the window is counted completely.
             Some(Resource::Link) => mean("first_way_utilisation").map(|busy| busy.min(1.0)),
             Some(Resource::Station) | None => None,
         };
+        let share_of_udp = share_of(stock, udp);
+        // Files leave a channel idle after their end, so their goodput stands for how busy it was.
+        let busy = if are_files(stock) { share_of_udp } else { busy };
         let by = match resource {
             Some(Resource::Channel) if busy >= Some(BUSY) => LimitedBy::Channel,
             Some(Resource::Link) if busy >= Some(BUSY) => LimitedBy::Link,
@@ -76,7 +79,7 @@ impl Limit {
             by,
             resource,
             busy,
-            share_of_udp: Column::named("goodput_bps").and_then(|goodput| stock.share_of(udp, goodput)),
+            share_of_udp,
             airtime_tcp_ack: mean(&airtime_name(AirtimeUse::TcpAck)),
             tcp_retransmitted_share: mean("tcp_retransmitted_share"),
         }
@@ -91,6 +94,25 @@ impl Limit {
     }
 }
 
+/// Whether saturating UDP has all of the slowest wired or cellular link on the way of the data. The channel behind it may be
+/// busy all the same: short A-MPDUs fill the air, too.
+fn fills_a_wire(scenario: &Scenario, udp: &Group<'_>) -> bool {
+    /// Least fraction of a link's rate that payload is, of full packets and with rests (our choice).
+    const PAYLOAD: f64 = 0.9;
+    let is_up = directions(scenario) == [Direction::Upload];
+    let [from, to] = [scenario.run.measure_from, scenario.run.duration].map(|time| Instant::ZERO + time);
+    let seconds = to.saturating_since(from).as_secs_f64();
+    let capacity_bps = |hop: &Hop| match hop {
+        Hop::Pipe(link) => {
+            let pipe = if is_up { &link.up } else { &link.down };
+            Some(pipe.service.capacity(from, to).0 as f64 * 8.0 / seconds)
+        }
+        Hop::Wifi => None,
+    };
+    let slowest = scenario.hops.iter().filter_map(capacity_bps).reduce(f64::min);
+    slowest.zip(goodput_of(udp)).is_some_and(|(capacity, goodput)| goodput >= PAYLOAD * capacity)
+}
+
 /// Whether ACKs have a much longer queueing delay than data.
 fn is_way_back(mean: impl Fn(&str) -> Option<f64>) -> bool {
     let wait_ms = |name: &str| mean(name).map(|us| us / 1e3);
@@ -98,11 +120,11 @@ fn is_way_back(mean: impl Fn(&str) -> Option<f64>) -> bool {
     wait_ms("wired_queue_delay_p95_us").is_some_and(|longest| longest > NOTICED_MS.max(LONGER_BACK * data))
 }
 
-/// Whether some flow sends as much as its transport allows.
+/// Whether some flow sends as much as its transport allows, without end or for the length of a file.
 fn is_greedy(scenario: &Scenario) -> bool {
-    scenario.traffic_plans().any(|traffic| {
-        traffic.application == ApplicationKind::Bulk && traffic.udp_rate.is_none() && traffic.size.is_none()
-    })
+    scenario
+        .traffic_plans()
+        .any(|traffic| traffic.application == ApplicationKind::Bulk && traffic.udp_rate.is_none())
 }
 
 /// A queue at the bottleneck.

@@ -1,59 +1,66 @@
 //! The sides that could change, and scenarios for links.
 
-use tacit_link::wifi::phy::Standard;
-use tacit_proto::units::BitRate;
-use tacit_scenario::InputError;
-use tacit_theory::hop;
+use tacit_scenario::ScenarioError;
+use tacit_scenario::link::LinkWords;
+use tacit_scenario::scheme::{self, Scheme, Side};
 
-/// A side that has to change.
-pub(super) struct Side {
+use crate::compare::DEFAULT_SCENARIO;
+
+/// What a change of a side is, and what it costs.
+pub(super) struct Change {
+    pub side: Side,
+    /// The side in a word or two.
+    pub name: &'static str,
     pub change: &'static str,
+    /// Costs that runs do not reveal.
     pub cost: &'static str,
-    pub schemes: &'static [&'static str],
-    /// Whether it requires a Wi-Fi hop.
-    pub needs_wifi: bool,
 }
 
-/// The sides, from the smallest change to the largest.
-pub(super) const SIDES: &[Side] = &[
-    Side {
+/// The changes, from the smallest to the largest.
+pub(super) const CHANGES: [Change; Side::ALL.len()] = [
+    Change {
+        side: Side::Receivers,
+        name: "receivers",
         change: "receivers acknowledge less often",
         cost: "senders must pace, as bursts grow with the bytes that an ACK frees; losses at the end of a transfer are reported \
                later",
-        schemes: &["tcp-l4", "tcp-l8", "tcp-l16", "quic-ackfreq", "chrome", "neqo", "picoquic", "tack-lite"],
-        needs_wifi: false,
     },
-    Side {
+    Change {
+        side: Side::Senders,
+        name: "senders",
         change: "senders use another congestion control",
         cost: "receivers stay as they are; beside CUBIC in one queue shares are not equal",
-        schemes: &["bbr", "rre"],
-        needs_wifi: false,
     },
-    Side {
+    Change {
+        side: Side::Software,
+        name: "access point, drivers",
         change: "software of access point or drivers",
         cost: "filters read TCP headers, which QUIC and VPNs hide; FastACK vouches for segments that a client may still lose",
-        schemes: &["driver-replace", "driver-hold", "cake-ack-filter", "fastack"],
-        needs_wifi: true,
     },
-    Side {
+    Change {
+        side: Side::Transport,
+        name: "both ends",
         change: "both ends use another transport",
         cost: "both ends need it: `tacit proxy` carries TCP connections of others",
-        schemes: &["tack"],
-        needs_wifi: false,
     },
-    Side {
+    Change {
+        side: Side::ChipOption,
+        name: "both chips",
         change: "both Wi-Fi chips, by an option of 802.11",
         cost: "reverse direction grants are optional in 802.11n and ac, and few chips have them",
-        schemes: &["rdg"],
-        needs_wifi: true,
     },
-    Side {
+    Change {
+        side: Side::Firmware,
+        name: "firmware of both",
         change: "firmware of both Wi-Fi chips",
         cost: "no vendor sells it; it reads TCP headers, which QUIC and VPNs hide",
-        schemes: &["hack-more-data", "hack-batch"],
-        needs_wifi: true,
     },
 ];
+
+/// The schemes to try that change this side.
+pub(super) fn advised(side: Side) -> impl Iterator<Item = &'static Scheme> {
+    scheme::ALL.iter().filter(move |scheme| scheme.is_advised && scheme.side == Some(side))
+}
 
 /// Receivers that acknowledge a fixed number of segments, and finally one that acknowledges four times per round trip.
 pub(super) const FREQUENCIES: &[(Option<u32>, &str)] = &[
@@ -74,35 +81,7 @@ pub fn scenario_of(
     scenario: Option<&str>,
     phy: Option<&str>,
     rate: Option<&str>,
-) -> Result<(String, Vec<String>), InputError> {
-    if let Some(scenario) = scenario {
-        return Ok((scenario.to_owned(), Vec::new()));
-    }
-    let rate = rate.unwrap_or("150Mbps");
-    let hop = hop::parse(phy.unwrap_or("802.11n"), rate)?;
-    Ok((scenario_for(hop.phy.standard, hop.data.rate()).to_owned(), vec![format!("wifi.rate={rate}")]))
-}
-
-/// The bundled scenario whose rate in `standard` is nearest to `rate`.
-pub fn scenario_for(standard: Standard, rate: BitRate) -> &'static str {
-    let known: &[(u64, &str)] = match standard {
-        Standard::A => &[(54, "wlan-11a-54")],
-        Standard::B => &[(11, "wlan-11b-11")],
-        Standard::G => &[(54, "wlan-11g-54")],
-        Standard::N => &[(150, "wlan-11n-150"), (300, "wlan-11n-300"), (600, "wlan-11n-600")],
-        Standard::Ac => &[
-            (433, "wlan-11ac-433"),
-            (867, "wlan-11ac-866"),
-            (1_300, "wlan-11ac-1300"),
-            (1_733, "wlan-11ac-1733"),
-        ],
-        Standard::Ax => &[(1_201, "wlan-11ax-1200"), (2_402, "wlan-11ax-2402")],
-        Standard::Be => &[(5_765, "wlan-11be-5765")],
-    };
-    let apart = |mbps: u64| BitRate::from_mbps(mbps).as_bps().abs_diff(rate.as_bps());
-    // Every standard has a scenario.
-    known
-        .iter()
-        .min_by_key(|(mbps, _)| apart(*mbps))
-        .map_or(crate::compare::DEFAULT_SCENARIO, |known| known.1)
+) -> Result<(String, Vec<String>), ScenarioError> {
+    let words = LinkWords { wifi: phy, rate, ..LinkWords::default() };
+    words.scenario(scenario, DEFAULT_SCENARIO, None)
 }

@@ -38,9 +38,9 @@ fn arena(schemes: &[(&'static str, &[f64], f64)]) -> Arena {
 #[test]
 fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     let advice = advise(&question(), Control::unattended()).unwrap();
-    let text = advice.to_text();
+    let text = advice.to_text(None);
     let answer = &advice.answer;
-    assert_eq!(answer.choices.len(), SIDES.len());
+    assert_eq!(answer.choices.len(), sides::CHANGES.len());
     let named = |index: Option<usize>| index.map(|index| answer.choices[index].scheme.as_str());
     assert_eq!(answer.first, Some(0), "{text}");
     assert!(named(answer.most).is_some_and(|name| name.starts_with("hack-")), "{text}");
@@ -48,7 +48,17 @@ fn the_smallest_change_and_the_largest_gain_are_told_apart() {
     assert!(text.contains("Smallest change that is worth it:\n  receivers acknowledge less often"), "{text}");
     assert!(text.contains("Most is gained by:\n  firmware of both Wi-Fi chips"), "{text}");
     assert_eq!(advice.limit.by, LimitedBy::Channel, "{text}");
-    assert!(text.contains("The Wi-Fi channel is the limit, in use 9"), "{text}");
+    let mut lines = text.lines();
+    let result = lines.next().unwrap();
+    assert!(
+        result.starts_with("Smallest change that is worth it: ") && result.contains(" Most is gained by ")
+    );
+    assert!(lines.next().unwrap().starts_with("The Wi-Fi channel is the limit, in use 9"), "{text}");
+    for width in [80, 120] {
+        let narrow = advice.to_text(Some(width));
+        let too_long = |line: &&str| line.chars().count() > width && !line.trim_start().starts_with("tacit ");
+        assert_eq!(narrow.lines().find(too_long), None, "{narrow}");
+    }
     let seeds = answer.choices.iter().map(|choice| choice.row.seeds);
     assert!(seeds.clone().all(|seeds| (3..=5).contains(&seeds)) && answer.today.seeds == 5, "{text}");
     let kinds: Vec<_> = advice.other_queues.iter().map(|other| other.queue.kind).collect();
@@ -74,9 +84,9 @@ fn a_short_queue_is_named_and_another_answers_otherwise() {
     };
     let advice = advise(&question, Control::unattended()).unwrap();
     let queue = advice.queue.as_ref().unwrap();
-    assert_eq!(queue.kind, QueueKind::Short, "{}", advice.to_text());
+    assert_eq!(queue.kind, QueueKind::Short, "{}", advice.to_text(None));
     assert!(queue.bandwidth_delay_products.is_some_and(|products| products < 0.5), "{queue:?}");
-    assert_eq!(advice.limit.by, LimitedBy::Queue, "{}", advice.to_text());
+    assert_eq!(advice.limit.by, LimitedBy::Queue, "{}", advice.to_text(None));
     let ample = &advice.other_queues[0];
     assert_eq!(ample.queue.kind, QueueKind::Ample);
     assert!(ample.answer.today.goodput_bps_mean > 1.1 * advice.answer.today.goodput_bps_mean);
@@ -96,9 +106,9 @@ fn a_slow_uplink_wants_fewer_acks() {
     let advice = advise(&question, Control::unattended()).unwrap();
     let first = &advice.answer.choices[advice.answer.first.unwrap()];
     assert_eq!((advice.answer.first, first.verdict), (Some(0), Verdict::Worth));
-    assert!(first.row.gain_over_stock > Some(0.5), "{}", advice.to_text());
-    assert!(advice.to_text().contains("95 % of packets take up to"), "{}", advice.to_text());
-    assert_eq!(advice.limit.by, LimitedBy::WayBack, "{}", advice.to_text());
+    assert!(first.row.gain_over_stock > Some(0.5), "{}", advice.to_text(None));
+    assert!(advice.to_text(None).contains("95 % of packets take up to"), "{}", advice.to_text(None));
+    assert_eq!(advice.limit.by, LimitedBy::WayBack, "{}", advice.to_text(None));
     assert!(advice.other_queues.iter().all(|other| other.set[0].starts_with("wired.down.queue=")));
 }
 
@@ -108,10 +118,10 @@ fn schemes_without_gain_are_not_advised() {
     let question =
         Question { scenario: "wired-10".into(), segments_per_ack: None, max_seeds: Some(3), ..question() };
     let advice = advise(&question, Control::unattended()).unwrap();
-    assert_eq!(advice.answer.first, None, "{}", advice.to_text());
+    assert_eq!(advice.answer.first, None, "{}", advice.to_text(None));
     assert!(advice.answer.choices.iter().all(|choice| !choice.scheme.starts_with("hack")));
-    assert!(advice.to_text().contains("Change nothing: "), "{}", advice.to_text());
-    assert_eq!(advice.limit.by, LimitedBy::Link, "{}", advice.to_text());
+    assert!(advice.to_text(None).contains("Change nothing: "), "{}", advice.to_text(None));
+    assert_eq!(advice.limit.by, LimitedBy::Link, "{}", advice.to_text(None));
 }
 
 /// A single video of 8 Mb/s: the channel is idle, and no queue or ACK frequency can change that.
@@ -122,9 +132,9 @@ fn where_nobody_has_anything_to_send_that_is_said() {
     let question =
         Question { assignments, clients: Some(1), seeds: Some(2), max_seeds: Some(9), ..question() };
     let advice = advise(&question, Control::unattended()).unwrap();
-    assert_eq!(advice.limit.by, LimitedBy::Source, "{}", advice.to_text());
+    assert_eq!(advice.limit.by, LimitedBy::Source, "{}", advice.to_text(None));
     assert_eq!((advice.seeds, advice.other_queues.len()), ([2, 2], 0));
-    assert!(advice.to_text().contains("The programs are the limit"), "{}", advice.to_text());
+    assert!(advice.to_text(None).contains("The programs are the limit"), "{}", advice.to_text(None));
 }
 
 /// Progress reports describe a single sweep that grows.
@@ -178,7 +188,7 @@ fn every_rate_has_a_scenario_of_its_standard() {
         (Standard::Ac, 867, "wlan-11ac-866"),
         (Standard::B, 1, "wlan-11b-11"),
     ] {
-        assert_eq!(scenario_for(standard, BitRate::from_mbps(mbps)), name);
+        assert_eq!(tacit_scenario::link::scenario_for(standard, BitRate::from_mbps(mbps)), name);
     }
 }
 
@@ -190,7 +200,7 @@ fn of_equals_the_one_whose_packets_wait_least_is_chosen() {
         ("tcp-l8", &[99.5, 99.6, 99.7], 5.0),
         ("tcp-l16", &[98.0, 98.1, 98.2], 1.0),
     ]);
-    let choice = &Answer::of(&arena).choices[0];
+    let choice = &Answer::of(&arena, arena.scenario()).choices[0];
     assert_eq!((choice.scheme.as_str(), choice.verdict), ("tcp-l8", Verdict::Worth));
     assert!(choice.not_separated_from.is_empty());
     assert!(judge::not_told_apart(&[arena]).is_empty());
@@ -206,7 +216,7 @@ fn overlapping_schemes_are_not_ranked_and_run_more() {
         ("bbr", &[78.0, 84.0, 82.0], 9.0),
         ("rdg", &[60.0, 60.1, 60.2], 9.0),
     ]);
-    let answer = Answer::of(&arena);
+    let answer = Answer::of(&arena, arena.scenario());
     let of = |scheme: &str| answer.choices.iter().find(|choice| choice.scheme == scheme).unwrap();
     assert_eq!(of("tcp-l4").not_separated_from, ["tcp-l8"]);
     assert_eq!(of("bbr").verdict, Verdict::NotSeparated, "its interval has 2 % in it");
@@ -230,4 +240,71 @@ fn a_verdict_is_by_both_ends_of_the_interval() {
         [order(0.05, 0.01), order(0.05, 0.06), order(0.004, 0.005)],
         [Order::Ahead, Order::Open, Order::Equal]
     );
+}
+
+/// Files of 1 MB over a slow way back: fewer ACKs make them several times as fast. They end before measuring begins, where
+/// goodput says nothing.
+#[test]
+fn files_are_judged_by_the_time_that_they_take() {
+    let question = Question {
+        scenario: "lte-slow-uplink".into(),
+        assignments: ["traffic.size=1 MB", "wired.up.rate=20kbps"].map(str::to_owned).to_vec(),
+        clients: None,
+        segments_per_ack: None,
+        seeds: Some(1),
+        max_seeds: Some(1),
+        ..question()
+    };
+    let advice = advise(&question, Control::unattended()).unwrap();
+    let text = advice.to_text(None);
+    let first = &advice.answer.choices[advice.answer.first.unwrap_or_else(|| panic!("{text}"))];
+    let time = |row: &Row| row.means.flow_completion_p50_s.unwrap();
+    let gain = time(&advice.answer.today) / time(&first.row) - 1.0;
+    assert!((first.row.gain_over_stock.unwrap() - gain).abs() < 1e-9 && gain > 0.5, "{text}");
+    assert!(advice.answer.today.goodput_bps_mean > 0.0, "{text}");
+    assert_ne!(advice.limit.by, LimitedBy::Source, "{text}");
+    assert!(text.contains("Today: files take "), "{text}");
+}
+
+/// A wire of 100 Mb/s before a channel that carries 130: A-MPDUs stay short, and fill the air with their preambles.
+#[test]
+fn a_wire_that_is_the_limit_is_named_although_the_air_is_full() {
+    let mut assignments = question().assignments;
+    assignments.extend(["wired.rate=100Mbps", "wired.queue=50 packets"].map(str::to_owned));
+    let question = Question { assignments, segments_per_ack: None, max_seeds: Some(3), ..question() };
+    let advice = advise(&question, Control::unattended()).unwrap();
+    let text = advice.to_text(None);
+    assert_eq!(advice.limit.resource, Some(crate::why::Resource::Link), "{text}");
+    assert!(text.contains("wired or cellular link is"), "{text}");
+    assert!(advice.other_queues.iter().all(|other| other.set[0].starts_with("wired.down.queue=")), "{text}");
+}
+
+#[test]
+fn a_trace_is_run_whole() {
+    let question = |set: &[&str]| Question {
+        scenario: "lte-synthetic".into(),
+        assignments: set.iter().map(|&said| said.to_owned()).collect(),
+        ..question()
+    };
+    let options = question(&[]).options().unwrap();
+    assert!(options.assignments.contains(&"run.duration=64000 ms".to_owned()), "{:?}", options.assignments);
+    let short = Question { quick: true, ..question(&[]) }.options().unwrap();
+    let scenario = compare::load(&short).unwrap();
+    assert!(scenario.run.duration.saturating_sub(scenario.run.measure_from) >= Duration::from_secs(60));
+    let own = question(&["run.duration=9 s"]).options().unwrap();
+    assert_eq!(compare::load(&own).unwrap().run.duration.as_millis(), 9_000, "the user has the last word");
+}
+
+/// One client of two switches to what is recommended: its gain and the other's loss stand beside the advice.
+#[test]
+fn a_recommendation_says_what_one_client_gains_alone() {
+    let arena = arena(&[("stock", &[80.0, 80.1, 80.2], 9.0), ("tack", &[100.0, 100.1, 100.2], 9.0)]);
+    let answer = Answer::of(&arena, arena.scenario());
+    let options = question().options().unwrap();
+    let mut rounds = Rounds::new(None, Control::unattended());
+    let rows = adoption(&options, (1, 2), &answer, &mut rounds).unwrap();
+    let names: Vec<_> =
+        rows.iter().map(|row| (row.scheme.as_str(), row.clients, row.means.adopters)).collect();
+    assert_eq!(names, [("stock", 2, Some(1.0)), ("tack", 2, Some(1.0))]);
+    assert!(rows[1].adopter_gain_over_stock.is_some() && rows[1].other_gain_over_stock.is_some());
 }

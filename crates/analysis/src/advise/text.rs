@@ -2,47 +2,103 @@
 
 use super::{
     Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, Verdict,
+    settings,
 };
-use crate::compare::{Row, gain, goodput};
+use crate::compare::{Row, adoption_table, gain, goodput};
 use crate::why::Resource;
-use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent};
+use tacit_scenario::table::{Page, TextTable, count, number, number_or_dash, percent};
 
-pub(super) fn laid_out(advice: &Advice) -> String {
+pub(super) fn laid_out(advice: &Advice, width: Option<usize>) -> String {
     let comparison = &advice.comparison;
-    let mut text = format!("{}: {}\n", comparison.scenario, comparison.provenance.description);
+    let mut page = Page::new(width);
+    page.line(headline(&advice.answer));
+    page.line(limit(&advice.limit, advice.queue.as_ref()));
+    page.gap();
+    page.line(format!("{}: {}", comparison.scenario, comparison.provenance.description));
     let seeds = match advice.seeds {
         [fewest, most] if fewest == most => count(most.into(), "seed"),
         [fewest, most] => format!("{fewest} seeds, up to {most} where intervals overlap"),
     };
-    text.push_str(&format!(
-        "{}, {seeds}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
+    page.line(format!(
+        "{}, {seeds}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval",
         count(advice.clients.into(), "client"),
         number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 }),
     ));
     if !comparison.conditions.is_empty() {
-        text.push_str(&format!("with {}\n", comparison.conditions.join(", ")));
+        page.line(format!("with {}", comparison.conditions.join(", ")));
     }
     for warning in &comparison.warnings {
-        text.push_str(&format!("warning: {warning}\n"));
+        page.line(format!("warning: {warning}"));
     }
-    text.push_str(&format!("\n{}\n\n", limit(&advice.limit, advice.queue.as_ref())));
-    text.push_str(&sentences(&advice.answer));
-    text.push('\n');
-    text.push_str(&table(&advice.answer).render());
-    text.push_str(&queues(advice));
-    text.push_str(&frequencies(&advice.frequencies));
-    text.push_str(&advice.sharing.as_ref().map_or_else(String::new, sharing));
-    text.push_str("\nWhat the runs do not show:\n");
+    page.gap();
+    for line in sentences(&advice.answer) {
+        page.line(line);
+    }
+    page.gap();
+    page.table(&table(&advice.answer));
+    adoption(&mut page, advice);
+    queues(&mut page, advice);
+    frequencies(&mut page, &advice.frequencies);
+    if let Some(options) = &advice.sharing {
+        sharing(&mut page, options);
+    }
+    let of_receivers = |at: Option<usize>| {
+        at.is_some_and(|at| {
+            advice.answer.choices[at].settings.iter().any(|set| set.starts_with("ACK_FREQUENCY"))
+        })
+    };
+    if of_receivers(advice.answer.first) || of_receivers(advice.answer.most) {
+        page.gap();
+        page.line("Where stacks of QUIC have that setting:");
+        for stack in settings::stacks() {
+            page.line(format!("  {stack}"));
+        }
+    }
+    page.gap();
+    page.line("What the runs do not show:");
     for choice in &advice.answer.choices {
-        text.push_str(&format!("  {}: {}\n", choice.change, choice.cost));
+        page.line(format!("  {}: {}", choice.change, choice.cost));
     }
-    text.push_str(&format!(
-        "\nQueueing is the wait in the queue of the station that sends most, for downloads the access point; one way is \
-         from end to end.\n`tacit explain` says whether FWP suits, which carries HTTP only. All {} schemes:\n  {}\n",
-        comparison.rows.len(),
-        comparison.provenance.command,
+    page.gap();
+    page.line(
+        "Queueing is the wait in the queue of the station that sends most, for downloads the access point; one way is from \
+         end to end.",
+    );
+    page.line(format!(
+        "`tacit explain` says whether FWP suits, which carries HTTP only. All {} schemes:",
+        comparison.rows.len()
     ));
-    text
+    page.line(format!("  {}", comparison.provenance.command));
+    page.finish()
+}
+
+/// Goodput, and how long files take where they end.
+fn had(row: &Row) -> String {
+    let time = row.means.flow_completion_p50_s.map(|time| format!("files take {} s, ", number(time, 2)));
+    format!("{}{} Mb/s", time.unwrap_or_default(), goodput(row))
+}
+
+/// The answer in a sentence or two.
+fn headline(answer: &Answer) -> String {
+    let named = |choice: &Choice| format!("{} ({}), {}", choice.scheme, choice.side, gain(&choice.row));
+    let Some(first) = answer.first else {
+        let of = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
+        let rest = match (of(Verdict::NotSeparated), of(Verdict::Little)) {
+            (0, 0) => "",
+            (0, _) => "; the largest gain is below 2 %",
+            _ => "; of some these runs do not say (not separated)",
+        };
+        return format!(
+            "Change nothing: {}, {}, and no change gains 2 % for certain{rest}.",
+            had(&answer.today),
+            frequency(&answer.today)
+        );
+    };
+    let first = format!("Smallest change that is worth it: {}.", named(&answer.choices[first]));
+    match answer.most {
+        Some(most) => format!("{first} Most is gained by {}.", named(&answer.choices[most])),
+        None => first,
+    }
 }
 
 /// The bottleneck, and the queue at it.
@@ -100,40 +156,26 @@ fn products_text(products: f64) -> String {
     number(products, if products < 10.0 { 1 } else { 0 })
 }
 
-fn sentences(answer: &Answer) -> String {
-    let Some(first) = answer.first else {
-        let of = |verdict| answer.choices.iter().filter(|choice| choice.verdict == verdict).count();
-        let rest = match (of(Verdict::NotSeparated), of(Verdict::Little)) {
-            (0, 0) => "",
-            (0, _) => "; the largest gain is below 2 %",
-            _ => "; of some these runs do not say (not separated)",
-        };
-        return format!(
-            "Change nothing: {} Mb/s, {}, and no change gains 2 % for certain{rest}.\n",
-            goodput(&answer.today),
-            frequency(&answer.today)
-        );
-    };
-    let mut text = format!("Today: {} Mb/s, {}.\n", goodput(&answer.today), frequency(&answer.today));
-    text.push_str(&format!(
-        "Smallest change that is worth it:\n{}",
-        said(&answer.choices[first], &answer.today)
-    ));
+/// The changes of the headline with what they cost and change; none without such changes.
+fn sentences(answer: &Answer) -> Vec<String> {
+    let Some(first) = answer.first else { return Vec::new() };
+    let mut lines = vec![format!("Today: {}, {}.", had(&answer.today), frequency(&answer.today))];
+    lines.push("Smallest change that is worth it:".to_owned());
+    lines.extend(said(&answer.choices[first], &answer.today));
     if let Some(most) = answer.most {
-        text.push_str(&format!("Most is gained by:\n{}", said(&answer.choices[most], &answer.today)));
+        lines.push("Most is gained by:".to_owned());
+        lines.extend(said(&answer.choices[most], &answer.today));
     }
     if !answer.most_not_separated_from.is_empty() {
         let others = answer.most_not_separated_from.iter().map(|at| answer.choices[*at].scheme.as_str());
-        text.push_str(&format!(
-            "  These runs do not separate it from {}.\n",
-            others.collect::<Vec<_>>().join(", ")
-        ));
+        let others = others.collect::<Vec<_>>().join(", ");
+        lines.push(format!("  These runs do not separate it from {others}."));
     }
-    text
+    lines
 }
 
-/// A choice with its gains and costs as text.
-fn said(choice: &Choice, today: &Row) -> String {
+/// A choice with its gains and costs as lines of text.
+fn said(choice: &Choice, today: &Row) -> Vec<String> {
     let waits = [
         ("wait", today.means.queue_delay_p95_us.zip(choice.row.means.queue_delay_p95_us)),
         ("take", today.means.one_way_delay_p95_us.zip(choice.row.means.one_way_delay_p95_us)),
@@ -147,15 +189,12 @@ fn said(choice: &Choice, today: &Row) -> String {
         [] => String::new(),
         others => format!("; not separated from {}", others.join(", ")),
     };
-    format!(
-        "  {}: {} ({})\n  {} Mb/s, {}; {}{wait}{open}\n",
-        choice.change,
-        choice.scheme,
-        choice.summary,
-        goodput(&choice.row),
-        gain(&choice.row),
-        frequency(&choice.row),
-    )
+    let mut lines = vec![
+        format!("  {}: {} ({})", choice.change, choice.scheme, choice.summary),
+        format!("  {}, {}; {}{wait}{open}", had(&choice.row), gain(&choice.row), frequency(&choice.row)),
+    ];
+    lines.extend(choice.settings.iter().map(|setting| format!("  set: {setting}")));
+    lines
 }
 
 fn ms(us: f64) -> String {
@@ -212,15 +251,15 @@ const fn measured_heads(row: &Row) -> [[&'static str; 2]; 6] {
 
 fn table(answer: &Answer) -> TextTable {
     let heads =
-        [&[["", "change"], ["", "best scheme"]][..], &measured_heads(&answer.today), &[["", "worth it"]]];
-    let mut table = TextTable::new(&heads.concat());
+        [&[["who", "changes"], ["", "best scheme"]][..], &measured_heads(&answer.today), &[["", "worth it"]]];
+    let mut table = TextTable::new(&heads.concat()).dropping([2, 6, 5, 7, 3]);
     let mut push = |who: &str, row: &Row, worth: &str| {
         let named = [who.to_owned(), row.scheme.clone()];
         table.push([&named[..], &measured(row), &[worth.to_owned()]].concat());
     };
-    push("none", &answer.today, "");
+    push("nobody", &answer.today, "");
     for choice in &answer.choices {
-        push(choice.change, &choice.row, worth(choice.verdict));
+        push(choice.side, &choice.row, worth(choice.verdict));
     }
     table
 }
@@ -234,13 +273,28 @@ const fn worth(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What one client gains that makes a recommended change alone, and what the others lose.
+fn adoption(page: &mut Page, advice: &Advice) {
+    let Some(first) = advice.adoption.first() else { return };
+    let others = first.clients.saturating_sub(1);
+    page.gap();
+    page.line(format!(
+        "If one client makes the change alone, beside {} with stock:",
+        count(others.into(), "other")
+    ));
+    page.table(&adoption_table(&advice.adoption.iter().collect::<Vec<_>>()));
+}
+
 /// The answers for each kind of queue.
-fn queues(advice: &Advice) -> String {
+fn queues(page: &mut Page, advice: &Advice) {
     let Some(own) = advice.queue.as_ref().filter(|_| !advice.other_queues.is_empty()) else {
-        return match advice.limit.by {
-            LimitedBy::Source => String::new(),
-            _ => "\nNo setting reaches the queue before the limit: the answer is for the queues that there are.\n".to_owned(),
-        };
+        if advice.limit.by != LimitedBy::Source {
+            page.gap();
+            page.line(
+                "No setting reaches the queue before the limit: the answer is for the queues that there are.",
+            );
+        }
+        return;
     };
     let mut table = TextTable::new(&[
         ["", "queue"],
@@ -251,7 +305,8 @@ fn queues(advice: &Advice) -> String {
         ["", "gain"],
         ["", "most"],
         ["", "gain"],
-    ]);
+    ])
+    .dropping([2, 1, 3, 5]);
     let mut push = |queue: &Queue, whose: &str, answer: &Answer| {
         let kind = match queue.kind {
             QueueKind::Short => "short",
@@ -283,18 +338,17 @@ fn queues(advice: &Advice) -> String {
     }
     let sets: Vec<String> =
         advice.other_queues.iter().flat_map(|other| &other.set).map(|set| format!("--set '{set}'")).collect();
-    format!(
-        "\nBy the queue before the limit; several names are not separated:\n{}Set by {}.\n",
-        table.render(),
-        sets.join(", ")
-    )
+    page.gap();
+    page.line("By the queue before the limit; several names are not separated:");
+    page.table(&table);
+    page.line(format!("Set by {}.", sets.join(", ")));
 }
 
 /// Receivers that acknowledge a fixed number of segments.
-fn frequencies(frequencies: &Frequencies) -> String {
-    let Some(first) = frequencies.rows.first() else { return String::new() };
+fn frequencies(page: &mut Page, frequencies: &Frequencies) {
+    let Some(first) = frequencies.rows.first() else { return };
     let heads = [&[["segments", "per ACK"], ["", "scheme"]][..], &measured_heads(&first.row)];
-    let mut table = TextTable::new(&heads.concat());
+    let mut table = TextTable::new(&heads.concat()).dropping([2, 6, 5]);
     let every = |frequency: &Frequency| match frequency.segments {
         Some(segments) => segments.to_string(),
         None => "RTT/4".to_owned(),
@@ -306,19 +360,21 @@ fn frequencies(frequencies: &Frequencies) -> String {
     let places = |places: &[usize]| {
         places.iter().map(|at| every(&frequencies.rows[*at])).collect::<Vec<_>>().join(", ")
     };
-    let best = frequencies.best.map_or_else(String::new, |best| {
+    page.gap();
+    page.line("By segments per ACK, with the queue as it is:");
+    page.table(&table);
+    if let Some(best) = frequencies.best {
         let open = match frequencies.not_separated_from.as_slice() {
             [] => String::new(),
             open => format!("; these runs do not separate {} from it", places(open)),
         };
-        format!("Best of these: {}{open}.\n", places(&[best]))
-    });
-    format!("\nBy segments per ACK, with the queue as it is:\n{}{best}", table.render())
+        page.line(format!("Best of these: {}{open}.", places(&[best])));
+    }
 }
 
 /// Options of the access point.
-fn sharing(sharing: &Sharing) -> String {
-    let Some(first) = sharing.settings.first() else { return String::new() };
+fn sharing(page: &mut Page, sharing: &Sharing) {
+    let Some(first) = sharing.settings.first() else { return };
     let heads = first.rows.iter().map(|row| [row.scheme.as_str(), "Mb/s"]);
     let mut table =
         TextTable::new(&std::iter::once(["", "the access point"]).chain(heads).collect::<Vec<_>>());
@@ -333,9 +389,8 @@ fn sharing(sharing: &Sharing) -> String {
         others => format!("; these runs do not separate from it: {}", others.join(", ")),
     };
     let set = best.set.iter().map(|set| format!("--set {set}")).collect::<Vec<_>>().join(" ");
-    format!(
-        "\nBy the access point's options for several clients at once:\n{}Stock clients have most with: {} ({set}){as_good}.\n",
-        table.render(),
-        best.name,
-    )
+    page.gap();
+    page.line("By the access point's options for several clients at once:");
+    page.table(&table);
+    page.line(format!("Stock clients have most with: {} ({set}){as_good}.", best.name));
 }

@@ -79,6 +79,8 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("chrome", PURPLE, Diamond),
     ("neqo", PURPLE, Down),
     ("picoquic", PURPLE, Cross),
+    ("quiche", SKY, Plus),
+    ("mvfst", SKY, Cross),
     ("tack-lite", PURPLE, Plus),
     ("cake-ack-filter", ORANGE, Dot),
     ("driver-replace", ORANGE, Square),

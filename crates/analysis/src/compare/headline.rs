@@ -3,6 +3,7 @@
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::{count, number};
 
+use super::text::adopters;
 use super::{Comparison, Row};
 
 /// Of data sent again, this share and more is told beside a gain.
@@ -15,26 +16,30 @@ pub(super) fn headlines(comparison: &Comparison) -> Vec<String> {
 
 fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
     let rows: Vec<&Row> = comparison.rows_of(clients).collect();
-    let role = |row: &Row| Scheme::known(&row.scheme).map(|scheme| scheme.role);
-    let stock = rows.iter().find(|row| role(row) == Some(Role::Baseline));
-    let judged =
-        || rows.iter().copied().filter(|row| matches!(role(row), Some(Role::Candidate | Role::Transport)));
-    let merit = |row: &Row| Merit::of(row, stock.copied());
+    if let Some(adopters) = adopters(&rows) {
+        return adoption(&rows, clients, adopters);
+    }
+    let known: Vec<(&Row, &Scheme)> =
+        rows.iter().filter_map(|row| Some((*row, Scheme::known(&row.scheme)?))).collect();
+    let stock = known.iter().find(|(_, scheme)| scheme.role == Role::Baseline).map(|(row, _)| *row);
+    let judged = |chips: bool| {
+        let is_judged = move |scheme: &Scheme| {
+            matches!(scheme.role, Role::Candidate | Role::Transport) && scheme.needs_chips() == chips
+        };
+        known.iter().filter(move |(_, scheme)| is_judged(scheme)).map(|(row, _)| *row)
+    };
     let best = |chips: bool| {
-        let able = judged()
-            .filter(|row| Scheme::known(&row.scheme).is_some_and(|scheme| scheme.needs_chips() == chips));
-        let better = able.filter_map(|row| Some((row, merit(row)?))).filter(|(_, merit)| merit.is_better);
+        let better = judged(chips)
+            .filter_map(|row| Some((row, Merit::of(row, stock)?)))
+            .filter(|(_, merit)| merit.is_better);
         // The first of those that are equal to a tenth of a per cent: some rules of TCP/HACK differ by less.
         let tenths = |merit: &Merit| (merit.gain * 1e3).round();
         better.reduce(|best, next| if tenths(&next.1) > tenths(&best.1) { next } else { best })
     };
     let found = [best(false), best(true)];
-    let tried = [false, true].map(|chips| {
-        judged().any(|row| Scheme::known(&row.scheme).is_some_and(|scheme| scheme.needs_chips() == chips))
-    });
-    let mut said: Vec<String> = stock.and_then(|stock| cost(stock)).into_iter().collect();
-    let words =
-        |(row, merit): (&Row, Merit)| format!("{}, {}{}", row.scheme, merit.text, price(row, stock.copied()));
+    let tried = [false, true].map(|chips| judged(chips).next().is_some());
+    let mut said: Vec<String> = stock.and_then(cost).into_iter().collect();
+    let words = |(row, merit): (&Row, Merit)| format!("{}, {}{}", row.scheme, merit.text, price(row, stock));
     match (found, tried) {
         ([None, None], [false, false]) => {}
         ([None, None], _) => said.push("No scheme here is better than stock beyond chance.".to_owned()),
@@ -48,6 +53,38 @@ fn headline(comparison: &Comparison, clients: u32) -> Option<String> {
         }
     }
     (!said.is_empty()).then(|| format!("{}: {}", count(clients.into(), "client"), said.join(" ")))
+}
+
+/// What the clients gain that switch, by the scheme with which they gain most, and what the others lose.
+fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
+    let is_candidate = |row: &&&Row| {
+        matches!(
+            Scheme::known(&row.scheme).map(|scheme| scheme.role),
+            Some(Role::Candidate | Role::Transport)
+        )
+    };
+    let gain = |row: &Row| row.adopter_gain_over_stock.or(row.other_gain_over_stock).unwrap_or(f64::MIN);
+    let tried: Vec<&&Row> = rows.iter().filter(is_candidate).collect();
+    let best = tried.iter().copied().reduce(|best, row| if gain(row) > gain(best) { row } else { best })?;
+    let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95));
+    let others = best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95));
+    let those = if adopters == 1 { "it has" } else { "each has" };
+    let said = match (own, others) {
+        (Some(own), Some(others)) => format!("{those} {own} than with stock, each other client {others}"),
+        (Some(own), None) => format!("{those} {own} than with stock"),
+        (None, Some(others)) => format!("each client has {others} than with stock"),
+        (None, None) => return None,
+    };
+    let most = if tried.len() > 1 { ", which gain most with it" } else { "" };
+    let clients = count(clients.into(), "client");
+    Some(format!("{clients}, {adopters} of them with {}{most}: {said}.", best.scheme))
+}
+
+/// A gain in words, with its interval.
+fn change(gain: f64, ci: Option<f64>) -> String {
+    let ci = ci.filter(|ci| *ci > 0.0).map_or_else(String::new, |ci| format!(" ± {}", number(ci * 100.0, 1)));
+    let direction = if gain < 0.0 { "less" } else { "more" };
+    format!("{}{ci} % {direction}", number(gain.abs() * 100.0, 1))
 }
 
 /// What ACKs cost, by the bound; or how long files take.

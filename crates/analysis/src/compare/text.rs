@@ -4,59 +4,59 @@ use tacit_link::wifi::AirtimeUse;
 
 use super::{Comparison, Row};
 use tacit_scenario::scheme::{self, Role, Scheme};
-use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent, signed_percent, wrapped};
+use tacit_scenario::table::{Page, TextTable, count, number, number_or_dash, percent, signed_percent};
 
 pub(super) fn tables(comparison: &Comparison, width: Option<usize>) -> String {
-    let mut text = String::new();
+    let mut page = Page::new(width);
     for line in comparison.headlines() {
-        text.push_str(&format!("{line}\n"));
+        page.line(line);
     }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&format!("{}: {}\n", comparison.scenario, comparison.provenance.description));
+    page.gap();
+    page.line(format!("{}: {}", comparison.scenario, comparison.provenance.description));
     let seeds = comparison.rows.iter().map(|row| row.seeds).max().unwrap_or(0);
-    text.push_str(&format!(
-        "{}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval\n",
+    page.line(format!(
+        "{}, {} s measured in each, the same draws for every scheme; ± is the 95 % confidence interval",
         count(seeds as u64, "seed"),
         number(comparison.measured_s, if comparison.measured_s < 10.0 { 1 } else { 0 }),
     ));
     if !comparison.conditions.is_empty() {
-        text.push_str(&format!("with {}\n", comparison.conditions.join(", ")));
+        page.line(format!("with {}", comparison.conditions.join(", ")));
     }
     for warning in &comparison.warnings {
-        text.push_str(&format!("warning: {warning}\n"));
+        page.line(format!("warning: {warning}"));
     }
-    let mut missing: Vec<String> = Vec::new();
     for clients in comparison.client_counts() {
         let rows: Vec<&Row> = comparison.rows_of(clients).collect();
-        text.push_str(&format!("\n{}\n", count(clients.into(), "client")));
-        let airtime = rows.iter().any(|row| row.airtime.is_some()).then(|| airtime_table(&rows));
-        let completions =
-            rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()).then(|| completion_table(&rows));
-        let tables = [Some(main_table(&rows)), airtime, completions];
-        let tables = tables.into_iter().flatten().map(|table| {
-            let (text, dropped) = table.render_within(width);
-            missing.extend(dropped);
-            text
-        });
-        text.push_str(&tables.collect::<Vec<_>>().join("\n"));
+        page.gap();
+        page.line(count(clients.into(), "client"));
+        if let Some(line) = who_switches(&rows) {
+            page.line(line);
+            page.table(&adoption_table(&rows));
+            page.gap();
+        }
+        page.table(&main_table(&rows));
+        if rows.iter().any(|row| row.airtime.is_some()) {
+            page.gap();
+            page.table(&airtime_table(&rows));
+        }
+        if rows.iter().any(|row| row.means.flow_completion_p50_s.is_some()) {
+            page.gap();
+            page.table(&completion_table(&rows));
+        }
         if let Some(line) = beside(comparison, clients) {
-            text.push_str(&format!("\n{line}\n"));
+            page.gap();
+            page.line(line);
         }
     }
     let shown = |scheme: &&Scheme| comparison.rows.iter().any(|row| row.scheme == scheme.name);
     let replacing = scheme::ALL.iter().filter(|scheme| scheme.role == Role::Transport).filter(shown);
     for (number, scheme) in replacing.enumerate() {
-        let gap = if number == 0 { "\n" } else { "" };
-        text.push_str(&format!("{gap}{}: {}\n", scheme.name, scheme.summary));
+        if number == 0 {
+            page.gap();
+        }
+        page.line(format!("{}: {}", scheme.name, scheme.summary));
     }
-    missing.sort();
-    missing.dedup();
-    if !missing.is_empty() {
-        text.push_str(&format!("\n--wide has also: {}\n", missing.join(", ")));
-    }
-    wrapped(&text, width)
+    page.finish()
 }
 
 /// One table with the goodput of every scheme at every sweep point.
@@ -99,36 +99,121 @@ pub(crate) fn beside(comparison: &Comparison, clients: u32) -> Option<String> {
     ))
 }
 
+/// A column of the main table.
+struct Head {
+    head: [&'static str; 2],
+    cell: fn(&Row) -> String,
+    /// Columns with a larger number leave a narrow terminal first; those with 0 stay.
+    leaves: u8,
+}
+
+const fn column(leaves: u8, head: [&'static str; 2], cell: fn(&Row) -> String) -> Head {
+    Head { head, cell, leaves }
+}
+
+fn ms(us: Option<f64>) -> String {
+    number_or_dash(us.map(|us| us / 1e3), 1)
+}
+
+const GOODPUT: [Head; 2] = [column(0, ["goodput", "Mb/s"], goodput), column(0, ["gain over", "stock"], gain)];
+/// Where data goes both ways.
+const DIRECTIONS: Head = column(0, ["down / up", "Mb/s"], |row| {
+    let each = |bps: Option<f64>| bps.map_or_else(|| number_or_dash(None, 0), |bps| mbps(row, bps));
+    format!("{} / {}", each(row.means.download_goodput_bps), each(row.means.upload_goodput_bps))
+});
+/// With several clients.
+const CLIENTS: Head = column(2, ["a client, mean", "/ least, Mb/s"], |row| {
+    let mean = row.goodput_bps_mean / f64::from(row.clients.max(1));
+    let least = row.means.least_client_goodput_bps;
+    let least = least.map_or_else(|| number_or_dash(None, 0), |bps| megabits(bps, mean));
+    format!("{} / {least}", megabits(mean, mean))
+});
+const REST: [Head; 7] = [
+    column(4, ["of UDP", "bound"], |row| percent(row.share_of_udp, 1)),
+    column(1, ["sent", "again"], |row| percent(row.means.tcp_retransmitted_share, 1)),
+    column(5, ["ACKs", "on air/s"], |row| number_or_dash(row.means.tcp_acks_on_air_per_s, 0)),
+    column(6, ["collisions", "/s"], |row| number_or_dash(row.means.collisions_per_s, 1)),
+    column(7, ["retries", "of MPDUs"], |row| percent(row.means.retry_share, 1)),
+    column(8, ["A-MPDU", "MPDUs"], |row| number_or_dash(row.means.ampdu_mean, 1)),
+    column(3, ["queueing delay", "p50 / p95 ms"], |row| {
+        format!("{} / {}", ms(row.means.queue_delay_p50_us), ms(row.means.queue_delay_p95_us))
+    }),
+];
+
 fn main_table(rows: &[&Row]) -> TextTable {
+    let is_both_ways =
+        |row: &&Row| row.means.download_goodput_bps.is_some() && row.means.upload_goodput_bps.is_some();
+    let directions = rows.iter().any(is_both_ways).then_some(&DIRECTIONS);
+    let clients = rows.iter().any(|row| row.clients > 1).then_some(&CLIENTS);
+    let columns: Vec<&Head> = GOODPUT.iter().chain(directions).chain(clients).chain(&REST).collect();
+    let heads: Vec<[&str; 2]> =
+        std::iter::once(["", "scheme"]).chain(columns.iter().map(|column| column.head)).collect();
+    // The scheme is the first column of the table.
+    let mut leaving: Vec<(u8, usize)> = columns.iter().map(|column| column.leaves).zip(1..).collect();
+    leaving.retain(|(leaves, _)| *leaves > 0);
+    leaving.sort_by_key(|(leaves, _)| std::cmp::Reverse(*leaves));
+    let mut table = TextTable::new(&heads).dropping(leaving.into_iter().map(|(_, column)| column));
+    for row in rows {
+        let cells = columns.iter().map(|column| (column.cell)(row));
+        table.push(std::iter::once(row.scheme.clone()).chain(cells).collect());
+    }
+    table
+}
+
+/// Number of clients that use the schemes, if only some do.
+pub(super) fn adopters(rows: &[&Row]) -> Option<u64> {
+    rows.iter().find_map(|row| row.means.adopters).map(|adopters| adopters as u64)
+}
+
+fn who_switches(rows: &[&Row]) -> Option<String> {
+    let adopters = adopters(rows)?;
+    let clients = rows.first()?.clients;
+    let verb = if adopters == 1 { "switches" } else { "switch" };
+    Some(format!("{adopters} of {} {verb}, the others keep stock", count(clients.into(), "client")))
+}
+
+/// What clients that switch gain, and what the others lose.
+pub(crate) fn adoption_table(rows: &[&Row]) -> TextTable {
     let mut table = TextTable::new(&[
         ["", "scheme"],
-        ["goodput", "Mb/s"],
-        ["gain over", "stock"],
-        ["of UDP", "bound"],
-        ["sent", "again"],
-        ["ACKs", "on air/s"],
-        ["collisions", "/s"],
-        ["retries", "of MPDUs"],
-        ["A-MPDU", "MPDUs"],
-        ["queueing delay", "p50 / p95 ms"],
+        ["switched", "Mb/s each"],
+        ["of what they", "had before"],
+        ["others", "Mb/s each"],
+        ["of what they", "had before"],
+        ["least of", "others"],
+        ["sent again", "switched / others"],
+        ["queueing", "p95 ms"],
     ])
-    .dropping([8, 7, 6, 3, 9, 5]);
-    for row in rows {
-        let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
+    .dropping([6, 7, 5]);
+    for row in rows.iter().filter(|row| row.means.adopters.is_some()) {
+        let each = |bps: Option<f64>| bps.map_or_else(|| number_or_dash(None, 0), |bps| megabits(bps, bps));
+        let again = |share: Option<f64>| number_or_dash(share.map(|share| share * 100.0), 1);
+        let of_before = |gain: Option<f64>, ci: Option<f64>| match (gain, ci.filter(|ci| *ci > 0.0)) {
+            (Some(0.0) | None, _) => number_or_dash(None, 0),
+            (Some(gain), Some(ci)) => format!("{:.1} ± {:.1} %", (1.0 + gain) * 100.0, ci * 100.0),
+            (Some(gain), None) => percent(Some(1.0 + gain), 1),
+        };
         table.push(vec![
             row.scheme.clone(),
-            goodput(row),
-            gain(row),
-            percent(row.share_of_udp, 1),
-            percent(row.means.tcp_retransmitted_share, 1),
-            number_or_dash(row.means.tcp_acks_on_air_per_s, 0),
-            number_or_dash(row.means.collisions_per_s, 1),
-            percent(row.means.retry_share, 1),
-            number_or_dash(row.means.ampdu_mean, 1),
-            format!("{} / {}", ms(row.means.queue_delay_p50_us), ms(row.means.queue_delay_p95_us)),
+            each(row.means.adopter_goodput_bps),
+            of_before(row.adopter_gain_over_stock, row.adopter_gain_over_stock_ci95),
+            each(row.means.other_goodput_bps),
+            of_before(row.other_gain_over_stock, row.other_gain_over_stock_ci95),
+            each(row.means.other_least_goodput_bps),
+            format!(
+                "{} / {} %",
+                again(row.means.adopter_retransmitted_share),
+                again(row.means.other_retransmitted_share)
+            ),
+            number_or_dash(wait_us(row).map(|us| us / 1e3), 1),
         ]);
     }
     table
+}
+
+/// 95th percentile of the wait in the queue of data.
+fn wait_us(row: &Row) -> Option<f64> {
+    row.means.queue_delay_p95_us.or(row.means.one_way_delay_p95_us)
 }
 
 /// Completion times of fixed-size flows, as means over the runs.
@@ -161,7 +246,12 @@ pub(crate) fn goodput(row: &Row) -> String {
 
 /// `bps` of `row` in Mb/s, with two decimals if the rate is low.
 fn mbps(row: &Row, bps: f64) -> String {
-    number(bps / 1e6, if row.goodput_bps_mean < 2e7 { 2 } else { 1 })
+    megabits(bps, row.goodput_bps_mean)
+}
+
+/// `bps` in Mb/s, with two decimals if `scale_bps` is low.
+fn megabits(bps: f64, scale_bps: f64) -> String {
+    number(bps / 1e6, if scale_bps < 2e7 { 2 } else { 1 })
 }
 
 /// Gain over the baseline with its interval; empty for the baseline itself.

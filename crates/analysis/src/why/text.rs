@@ -1,7 +1,7 @@
 //! An account as sentences and as a table.
 
 use tacit_runs::metric;
-use tacit_scenario::table::{TextTable, count, number, significant};
+use tacit_scenario::table::{Page, TextTable, count, number, significant};
 
 use super::{Account, AckWays, BUSY, Evidence, LONGER_BACK, Part, Resource, Side, Why};
 
@@ -9,39 +9,50 @@ use super::{Account, AckWays, BUSY, Evidence, LONGER_BACK, Part, Resource, Side,
 const WORTH_WORDS: f64 = 0.05;
 
 impl Why {
-    /// The explanation as text. For each client count: a headline, the bottleneck, a table of contributions, and
-    /// sentences about the large ones.
-    pub fn to_text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.scenario, self.description);
+    /// The explanation as text: a headline for each client count, then for each the bottleneck, a table of contributions, and
+    /// sentences about the large ones. Lines have at most `width` characters, where columns are left out that do not fit.
+    pub fn to_text(&self, width: Option<usize>) -> String {
+        let mut page = Page::new(width);
         for account in &self.accounts {
-            text.push('\n');
-            text.push_str(&account.to_text());
+            page.line(account.headline());
         }
-        text
+        page.gap();
+        page.line(format!("{}: {}", self.scenario, self.description));
+        for account in &self.accounts {
+            page.gap();
+            if self.accounts.len() > 1 {
+                page.line(count(account.clients.into(), "client"));
+            }
+            account.write(&mut page);
+        }
+        page.finish()
     }
 }
 
 impl Account {
-    fn to_text(&self) -> String {
-        let mut text = format!("{}\n{}\n", self.headline(), self.limit());
+    fn write(&self, page: &mut Page) {
+        page.line(self.limit());
         for side in [&self.winner, &self.other] {
-            text.extend(side.hack.map(|ways| format!("{}\n", ways_of_acks(&side.scheme, &ways))));
-            text.extend(side.rounds.map(|rounds| format!("{}\n", rounds.to_text(&side.scheme))));
+            if let Some(ways) = &side.hack {
+                page.line(ways_of_acks(&side.scheme, ways));
+            }
+            if let Some(rounds) = &side.rounds {
+                page.line(rounds.to_text(&side.scheme));
+            }
         }
         if !self.differs {
-            return text;
+            return;
         }
-        text.push('\n');
-        text.push_str(&self.table().render());
-        text.push('\n');
+        page.gap();
+        page.table(&self.table());
+        page.gap();
         let difference = self.difference_bps();
         let worth_naming =
             self.parts.iter().filter(|part| part.contribution_bps.abs() >= WORTH_WORDS * difference);
         for (part, number) in worth_naming.zip(1..) {
-            text.push_str(&format!("{number}. {}\n", self.words(part)));
+            page.line(format!("{number}. {}", self.words(part)));
         }
-        text.push_str(&format!("{}\n", self.remainder()));
-        text
+        page.line(self.remainder());
     }
 
     /// The part that the contributions do not explain.
@@ -59,7 +70,7 @@ impl Account {
         self.winner.goodput_bps - self.other.goodput_bps
     }
 
-    fn headline(&self) -> String {
+    pub(super) fn headline(&self) -> String {
         let side = |side: &Side| {
             let ci =
                 side.goodput_bps_ci95.map_or_else(String::new, |ci| format!(" ± {}", number(ci / 1e6, 2)));
@@ -156,7 +167,8 @@ impl Account {
             ["of the", "difference"],
             ["ms per MB", &self.winner.scheme],
             ["ms per MB", &self.other.scheme],
-        ]);
+        ])
+        .dropping([4, 3]);
         let difference = self.difference_bps();
         for part in &self.parts {
             let ci = part

@@ -41,7 +41,7 @@ fn no_packet_that_was_seen_once_is_a_copy() {
 fn tunnels_are_told() {
     let Some(audit) = case("gre.pcap") else { return };
     assert_eq!(audit.tunnels, [Counted { kind: "GRE".into(), packets: 30 }]);
-    assert!(to_text(&audit, None).contains("out of tunnels: 30 GRE"));
+    assert!(to_text(&audit, None, None).contains("out of tunnels: 30 GRE"));
     let Some(audit) = case("pppoe-pfc.pcap") else { return };
     assert_eq!(audit.tunnels, [Counted { kind: "PPPoE".into(), packets: 30 }]);
     let Some(audit) = case("l2tp.pcap") else { return };
@@ -61,8 +61,8 @@ fn without_acks_nothing_is_predicted() {
     let prediction = audit.predict(&n150(), Duration::from_millis(20));
     assert_eq!(prediction, None);
     let report = Report { audit, prediction };
-    assert!(report.to_text().contains("no prediction: "), "{}", report.to_text());
-    assert!(!report.to_text().contains("airtime"));
+    assert!(report.to_text(None).contains("no prediction: "), "{}", report.to_text(None));
+    assert!(!report.to_text(None).contains("airtime"));
     assert_eq!(serde_json::to_value(&report).unwrap()["prediction"], serde_json::Value::Null);
 }
 

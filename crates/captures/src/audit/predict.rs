@@ -50,6 +50,9 @@ pub struct Prediction {
 pub struct Scheme {
     /// Its name.
     pub scheme: String,
+    /// Whether it takes other Wi-Fi chips or firmware; `None` for yardsticks.
+    #[serde(skip)]
+    pub needs_chips: Option<bool>,
     /// Goodput in Mb/s.
     pub goodput_mbps: f64,
     /// Gain over the capture's own behaviour, in percent.
@@ -72,22 +75,28 @@ impl Audit {
             |segments: u32| Feedback::Packets { acks_per_segment: ratio.min(1.0 / f64::from(segments)) };
         let tack = Traffic { ack: Traffic::TACK.ack.max(traffic.ack), ..traffic };
         let rows = [
-            ("as captured", traffic, own),
-            ("stock: 1 ACK per 2", traffic, Feedback::every(2)),
-            ("thinned to 1 ACK per 4", traffic, thinned(4)),
-            ("thinned to 1 ACK per 8", traffic, thinned(8)),
-            ("thinned to 1 ACK per 16", traffic, thinned(16)),
-            ("TACK", tack, Feedback::Tack { rtt_min }),
-            ("HACK", traffic, Feedback::OnLinkAcks { acks_per_segment: ratio, coding: AckCoding::CODEC }),
-            ("no ACKs (UDP bound)", traffic, Feedback::None),
+            ("as captured", None, traffic, own),
+            ("stock: 1 ACK per 2", None, traffic, Feedback::every(2)),
+            ("thinned to 1 ACK per 4", Some(false), traffic, thinned(4)),
+            ("thinned to 1 ACK per 8", Some(false), traffic, thinned(8)),
+            ("thinned to 1 ACK per 16", Some(false), traffic, thinned(16)),
+            ("TACK", Some(false), tack, Feedback::Tack { rtt_min }),
+            (
+                "HACK",
+                Some(true),
+                traffic,
+                Feedback::OnLinkAcks { acks_per_segment: ratio, coding: AckCoding::CODEC },
+            ),
+            ("no ACKs (UDP bound)", None, traffic, Feedback::None),
         ];
         let stock = capacity(hop, &traffic, own);
         let stock_mbps = stock.goodput.as_mbps_f64();
-        let scheme = |(name, traffic, feedback): (&str, Traffic, Feedback)| {
+        let scheme = |(name, needs_chips, traffic, feedback): (&str, Option<bool>, Traffic, Feedback)| {
             let result = capacity(hop, &traffic, feedback);
             let goodput_mbps = result.goodput.as_mbps_f64();
             Scheme {
                 scheme: name.to_owned(),
+                needs_chips,
                 goodput_mbps,
                 gain_percent: (goodput_mbps / stock_mbps - 1.0) * 100.0,
                 acks_per_second: result.acks_per_second,

@@ -156,7 +156,7 @@ fn one_direction_has_no_ratio_but_a_stride() {
     assert_eq!((audit.total.ack_packets, audit.total.ack_ratio), (4, None));
     let prediction = audit.predict(&n150(), Duration::from_millis(20)).unwrap();
     assert_eq!(prediction.acks_per_segment_source, RatioSource::AckStride);
-    assert!(to_text(&audit, Some(&prediction)).contains("one direction only"));
+    assert!(to_text(&audit, Some(&prediction), None).contains("one direction only"));
 }
 
 #[test]
@@ -268,7 +268,13 @@ fn the_report_is_json_with_stable_names() {
     assert_eq!(json["flows"][0]["ack_packets"], 4);
     assert_eq!(json["prediction"]["phy"], "802.11n");
     assert_eq!(json["prediction"]["schemes"][0]["scheme"], "as captured");
-    let text = report.to_text();
+    let text = report.to_text(None);
+    let result = text.lines().next().unwrap_or_default();
+    assert!(
+        result.starts_with("The capture's ACKs take ") && result.contains(" of the airtime of 802.11"),
+        "{text}"
+    );
+    assert_eq!(report.to_text(Some(80)).lines().find(|line| line.chars().count() > 80), None, "{text}");
     assert!(text.contains("ACK ratio                     0.400"), "{text}");
 }
 
@@ -375,7 +381,7 @@ fn every_mode_that_is_written_is_read() {
             "{mode:?}"
         );
         let prediction = audit.predict(&audit.hop(), Duration::from_millis(20)).unwrap();
-        let text = to_text(&audit, Some(&prediction));
+        let text = to_text(&audit, Some(&prediction), None);
         assert!(text.contains(&format!(
             "on {} at {} Mb/s",
             mode.format.standard().name(),
@@ -396,7 +402,7 @@ fn captures_of_wires_have_no_modes() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
     assert!(audit.sent_as.is_empty());
     assert_eq!(audit.hop(), n150());
-    assert!(!to_text(&audit, None).contains("sent as"));
+    assert!(!to_text(&audit, None, None).contains("sent as"));
 }
 
 fn n150() -> Hop {
@@ -469,7 +475,7 @@ proptest! {
             let mut rows = prediction.iter().flat_map(|prediction| &prediction.schemes);
             prop_assert!(rows.all(|row| row.goodput_mbps.is_finite()));
             prop_assert!(audit.total.ack_packets + audit.total.data_packets <= audit.tcp_packets);
-            to_text(&audit, prediction.as_ref());
+            to_text(&audit, prediction.as_ref(), None);
         }
     }
 

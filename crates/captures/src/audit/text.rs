@@ -1,9 +1,7 @@
 //! An audit as text.
 
-use std::fmt::Write as _;
-
 use super::{Audit, Counted, Prediction, RatioSource, Summary};
-use tacit_scenario::table::{count, number};
+use tacit_scenario::table::{Page, count, number, significant};
 
 /// Maximum number of kinds of other packets shown. The JSON form contains all.
 const KINDS_SHOWN: usize = 8;
@@ -27,43 +25,71 @@ const LABELS: [&str; 12] = [
     "duration",
 ];
 
-/// The audit and, if given, the prediction, formatted for a terminal.
-pub fn to_text(audit: &Audit, prediction: Option<&Prediction>) -> String {
-    let mut out = String::new();
-    head(&mut out, audit);
-    sent_as(&mut out, audit);
-    section(&mut out, "all connections", &audit.total);
+/// The audit and, if given, the prediction as text: the result, then counts; in lines of at most `width` characters.
+pub fn to_text(audit: &Audit, prediction: Option<&Prediction>, width: Option<usize>) -> String {
+    let mut page = Page::new(width);
+    page.line(prediction.map_or_else(|| NO_PREDICTION.to_owned(), headline));
+    page.gap();
+    head(&mut page, audit);
+    sent_as(&mut page, audit);
+    section(&mut page, "all connections", &audit.total);
     for flow in audit.flows.iter().take(FLOWS_SHOWN) {
         let rtt = flow.handshake_rtt_ms.map_or(String::new(), |ms| format!(", handshake {ms:.3} ms"));
         let title = format!("{} -> {} (IPv{}{rtt})", flow.source, flow.destination, flow.ip_version);
-        section(&mut out, &title, &flow.summary);
+        section(&mut page, &title, &flow.summary);
     }
     let more = audit.flows.len().saturating_sub(FLOWS_SHOWN);
     if more > 0 {
-        let _ = writeln!(out, "\n... and {}", count(more as u64, "more connection"));
+        page.gap();
+        page.line(format!("... and {}", count(more as u64, "more connection")));
     }
     if let Some(others) = &audit.untracked {
-        section(&mut out, "connections beyond the limit, together", others);
+        section(&mut page, "connections beyond the limit, together", others);
     }
-    match prediction {
-        Some(prediction) => predicted(&mut out, prediction),
-        None => out.push_str(
-            "\nno prediction: the capture does not show how often data is acknowledged (no pure ACK that advances)\n",
-        ),
+    if let Some(prediction) = prediction {
+        predicted(&mut page, prediction);
     }
-    out
+    page.finish()
 }
 
-fn head(out: &mut String, audit: &Audit) {
-    let _ = writeln!(
-        out,
+/// What there is to say of a capture without usable ACKs.
+const NO_PREDICTION: &str =
+    "no prediction: the capture does not show how often data is acknowledged (no pure ACK that advances)";
+
+/// What the ACKs cost, and the scheme of the ends and the one of the chips that gain most.
+fn headline(prediction: &Prediction) -> String {
+    let mut said = format!(
+        "The capture's ACKs take {:.1} % of the airtime of {} at {} Mb/s.",
+        prediction.ack_airtime_share * 100.0,
+        prediction.phy,
+        significant(prediction.rate_mbps)
+    );
+    let best = |needs_chips: bool| {
+        let able = prediction.schemes.iter().filter(|row| row.needs_chips == Some(needs_chips));
+        let best = able.max_by(|one, other| one.gain_percent.total_cmp(&other.gain_percent));
+        best.filter(|row| row.gain_percent > 0.05)
+            .map(|row| format!("{}, {:+.1} %", row.scheme, row.gain_percent))
+    };
+    match (best(false), best(true)) {
+        (Some(soft), Some(hard)) => {
+            said.push_str(&format!(" Best without new hardware: {soft}; with: {hard}."));
+        }
+        (Some(soft), None) => said.push_str(&format!(" Best: {soft}, without new hardware.")),
+        (None, Some(hard)) => said.push_str(&format!(" Best: {hard}, with new hardware; none without.")),
+        (None, None) => said.push_str(" No scheme gains anything."),
+    }
+    said
+}
+
+fn head(page: &mut Page, audit: &Audit) {
+    page.line(format!(
         "{}: {}, {}, {} of them TCP in {}",
         audit.name,
         audit.format,
         count(audit.packets, "packet"),
         number(audit.tcp_packets as f64, 0),
         count(audit.flows.len() as u64, "connection")
-    );
+    ));
     let kinds = |kinds: &[Counted]| {
         let mut parts: Vec<String> =
             kinds.iter().take(KINDS_SHOWN).map(|kind| format!("{} {}", kind.packets, kind.kind)).collect();
@@ -74,28 +100,27 @@ fn head(out: &mut String, audit: &Audit) {
         parts.join(", ")
     };
     if !audit.tunnels.is_empty() {
-        let _ = writeln!(out, "out of tunnels: {}", kinds(&audit.tunnels));
+        page.line(format!("out of tunnels: {}", kinds(&audit.tunnels)));
     }
     if !audit.not_tcp.is_empty() {
-        let _ = writeln!(out, "not TCP: {}", kinds(&audit.not_tcp));
+        page.line(format!("not TCP: {}", kinds(&audit.not_tcp)));
     }
     for warning in &audit.warnings {
-        let _ = writeln!(out, "warning: {warning}");
+        page.line(format!("warning: {warning}"));
     }
 }
 
-fn sent_as(out: &mut String, audit: &Audit) {
+fn sent_as(page: &mut Page, audit: &Audit) {
     if audit.sent_as.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "\n  {:<10} {:>3} {:>7} {:>4} {:>6} {:>8} {:>12} {:>10}",
+    page.gap();
+    page.line(format!(
+        "  {:<10} {:>3} {:>7} {:>4} {:>6} {:>8} {:>12} {:>10}",
         "sent as", "MCS", "streams", "MHz", "GI us", "Mb/s", "data packets", "others"
-    );
+    ));
     for sent in audit.sent_as.iter().take(MODES_SHOWN) {
-        let _ = writeln!(
-            out,
+        page.line(format!(
             "  {:<10} {:>3} {:>7} {:>4} {:>6.1} {:>8.1} {:>12} {:>10}",
             sent.format,
             sent.mcs.map_or("-".into(), |mcs| mcs.to_string()),
@@ -105,15 +130,15 @@ fn sent_as(out: &mut String, audit: &Audit) {
             sent.rate_mbps,
             sent.data_packets,
             sent.packets - sent.data_packets
-        );
+        ));
     }
     let more = audit.sent_as.len().saturating_sub(MODES_SHOWN);
     if more > 0 {
-        let _ = writeln!(out, "  ... and {}", count(more as u64, "more mode"));
+        page.line(format!("  ... and {}", count(more as u64, "more mode")));
     }
 }
 
-fn section(out: &mut String, title: &str, summary: &Summary) {
+fn section(page: &mut Page, title: &str, summary: &Summary) {
     let percent = |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
     let no_ratio = if summary.both_directions { "- (no data)" } else { "- (one direction only)" };
     let ratio = |ratio: Option<f64>| ratio.map_or(no_ratio.into(), |ratio| format!("{ratio:.3}"));
@@ -131,9 +156,10 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
         percent(summary.timestamps_share),
         summary.duration_s.map_or("-".into(), |seconds| format!("{seconds:.3} s")),
     ];
-    let _ = writeln!(out, "\n{title}");
+    page.gap();
+    page.line(format!("{title}"));
     for (label, value) in LABELS.iter().zip(values) {
-        let _ = writeln!(out, "  {label:<22} {value:>12}");
+        page.line(format!("  {label:<22} {value:>12}"));
     }
     // Counters that are zero in most captures.
     let rare = [
@@ -144,7 +170,7 @@ fn section(out: &mut String, title: &str, summary: &Summary) {
         ("answers to probes", summary.zero_window_probe_acks),
     ];
     for (label, count) in rare.iter().filter(|(_, count)| *count > 0) {
-        let _ = writeln!(out, "  {label:<22} {count:>12}");
+        page.line(format!("  {label:<22} {count:>12}"));
     }
 }
 
@@ -157,45 +183,41 @@ fn bytes(count: u64) -> String {
     }
 }
 
-fn predicted(out: &mut String, prediction: &Prediction) {
+fn predicted(page: &mut Page, prediction: &Prediction) {
     let source = match prediction.acks_per_segment_source {
         RatioSource::Counted => "counted",
         RatioSource::AckStride => "from the bytes each ACK acknowledged",
     };
-    let _ = writeln!(
-        out,
-        "\non {} at {} Mb/s (link ACKs {} Mb/s), saturated, lossless, no contenders",
+    page.gap();
+    page.line(format!(
+        "on {} at {} Mb/s (link ACKs {} Mb/s), saturated, lossless, no contenders",
         prediction.phy, prediction.rate_mbps, prediction.control_rate_mbps
-    );
-    let _ = writeln!(
-        out,
+    ));
+    page.line(format!(
         "  {} B packets with {} B payload, {} B ACKs, {:.3} ACKs per segment ({source}); TACK at {} ms RTT",
         prediction.packet_bytes,
         prediction.payload_bytes,
         prediction.ack_bytes,
         prediction.acks_per_segment,
         prediction.rtt_ms
-    );
-    let _ = writeln!(
-        out,
+    ));
+    page.line(format!(
         "  the capture's ACKs take {:.1} % of the airtime, {:.3} s in all",
         prediction.ack_airtime_share * 100.0,
         prediction.ack_airtime_s
-    );
-    let _ = writeln!(
-        out,
+    ));
+    page.line(format!(
         "  {:<24} {:>12} {:>8} {:>10} {:>14}",
         "scheme", "goodput Mb/s", "gain %", "ACKs/s", "ACK airtime %"
-    );
+    ));
     for row in &prediction.schemes {
-        let _ = writeln!(
-            out,
+        page.line(format!(
             "  {:<24} {:>12.1} {:>+8.1} {:>10.0} {:>14.1}",
             row.scheme,
             row.goodput_mbps,
             row.gain_percent,
             row.acks_per_second,
             row.feedback_airtime_share * 100.0
-        );
+        ));
     }
 }

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use tacit_analysis::compare::DEFAULT_SCENARIO;
+use tacit_scenario::ScenarioError;
+use tacit_scenario::link::LinkWords;
+
 use super::HopArgs;
 use crate::gate::GateArgs;
 use crate::output::terminal_width;
@@ -12,15 +16,20 @@ use crate::output::terminal_width;
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Bundled scenarios by name, or TOML files by path
-    #[arg(value_name = "SCENARIO", default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
+    /// Bundled scenarios by name, or TOML files by path [default: wlan-11n-150]
+    #[arg(value_name = "SCENARIO")]
     pub scenarios: Vec<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Numbers of clients, separated by commas [default: the scenario's, else 1,10]
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub clients: Vec<u32>,
     /// Schemes, separated by commas, or all [default: all except the baselines of other transports]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub schemes: Vec<String>,
+    /// Some clients with a scheme, the others with stock, such as tack=1,stock=9; repeatable
+    #[arg(long = "mix", value_name = "SCHEME=N,stock=N", conflicts_with_all = ["clients", "schemes"])]
+    pub mixes: Vec<String>,
     /// Number of seeds per scheme [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u32>,
@@ -54,6 +63,65 @@ pub struct CompareArgs {
     pub gate: GateArgs,
 }
 
+/// A link in place of a scenario, and what is said beside either.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "The link, in place of a scenario")]
+pub struct LinkArgs {
+    /// The generation or amendment of Wi-Fi, such as 6, wifi6 or 11ax [default: 802.11n]
+    #[arg(long, value_name = "NAME", visible_alias = "phy")]
+    wifi: Option<String>,
+    /// The rate of data frames, such as 1200Mbps [default: the highest]
+    #[arg(long, value_name = "RATE")]
+    rate: Option<String>,
+    /// The channel width, such as 80MHz [default: 80MHz, or the widest below]
+    #[arg(long, value_name = "WIDTH")]
+    width: Option<String>,
+    /// Spatial streams [default: 2]
+    #[arg(long, value_name = "N")]
+    streams: Option<u8>,
+    /// Round-trip time without queues, such as 40ms [default: the scenario's]
+    #[arg(long, value_name = "TIME")]
+    pub rtt: Option<String>,
+    /// Number of clients that upload, or all, while the others download [default: the scenario's]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "all")]
+    uploads: Option<String>,
+}
+
+impl LinkArgs {
+    /// The scenario and all assignments: those of the link, then `assignments`. `clients` is the number asked for.
+    pub fn scenario(
+        &self,
+        scenario: Option<&str>,
+        assignments: &[String],
+        clients: Option<u32>,
+    ) -> Result<(String, Vec<String>), ScenarioError> {
+        let (name, mut set) = self.words().scenario(scenario, DEFAULT_SCENARIO, clients)?;
+        set.extend(assignments.iter().cloned());
+        Ok((name, set))
+    }
+
+    /// Whether it describes a link.
+    pub fn is_given(&self) -> bool {
+        self.wifi.is_some() || self.rate.is_some() || self.width.is_some() || self.streams.is_some()
+    }
+
+    /// Without the round-trip time.
+    pub fn without_rtt(&self) -> Self {
+        Self { rtt: None, ..self.clone() }
+    }
+
+    fn words(&self) -> LinkWords<'_> {
+        LinkWords {
+            wifi: self.wifi.as_deref(),
+            rate: self.rate.as_deref(),
+            width: self.width.as_deref(),
+            streams: self.streams,
+            rtt: self.rtt.as_deref(),
+            uploads: self.uploads.as_deref(),
+        }
+    }
+}
+
 /// How wide tables are.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct WidthArgs {
@@ -72,9 +140,10 @@ impl WidthArgs {
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// A bundled scenario by name, or a TOML file by path
-    #[arg(default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
-    pub scenario: String,
+    /// A bundled scenario by name, or a TOML file by path [default: wlan-11n-150]
+    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Run at each of these values, such as 'wifi.distance=5 m,17 m'; repeatable, for a grid
     #[arg(long = "sweep", value_name = "KEY=VALUE,…")]
     pub sweeps: Vec<String>,
@@ -120,8 +189,10 @@ pub enum SweepFormat {
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// A results directory of `tacit compare`, or a scenario to compare, by name or path
-    #[arg(value_name = "RESULTS_DIR|SCENARIO")]
-    pub subject: String,
+    #[arg(value_name = "RESULTS_DIR|SCENARIO", required_unless_present_any = ["wifi", "rate", "width", "streams"])]
+    pub subject: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Two schemes, separated by a comma [default: the best and stock]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub schemes: Vec<String>,
@@ -153,24 +224,13 @@ pub struct WhyArgs {
 /// Arguments of `advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
-    /// A bundled scenario by name, or a TOML file by path [default: the one nearest to --phy and --rate]
-    #[arg(conflicts_with_all = ["phy", "rate"])]
+    /// A bundled scenario by name, or a TOML file by path [default: wlan-11n-150]
     pub scenario: Option<String>,
-    /// The 802.11 amendment [default: 802.11n]
-    #[arg(long, value_name = "PHY", requires = "rate")]
-    pub phy: Option<String>,
-    /// The rate of data frames [default: 150Mbps]
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<String>,
-    /// Round-trip time without queues, such as 40ms [default: the scenario's or the capture's]
-    #[arg(long, value_name = "TIME")]
-    pub rtt: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Number of active clients [default: the scenario's or the capture's]
     #[arg(long, value_name = "N")]
     pub clients: Option<u32>,
-    /// Upload instead of download
-    #[arg(long)]
-    pub uploads: bool,
     /// Read round-trip time, clients and the receivers' ACK frequency from this pcap or pcapng file
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
@@ -203,7 +263,10 @@ pub struct AdviseArgs {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// A bundled scenario by name, or a TOML file by path
-    pub scenario: String,
+    #[arg(required_unless_present_any = ["wifi", "rate", "width", "streams"])]
+    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
@@ -251,9 +314,11 @@ pub struct RunArgs {
 /// Arguments of `explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArgs {
-    /// A bundled scenario by name, or a TOML file by path
-    #[arg(value_name = "SCENARIO", default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
-    pub scenario: String,
+    /// A bundled scenario by name, or a TOML file by path [default: wlan-11n-150]
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// One scheme, or two to show side by side, separated by a comma [default: stock,hack-more-data; stock with --against]
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub schemes: Vec<String>,

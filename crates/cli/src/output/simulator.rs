@@ -2,14 +2,14 @@
 
 use std::io;
 
-use console::Term;
+use console::{Style, Term};
 use tacit_captures::CaptureError;
 use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::ScenarioError;
 
-use super::{BAD_INPUT, FAILED, Failure, INTERRUPTED};
+use super::{BAD_INPUT, FAILED, Failure, INTERRUPTED, print};
 
 /// `tacit shell --require-valid`: the machine did not keep up, so the command's result is meaningless.
 pub const NOT_VALID: u8 = 122;
@@ -59,7 +59,47 @@ impl SimulatorFailure {
 
 failures_of!(Simulator: ScenarioError, RunsError, CaptureError, RohcError, LiveError);
 
+/// Prints an answer that begins with its result; with weight and colour if standard output is a terminal and `NO_COLOR` is
+/// not set.
+pub fn print_answer(text: &str) -> Result<(), Failure> {
+    if console::colors_enabled() { print(&styled(text)) } else { print(text) }
+}
+
+/// `text` with a bold first paragraph, yellow warnings and dim rules.
+fn styled(text: &str) -> String {
+    let style = || Style::new().force_styling(true);
+    let mut is_result = true;
+    let lines = text.lines().map(|line| {
+        is_result &= !line.is_empty();
+        let style = match line {
+            line if line.starts_with("warning:") => style().yellow(),
+            line if !line.is_empty() && line.chars().all(|letter| letter == '─') => style().dim(),
+            _ if is_result => style().bold(),
+            line => return format!("{line}\n"),
+        };
+        format!("{}\n", style.apply_to(line))
+    });
+    lines.collect()
+}
+
 /// Width of the terminal on standard output in characters; `None` if it is not a terminal.
 pub fn terminal_width() -> Option<usize> {
     Term::stdout().size_checked().map(|(_, columns)| columns.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_has_weight_and_the_rest_is_left_alone() {
+        let text = "the result\nof two lines\n\nwarning: late\na  b\n────\n1  2\n";
+        let [bold, yellow, dim, end] = ["\u{1b}[1m", "\u{1b}[33m", "\u{1b}[2m", "\u{1b}[0m"];
+        assert_eq!(
+            styled(text),
+            format!(
+                "{bold}the result{end}\n{bold}of two lines{end}\n\n{yellow}warning: late{end}\na  b\n{dim}────{end}\n1  2\n"
+            )
+        );
+    }
 }

@@ -4,6 +4,7 @@ use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_sim::record::{Downloaded, PipeOutcome};
 
 use super::Metric;
+use super::users::Users;
 use super::view::View;
 
 const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
@@ -20,6 +21,40 @@ pub const ALL: &[Metric] = &[
         "payload of all flows over the time in which at least one was under way, from its start to its last byte",
         |view| Some(view.outcome.transfer_goodput_bps()),
     ),
+    metric("download_goodput_bps", "goodput of the flows from the server", |view| view.direction_bps(true)),
+    metric("upload_goodput_bps", "goodput of the flows to the server", |view| view.direction_bps(false)),
+    metric("least_client_goodput_bps", "goodput of the client that has least, of all its flows", |view| {
+        view.least_client_bps()
+    }),
+    metric(
+        "adopters",
+        "clients that use the scheme; this and the next metrics only with `clients.adopters`",
+        |view| view.outcome.adopters.map(f64::from),
+    ),
+    metric("adopter_goodput_bps", "mean goodput of these clients", |view| view.group_bps(Users::Adopters)),
+    metric("adopter_least_goodput_bps", "goodput of the one of them that has least", |view| {
+        view.group_least_bps(Users::Adopters)
+    }),
+    metric("adopter_retransmitted_share", "data packets sent again among those sent to or by them", |view| {
+        view.group_retransmitted_share(Users::Adopters)
+    }),
+    metric("adopter_completion_p50_s", "times of their files from start to end: median", |view| {
+        view.group_completion_p50_s(Users::Adopters)
+    }),
+    metric("other_goodput_bps", "mean goodput of the other clients, which use `stock`", |view| {
+        view.group_bps(Users::Others)
+    }),
+    metric("other_least_goodput_bps", "goodput of the one of the others that has least", |view| {
+        view.group_least_bps(Users::Others)
+    }),
+    metric(
+        "other_retransmitted_share",
+        "data packets sent again among those sent to or by the others",
+        |view| view.group_retransmitted_share(Users::Others),
+    ),
+    metric("other_completion_p50_s", "times of the others' files from start to end: median", |view| {
+        view.group_completion_p50_s(Users::Others)
+    }),
     metric("fairness", "Jain's index of the flows' goodput", |view| view.fairness()),
     metric(
         "transfer_fairness",

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Explanation, Setting};
 use crate::keys;
-use crate::markdown::{to_text, wrap};
+use crate::markdown::to_text;
+use crate::table::broken;
 
 /// Longer values are printed on a separate line.
 const LONGEST_VALUE: usize = 40;
@@ -57,7 +58,7 @@ impl Explanation {
 /// Wraps `words` into lines that start with `indent`.
 fn lines(words: &str, indent: &str, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent.len()).max(1));
-    wrap(words, room).into_iter().map(|line| format!("{indent}{line}\n")).collect()
+    broken(words, room).into_iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
 /// Widths of the columns before the meaning.
@@ -97,13 +98,13 @@ impl Columns {
             let mut line = left([&setting.key, &setting.value, &setting.origin]);
             if let Some(room) = room.filter(|_| setting.value.chars().count() > value) {
                 let mut name = setting.key.as_str();
-                for words in wrap(&setting.value, self.left() + room - key - GAP.len()) {
+                for words in broken(&setting.value, self.left() + room - key - GAP.len()) {
                     let _ = writeln!(text, "{name:key$}{GAP}{words}");
                     name = "";
                 }
                 line = left(["", "", &setting.origin]);
             }
-            for words in wrap(&setting.meaning, room.unwrap_or(usize::MAX)) {
+            for words in broken(&setting.meaning, room.unwrap_or(usize::MAX)) {
                 let _ = writeln!(text, "{line}{words}");
                 line = " ".repeat(self.left());
             }

@@ -102,7 +102,15 @@ pub(crate) const STAGGER: Key<Span> = Key {
               all of the run counts (`0 s`) or the client has a `start`",
 };
 
-pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER];
+pub(crate) const ADOPTERS: Key<Whole> = Key {
+    name: "adopters",
+    kind: Whole(0, MAX_CLIENTS),
+    usual: Usual::Described("all"),
+    meaning: "number of clients, from the first, that use the scheme of a run; the others keep `stock`. Not for schemes that \
+              change the access point or a link; `stock` and `udp` are always of all",
+};
+
+pub(super) const CLIENTS: Keys<()> = &[&COUNT, &STAGGER, &ADOPTERS];
 
 pub(crate) const COMPARED_CLIENTS: Key<Own<Vec<u32>>> = Key {
     name: "clients",

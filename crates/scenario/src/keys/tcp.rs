@@ -199,6 +199,8 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = Key {
         ("chrome", Policy::Fixed(AckPolicy::chrome())),
         ("neqo", Policy::Fixed(AckPolicy::neqo())),
         ("picoquic", Policy::Fixed(AckPolicy::picoquic())),
+        ("quiche", Policy::Fixed(AckPolicy::quiche())),
+        ("mvfst", Policy::Fixed(AckPolicy::mvfst())),
         ("tack-lite", Policy::Fixed(AckPolicy::tack_lite())),
     ]),
     usual: Usual::Is("\"delayed\""),

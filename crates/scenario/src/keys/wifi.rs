@@ -16,7 +16,7 @@ use super::kind::{
 };
 use super::{Field, Key, Keys, TextKey, Usual};
 use crate::direct;
-use crate::input::{Mismatch, Value, byte_count, duration};
+use crate::input::{Mismatch, Value, byte_count, duration, standard};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
 
 /// The defaults shown in explanations and on the page, which are those of 802.11n.
@@ -25,17 +25,14 @@ pub(super) fn usual() -> Wifi {
     Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
 }
 
-pub(crate) const STANDARD: Key<Choice<Standard>> = Key {
+pub(crate) const STANDARD: Key<Own<Standard>> = Key {
     name: "standard",
-    kind: Choice(&[
-        (Standard::A.name(), Standard::A),
-        (Standard::B.name(), Standard::B),
-        (Standard::G.name(), Standard::G),
-        (Standard::N.name(), Standard::N),
-        (Standard::Ac.name(), Standard::Ac),
-        (Standard::Ax.name(), Standard::Ax),
-        (Standard::Be.name(), Standard::Be),
-    ]),
+    kind: Own {
+        read: standard,
+        write: |standard| super::kind::quoted(standard.name()),
+        allowed: "`\"802.11a\"`, `\"802.11b\"`, `\"802.11g\"`, `\"802.11n\"`, `\"802.11ac\"`, `\"802.11ax\"`, `\"802.11be\"`; \
+                  also as `\"11ax\"` or `\"wifi6\"`",
+    },
     usual: Usual::Described("required"),
     meaning: "the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, the others at 5 GHz, see `band`",
 };
@@ -772,7 +769,7 @@ const FOR_THIS: &str = "overrides `[wifi]` for this client";
 pub(crate) mod client {
     use super::*;
 
-    pub const STANDARD: Key<Choice<Standard>> = Key {
+    pub const STANDARD: Key<Own<Standard>> = Key {
         usual: Usual::Described("as in `[wifi]`"),
         meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
                   of its own",

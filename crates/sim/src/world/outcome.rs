@@ -38,6 +38,7 @@ impl<P: Carried> World<'_, P> {
                 flow: flow.id,
                 source: flow.setup.source,
                 sink: flow.setup.sink,
+                user: flow.setup.user,
                 delivered: Bytes(delivered),
                 delivered_total: Bytes(delivered_total),
                 completed_at,
@@ -111,6 +112,7 @@ impl<P: Carried> World<'_, P> {
             bss: bss.collect(),
             pipes: pipes.collect(),
             series: self.series.clone(),
+            adopters: self.setup.adopters,
         }
     }
 }

@@ -98,6 +98,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
                 stop: None,
                 traffic: traffic.clone(),
                 access_category: AccessCategory::BestEffort,
+                user: n,
             })
             .collect(),
         applications: Vec::new(),
@@ -106,6 +107,7 @@ pub fn wlan(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> S
         seed: 1,
         wire: false,
         sample_interval: None,
+        adopters: None,
     }
 }
 
@@ -131,6 +133,7 @@ pub fn wires(hosts: Vec<String>, wired: Vec<WiredSetup>, traffic: Traffic) -> Se
             stop: None,
             traffic,
             access_category: AccessCategory::BestEffort,
+            user: 0,
         }],
         applications: Vec::new(),
         duration: Duration::from_secs(10),
@@ -138,5 +141,6 @@ pub fn wires(hosts: Vec<String>, wired: Vec<WiredSetup>, traffic: Traffic) -> Se
         seed: 1,
         wire: false,
         sample_interval: None,
+        adopters: None,
     }
 }

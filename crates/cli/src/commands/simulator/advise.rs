@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_analysis::advise::{Advice, Question, advise, scenario_of};
+use tacit_analysis::advise::{Advice, Question, advise};
 use tacit_analysis::report;
 use tacit_captures::audit::{Observed, audit_file};
 use tacit_scenario::MAX_CLIENTS;
-use tacit_scenario::table::{count, wrapped};
+use tacit_scenario::table::count;
 use tacit_theory::hop::parse_rtt;
 
 use crate::args::AdviseArgs;
-use crate::output::{Failure, note, print, print_json};
+use crate::output::{Failure, note, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 /// The JSON output.
@@ -37,7 +37,7 @@ pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&AdviseOutput { advice: &advice, observed })?;
     } else {
-        print(&wrapped(&advice.to_text(), args.width.limit()))?;
+        print_answer(&advice.to_text(args.width.limit()))?;
     }
     if let Some(path) = drawn {
         note(&format!("report: {}", path.display()));
@@ -46,17 +46,17 @@ pub fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
 }
 
 fn question(args: &AdviseArgs, observed: Option<&Observed>) -> Result<Question, Failure> {
-    let (scenario, mut assignments) =
-        scenario_of(args.scenario.as_deref(), args.phy.as_deref(), args.rate.as_deref())?;
-    assignments.extend(args.assignments.iter().cloned());
-    let rtt = args.rtt.as_deref().map(parse_rtt).transpose()?;
+    let rtt = args.link.rtt.as_deref().map(parse_rtt).transpose()?;
     let receivers = observed.map(|observed| (observed.receivers as u32).clamp(1, MAX_CLIENTS));
+    let clients = args.clients.or(receivers);
+    let (scenario, assignments) =
+        args.link.without_rtt().scenario(args.scenario.as_deref(), &args.assignments, clients)?;
     Ok(Question {
         scenario,
         assignments,
         rtt: rtt.or_else(|| observed?.rtt),
-        clients: args.clients.or(receivers),
-        uploads: args.uploads.then_some(true),
+        clients,
+        uploads: None,
         segments_per_ack: observed.and_then(|observed| observed.segments_per_ack),
         seeds: args.seeds,
         max_seeds: args.max_seeds,

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_captures::audit::{Report, audit_file, audit_live};
-use tacit_scenario::table::wrapped;
 use tacit_theory::hop::{self, parse_rtt};
 
 use crate::args::AuditArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print_answer, print_json};
 use crate::progress::counted_live;
 
 pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
@@ -24,7 +23,7 @@ pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&report)?;
     } else {
-        print(&wrapped(&report.to_text(), args.width.limit()))?;
+        print_answer(&report.to_text(args.width.limit()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tacit_analysis::compare::{Comparison, Options, Row, compare, overview};
+use tacit_analysis::compare::{Comparison, Mix, Options, Row, compare, overview};
 use tacit_analysis::report::{self, Report};
 use tacit_runs::batches::{add_swept, grid};
 use tacit_runs::metric::AirtimeShares;
@@ -15,7 +15,7 @@ use tacit_scenario::{Scenario, scheme, warnings};
 
 use crate::args::CompareArgs;
 use crate::gate::Gate;
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -27,17 +27,9 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let cache = cache(args.no_cache);
     let parts = parts(args)?;
     let several = parts.len() > 1;
-    for Part { scenario, at, directory } in parts {
-        let options = Options {
-            scenario,
-            assignments: args.assignments.clone(),
-            at,
-            clients: args.clients.clone(),
-            schemes: args.schemes.clone(),
-            seeds: args.seeds,
-            quick: args.quick,
-            directory: (!args.no_report).then_some(directory),
-        };
+    for Part { scenario, assignments, at, directory, mix } in parts {
+        let directory = (!args.no_report).then_some(directory);
+        let options = Options { scenario, assignments, at, directory, ..options(args, mix) };
         let comparison = watched(cache.as_ref(), |control| compare(&options, control))?;
         if let Some(directory) = &options.directory {
             drawn = Some(report::write(&comparison, directory)?);
@@ -64,27 +56,59 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
+/// The options of all comparisons, without scenario, assignments and directory.
+fn options(args: &CompareArgs, mix: Option<Mix>) -> Options {
+    let options = Options {
+        clients: args.clients.clone(),
+        schemes: args.schemes.clone(),
+        seeds: args.seeds,
+        quick: args.quick,
+        ..Options::default()
+    };
+    match mix {
+        Some(mix) => mix.of(options),
+        None => options,
+    }
+}
+
 /// One of several comparisons.
 struct Part {
     scenario: String,
+    /// The assignments without those of the sweep point.
+    assignments: Vec<String>,
     /// The settings of the sweep point.
     at: Vec<String>,
     /// Directory of its results. If there are several comparisons, each has its own.
     directory: PathBuf,
+    /// Which clients use which scheme, if they differ.
+    mix: Option<Mix>,
 }
 
 /// The comparisons to run. All scenarios are loaded before the first run.
 fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
+    let mixes = args.mixes.iter().map(|text| Mix::parse("--mix", text)).collect::<Result<Vec<_>, _>>()?;
+    let mixes: Vec<Option<Mix>> =
+        if mixes.is_empty() { vec![None] } else { mixes.into_iter().map(Some).collect() };
     let places = grid(&args.sweeps)?;
-    let several = args.scenarios.len() * places.len() > 1;
+    let several = args.scenarios.len().max(1) * mixes.len() * places.len() > 1;
     let mut parts: Vec<Part> = Vec::new();
-    let schemes = scheme::select("--schemes", &args.schemes)?;
-    for scenario in &args.scenarios {
-        warnings::check_sweep(scenario, &args.assignments, &places, &schemes, &args.clients)?;
-        for at in &places {
-            let assignments = [args.assignments.as_slice(), at].concat();
+    let most = options(args, mixes[0]).clients.into_iter().max();
+    let names: Vec<Option<&str>> = match args.scenarios.as_slice() {
+        [] => vec![None],
+        names => names.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    for name in names {
+        let (scenario, own) = args.link.scenario(name, &args.assignments, most)?;
+        for mix in &mixes {
+            let Options { schemes, clients, .. } = options(args, *mix);
+            let schemes = scheme::select("--schemes", &schemes)?;
+            warnings::check_sweep(&scenario, &own, &places, &schemes, &clients)?;
+        }
+        for (mix, at) in mixes.iter().flat_map(|mix| places.iter().map(move |at| (mix, at))) {
+            let at: Vec<String> = mix.iter().map(Mix::assignment).chain(at.iter().cloned()).collect();
+            let assignments = [own.as_slice(), &at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
-            let here = Scenario::load(scenario, &assignments).map_err(|error| error.at_place(at))?;
+            let here = Scenario::load(&scenario, &assignments).map_err(|error| error.at_place(at))?;
             let name = plain(&here.name);
             let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
             let mut directory = args.report.clone();
@@ -94,7 +118,13 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
             if parts.iter().any(|part| part.directory == directory) {
                 directory.set_file_name(format!("{name}-{}", parts.len() + 1));
             }
-            parts.push(Part { scenario: scenario.clone(), at: at.clone(), directory });
+            parts.push(Part {
+                scenario: scenario.clone(),
+                assignments: own.clone(),
+                at,
+                directory,
+                mix: *mix,
+            });
         }
     }
     Ok(parts)
@@ -122,10 +152,10 @@ pub fn show(
         several if json => print_json(&several)?,
         several => {
             let text = |report: &Report| report.to_text(width);
-            print(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
+            print_answer(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             let mut swept = comparisons(several);
             swept.retain(|comparison| !comparison.at.is_empty());
-            if !swept.is_empty() {
+            if swept.len() > 1 {
                 print(&format!("\n{}", overview(&swept)))?;
             }
         }

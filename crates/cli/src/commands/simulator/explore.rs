@@ -11,9 +11,11 @@ use crate::output::{Failure, note, print, print_json};
 use crate::progress::simulated;
 
 pub fn run(args: ExploreArgs) -> Result<ExitCode, Failure> {
+    let (scenario, assignments) =
+        args.link.scenario(args.scenario.as_deref(), &args.assignments, args.clients)?;
     let exploration = prepare(&Options {
-        scenario: args.scenario,
-        assignments: args.assignments,
+        scenario,
+        assignments,
         against: args.against,
         schemes: args.schemes,
         clients: args.clients,

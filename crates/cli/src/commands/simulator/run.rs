@@ -10,14 +10,16 @@ use tacit_runs::store::{Sheet, sheet_of};
 
 use crate::args::RunArgs;
 use crate::gate::Gate;
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print, print_answer, print_json};
 use crate::progress::{cache, quietly, simulated};
 
 pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let mut gate = Gate::new(&args.gate, metric::ALL.iter().map(|metric| metric.name))?;
+    let (scenario, assignments) =
+        args.link.scenario(args.scenario.as_deref(), &args.assignments, args.clients)?;
     let prepared = prepare(&Options {
-        scenario: args.scenario,
-        assignments: args.assignments,
+        scenario,
+        assignments,
         scheme: args.scheme,
         clients: args.clients,
         seed: args.seed,
@@ -42,7 +44,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             print(&csv)?;
         }
         None if args.json => print_json(&single)?,
-        None => print(&single.to_text(args.width.limit()))?,
+        None => print_answer(&single.to_text(args.width.limit()))?,
     }
     let name = single
         .scheme

@@ -15,9 +15,11 @@ use crate::progress::{cache, watched};
 const WARNINGS_SHOWN: usize = 5;
 
 pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
-    let SweepArgs { scenario, assignments, schemes, clients, seeds, .. } = args;
+    let SweepArgs { schemes, clients, seeds, .. } = args;
+    let (scenario, assignments) =
+        args.link.scenario(args.scenario.as_deref(), &args.assignments, clients.iter().copied().max())?;
     // Also checked before delegating to workers, so that this program reports invalid values.
-    let sweep = Batches::new(scenario, assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
+    let sweep = Batches::new(&scenario, &assignments, &grid(&args.sweeps)?, schemes, clients, *seeds)?;
     let warnings = sweep.warnings()?;
     for warning in warnings.iter().take(WARNINGS_SHOWN) {
         note(&format!("tacit: warning: {warning}"));
@@ -34,7 +36,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
             let what = format!("workers of Dask give no {} files", format.extension());
             return Err(InputError::new("--format", what).allowed("parquet with --dask").into());
         }
-        return elsewhere(args, address);
+        return elsewhere(args, address, &scenario, &assignments);
     }
     let directory = Directory::open(&args.out, &sweep)?.with_format(format);
     let swept = watched(cache(args.no_cache).as_ref(), |control| directory.complete(&sweep, control))?;
@@ -48,7 +50,12 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Replaces this process by the Python program that uses Dask, with the arguments of this call.
-fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
+fn elsewhere(
+    args: &SweepArgs,
+    address: &str,
+    scenario: &str,
+    assignments: &[String],
+) -> Result<ExitCode, Failure> {
     let python = python();
     let has_it = Command::new(&python)
         .args(["-c", "import tacit.dask"])
@@ -63,8 +70,8 @@ fn elsewhere(args: &SweepArgs, address: &str) -> Result<ExitCode, Failure> {
             .into());
     }
     let mut command = Command::new(&python);
-    command.args(["-m", "tacit.dask", address, &args.scenario]);
-    let lists = [("--sweep", &args.sweeps), ("--set", &args.assignments)];
+    command.args(["-m", "tacit.dask", address, scenario]);
+    let lists = [("--sweep", args.sweeps.as_slice()), ("--set", assignments)];
     for (name, values) in lists {
         for value in values {
             command.args([name, value]);

@@ -6,27 +6,35 @@ use std::process::ExitCode;
 use tacit_analysis::compare::Options;
 use tacit_analysis::why::{Scope, of_directory, of_scenario};
 use tacit_scenario::InputError;
-use tacit_scenario::table::wrapped;
 
 use crate::args::WhyArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print_answer, print_json};
 use crate::progress::{cache, watched};
 
 pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
-    let directory = Path::new(&args.subject);
+    let directory = args.subject.as_deref().map(Path::new).filter(|path| path.is_dir());
     let scope = if args.station { Scope::FirstStation } else { Scope::Bottleneck };
-    let why = if directory.is_dir() {
-        if args.quick || args.seeds.is_some() || !args.clients.is_empty() || !args.assignments.is_empty() {
-            let what =
-                format!("{} is a results directory, which takes --schemes and --station only", args.subject);
+    let why = if let Some(directory) = directory {
+        if args.link.is_given()
+            || args.quick
+            || args.seeds.is_some()
+            || !args.clients.is_empty()
+            || !args.assignments.is_empty()
+        {
+            let what = format!(
+                "{} is a results directory, which takes --schemes and --station only",
+                directory.display()
+            );
             let allowed = "a scenario with --clients, --seeds, --set and --quick; results with --schemes and --station alone";
             return Err(InputError::new("tacit why", what).allowed(allowed).into());
         }
         of_directory(directory, &args.schemes, scope)?
     } else {
+        let most = args.clients.iter().copied().max();
+        let (scenario, assignments) = args.link.scenario(args.subject.as_deref(), &args.assignments, most)?;
         let options = Options {
-            scenario: args.subject,
-            assignments: args.assignments,
+            scenario,
+            assignments,
             clients: args.clients,
             schemes: args.schemes,
             seeds: args.seeds,
@@ -38,7 +46,7 @@ pub fn run(args: WhyArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&why)?;
     } else {
-        print(&wrapped(&why.to_text(), args.width.limit()))?;
+        print_answer(&why.to_text(args.width.limit()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -157,6 +157,25 @@ impl ModeChoice {
         said.map(values).filter(|(_, values)| !values.is_empty()).collect()
     }
 
+    /// The mode that is sold under a rate: products name the highest rate of a width and a number of streams, rounded (1200
+    /// for 1201, 5760 for 5764.7 Mb/s).
+    fn marketed(&self, modes: &[Mode]) -> Option<Mode> {
+        /// How much names are rounded: 5800 for 5764.7.
+        const PER_THOUSAND: u64 = 7;
+        let asked = self.rate?.as_bps();
+        let apart = |mode: &Mode| mode.rate().as_bps().abs_diff(asked);
+        let is_top = |mode: &Mode| {
+            let is_faster = |other: &Mode| {
+                (other.streams, other.width_mhz) == (mode.streams, mode.width_mhz)
+                    && other.rate() > mode.rate()
+            };
+            !modes.iter().any(is_faster)
+        };
+        let near =
+            modes.iter().filter(|mode| apart(mode) * 1_000 <= asked * PER_THOUSAND && self.fits_rest(mode));
+        near.filter(|mode| is_top(mode)).min_by_key(|mode| apart(mode)).copied()
+    }
+
     fn fits_rate(&self, mode: &Mode) -> bool {
         self.rate.is_none_or(|rate| printed(rate) == printed(mode.rate()))
     }
@@ -259,6 +278,9 @@ impl Mode {
         let modes = Self::all_of(standard, variant);
         if let Some(mode) = modes.iter().find(|mode| choice.fits_rate(mode) && choice.fits_rest(mode)) {
             return Ok(*mode);
+        }
+        if let Some(mode) = choice.marketed(&modes) {
+            return Ok(mode);
         }
         let rates = |fits: &dyn Fn(&Self) -> bool| {
             let fitting = modes.iter().filter(|mode| fits(mode));

@@ -62,6 +62,20 @@ fn bytes_within_inverts_the_duration() {
 }
 
 #[test]
+fn marketed_rates_are_the_highest_of_their_kind() {
+    let kbps = |standard, mbps| {
+        Mode::for_rate(standard, BitRate::from_mbps(mbps))
+            .map(|mode| (mode.rate().as_bps() + 50_000) / 100_000)
+    };
+    assert_eq!(kbps(Standard::Ax, 1_200), Ok(12_010));
+    assert_eq!(kbps(Standard::Ax, 574), Ok(5_735));
+    assert_eq!(kbps(Standard::Ac, 867), Ok(8_667));
+    assert_eq!(kbps(Standard::Be, 5_800), Ok(57_647));
+    assert!(kbps(Standard::N, 149).is_err(), "150 is exact, and 149 nobody's name");
+    assert!(kbps(Standard::A, 53).is_err());
+}
+
+#[test]
 fn an_unknown_rate_names_the_known_ones() {
     let error = Mode::for_rate(Standard::A, BitRate::from_mbps(55)).unwrap_err();
     assert_eq!(

@@ -202,6 +202,27 @@ impl AckPolicy {
         })
     }
 
+    /// Cloudflare's quiche: every packet, without a delayed ACK (cloudflare/quiche#1538).
+    pub const fn quiche() -> Self {
+        Self::Packets(PacketAcks {
+            early_packets: 0,
+            packets: PacketLimit::Every(1),
+            delay: DelayLimit::Fixed(MAX_ACK_DELAY),
+            reordering: Reordering::Immediate,
+        })
+    }
+
+    /// mvfst: an ACK per 10 packets from the start (`kDefaultRxPacketsBeforeAck…Init`), or after a quarter of the round-trip
+    /// time, up to 25 ms (`kAckTimerFactor`, `kMaxAckTimeout`); out-of-order packets are acknowledged at once.
+    pub const fn mvfst() -> Self {
+        Self::Packets(PacketAcks {
+            early_packets: 0,
+            packets: PacketLimit::Every(10),
+            delay: DelayLimit::QuarterRtt { least: ALARM, most: MAX_ACK_DELAY },
+            reordering: Reordering::Immediate,
+        })
+    }
+
     /// The closest approximation of TACK with QUIC's extension: four ACKs per RTT_min for any number of packets, and a
     /// reordering threshold of 3.
     pub const fn tack_lite() -> Self {
