@@ -1,9 +1,5 @@
-//! The SVG elements that charts need: lines, boxes, markers and text in the colours of [`Ink`], for pages that include
-//! [`STYLE`](super::STYLE).
-
-use std::fmt::Write as _;
-
-use maud::{Markup, PreEscaped, html};
+//! What charts draw with: lines, boxes, markers and text in the colours of [`Ink`]. [`Picture`] is the result, which
+//! [`super::svg`] and [`super::pdf`] write.
 
 use super::Ink;
 
@@ -11,17 +7,46 @@ use super::Ink;
 pub(super) struct Canvas {
     width: u32,
     height: u32,
-    shapes: String,
+    elements: Vec<Element>,
+}
+
+/// A finished picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// Alternative text.
+    pub alt: String,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    pub(super) elements: Vec<Element>,
+}
+
+/// One element of a picture. Later ones cover earlier ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Element {
+    /// A line through points.
+    Line { points: Vec<(f64, f64)>, stroke: Stroke },
+    /// A filled polygon.
+    Polygon { corners: Vec<(f64, f64)>, ink: Ink },
+    /// A filled circle.
+    Circle { centre: (f64, f64), radius: u32, ink: Ink },
+    /// A filled box: left, top, width and height.
+    Box { edges: [f64; 4], ink: Ink, opacity: f64 },
+    /// The outline of a box: left, top, width and height.
+    Outline { edges: [f64; 4], stroke: Stroke },
+    /// A line of text.
+    Text { words: String, at: (f64, f64), font: Font, is_upward: bool },
 }
 
 /// Style of a line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stroke {
-    ink: Ink,
-    width: u32,
+    pub ink: Ink,
+    pub width: u32,
     /// SVG dash array; empty for a solid line.
-    dash: &'static str,
-    opacity: f64,
+    pub dash: &'static str,
+    pub opacity: f64,
 }
 
 impl Stroke {
@@ -39,46 +64,61 @@ impl Stroke {
     }
 }
 
+/// Which part of a line of text is at its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Where a line of text is relative to its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Centred,
+    Below,
+    Above,
+}
+
 /// Size, colour and alignment of text.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Font {
-    px: f64,
-    ink: Ink,
-    anchor: &'static str,
-    /// Vertical offset of the baseline from the point.
-    dy: &'static str,
+    pub px: f64,
+    pub ink: Ink,
+    pub anchor: Anchor,
+    pub level: Level,
 }
 
 impl Font {
     /// Text of `px` pixels that starts at its point and is vertically centred on it.
     pub const fn new(px: f64, ink: Ink) -> Self {
-        Self { px, ink, anchor: "start", dy: "0.5ex" }
+        Self { px, ink, anchor: Anchor::Start, level: Level::Centred }
     }
 
     /// Horizontally centred on the point.
     pub const fn centred(self) -> Self {
-        Self { anchor: "middle", ..self }
+        Self { anchor: Anchor::Middle, ..self }
     }
 
     /// Ends at the point.
     pub const fn to_the_left(self) -> Self {
-        Self { anchor: "end", ..self }
+        Self { anchor: Anchor::End, ..self }
     }
 
     /// Below the point.
     pub const fn below(self) -> Self {
-        Self { dy: "0.76em", ..self }
+        Self { level: Level::Below, ..self }
     }
 
     /// Above the point.
     pub const fn above(self) -> Self {
-        Self { dy: "-0.5ex", ..self }
+        Self { level: Level::Above, ..self }
     }
 }
 
 impl Canvas {
     pub const fn new(width: u32, height: u32) -> Self {
-        Self { width, height, shapes: String::new() }
+        Self { width, height, elements: Vec::new() }
     }
 
     pub const fn width(&self) -> u32 {
@@ -89,93 +129,75 @@ impl Canvas {
         self.height
     }
 
-    fn add(&mut self, shape: &Markup) {
-        self.shapes.push_str(&shape.0);
-        self.shapes.push('\n');
-    }
-
-    /// A line through `points`.
+    /// A line through `points`. Points that are not finite are omitted.
     pub fn line<T: Into<f64>>(&mut self, points: impl IntoIterator<Item = (T, T)>, stroke: Stroke) {
-        let points = point_list(points);
-        self.add(&html! {
-            polyline fill="none" stroke=(stroke.ink.css()) stroke-width=(stroke.width)
-                stroke-dasharray=[written(stroke.dash)] opacity=[below_one(stroke.opacity)] points=(points) {}
-        });
+        self.elements.push(Element::Line { points: finite(points), stroke });
     }
 
     /// A filled polygon.
     pub fn polygon<T: Into<f64>>(&mut self, corners: impl IntoIterator<Item = (T, T)>, ink: Ink) {
-        let points = point_list(corners);
-        self.add(&html! { polygon fill=(ink.css()) points=(points) {} });
+        self.elements.push(Element::Polygon { corners: finite(corners), ink });
     }
 
     /// A filled circle.
     pub fn circle<T: Into<f64>>(&mut self, (x, y): (T, T), radius: u32, ink: Ink) {
-        self.add(&html! { circle cx=(px(x)) cy=(px(y)) r=(radius) fill=(ink.css()) {} });
+        self.elements.push(Element::Circle { centre: (px(x), px(y)), radius, ink });
     }
 
     /// A filled box between the upper left and the lower right corner.
     pub fn rectangle<T: Into<f64>>(&mut self, corners: [(T, T); 2], ink: Ink, opacity: f64) {
-        let [left, top, width, height] = edges(corners);
-        self.add(&html! {
-            rect x=(left) y=(top) width=(width) height=(height) fill=(ink.css()) opacity=[below_one(opacity)] {}
-        });
+        self.elements.push(Element::Box { edges: edges(corners), ink, opacity });
     }
 
     /// The outline of a box.
     pub fn outline<T: Into<f64>>(&mut self, corners: [(T, T); 2], stroke: Stroke) {
-        let [left, top, width, height] = edges(corners);
-        self.add(&html! {
-            rect x=(left) y=(top) width=(width) height=(height) fill="none" stroke=(stroke.ink.css())
-                stroke-width=(stroke.width) {}
-        });
+        self.elements.push(Element::Outline { edges: edges(corners), stroke });
     }
 
     /// `words` at a point.
-    pub fn text<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font) {
-        self.write(words, [x.into(), y.into()], font, None);
+    pub fn text<T: Into<f64>>(&mut self, words: &str, at: (T, T), font: Font) {
+        self.write(words, at, font, false);
     }
 
     /// Vertical text that reads upwards.
-    pub fn upward_text<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font) {
-        let (x, y) = (x.into(), y.into());
-        self.write(words, [x, y], font, Some(format!("rotate(-90 {} {})", px(x), px(y))));
+    pub fn upward_text<T: Into<f64>>(&mut self, words: &str, at: (T, T), font: Font) {
+        self.write(words, at, font, true);
     }
 
-    fn write(&mut self, words: &str, [x, y]: [f64; 2], font: Font, transform: Option<String>) {
-        if words.is_empty() {
-            return;
+    fn write<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font, is_upward: bool) {
+        if !words.is_empty() {
+            let at = (px(x), px(y));
+            self.elements.push(Element::Text { words: words.to_owned(), at, font, is_upward });
         }
-        self.add(&html! {
-            text x=(px(x)) y=(px(y)) dy=(font.dy) text-anchor=(font.anchor) font-size=(px(font.px))
-                fill=(font.ink.css()) transform=[transform] { (words) }
-        });
     }
 
     /// Inserts `other` into the picture with its upper edge at `top`.
-    pub fn put(&mut self, top: u32, other: &Self) {
-        let shapes = PreEscaped(&other.shapes);
-        self.add(&html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
+    pub fn put(&mut self, top: u32, other: Self) {
+        self.elements.extend(other.elements.into_iter().map(|element| element.lowered(top.into())));
     }
 
     /// The picture with `alt` as the alternative text.
-    pub fn into_svg(self, alt: &str) -> String {
-        let Self { width, height, shapes } = self;
-        let svg = html! {
-            svg role="img" aria-label=(alt) style={ "width:100%;max-width:" (width) "px;height:auto" }
-                font-family="system-ui, sans-serif" viewBox={ "0 0 " (width) " " (height) }
-                xmlns="http://www.w3.org/2000/svg" { "\n" (PreEscaped(shapes)) }
-        };
-        svg.0
+    pub fn into_picture(self, alt: &str) -> Picture {
+        let Self { width, height, elements } = self;
+        Picture { alt: alt.to_owned(), width, height, elements }
     }
 }
 
-fn written(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
-}
-
-fn below_one(opacity: f64) -> Option<f64> {
-    Some(opacity).filter(|opacity| *opacity < 1.0)
+impl Element {
+    /// The same element, `by` pixels lower.
+    fn lowered(self, by: f64) -> Self {
+        let low = |(x, y): (f64, f64)| (x, px(y + by));
+        let all = |points: Vec<(f64, f64)>| points.into_iter().map(low).collect();
+        let box_low = |[left, top, width, height]: [f64; 4]| [left, px(top + by), width, height];
+        match self {
+            Self::Line { points, stroke } => Self::Line { points: all(points), stroke },
+            Self::Polygon { corners, ink } => Self::Polygon { corners: all(corners), ink },
+            Self::Circle { centre, radius, ink } => Self::Circle { centre: low(centre), radius, ink },
+            Self::Box { edges, ink, opacity } => Self::Box { edges: box_low(edges), ink, opacity },
+            Self::Outline { edges, stroke } => Self::Outline { edges: box_low(edges), stroke },
+            Self::Text { words, at, font, is_upward } => Self::Text { words, at: low(at), font, is_upward },
+        }
+    }
 }
 
 /// A length in pixels, rounded to a tenth.
@@ -189,18 +211,10 @@ fn edges<T: Into<f64>>([from, to]: [(T, T); 2]) -> [f64; 4] {
     [left, top, px((right - left).max(0.0)), px((bottom - top).max(0.0))]
 }
 
-/// The value of the attribute `points`. Points that are not finite are omitted.
-fn point_list<T: Into<f64>>(points: impl IntoIterator<Item = (T, T)>) -> String {
-    let mut list = String::new();
-    for (x, y) in points {
-        let (x, y) = (px(x), px(y));
-        if x.is_finite() && y.is_finite() {
-            let gap = if list.is_empty() { "" } else { " " };
-            // Writing to a string cannot fail.
-            let _ = write!(list, "{gap}{x},{y}");
-        }
-    }
-    list
+/// The points that are finite.
+fn finite<T: Into<f64>>(points: impl IntoIterator<Item = (T, T)>) -> Vec<(f64, f64)> {
+    let rounded = points.into_iter().map(|(x, y)| (px(x), px(y)));
+    rounded.filter(|(x, y)| x.is_finite() && y.is_finite()).collect()
 }
 
 #[cfg(test)]
@@ -208,33 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_written_in_the_colours_of_the_style_sheet() {
-        let mut canvas = Canvas::new(100, 50);
-        canvas.line([(0, 1), (2, 3)], Stroke::new(Ink::Curve(1), 2).dashed("7 3"));
-        canvas.line([(0.04, 1.25), (f64::NAN, 2.0), (9.0, 9.0)], Stroke::new(Ink::Grid, 1));
-        canvas.rectangle([(1, 1), (5, 3)], Ink::Series(0), 0.25);
-        canvas.text("a < b", (1, 2), Font::new(12.0, Ink::Text).centred());
-        let svg = canvas.into_svg("two \"lines\"");
-        let (head, shapes) = svg.split_once('\n').unwrap();
-        assert!(
-            head.contains("aria-label=\"two &quot;lines&quot;\"") && head.contains("viewBox=\"0 0 100 50\""),
-            "{head}"
-        );
-        assert_eq!(
-            shapes,
-            "<polyline fill=\"none\" stroke=\"var(--c1)\" stroke-width=\"2\" stroke-dasharray=\"7 3\" points=\"0,1 2,3\"></polyline>\n\
-             <polyline fill=\"none\" stroke=\"var(--grid)\" stroke-width=\"1\" points=\"0,1.3 9,9\"></polyline>\n\
-             <rect x=\"1\" y=\"1\" width=\"4\" height=\"2\" fill=\"var(--s0)\" opacity=\"0.25\"></rect>\n\
-             <text x=\"1\" y=\"2\" dy=\"0.5ex\" text-anchor=\"middle\" font-size=\"12\" fill=\"var(--text)\">a &lt; b</text>\n</svg>"
-        );
-    }
-
-    #[test]
     fn a_picture_in_a_picture_is_moved_down() {
         let (mut all, mut own) = (Canvas::new(10, 20), Canvas::new(10, 10));
         own.circle((5, 5), 4, Ink::Text);
-        all.put(10, &own);
-        let svg = all.into_svg("");
-        assert!(svg.contains("<g transform=\"translate(0 10)\"><circle cx=\"5\""), "{svg}");
+        own.rectangle([(1, 1), (2, 3)], Ink::Rest, 1.0);
+        all.put(10, own);
+        let elements = all.into_picture("").elements;
+        assert_eq!(elements[0], Element::Circle { centre: (5.0, 15.0), radius: 4, ink: Ink::Text });
+        assert!(matches!(elements[1], Element::Box { edges: [1.0, 11.0, 1.0, 2.0], .. }), "{elements:?}");
     }
 }
