@@ -61,7 +61,7 @@ pub use self::traffic::{
 };
 use crate::edca::{ByRole, EdcaPlan, Numbers};
 use crate::input::{Node, Tree, Value, did_you_mean, duration, few};
-use crate::keys::run;
+use crate::keys::{links, run};
 
 pub use tacit_input::{MAX_CLIENTS, table};
 
@@ -649,13 +649,14 @@ fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
     let mut assigned = Tree::default();
     // Errors in others are reported below.
     let decides =
-        |said: &&String| ["run.", "client"].iter().any(|begin| said.trim_start().starts_with(begin));
+        |said: &&String| ["run.", "client", WIRED].iter().any(|begin| said.trim_start().starts_with(begin));
     for assignment in assignments.iter().filter(decides) {
         assigned.set(assignment)?;
     }
     forget_smaller_count(tree, &assigned);
     forget_compared_counts(tree, &assigned);
     forget_late_measuring(tree, &assigned);
+    forget_other_delay(tree, &assigned);
     assignments.iter().try_for_each(|assignment| tree.set(assignment))
 }
 
@@ -705,6 +706,7 @@ fn with_base(
     forget_smaller_count(&mut merged, &tree);
     forget_compared_counts(&mut merged, &tree);
     forget_late_measuring(&mut merged, &tree);
+    forget_other_delay(&mut merged, &tree);
     merged.merge(tree);
     Ok(merged)
 }
@@ -738,6 +740,31 @@ fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
         && let Some(Value::Table(compared)) = base.entries.get_mut("compare").map(|node| &mut node.value)
     {
         compared.entries.remove("clients");
+    }
+}
+
+/// The table of the wire.
+const WIRED: &str = "wired";
+
+/// A file that gives the wire's round-trip time replaces the delays of the base, and the other way round.
+fn forget_other_delay(base: &mut Tree, tree: &Tree) {
+    const WAYS: [&str; 2] = ["down", "up"];
+    let (delay, rtt) = (links::DELAY_NAME, links::RTT.name);
+    let Some(Value::Table(said)) = tree.entries.get(WIRED).map(|node| &node.value) else { return };
+    let Some(Value::Table(wire)) = base.entries.get_mut(WIRED).map(|node| &mut node.value) else { return };
+    let of_way = |way: &&str| match said.entries.get(*way).map(|node| &node.value) {
+        Some(Value::Table(way)) => way.entries.contains_key(delay),
+        _ => false,
+    };
+    if said.entries.contains_key(rtt) {
+        wire.entries.remove(delay);
+        for way in WAYS {
+            if let Some(Value::Table(way)) = wire.entries.get_mut(way).map(|node| &mut node.value) {
+                way.entries.remove(delay);
+            }
+        }
+    } else if said.entries.contains_key(delay) || WAYS.iter().any(of_way) {
+        wire.entries.remove(rtt);
     }
 }
 

@@ -80,10 +80,27 @@ fn hop(
 
 /// A wired link. Keys that are missing in `section` are taken from `usual`.
 fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
-    each_way(section, usual, |section, usual| {
+    let usual = with_rtt(section, usual)?;
+    each_way(section, &usual, |section, usual| {
         let pipe = PipeConfig { service: service(section, &usual.service)?, ..usual.clone() };
         common_keys(section, &pipe)
     })
+}
+
+/// `usual` with half of the round-trip time in each direction, if `section` has one.
+fn with_rtt(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
+    let Some(rtt) = links::RTT.given(section)? else { return Ok(usual.clone()) };
+    let has_delay = |section: &Section<'_>| section.node(links::DELAY_NAME).is_some();
+    if has_delay(section) || has_delay(&section.section("down")?) || has_delay(&section.section("up")?) {
+        let what = "given beside delay, which is one way of the same wire";
+        return Err(section.error(links::RTT.name, what).allowed("rtt or delay"));
+    }
+    let down = rtt / 2;
+    let (down, up) = (
+        PipeConfig { delay: down, ..usual.down.clone() },
+        PipeConfig { delay: rtt - down, ..usual.up.clone() },
+    );
+    Ok(Link { down, up })
 }
 
 /// Reads both directions with `read`, then the overrides in `down` and `up`.
