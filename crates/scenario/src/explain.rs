@@ -241,6 +241,7 @@ mod tests {
 
     /// A scenario for which the reader requests every key.
     const EVERYTHING: &str = "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"fq-codel\" }\n\
+                              station-queue = { discipline = \"dualpi2\" }\n\
                               mpdu-error = { down = \"1 %\" }\n[[client]]\n[[flow]]\n\
                               [[hop]]\nkind = \"wired\"\njitter = { spread = \"1 ms\" }\n";
 

@@ -160,7 +160,7 @@ fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, In
     let Some(drop) = drop else { return Ok(queue) };
     match queue.discipline {
         Discipline::DropTail | Discipline::DropHead => Ok(QueueConfig { discipline: drop, ..queue }),
-        Discipline::CoDel(_) | Discipline::FqCoDel(_) => Err(section
+        Discipline::CoDel(_) | Discipline::FqCoDel(_) | Discipline::DualPi2(_) => Err(section
             .error(links::DROP.name, "the queue has a discipline, which chooses its drops")
             .allowed("drop beside a queue that is a limit")),
     }
