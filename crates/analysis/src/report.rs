@@ -17,7 +17,7 @@ use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
 use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
 use crate::explore;
 use crate::plot;
-use figure::{Shown, scroller};
+use figure::{Shown, block, scroller};
 use tacit_runs::RunsError;
 use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
@@ -478,10 +478,10 @@ fn provenance_section(provenance: &Provenance) -> Markup {
     html! {
         section {
             h2 { "The same again" }
-            pre tabindex="0" role="region" aria-label="Command" { (provenance.command) }
+            (block("Command", &provenance.command))
             @if let Some(command) = explore::beside(&provenance.command) {
                 p { "The air in one of these runs, frame by frame:" }
-                pre tabindex="0" role="region" aria-label="Command" { (command) }
+                (block("Command", &command))
             }
             dl {
                 dt { "version" } dd { "tacit " (provenance.version) }
@@ -498,7 +498,7 @@ fn provenance_section(provenance: &Provenance) -> Markup {
             }
             details {
                 summary { "The whole scenario" }
-                pre tabindex="0" role="region" aria-label="The whole scenario" { (provenance.scenario_text.trim()) }
+                (block("The whole scenario", provenance.scenario_text.trim()))
             }
         }
     }

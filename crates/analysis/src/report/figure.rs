@@ -65,6 +65,11 @@ fn file_name(title: &str) -> String {
     name.chars().take(MAX_LENGTH).collect()
 }
 
+/// Text as it is, which scrolls sideways, also by keyboard. `name` is its name for screen readers.
+pub fn block(name: &str, text: &str) -> Markup {
+    html! { pre tabindex="0" role="region" aria-label=(name) { (text) } }
+}
+
 /// A part of a page that scrolls sideways, also by keyboard. `name` is its name for screen readers.
 pub fn scroller(name: &str, content: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(name) { (content) } }
