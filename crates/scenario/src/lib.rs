@@ -61,7 +61,8 @@ pub use self::traffic::{
 };
 use crate::edca::{ByRole, EdcaPlan, Numbers};
 use crate::input::{Node, Tree, Value, did_you_mean, duration, few};
-use crate::keys::{links, run};
+use crate::keys::run;
+use crate::read::hops::{WIRED, forget_other_delay};
 
 pub use tacit_input::{MAX_CLIENTS, table};
 
@@ -740,31 +741,6 @@ fn forget_compared_counts(base: &mut Tree, tree: &Tree) {
         && let Some(Value::Table(compared)) = base.entries.get_mut("compare").map(|node| &mut node.value)
     {
         compared.entries.remove("clients");
-    }
-}
-
-/// The table of the wire.
-const WIRED: &str = "wired";
-
-/// A file that gives the wire's round-trip time replaces the delays of the base, and the other way round.
-fn forget_other_delay(base: &mut Tree, tree: &Tree) {
-    const WAYS: [&str; 2] = ["down", "up"];
-    let (delay, rtt) = (links::DELAY_NAME, links::RTT.name);
-    let Some(Value::Table(said)) = tree.entries.get(WIRED).map(|node| &node.value) else { return };
-    let Some(Value::Table(wire)) = base.entries.get_mut(WIRED).map(|node| &mut node.value) else { return };
-    let of_way = |way: &&str| match said.entries.get(*way).map(|node| &node.value) {
-        Some(Value::Table(way)) => way.entries.contains_key(delay),
-        _ => false,
-    };
-    if said.entries.contains_key(rtt) {
-        wire.entries.remove(delay);
-        for way in WAYS {
-            if let Some(Value::Table(way)) = wire.entries.get_mut(way).map(|node| &mut node.value) {
-                way.entries.remove(delay);
-            }
-        }
-    } else if said.entries.contains_key(delay) || WAYS.iter().any(of_way) {
-        wire.entries.remove(rtt);
     }
 }
 
