@@ -391,7 +391,7 @@ fn completion_section(comparison: &Comparison) -> Markup {
                 @for clients in counts {
                     figure {
                         figcaption { (count(clients.into(), "client")) }
-                        (Shown::lines(chart(clients)).markup())
+                        (Shown::lines(&chart(clients)).markup())
                     }
                 }
             }

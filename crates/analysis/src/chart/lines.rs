@@ -150,14 +150,15 @@ impl LineChart {
     /// Height of the chart. That of the first of several is larger.
     pub(super) fn height(&self, layout: Layout, is_first: bool) -> u32 {
         let plot = if is_first { HEIGHT } else { PANEL_HEIGHT };
-        let names = self.names(&self.coloured_and_rest());
+        let (coloured, rest) = self.coloured_and_rest();
+        let names = self.names(&coloured, &rest);
         let title = if self.title.is_empty() { 0 } else { TITLE };
         title + if layout.is_beside() { plot.max(names.height()) } else { plot + names.rows(layout) }
     }
 
     pub(super) fn draw(&self, canvas: &mut Canvas, layout: Layout) {
         let (coloured, rest) = self.coloured_and_rest();
-        let names = self.names(&(coloured.clone(), rest.clone()));
+        let names = self.names(&coloured, &rest);
         let top = MARGIN + if self.title.is_empty() { 0 } else { TITLE };
         let below = if layout.is_beside() { 0 } else { names.rows(layout) };
         let axis = if self.x.is_empty() { BOTTOM_UNNAMED } else { BOTTOM };
@@ -203,7 +204,7 @@ impl LineChart {
     }
 
     /// The names of the curves, those of `coloured` first, and of the marks.
-    fn names(&self, (coloured, rest): &(Vec<usize>, Vec<usize>)) -> Names {
+    fn names(&self, coloured: &[usize], rest: &[usize]) -> Names {
         let looks = self.looks();
         let mut names = Names::default();
         for line in coloured {
@@ -478,7 +479,7 @@ mod tests {
         let caps = |at: usize| {
             let is_cap = |points: &[(f64, f64)]| {
                 points.len() == 2
-                    && points[0].1 == points[1].1
+                    && (points[0].1 - points[1].1).abs() < 1e-9
                     && (points[1].0 - points[0].0 - 2.0 * CAP).abs() < 0.2
             };
             let ink = chart.looks()[at].ink;

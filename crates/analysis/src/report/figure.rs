@@ -14,7 +14,7 @@ pub struct Shown {
 
 impl Shown {
     /// Curves.
-    pub fn lines(chart: LineChart) -> Self {
+    pub fn lines(chart: &LineChart) -> Self {
         Self { views: Views::new(|width| chart.picture(width)), sheet: chart.sheet() }
     }
 

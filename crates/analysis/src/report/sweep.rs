@@ -143,7 +143,7 @@ impl Sweep {
             Line {
                 points: own().map(|row| (row.x, row.mean)).collect(),
                 ci95: own().map(|row| row.ci95).collect(),
-                name: scheme.clone(),
+                name: scheme,
             }
         };
         let [least, most] = rows()
@@ -213,7 +213,7 @@ impl Sweep {
     pub(super) fn figures(&self) -> Markup {
         html! {
             @if let Some((metric, _)) = resolve_column(&self.column) { p { (metric::ALL[metric].summary) } }
-            @for chart in self.charts() { (Shown::lines(chart).markup()) }
+            @for chart in self.charts() { (Shown::lines(&chart).markup()) }
         }
     }
 
