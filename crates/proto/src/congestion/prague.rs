@@ -45,8 +45,7 @@ impl Prague {
         if self.round_end.is_some_and(|end| sample.snd_una < end) {
             return;
         }
-        if self.acked > 0 {
-            let share = self.marked * ONE / self.acked;
+        if let Some(share) = (self.marked * ONE).checked_div(self.acked) {
             self.alpha = self.alpha - self.alpha / GAIN + share / GAIN;
         }
         (self.acked, self.marked) = (0, 0);
