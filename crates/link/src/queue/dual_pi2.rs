@@ -49,8 +49,8 @@ impl Control {
         let rtt = nanos(config.rtt_max);
         let excess = nanos(delay) - nanos(config.target);
         let growth = nanos(delay) - nanos(self.previous);
-        let integral = (excess * nanos(config.update_interval()) << 32) / (10 * rtt * rtt);
-        let proportional = (3 * growth << 32) / (10 * rtt);
+        let integral = ((excess * nanos(config.update_interval())) << 32) / (10 * rtt * rtt);
+        let proportional = ((3 * growth) << 32) / (10 * rtt);
         let base = i128::from(self.base) + integral + proportional;
         self.base = base.clamp(0, i128::from(ONE)) as u64;
         self.previous = delay;
@@ -186,7 +186,7 @@ impl<P: Payload> DualPi2<P> {
             let is_marked = marks && !drops && queued.payload.mark_congestion();
             self.marks += u64::from(is_marked);
             // L4S packets can always be marked.
-            if marks && !is_marked || drops {
+            if (marks && !is_marked) || drops {
                 dropped(queued.payload);
                 continue;
             }
