@@ -126,10 +126,11 @@ def series(run: Run, column: str = "delivered_bytes", ax: Axes | None = None) ->
 
 
 def curves(frame: Any, x: str, y: str, by: str | list[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Means of ``y`` over ``x``, a line for each value of ``by``: of a sweep's runs, ``curves(sweep.to_polars(), …)``.
+    """Means of ``y`` over ``x`` with their 95 % intervals, a line for each value of ``by``, as in reports: of a sweep's runs,
+    ``curves(sweep.to_polars(), …)``.
 
-    Without ``by`` there is a line for each combination of columns that vary beside ``x``: scheme, clients and swept keys. Axes
-    are in the SI unit that the column's name ends in.
+    Without ``by`` there is a line for each combination of columns that vary beside ``x``: scheme, clients and swept keys. Each
+    line has its name at its end. Rates are in Mb/s.
 
     ``frame`` is anything that has Arrow's C stream interface. Values of ``x`` are taken as numbers with a unit behind.
     """
@@ -139,25 +140,91 @@ def curves(frame: Any, x: str, y: str, by: str | list[str] | None = None, ax: Ax
     names = _varying(whole, x) if by is None else [by] if isinstance(by, str) else by
     table = whole.select([x, y, *names]).to_pydict()
     lines = zip(*(table[name] for name in names)) if names else (() for _ in table[x])
-    sums: dict[str, dict[float, list[float]]] = {}
+    (x_label, x_factor), (y_label, y_factor) = _label(x), _label(y)
+    values: dict[str, dict[float, list[float]]] = {}
     for place, value, line in zip(table[x], table[y], lines):
         if value is not None:
-            told = [str(said) if name == "scheme" else f"{name} {said:g}" if isinstance(said, float) else f"{name} {said}" for name, said in zip(names, line)]
-            sums.setdefault(", ".join(told), {}).setdefault(_number(place), []).append(float(value))
+            told = [_told(name, said) for name, said in zip(names, line)]
+            of_line = values.setdefault(", ".join(told), {})
+            of_line.setdefault(_number(place) * x_factor, []).append(float(value) * y_factor)
     ax = _axes(ax)
-    for (name, places), style in zip(sums.items(), look(list(sums))):
-        means = sorted((place, sum(values) / len(values)) for place, values in places.items())
-        ax.plot(*zip(*means), label=name, **style)
-    ax.set_xlabel(_label(x))
-    ax.set_ylabel(_label(y))
-    _si(ax.xaxis, x)
-    _si(ax.yaxis, y)
+    for (name, places), style in zip(values.items(), look(list(values))):
+        means = [(place, *_native.mean_and_ci95(of_place)) for place, of_place in sorted(places.items())]
+        xs, ys, intervals = zip(*means)
+        halves = [interval or 0.0 for interval in intervals]
+        ax.errorbar(xs, ys, yerr=halves if any(halves) else None, label=name, capsize=2, elinewidth=1, markersize=5, **style)
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.set_title(_heading(whole, x, y), loc="left", fontsize=10)
+    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+    _scale_x(ax, {place for places in values.values() for place in places})
     ax.grid(color=_GRID)
-    ax.legend(frameon=False)
+    _name_at_ends(ax)
     return ax
 
 
-_UNITS = {"bps": "b/s", "s": "s", "us": "µs", "ms": "ms", "m": "m", "percent": "%", "bytes": "B", "db": "dB", "dbm": "dBm"}
+#: Ends of columns' names: how axes show the unit, and the factor for that.
+_UNITS: dict[str, tuple[str, float]] = {
+    "bps": ("Mb/s", 1e-6),
+    "s": ("s", 1.0),
+    "us": ("ms", 1e-3),
+    "ms": ("ms", 1.0),
+    "m": ("m", 1.0),
+    "percent": ("%", 1.0),
+    "bytes": ("B", 1.0),
+    "db": ("dB", 1.0),
+    "dbm": ("dBm", 1.0),
+}
+
+
+def _told(name: str, said: Any) -> str:
+    if name == "scheme":
+        return str(said)
+    return f"{name} {said:g}" if isinstance(said, float) else f"{name} {said}"
+
+
+def _heading(table: Any, x: str, y: str) -> str:
+    scenarios = table["scenario"].unique().to_pylist() if "scenario" in table.column_names else []
+    words = f"{_name(y)} over {_name(x)}"
+    return f"{scenarios[0]}: {words}" if len(scenarios) == 1 else words
+
+
+def _scale_x(ax: Axes, places: set[float]) -> None:
+    """As reports do: logarithmic if four or more places span more than a decade and a half."""
+    if len(places) >= 4 and min(places) > 0 and max(places) / min(places) >= 30:
+        ax.set_xscale("log")
+
+
+def _name_at_ends(ax: Axes) -> None:
+    """Writes the name of each line beside its end, apart from the others."""
+    #: Height of a name as a part of the axes.
+    step = 0.06
+    bottom, top = ax.get_ylim()
+    ends = []
+    for container in ax.containers:
+        line: Any = container[0]
+        (x, y), name = (line.get_xdata()[-1], line.get_ydata()[-1]), str(container.get_label())
+        ends.append(((y - bottom) / (top - bottom), x, y, name, line.get_color()))
+    ends.sort()
+    levels: list[float] = []
+    for level, *_ in ends:
+        levels.append(max(level, levels[-1] + step) if levels else level)
+    limit = 1.0
+    for place in reversed(range(len(levels))):
+        levels[place] = min(levels[place], limit)
+        limit = levels[place] - step
+    for (_, x, y, name, color), level in zip(ends, levels):
+        ax.annotate(
+            name,
+            xy=(x, y),
+            xytext=(1.03, level),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=color,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": _GRID},
+        )
 
 
 def _varying(table: Any, x: str) -> list[str]:
@@ -168,18 +235,15 @@ def _varying(table: Any, x: str) -> list[str]:
     return varying or [name for name in ("scheme",) if name in table.column_names and name != x]
 
 
-def _label(column: str) -> str:
+def _name(column: str) -> str:
     name, _, end = column.rpartition("_")
-    return f"{name.replace('_', ' ')} ({_UNITS[end]})" if name and end in _UNITS else column
+    return (name if name and end in _UNITS else column).replace("_", " ")
 
 
-def _si(axis: Any, column: str) -> None:
-    """Marks an axis of b/s, s or B with SI prefixes."""
-    from matplotlib.ticker import EngFormatter
-
-    end = column.rpartition("_")[2]
-    if end in ("bps", "s", "bytes"):
-        axis.set_major_formatter(EngFormatter(unit=_UNITS[end]))
+def _label(column: str) -> tuple[str, float]:
+    """How an axis names a column, and the factor of its values."""
+    unit, factor = _UNITS.get(column.rpartition("_")[2], ("", 1.0))
+    return (f"{_name(column)} ({unit})" if unit else _name(column)), factor
 
 
 def _number(place: Any) -> float:

@@ -88,6 +88,14 @@ def test_series_completion_times_and_sweeps(tmp_path: Path, kept: tacit.Comparis
     flows = tacit.compare("wlan-11n-150", sized, schemes=["stock", "tcp-l8"], clients=4, seeds=2, directory=tmp_path / "sized")
     artefact(flows.plot_completion_times(), "completion-times")
     sweep = tacit.sweep("wlan-11n-150", {"wifi.rate": ["65Mbps", "150Mbps"]}, SHORT, schemes=["stock", "hack-batch"], seeds=2, directory=tmp_path / "sweep")
-    ax = plot.curves(sweep.to_arrow(), "wifi.rate_bps", "goodput_bps")
+    ax = sweep.plot("wifi.rate_bps")
     artefact(ax, "curves")
-    assert [list(line.get_xdata()) for line in ax.lines] == [[65e6, 150e6]] * 2
+    assert [list(bars[0].get_xdata()) for bars in ax.containers] == [[65.0, 150.0]] * 2
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("wifi.rate (Mb/s)", "goodput (Mb/s)")
+    assert ax.get_title(loc="left") == "wlan-11n-150: goodput over wifi.rate"
+    # Two seeds: Student's t with one degree of freedom times half the distance between them.
+    runs = [row["goodput_bps"] / 1e6 for row in sweep.to_arrow().to_pylist() if row["scheme"] == "stock" and row["wifi.rate_bps"] == 65e6]
+    _, _, (bars,) = ax.containers[0]
+    (_, low), (_, high) = bars.get_segments()[0]
+    assert high - low == pytest.approx(12.706 * abs(runs[0] - runs[1]), rel=1e-3)
+    assert ax.get_legend() is None and {text.get_text() for text in ax.texts} == {"stock", "hack-batch"}

@@ -1,25 +1,33 @@
-//! SVG charts. Colours are CSS variables that follow the reader's light or dark theme.
+//! Charts, and their pictures as SVG and PDF. On pages, colours are CSS variables that follow the reader's light or dark
+//! theme; files are on white.
 
 mod axis;
 mod bars;
+mod canvas;
 mod dots;
 mod layout;
 mod lines;
 mod look;
+mod names;
 mod panels;
+mod pdf;
 mod rows;
 mod strips;
 mod svg;
 mod table;
 pub mod timeline;
+mod views;
 
 pub use bars::{Bar, BarChart, Part};
+pub use canvas::Picture;
 pub use dots::{Dot, DotChart};
 pub use lines::{Line, LineChart, Mark};
 pub use look::{Look, Shape};
 pub use panels::{Panel, stacked};
 pub use strips::{Strip, StripChart};
 pub use table::table_picture;
+pub(crate) use views::STYLE as VIEWS_STYLE;
+pub use views::{PAPER_WIDTH, Views};
 
 use look::CURVE_COLOURS;
 
@@ -85,13 +93,4 @@ impl Ink {
         let found = STYLE.find(&format!("{name}:")).map(|at| at + name.len() + 1);
         found.and_then(|at| STYLE.get(at..at + COLOUR)).unwrap_or("#000000")
     }
-}
-
-/// A self-contained SVG file, which includes the style sheet and a background.
-pub fn standalone(svg: &str) -> String {
-    let Some(end) = svg.find('>') else { return svg.to_owned() };
-    let (head, body) = svg.split_at(end + 1);
-    format!(
-        "{head}\n<style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>{body}"
-    )
 }

@@ -7,5 +7,6 @@ pub mod advise;
 pub mod chart;
 pub mod compare;
 pub mod explore;
+pub mod plot;
 pub mod report;
 pub mod why;

@@ -1,20 +1,23 @@
 //! Comparisons and sweeps as a self-contained HTML file without scripts, external fonts or network access.
 
+pub mod figure;
 pub mod page;
 mod style;
 mod sweep;
 
 use std::path::{Path, PathBuf};
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
 
-pub use sweep::{Sweep, SweepRow};
+pub use sweep::{PlotFormat, Sweep, SweepRow};
 
 use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
 use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
 use crate::explore;
+use crate::plot;
+use figure::{Shown, block, scroller};
 use tacit_runs::RunsError;
 use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
@@ -94,15 +97,29 @@ fn write_page(report: &Report, directory: &Path) -> Result<PathBuf, RunsError> {
 }
 
 fn index(reports: &[Report]) -> Markup {
-    let what = count(reports.len() as u64, "scenario");
-    let header = html! {
-        p.kicker { "tacit report" }
-        h1 { "Acknowledgment schemes compared in " (what) }
-        ol { @for (report, number) in reports.iter().zip(1..) {
-            li { a href=(format!("#part-{number}")) { (report.heading()) } ": " (report.provenance().description) }
-        } }
+    let comparisons: Vec<&Comparison> = reports.iter().filter_map(Report::comparison).collect();
+    let swept =
+        if comparisons.len() == reports.len() { plot::of_comparisons(&comparisons) } else { Vec::new() };
+    let title = match (swept.first(), reports.first()) {
+        (Some(_), Some(first)) => {
+            let places = count(reports.len() as u64, "setting");
+            format!("{}: acknowledgment schemes compared at {places}", first.heading())
+        }
+        _ => format!("Acknowledgment schemes compared in {}", count(reports.len() as u64, "scenario")),
     };
     let main = html! {
+        @if !swept.is_empty() {
+            section {
+                h2 { "Goodput" }
+                @for sweep in &swept { (sweep.figures()) }
+            }
+        }
+        section {
+            h2 { "Contents" }
+            ol { @for (report, number) in reports.iter().zip(1..) {
+                li { a href=(format!("#part-{number}")) { (report.heading()) } ": " (report.provenance().description) }
+            } }
+        }
         @for (report, number) in reports.iter().zip(1..) {
             article id=(format!("part-{number}")) {
                 h1 { (report.heading()) }
@@ -111,10 +128,18 @@ fn index(reports: &[Report]) -> Markup {
             }
         }
     };
-    page::document(&format!("tacit: {what}"), &header, &main)
+    page::document(&title, &html! { p.kicker { "tacit report" } h1 { (title) } }, &main)
 }
 
 impl Report {
+    /// The comparison, if it is one.
+    pub fn comparison(&self) -> Option<&Comparison> {
+        match self {
+            Self::Comparison(comparison) => Some(comparison),
+            Self::Sweep(_) => None,
+        }
+    }
+
     fn heading(&self) -> &str {
         match self {
             Self::Comparison(comparison) => &comparison.scenario,
@@ -180,18 +205,30 @@ fn setting(comparison: &Comparison) -> String {
 }
 
 /// One chart per client count, side by side if there is room.
-fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> String) -> Markup {
+fn panels(comparison: &Comparison, chart: impl Fn(&[&Row]) -> Shown) -> Markup {
     html! {
         div.panels {
             @for clients in comparison.client_counts() {
-                @let rows: Vec<&Row> = comparison.rows_of(clients).collect();
                 figure {
                     figcaption { (count(clients.into(), "client")) }
-                    (PreEscaped(chart(&rows)))
+                    (chart(&ranked(comparison, clients)).markup())
                 }
             }
         }
     }
+}
+
+/// The rows of a client count, the largest goodput first. All charts and tables have this order.
+fn ranked(comparison: &Comparison, clients: u32) -> Vec<&Row> {
+    let mut rows: Vec<&Row> = comparison.rows_of(clients).collect();
+    rows.sort_by(|a, b| b.goodput_bps_mean.total_cmp(&a.goodput_bps_mean));
+    rows
+}
+
+/// Alternative text of a chart of one client count.
+fn alt(what: &str, rows: &[&Row], comparison: &Comparison) -> String {
+    let clients = rows.first().map_or(0, |row| row.clients);
+    format!("{}, {}: {what}", comparison.scenario, count(clients.into(), "client"))
 }
 
 fn goodput_section(comparison: &Comparison) -> Markup {
@@ -206,14 +243,14 @@ fn goodput_section(comparison: &Comparison) -> Markup {
             said: None,
         };
         let chart = DotChart {
-            alt: "Goodput per scheme, the largest on top".to_owned(),
+            alt: alt("goodput per scheme, the largest on top", rows, comparison),
             axis: "goodput, Mb/s".to_owned(),
             also: also.clone(),
             dots: rows.iter().map(dot).collect(),
             baseline: Some(Scheme::of_role(Role::Baseline).name.to_owned()),
             ..DotChart::default()
         };
-        chart.to_svg()
+        Shown::dots(&chart)
     };
     html! {
         section {
@@ -262,12 +299,13 @@ fn airtime_section(comparison: &Comparison) -> Markup {
             }
         };
         let chart = BarChart {
-            alt: "Airtime by use, per scheme".to_owned(),
+            alt: alt("airtime by use, per scheme", rows, comparison),
             axis: "% of the time".to_owned(),
+            parts: AirtimeUse::ALL.map(|what| airtime_label(what).to_owned()).into(),
             axis_end: Some(100.0),
             bars: rows.iter().map(bar).collect(),
         };
-        chart.to_svg()
+        Shown::bars(&chart)
     };
     html! {
         section {
@@ -300,12 +338,13 @@ fn delay_section(comparison: &Comparison) -> Markup {
             }
         };
         let chart = BarChart {
-            alt: "Queueing delay per scheme".to_owned(),
+            alt: alt("queueing delay per scheme", rows, comparison),
             axis: "wait before the first transmission, ms".to_owned(),
+            parts: vec!["median".to_owned(), "up to the 95th percentile".to_owned()],
             bars: rows.iter().map(bar).collect(),
             ..BarChart::default()
         };
-        chart.to_svg()
+        Shown::bars(&chart)
     };
     html! {
         section {
@@ -329,7 +368,11 @@ fn completion_section(comparison: &Comparison) -> Markup {
     let mut counts: Vec<u32> = comparison.completions.iter().map(|times| times.clients).collect();
     counts.dedup();
     let chart = |clients: u32| LineChart {
-        alt: "Flow completion times per scheme, cumulative".to_owned(),
+        alt: format!(
+            "{}, {}: flow completion times per scheme, cumulative",
+            comparison.scenario,
+            count(clients.into(), "client")
+        ),
         x: "flow completion time, s".to_owned(),
         y: "flows that took no longer, %".to_owned(),
         lines: comparison.completions.iter().filter(|times| times.clients == clients).map(line).collect(),
@@ -348,7 +391,7 @@ fn completion_section(comparison: &Comparison) -> Markup {
                 @for clients in counts {
                     figure {
                         figcaption { (count(clients.into(), "client")) }
-                        (PreEscaped(chart(clients).to_svg()))
+                        (Shown::lines(&chart(clients)).markup())
                     }
                 }
             }
@@ -360,7 +403,7 @@ fn table_section(comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "Numbers" }
-            div.scroll { (table(comparison)) }
+            (scroller("Numbers", &table(comparison)))
         }
     }
 }
@@ -389,7 +432,9 @@ fn table(comparison: &Comparison) -> Markup {
                     th scope="col" { "fairness" br; small { "Jain" } }
                 }
             }
-            tbody { @for row in &comparison.rows { (table_row(row)) } }
+            tbody { @for clients in comparison.client_counts() {
+                @for row in ranked(comparison, clients) { (table_row(row)) }
+            } }
         }
     }
 }
@@ -433,10 +478,10 @@ fn provenance_section(provenance: &Provenance) -> Markup {
     html! {
         section {
             h2 { "The same again" }
-            pre { (provenance.command) }
+            (block("Command", &provenance.command))
             @if let Some(command) = explore::beside(&provenance.command) {
                 p { "The air in one of these runs, frame by frame:" }
-                pre { (command) }
+                (block("Command", &command))
             }
             dl {
                 dt { "version" } dd { "tacit " (provenance.version) }
@@ -453,7 +498,7 @@ fn provenance_section(provenance: &Provenance) -> Markup {
             }
             details {
                 summary { "The whole scenario" }
-                pre { (provenance.scenario_text.trim()) }
+                (block("The whole scenario", provenance.scenario_text.trim()))
             }
         }
     }
@@ -561,8 +606,58 @@ mod tests {
             assert!(drawn.contains(&format!("<a href=\"#part-{number}\">{scenario}</a>")), "{scenario}");
             assert!(drawn.contains(&format!("<article id=\"part-{number}\">")), "{scenario}");
         }
-        assert_eq!(drawn.matches("<h2>Goodput</h2>").count(), 2);
+        assert_eq!(drawn.matches("<h2>Goodput</h2>").count(), 2, "different scenarios are no sweep");
         assert_eq!(drawn.matches("<h2>Where the time goes</h2>").count(), 1, "a wire has no airtime");
+    }
+
+    /// Two places of a sweep, each with two client counts.
+    fn swept() -> Vec<Report> {
+        let place = |delay: &str, goodput: f64| {
+            let row = |scheme: &str, clients: u32, gain: f64| Row {
+                scheme: scheme.into(),
+                clients,
+                seeds: 3,
+                goodput_bps_mean: goodput * gain * 1e6,
+                goodput_bps_ci95: Some(1e6),
+                ..Row::default()
+            };
+            let rows =
+                vec![row("stock", 1, 1.0), row("udp", 1, 1.2), row("stock", 4, 0.8), row("udp", 4, 1.1)];
+            let provenance = Provenance { scenario: "s".into(), ..Provenance::default() };
+            let at = vec![format!("wired.delay={delay}")];
+            Report::Comparison(Box::new(Comparison { at, rows, ..Comparison::from_records(provenance, &[]) }))
+        };
+        vec![place("1 ms", 50.0), place("20 ms", 30.0)]
+    }
+
+    #[test]
+    fn a_sweeps_report_begins_with_curves_and_every_chart_can_be_saved() {
+        let directory = tempfile::tempdir().unwrap();
+        let page = std::fs::read_to_string(write_all(&swept(), directory.path()).unwrap()).unwrap();
+        let main = &page[page.find("<main>").unwrap()..];
+        let (curves, rest) = main.split_once("<h2>Contents</h2>").unwrap();
+        for clients in ["1 client", "4 clients"] {
+            let title = format!(">s: goodput over wired.delay ({clients})</text>");
+            assert_eq!(curves.matches(&title).count(), 3, "drawn for three widths: {clients}");
+        }
+        assert!(curves.contains(">wired.delay (ms)</text>") && curves.contains(">udp</text>"));
+        for (kind, start) in [("text/csv", "name,"), ("image/svg+xml", "<svg"), ("application/pdf", "%PDF-1")]
+        {
+            let link = format!("href=\"data:{kind};base64,");
+            assert_eq!(curves.matches(&link).count(), 2, "{kind}");
+            let data = curves.split(&link).nth(1).unwrap().split('"').next().unwrap();
+            let file = data_encoding::BASE64.decode(data.as_bytes()).unwrap();
+            assert!(file.starts_with(start.as_bytes()), "{kind}");
+        }
+        // Charts and tables have one order, the largest first.
+        let table = rest.split("<tbody>").nth(1).unwrap();
+        assert!(table.find("udp").unwrap() < table.find("stock").unwrap());
+        // What scrolls takes the keyboard.
+        assert_eq!(
+            page.matches("class=\"scroll\"").count(),
+            page.matches("class=\"scroll\" tabindex=\"0\" role=\"region\"").count()
+        );
+        assert_eq!(page.matches("<pre").count(), page.matches("<pre tabindex=\"0\"").count());
     }
 
     /// A directory with a finished sweep of `runs`, valid or not.

@@ -10,7 +10,7 @@ use super::results::RunContext;
 use super::schemes::selected;
 use super::shell_hop::ShellHop;
 use super::transferred::{Point, Transferred, row};
-use tacit_analysis::chart::{LineChart, Panel, stacked};
+use tacit_analysis::chart::{LineChart, Panel, Views, stacked};
 use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_proto::units::Bytes;
 use tacit_runs::RunsError;
@@ -271,7 +271,7 @@ impl Form for Downloads {
     }
 
     /// Draws the distributions.
-    fn picture(&self, results: &Transferred, figure: &Figure) -> Option<String> {
+    fn picture(&self, results: &Transferred, figure: &Figure) -> Option<Views> {
         let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
         let chart = LineChart {
             x: "seconds".to_owned(),
@@ -279,7 +279,8 @@ impl Form for Downloads {
             lines: lines.collect(),
             ..distribution_chart(figure)
         };
-        Some(stacked(&format!("{}: {}", figure.id, figure.title), &[Panel::Lines(&chart)]))
+        let alt = format!("{}: {}", figure.id, figure.title);
+        Some(Views::new(|width| stacked(&alt, &[Panel::Lines(&chart)], width)))
     }
 }
 

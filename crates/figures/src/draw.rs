@@ -4,15 +4,17 @@ use super::claim::Reference;
 use super::figure::{Claim, Figure, Gain};
 use super::measure::{Curve, Curves, Measure, same};
 use super::plot_data::PlotData;
-use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, stacked};
+use tacit_analysis::chart::{DotChart, Line, LineChart, Mark, Panel, Views, stacked};
 use tacit_runs::aggregate;
+use tacit_runs::store::Sheet;
 
-/// The figure as SVG: the curves, then the gain, then the variants.
-pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
+/// The figure: the curves, then the gain, then the variants.
+pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> Views {
     let alt = format!("{}: {}", figure.id, figure.title);
     if figure.plot.cdf {
         let charts = distributions(figure, drawn);
-        return stacked(&alt, &charts.iter().map(Panel::Lines).collect::<Vec<_>>());
+        let panels: Vec<Panel<'_>> = charts.iter().map(Panel::Lines).collect();
+        return Views::new(|width| stacked(&alt, &panels, width));
     }
     let (marks, marks_name) = marks_of(figure, &drawn.curves);
     let curves = LineChart { marks, marks_name, ..curves_chart(figure, drawn, &drawn.curves) };
@@ -33,7 +35,12 @@ pub(super) fn picture(figure: &Figure, drawn: &PlotData) -> String {
         None => vec![Panel::Lines(chart)],
     });
     let panels: Vec<Panel<'_>> = panels.collect();
-    stacked(&alt, &panels)
+    Views::new(|width| stacked(&alt, &panels, width))
+}
+
+/// The plotted points as a table.
+pub(super) fn points(figure: &Figure, drawn: &PlotData) -> Sheet {
+    curves_chart(figure, drawn, &drawn.curves).sheet()
 }
 
 /// Distributions of the plotted column over the seeds: of the sweep itself, then of the variants with panels.

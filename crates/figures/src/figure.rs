@@ -14,6 +14,7 @@ use super::results::{Options, RunContext};
 use super::table::Table;
 use super::timeline::measure::Measure as TimelineMeasure;
 use super::variant::Depends;
+use tacit_analysis::chart::Views;
 use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
@@ -25,8 +26,8 @@ pub struct Figure {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Its source.
-    pub paper: String,
+    /// Its source, if it reproduces something.
+    pub paper: Option<String>,
     /// Notes that a reader needs to assess it: assumptions and explanations.
     pub note: Option<String>,
     pub(super) kind: Arc<dyn Kind>,
@@ -182,8 +183,8 @@ pub(super) trait Findings {
         None
     }
 
-    /// A special picture as SVG. Without one, the table or the curves are drawn.
-    fn picture(&self, _figure: &Figure) -> Option<String> {
+    /// A special picture. Without one, the table or the curves are drawn.
+    fn picture(&self, _figure: &Figure) -> Option<Views> {
         None
     }
 

@@ -27,7 +27,7 @@ impl Figure {
         let figure = Self {
             id: id.to_owned(),
             title: root.required("title", text)?,
-            paper: root.required("paper", text)?,
+            paper: root.optional("paper", text)?,
             note: root.optional("note", text)?,
             plot: Plot::read(root.section("plot")?)?,
             table: Table::read(root.section("table")?)?,
@@ -127,6 +127,8 @@ impl Plot {
 #[cfg(test)]
 mod tests {
     use super::Figure;
+    use crate::{Options, all, run};
+    use tacit_runs::sweep::Control;
 
     const SWEEP: &str = include_str!("../tests/sweep.toml");
 
@@ -154,5 +156,17 @@ mod tests {
         assert_eq!(refused("x = 150 }", "x = 100 }"), expected);
         assert_eq!(refused("x = 150 }", "x-from = 200 }"), expected);
         assert_eq!(refused("x = 150 }", "x = 150, over-x = 100 }"), expected);
+    }
+
+    #[test]
+    fn a_figure_of_ones_own_needs_no_paper_and_no_claim() {
+        let text = "title = \"mine\"\n[theory]\nfigure = \"hack/fig1b\"\n";
+        let figure = Figure::parse("mine", "mine.toml", text).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { directory: Some(directory.path().to_owned()), ..Options::default() };
+        let outcome = &run(&[figure], &options, Control::unattended()).unwrap()[0];
+        assert!(outcome.to_text().starts_with("mine: mine\n") && !outcome.fails(), "{outcome:?}");
+        assert!(std::fs::read_to_string(outcome.svg.as_ref().unwrap()).unwrap().contains(">TCP/HACK</text>"));
+        assert!(all().unwrap().iter().all(|figure| figure.paper.is_some()), "bundled ones have a source");
     }
 }

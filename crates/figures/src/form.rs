@@ -12,6 +12,7 @@ use super::plot_data::PlotData;
 use super::results::{Options, RunContext};
 use super::saved;
 use super::transferred::Transferred;
+use tacit_analysis::chart::Views;
 use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
@@ -63,7 +64,7 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String>;
 
     /// The picture, if it is not one of curves.
-    fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<String> {
+    fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<Views> {
         None
     }
 
@@ -133,7 +134,7 @@ impl<F: Form> Findings for LiveFindings<F> {
         self.form.disturbance(&self.results, claim, measured)
     }
 
-    fn picture(&self, figure: &Figure) -> Option<String> {
+    fn picture(&self, figure: &Figure) -> Option<Views> {
         self.form.picture(&self.results, figure)
     }
 

@@ -68,8 +68,8 @@ pub struct FigureOutcome {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Its source.
-    pub paper: String,
+    /// Its source, if it reproduces something.
+    pub paper: Option<String>,
     /// Notes that a reader needs to assess it.
     pub note: Option<String>,
     /// The paper's table with measured values, if it has one.
@@ -106,7 +106,7 @@ impl FigureOutcome {
 
     /// As text, one line per claim.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{}: {} ({})\n", self.id, self.title, self.paper);
+        let mut text = format!("{}: {}\n", self.id, titled(&self.title, self.paper.as_deref()));
         if let Some(reason) = &self.skipped {
             text.push_str(&format!("  SKIPPED    {reason}\n"));
         }
@@ -221,6 +221,11 @@ impl fmt::Display for Tally {
         }
         Ok(())
     }
+}
+
+/// A title with its source.
+fn titled(title: &str, paper: Option<&str>) -> String {
+    paper.map_or_else(|| title.to_owned(), |paper| format!("{title} ({paper})"))
 }
 
 /// Four significant digits, with at most four decimals.

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, value};
+use tacit_analysis::chart::Views;
+use tacit_analysis::report::figure::{saves, scroller};
 use tacit_analysis::report::page::document;
 use tacit_runs::RunsError;
-use tacit_runs::store::write_whole;
+use tacit_runs::store::{Sheet, write_whole};
 use tacit_scenario::table::count;
 
 /// The path to which [`write`] writes the page.
@@ -15,11 +17,18 @@ pub(super) fn page_path(directory: &Path) -> PathBuf {
     directory.join("index.html")
 }
 
-/// Writes the page. `pictures` contains the SVG of each outcome.
+/// A figure as drawn.
+pub(super) struct Drawing {
+    pub views: Views,
+    /// The plotted points, if it has curves.
+    pub points: Option<Sheet>,
+}
+
+/// Writes the page. `drawings` are those of the outcomes.
 pub(super) fn write(
     directory: &Path,
     outcomes: &[FigureOutcome],
-    pictures: &[String],
+    drawings: &[Option<Drawing>],
 ) -> Result<(), RunsError> {
     let summary = format!("{}; {}.", count(outcomes.len() as u64, "figure"), Tally::of(outcomes));
     let header = html! {
@@ -29,15 +38,22 @@ pub(super) fn write(
         p.note { "tacit " (tacit_runs::VERSION) }
     };
     let main = html! {
-                    @for (outcome, picture) in outcomes.iter().zip(pictures) {
+                    @for (outcome, drawing) in outcomes.iter().zip(drawings) {
                         section {
                             h2 { (outcome.title) }
-                            p.note { (outcome.paper) " – " code { "tacit figure " (outcome.id) } }
+                            p.note {
+                                @if let Some(paper) = &outcome.paper { (paper) " – " }
+                                code { "tacit figure " (outcome.id) }
+                            }
                             @if let Some(reason) = &outcome.skipped { p { "Not made: " (reason) } }
                             @if let Some(note) = &outcome.note { p { (note) } }
-                            @match &outcome.table {
-                                Some(table) => (measured(table)),
-                                None => (PreEscaped(picture)),
+                            @match (&outcome.table, drawing) {
+                                (Some(table), _) => (measured(table)),
+                                (None, Some(Drawing { views, points })) => {
+                                    (views.markup())
+                                    (saves(views, points.as_ref()))
+                                }
+                                (None, None) => {}
                             }
                             @if let Some(points) = &outcome.not_claimed { p.note { (points) } }
                             @if !outcome.claims.is_empty() { (claims_table(outcome)) }
@@ -51,7 +67,7 @@ pub(super) fn write(
 
 fn claims_table(outcome: &FigureOutcome) -> Markup {
     html! {
-        div.scroll { table {
+        (scroller("Claims", &html! { table {
             thead { tr {
                 th.name scope="col" { "claim" }
                 th scope="col" { "claimed by" }
@@ -60,14 +76,14 @@ fn claims_table(outcome: &FigureOutcome) -> Markup {
                 th scope="col" { "" }
             } }
             tbody { @for claim in &outcome.claims { (row(claim)) } }
-        } }
+        } }))
     }
 }
 
 /// A table of the paper.
 fn measured(table: &MeasuredTable) -> Markup {
     html! {
-        div.scroll { table {
+        (scroller("Measured", &html! { table {
             caption { "Measured; in brackets the paper's number." }
             thead { tr {
                 th.name scope="col" {}
@@ -77,13 +93,13 @@ fn measured(table: &MeasuredTable) -> Markup {
                 th.name scope="row" { (name) }
                 @for cell in cells { td { (cell) } }
             } } }
-        } }
+        } }))
     }
 }
 
 fn dependence(depends: &Dependence) -> Markup {
     html! {
-        div.scroll { table {
+        (scroller("Dependence", &html! { table {
             caption { (depends.caption()) }
             thead { tr {
                 th.name scope="col" {}
@@ -99,7 +115,7 @@ fn dependence(depends: &Dependence) -> Markup {
                     }
                 } } }
             } } }
-        } }
+        } }))
     }
 }
 

@@ -4,14 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::draw::picture;
+use super::draw::{picture, points};
 use super::figure::{Claim, Figure, Findings};
 use super::measure::Measure;
+use super::page::Drawing;
 use super::plot_data::PlotData;
 use super::results::{Options, RunContext, file_name};
 use super::table::MeasuredTable;
 use super::{ClaimOutcome, Curve, FigureOutcome, page, value};
-use tacit_analysis::chart::{standalone, table_picture};
+use tacit_analysis::chart::{Views, table_picture};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
 use tacit_runs::sweep::Control;
@@ -30,24 +31,24 @@ pub fn run(
         fs::read_dir(from).map_err(RunsError::io(from))?;
     }
     let mut outcomes = Vec::new();
-    let mut pictures = Vec::new();
+    let mut drawings = Vec::new();
     for figure in figures {
-        let (outcome, picture) = outcome(figure, options, control)?;
+        let (outcome, drawing) = outcome(figure, options, control)?;
         outcomes.push(outcome);
-        pictures.push(picture);
+        drawings.push(drawing);
     }
     if let Some(directory) = &options.directory {
-        page::write(directory, &outcomes, &pictures)?;
+        page::write(directory, &outcomes, &drawings)?;
     }
     Ok(outcomes)
 }
 
-/// The outcome of a figure, and its picture, which is empty if the figure is skipped.
+/// The outcome of a figure, and its drawing, unless the figure is skipped.
 fn outcome(
     figure: &Figure,
     options: &Options,
     control: Control<'_>,
-) -> Result<(FigureOutcome, String), RunsError> {
+) -> Result<(FigureOutcome, Option<Drawing>), RunsError> {
     let versions = RefCell::new(BTreeSet::new());
     let making = RunContext { options, control, versions: &versions };
     if options.from.is_none() {
@@ -68,7 +69,7 @@ fn outcome(
         svg: None,
         skipped: skip_reason(figure, options),
     };
-    let mut svg = String::new();
+    let mut drawing = None;
     if outcome.skipped.is_none() {
         let findings = figure.kind.results(figure, making)?;
         let curves = findings.curves();
@@ -79,15 +80,17 @@ fn outcome(
         outcome.not_claimed = curves.and_then(|curves| not_claimed(figure, curves));
         outcome.claims = judged(figure, &*findings, options.quick);
         outcome.in_full_only = figure.claims.len() - outcome.claims.len();
-        svg = drawn(figure, &*findings, outcome.table.as_ref());
-        if let Some(directory) = &options.directory {
+        let views = drawn(figure, &*findings, outcome.table.as_ref());
+        let file = views.as_ref().and_then(Views::on_paper).zip(options.directory.as_ref());
+        if let Some((picture, directory)) = file {
             let path = directory.join(file_name(&figure.id, ".svg"));
-            write_whole(&path, standalone(&svg).as_bytes())?;
+            write_whole(&path, picture.to_svg_file().as_bytes())?;
             outcome.svg = Some(path);
         }
+        drawing = views.map(|views| Drawing { views, points: curves.map(|curves| points(figure, curves)) });
     }
     outcome.made_by = versions.into_inner().into_iter().collect();
-    Ok((outcome, svg))
+    Ok((outcome, drawing))
 }
 
 /// Why a figure is skipped: this machine cannot produce it, or there are no results to read.
@@ -149,13 +152,12 @@ fn not_claimed(figure: &Figure, drawn: &PlotData) -> Option<String> {
     (!open.is_empty()).then(|| format!("Not claimed: {}.", open.join("; ")))
 }
 
-/// The picture as SVG.
-fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> String {
-    if let Some(own) = findings.picture(figure) {
-        return own;
-    }
-    match table {
-        Some(table) => table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid()),
-        None => findings.curves().map_or_else(String::new, |curves| picture(figure, curves)),
-    }
+/// The picture; `None` for a figure without curves, table and frames.
+fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> Option<Views> {
+    findings.picture(figure).or_else(|| match table {
+        Some(table) => {
+            Some(Views::one(table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid())))
+        }
+        None => findings.curves().map(|curves| picture(figure, curves)),
+    })
 }

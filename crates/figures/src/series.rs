@@ -9,7 +9,7 @@ use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
 use super::results::{Observed, Results, RunContext, file_name, slug};
 use super::schemes::read_scheme;
-use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, stacked};
+use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, Views, stacked};
 use tacit_runs::RunsError;
 use tacit_runs::store::Store;
 use tacit_runs::track::{TrackRecord, track};
@@ -168,7 +168,7 @@ impl Series {
     }
 
     /// The picture, with the panels below each other.
-    fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> String {
+    fn picture(&self, figure: &Figure, drawn: &PlotData, tracks: &[Vec<TrackRecord>]) -> Views {
         let last = self.panels.len() - 1;
         let x = |panel: usize| if panel == last { drawn.x.clone() } else { String::new() };
         let mut columns = 0;
@@ -191,7 +191,8 @@ impl Series {
                 None => strips.next().map(Panel::Strips),
             })
             .collect();
-        stacked(&format!("{}: {}", figure.id, figure.title), &panels)
+        let alt = format!("{}: {}", figure.id, figure.title);
+        Views::new(|width| stacked(&alt, &panels, width))
     }
 
     fn strips(&self, x: String, tracks: &[Vec<TrackRecord>]) -> StripChart {
@@ -214,7 +215,7 @@ impl Series {
 /// The curves, and the picture of all panels.
 struct SeriesFindings {
     drawn: PlotData,
-    picture: String,
+    picture: Views,
 }
 
 impl Findings for SeriesFindings {
@@ -222,7 +223,7 @@ impl Findings for SeriesFindings {
         Some(&self.drawn)
     }
 
-    fn picture(&self, _figure: &Figure) -> Option<String> {
+    fn picture(&self, _figure: &Figure) -> Option<Views> {
         Some(self.picture.clone())
     }
 }

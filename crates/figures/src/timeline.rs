@@ -15,6 +15,7 @@ use super::results::{Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
 use measure::Measure;
 use select::Selector;
+use tacit_analysis::chart::Views;
 use tacit_analysis::chart::timeline::TimelineChart;
 use tacit_runs::RunsError;
 use tacit_runs::air::{AirTrace, Ppdu};
@@ -129,14 +130,14 @@ impl Findings for Shown {
         Measurement { number, ..Measurement::default() }
     }
 
-    fn picture(&self, figure: &Figure) -> Option<String> {
+    fn picture(&self, figure: &Figure) -> Option<Views> {
         let chart = TimelineChart {
             alt: format!("{}: {}. {}", figure.id, figure.title, words::tell(&self.ppdus)),
             lanes: words::lanes(&self.ppdus),
             exchanges: words::exchanges(&self.ppdus),
             legend: words::legend(&self.ppdus),
         };
-        Some(chart.to_svg())
+        Some(Views::one(chart.picture()))
     }
 }
 

@@ -39,6 +39,11 @@ pub trait Payload: Clone {
         None
     }
 
+    /// Whether the ECN field names the packet L4S: ECT(1) or CE (RFC 9331 section 2).
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
     /// Sets the ECN field to congestion experienced if the packet is ECN-capable (RFC 3168 section 5); returns whether
     /// it did.
     fn mark_congestion(&mut self) -> bool {
@@ -65,6 +70,10 @@ impl Payload for Packet {
     #[inline]
     fn ack_info(&self) -> Option<AckInfo> {
         Packet::ack_info(self)
+    }
+
+    fn is_l4s(&self) -> bool {
+        matches!(self.ip.ecn, Ecn::Ect1 | Ecn::Ce)
     }
 
     fn mark_congestion(&mut self) -> bool {

@@ -1,9 +1,10 @@
-//! Queues before links: drop-tail, CoDel and FQ-CoDel with a common interface.
+//! Queues before links: drop-tail, CoDel, FQ-CoDel and DualPI2 with a common interface.
 
 mod ack_filter;
 mod ack_hold;
 mod bounded;
 mod codel;
+mod dual_pi2;
 mod fifo;
 mod fq_codel;
 
@@ -14,6 +15,7 @@ pub use self::ack_hold::{AckHold, AckHoldConfig};
 pub use self::bounded::Bounded;
 use self::bounded::Overflow;
 pub use self::codel::CoDel;
+pub use self::dual_pi2::DualPi2;
 pub use self::fq_codel::FqCoDel;
 use crate::payload::Payload;
 
@@ -94,6 +96,37 @@ impl FqCoDelConfig {
     pub const MAC80211: Self = Self { codel: CoDelConfig::MAC80211, quantum: 300, flows: 1_024 };
 }
 
+/// The settings of DualPI2 (RFC 9332, appendix A.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DualPi2Config {
+    /// Delay of the classic queue that PI2 aims at.
+    pub target: Duration,
+    /// The longest usual round-trip time, which sets the gains of PI2.
+    pub rtt_max: Duration,
+    /// The coupling factor k: how many times the base probability L4S packets are marked.
+    pub coupling: u8,
+    /// Delay of the L4S queue from which on packets are marked.
+    pub l4s_threshold: Duration,
+    /// How much further the delay grows until every packet is marked.
+    pub l4s_range: Duration,
+}
+
+impl DualPi2Config {
+    /// Appendix A.1: 15 ms, 100 ms, 2, 800 us and 400 us.
+    pub const INTERNET: Self = Self {
+        target: Duration::from_millis(15),
+        rtt_max: Duration::from_millis(100),
+        coupling: 2,
+        l4s_threshold: Duration::from_micros(800),
+        l4s_range: Duration::from_micros(400),
+    };
+
+    /// Tupdate = min(target, RTT_max / 3), at least a microsecond.
+    pub(crate) fn update_interval(&self) -> Duration {
+        self.target.min(self.rtt_max / 3).max(Duration::from_micros(1))
+    }
+}
+
 /// Which packet of a queue leaves next, and which packets are dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
@@ -106,6 +139,8 @@ pub enum Discipline {
     CoDel(CoDelConfig),
     /// Deficit round robin between flows, new flows first; each flow has CoDel.
     FqCoDel(FqCoDelConfig),
+    /// A queue for L4S and one for other packets, coupled.
+    DualPi2(DualPi2Config),
 }
 
 /// Configuration of a queue.
@@ -123,7 +158,7 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue in use. CoDel and FQ-CoDel are out of line, so that they do not slow down the others.
+/// A queue in use. Those with an AQM are out of line, so that they do not slow down the others.
 ///
 /// Every accepted packet leaves exactly once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// callback of [`Queue::push`] or [`Queue::front`].
@@ -135,6 +170,8 @@ pub enum Queue<P> {
     CoDel(Box<CoDel<P>>),
     /// See [`Discipline::FqCoDel`].
     FqCoDel(Box<FqCoDel<P>>),
+    /// See [`Discipline::DualPi2`].
+    DualPi2(Box<DualPi2<P>>),
 }
 
 impl<P: Payload> Queue<P> {
@@ -145,6 +182,7 @@ impl<P: Payload> Queue<P> {
             Discipline::DropHead => Self::Bounded(Bounded::new(config.limit, Overflow::DropHead)),
             Discipline::CoDel(codel) => Self::CoDel(Box::new(CoDel::new(config.limit, codel))),
             Discipline::FqCoDel(fq) => Self::FqCoDel(Box::new(FqCoDel::new(config.limit, fq))),
+            Discipline::DualPi2(dual) => Self::DualPi2(Box::new(DualPi2::new(config.limit, dual))),
         }
     }
 
@@ -157,6 +195,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.push(now, payload, dropped),
             Self::CoDel(queue) => queue.push(now, payload),
             Self::FqCoDel(queue) => queue.push(now, payload, dropped),
+            Self::DualPi2(queue) => queue.push(now, payload),
         }
     }
 
@@ -166,6 +205,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.limit,
             Self::CoDel(queue) => queue.limit,
             Self::FqCoDel(queue) => queue.limit,
+            Self::DualPi2(queue) => queue.limit,
         }
     }
 
@@ -176,6 +216,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.has_room(len),
             Self::CoDel(queue) => queue.has_room(len),
             Self::FqCoDel(queue) => queue.has_room(len),
+            Self::DualPi2(queue) => queue.has_room(len),
         }
     }
 
@@ -187,6 +228,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.front(),
             Self::CoDel(queue) => queue.front(now, dropped),
             Self::FqCoDel(queue) => queue.front(now, dropped),
+            Self::DualPi2(queue) => queue.front(now, dropped),
         }
     }
 
@@ -198,6 +240,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.pop(),
             Self::CoDel(queue) => queue.pop(),
             Self::FqCoDel(queue) => queue.pop(),
+            Self::DualPi2(queue) => queue.pop(),
         }
     }
 
@@ -209,6 +252,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.front().map(|queued| queued.at),
             Self::CoDel(queue) => queue.waiting_since(),
             Self::FqCoDel(queue) => queue.waiting_since(),
+            Self::DualPi2(queue) => queue.waiting_since(),
         }
     }
 
@@ -219,6 +263,7 @@ impl<P: Payload> Queue<P> {
             Self::CoDel(queue) => queue.waiting_since(),
             // One per flow.
             Self::FqCoDel(queue) => queue.oldest_at(),
+            Self::DualPi2(queue) => queue.oldest_at(),
         }
     }
 
@@ -229,17 +274,21 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.each(see),
             Self::CoDel(queue) => queue.each(see),
             Self::FqCoDel(queue) => queue.each(see),
+            Self::DualPi2(queue) => queue.each(see),
         }
     }
 
     /// The waiting packets, in the order in which they leave if nothing is dropped and flows do not take turns.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
-        let (bounded, codel, fq) = match self {
-            Self::Bounded(queue) => (Some(queue.iter()), None, None),
-            Self::CoDel(queue) => (None, Some(queue.iter()), None),
-            Self::FqCoDel(queue) => (None, None, Some(queue.iter())),
+        let (bounded, codel, fq, dual) = match self {
+            Self::Bounded(queue) => (Some(queue.iter()), None, None, None),
+            Self::CoDel(queue) => (None, Some(queue.iter()), None, None),
+            Self::FqCoDel(queue) => (None, None, Some(queue.iter()), None),
+            Self::DualPi2(queue) => (None, None, None, Some(queue.iter())),
         };
-        bounded.into_iter().flatten().chain(codel.into_iter().flatten()).chain(fq.into_iter().flatten())
+        let aqm =
+            codel.into_iter().flatten().chain(fq.into_iter().flatten()).chain(dual.into_iter().flatten());
+        bounded.into_iter().flatten().chain(aqm)
     }
 
     /// Drops the packets for which `unwanted` returns true; returns their number.
@@ -248,6 +297,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.retract(unwanted),
             Self::CoDel(queue) => queue.retract(unwanted),
             Self::FqCoDel(queue) => queue.retract(unwanted),
+            Self::DualPi2(queue) => queue.retract(unwanted),
         }
     }
 
@@ -258,6 +308,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.len(),
             Self::CoDel(queue) => queue.len(),
             Self::FqCoDel(queue) => queue.len(),
+            Self::DualPi2(queue) => queue.len(),
         }
     }
 
@@ -273,6 +324,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.peak(),
             Self::CoDel(queue) => queue.peak(),
             Self::FqCoDel(queue) => queue.peak(),
+            Self::DualPi2(queue) => queue.peak(),
         }
     }
 
@@ -282,6 +334,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(queue) => queue.reset_peak(),
             Self::CoDel(queue) => queue.reset_peak(),
             Self::FqCoDel(queue) => queue.reset_peak(),
+            Self::DualPi2(queue) => queue.reset_peak(),
         }
     }
 
@@ -291,6 +344,7 @@ impl<P: Payload> Queue<P> {
             Self::Bounded(_) => 0,
             Self::CoDel(queue) => queue.marks(),
             Self::FqCoDel(queue) => queue.marks(),
+            Self::DualPi2(queue) => queue.marks(),
         }
     }
 }

@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
     use crate::cellular::Trace;
-    use crate::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueLimit};
+    use crate::queue::{CoDelConfig, Discipline, DualPi2Config, FqCoDelConfig, QueueLimit};
 
     fn packet(number: u64) -> Packet {
         Packet {
@@ -475,6 +475,7 @@ mod tests {
             Discipline::DropHead,
             Discipline::CoDel(CoDelConfig::INTERNET),
             Discipline::FqCoDel(FqCoDelConfig::MAC80211),
+            Discipline::DualPi2(DualPi2Config::INTERNET),
         ];
         for service in services {
             for discipline in disciplines {

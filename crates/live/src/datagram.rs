@@ -254,6 +254,13 @@ impl Payload for Frame {
         }
     }
 
+    fn is_l4s(&self) -> bool {
+        match self {
+            Self::Simulated(packet) => packet.is_l4s(),
+            Self::Live(datagram) => is_l4s(&datagram.bytes),
+        }
+    }
+
     fn mark_congestion(&mut self) -> bool {
         match self {
             Self::Simulated(packet) => packet.mark_congestion(),
@@ -268,6 +275,15 @@ fn dscp(bytes: &[u8]) -> u8 {
         [first, tos, ..] if *first >> 4 == 4 => *tos >> 2,
         [first, second, ..] if *first >> 4 == 6 => (*first << 4 | *second >> 4) >> 2,
         _ => 0,
+    }
+}
+
+/// Whether the ECN field of an IP packet is ECT(1) or CE (RFC 9331 section 2).
+fn is_l4s(bytes: &[u8]) -> bool {
+    match bytes {
+        [first, tos, ..] if *first >> 4 == 4 => tos & 1 != 0,
+        [first, second, ..] if *first >> 4 == 6 => second & 0x10 != 0,
+        _ => false,
     }
 }
 
@@ -425,6 +441,7 @@ mod tests {
             let checksum = Ipv4HeaderSlice::from_slice(&bytes).unwrap().to_header().calc_header_checksum();
             bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
             let mut frame = Frame::Live(Datagram::new(&bytes, HostId(1)));
+            assert_eq!(frame.is_l4s(), ecn == 1 || ecn == 3, "ECT(1) and CE");
             assert_eq!(frame.mark_congestion(), ecn != 0);
             let Frame::Live(datagram) = frame else { unreachable!("it was made live") };
             let header = Ipv4HeaderSlice::from_slice(datagram.bytes()).unwrap();

@@ -28,6 +28,7 @@ mod hystart;
 pub(crate) mod pacing;
 mod pcc;
 pub(crate) mod position;
+mod prague;
 pub(crate) mod rate;
 mod reno;
 pub mod rre;
@@ -56,6 +57,7 @@ pub(crate) enum Controller {
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
     Pcc(Box<pcc::Pcc>),
+    Prague(prague::Prague),
     Rre(Box<rre::Rre>),
     External(Box<external::ExternalController>),
     #[cfg(test)]
@@ -72,6 +74,7 @@ impl Controller {
             Algorithm::Copa => Self::Copa(Box::new(copa::Copa::new(window))),
             Algorithm::Allegro => Self::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Allegro, start))),
             Algorithm::Vivace => Self::Pcc(Box::new(pcc::Pcc::new(window, pcc::Law::Vivace, start))),
+            Algorithm::Prague => Self::Prague(prague::Prague::new(window)),
             Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
@@ -92,6 +95,7 @@ impl Controller {
             Self::Vegas(vegas) => vegas,
             Self::Copa(copa) => copa.as_ref(),
             Self::Pcc(pcc) => pcc.as_ref(),
+            Self::Prague(prague) => prague,
             Self::Rre(rre) => rre.as_ref(),
             Self::External(external) => external.as_ref(),
             #[cfg(test)]
@@ -108,6 +112,7 @@ impl Controller {
             Self::Vegas(vegas) => vegas,
             Self::Copa(copa) => copa.as_mut(),
             Self::Pcc(pcc) => pcc.as_mut(),
+            Self::Prague(prague) => prague,
             Self::Rre(rre) => rre.as_mut(),
             Self::External(external) => external.as_mut(),
             #[cfg(test)]
@@ -140,6 +145,17 @@ impl Controller {
     /// New data was acknowledged outside of fast recovery.
     pub fn on_ack(&mut self, sample: &AckSample) {
         self.inner_mut().on_ack(sample);
+    }
+
+    /// True for a controller that answers the share of congestion marks: it needs [`Self::on_marks`], and receivers
+    /// that tell which data was marked.
+    pub fn is_scalable(&self) -> bool {
+        self.inner().is_scalable()
+    }
+
+    /// New data was acknowledged, in any phase; `is_marked` if it was marked. Called only if [`Self::is_scalable`].
+    pub fn on_marks(&mut self, sample: &AckSample, is_marked: bool) {
+        self.inner_mut().on_marks(sample, is_marked);
     }
 
     /// Fast recovery begins, or an ECN echo is treated as a loss (RFC 3168 section 6.1.2); BBR ignores the latter.
@@ -198,7 +214,8 @@ impl Controller {
     /// The pacer for a sender with `bursts`, if `pacing` requires one.
     pub fn pacer(&self, pacing: Pacing, bursts: Bursts) -> Option<Pacer> {
         let paced = match pacing {
-            Pacing::Auto => self.wants_delivery(),
+            // Bursts would be marked (draft-briscoe-iccrg-prague-congestion-control section 2.4.5).
+            Pacing::Auto => self.wants_delivery() || self.is_scalable(),
             Pacing::On => true,
             Pacing::Off => false,
         };

@@ -20,7 +20,7 @@ pub fn figures(py: Python<'_>) -> PyResult<Table> {
     let mut sheet = Sheet::default();
     sheet.text("id", figures.iter().map(|figure| figure.id.as_str()));
     sheet.text("title", figures.iter().map(|figure| figure.title.as_str()));
-    sheet.text("paper", figures.iter().map(|figure| figure.paper.as_str()));
+    sheet.text("paper", figures.iter().map(|figure| figure.paper.as_deref().unwrap_or_default()));
     Table::new(sheet).map_err(|error| Failure::Other(error.to_string()).raised(py))
 }
 

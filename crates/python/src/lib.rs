@@ -48,6 +48,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(scenarios::schemes, module)?,
         wrap_pyfunction!(scenarios::metrics, module)?,
         wrap_pyfunction!(scenarios::looks, module)?,
+        wrap_pyfunction!(scenarios::mean_and_ci95, module)?,
         wrap_pyfunction!(scenarios::airtime_looks, module)?,
         wrap_pyfunction!(scenarios::load, module)?,
         wrap_pyfunction!(scenarios::explain, module)?,

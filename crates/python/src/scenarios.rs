@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tacit_analysis::chart::Look;
 use tacit_analysis::report;
+use tacit_runs::aggregate::Mean;
 use tacit_runs::metric;
 use tacit_runs::store::Sheet;
 use tacit_scenario::explain::explain as explanation;
@@ -63,6 +65,16 @@ pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
     sheet.text("marker", markers.iter().map(String::as_str));
     sheet.text("dash", looks.iter().map(|look| look.dash()));
     table(py, sheet)
+}
+
+/// The mean of `values`, and half the width of its 95 % confidence interval; `None` for fewer than two values.
+///
+/// # Errors
+/// `ValueError` without values.
+#[pyfunction]
+pub fn mean_and_ci95(values: Vec<f64>) -> PyResult<(f64, Option<f64>)> {
+    let mean = Mean::of(values).ok_or_else(|| PyValueError::new_err("a mean of no values"))?;
+    Ok((mean.mean, mean.ci95))
 }
 
 /// The looks of uses of airtime in reports on a light background: `name` as in results, `label` and `colour`.

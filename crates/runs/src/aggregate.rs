@@ -107,6 +107,11 @@ impl Column {
     fn raw(self, run: &RunSummary) -> Option<f64> {
         run.metrics.get(self.metric).copied().flatten()
     }
+
+    /// The value of the column in a run with these metrics, one per [`metric::ALL`].
+    pub fn of(self, metrics: &[Option<f64>]) -> Option<f64> {
+        metrics.get(self.metric).copied().flatten().map(|raw| raw * self.factor)
+    }
 }
 
 /// Fraction by which `value` exceeds `yardstick`; not finite if `yardstick` is zero.

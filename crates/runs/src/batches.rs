@@ -31,8 +31,8 @@ use crate::sweep::{self, Control};
 pub use directory::{Directory, Format, Swept};
 pub use grid::grid;
 pub use stored::{StoredPlace, StoredSweep};
-pub use swept::add_swept;
 use swept::{SweptColumn, swept_columns};
+pub use swept::{add_swept, quantity};
 
 /// Maximum number of runs in a batch (our choice). If a worker is lost, the finished part of one batch is lost. A file
 /// with this number of runs consists mostly of data.
@@ -232,6 +232,31 @@ impl Batches {
         self.written.clients.len() * self.written.seeds as usize
     }
 
+    /// Name of the scenario.
+    pub fn scenario_name(&self) -> &str {
+        &self.written.scenario
+    }
+
+    /// The assignments at each place.
+    pub fn assignments(&self) -> Vec<Vec<String>> {
+        self.written.places.iter().map(|place| place.at.clone()).collect()
+    }
+
+    /// The client counts.
+    pub fn clients(&self) -> &[u32] {
+        &self.written.clients
+    }
+
+    /// The assignments at the place of run `run`, and its number of clients.
+    ///
+    /// # Panics
+    /// If the run is not in the sweep.
+    pub fn setting(&self, run: usize) -> (&[String], u32) {
+        let clients = &self.written.clients;
+        let count = clients[run / self.written.seeds as usize % clients.len()];
+        (&self.written.places[run / self.runs_of_place()].at, count)
+    }
+
     /// The name of the scheme of run `run`.
     pub fn scheme(&self, run: usize) -> &'static str {
         self.schemes[run / self.runs_of_subject() % self.schemes.len()].name
@@ -248,7 +273,7 @@ impl Batches {
     fn spec(&self, run: usize) -> Result<RunSpec, RunsError> {
         let seeds = self.written.seeds as usize;
         let (place, scheme) = (run / self.runs_of_place(), run / self.runs_of_subject() % self.schemes.len());
-        let clients = self.written.clients[run / seeds % self.written.clients.len()];
+        let (_, clients) = self.setting(run);
         Ok(RunSpec {
             x: self.x(place),
             ..RunSpec::new(self.subject(place, scheme)?, clients, (run % seeds) as u64 + 1)

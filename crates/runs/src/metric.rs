@@ -45,13 +45,23 @@ pub fn position(name: &str) -> Option<usize> {
     ALL.iter().position(|metric| metric.name == name)
 }
 
-/// The index of the metric for a column name, and a factor for its values: `_mbps` means a `_bps` metric in millions.
+/// Units in which columns may show metrics: the end of the column's name, that of the metric's, and the factor.
+const CONVERSIONS: [(&str, &str, f64); 2] = [("_mbps", "_bps", 1e-6), ("_ms", "_us", 1e-3)];
+
+/// The index of the metric for a column name, and a factor for its values: `_mbps` means a `_bps` metric in millions,
+/// `_ms` a `_us` metric in thousands.
 pub fn resolve_column(name: &str) -> Option<(usize, f64)> {
-    let in_millions = || {
-        let metric = position(&format!("{}_bps", name.strip_suffix("_mbps")?))?;
-        Some((metric, 1e-6))
+    let converted = |(shown, own, factor): (&str, &str, f64)| {
+        let metric = position(&format!("{}{own}", name.strip_suffix(shown)?))?;
+        Some((metric, factor))
     };
-    position(name).map(|metric| (metric, 1.0)).or_else(in_millions)
+    position(name).map(|metric| (metric, 1.0)).or_else(|| CONVERSIONS.into_iter().find_map(converted))
+}
+
+/// The name of the column that shows the metric `name` in a unit for readers: Mb/s, ms.
+pub fn column_for_readers(name: &str) -> String {
+    let converted = |(shown, own, _): (&str, &str, f64)| Some(format!("{}{shown}", name.strip_suffix(own)?));
+    CONVERSIONS.into_iter().find_map(converted).unwrap_or_else(|| name.to_owned())
 }
 
 /// Serialises metrics by name, so that versions with another table can read them.

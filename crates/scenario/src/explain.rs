@@ -119,11 +119,15 @@ fn settings_of(log: &[Asked], scenario: &Scenario, is_wanted: impl Fn(&str) -> b
 }
 
 /// True for an absent key that would not add information: keys of a client, flow, hop or direction that inherit their
-/// value; keys of TCP/HACK and FWP without Wi-Fi; and keys of a wired or mobile link that does not exist.
+/// value; the delay of a wire or its round-trip time, where the other is given; keys of TCP/HACK and FWP without Wi-Fi;
+/// and keys of a wired or mobile link that does not exist.
 fn is_said_elsewhere(asked: &Asked, log: &[Asked], scenario: &Scenario) -> bool {
     let absent = |table: &str| log.iter().any(|asked| asked.path == table && asked.found.is_none());
     let below = |table: &str| asked.path.split('.').next() == Some(table);
+    let is_given = |path: &str| log.iter().any(|asked| asked.path == path && asked.found.is_some());
     asked.path.contains('[')
+        || asked.path == "wired.rtt"
+        || (asked.path == "wired.delay" && is_given("wired.rtt"))
         || asked.path.matches('.').count() > 1
         || ((below("hack") || below("fwp")) && scenario.wifi.is_none())
         || (below("cellular") && absent("cellular"))
@@ -249,6 +253,7 @@ mod tests {
 
     /// A scenario for which the reader requests every key.
     const EVERYTHING: &str = "base = \"wlan-11n-150\"\n[wifi]\nap-queue = { discipline = \"fq-codel\" }\n\
+                              station-queue = { discipline = \"dualpi2\" }\n\
                               mpdu-error = { down = \"1 %\" }\n[[client]]\n[[flow]]\n\
                               [[hop]]\nkind = \"wired\"\njitter = { spread = \"1 ms\" }\n";
 
@@ -278,6 +283,18 @@ mod tests {
     /// `scenario` with the text and invocation of `other`.
     fn like(scenario: Scenario, other: &Scenario) -> Scenario {
         Scenario { text: other.text.clone(), invocation: other.invocation.clone(), ..scenario }
+    }
+
+    #[test]
+    fn a_wire_is_explained_by_its_delay_or_its_round_trip() {
+        let of = |scenario: &str| -> Vec<String> {
+            let explained = explain(scenario, &[], None, &["wired".to_owned()]).unwrap();
+            explained.settings.into_iter().map(|setting| setting.key).collect()
+        };
+        let has =
+            |keys: &[String]| ["wired.delay", "wired.rtt"].map(|key| keys.iter().any(|known| known == key));
+        assert_eq!(has(&of("wlan-11n-150")), [true, false]);
+        assert_eq!(has(&of("home-wifi6")), [false, true]);
     }
 
     #[test]

@@ -65,6 +65,7 @@ pub use self::traffic::{
 use crate::edca::{ByRole, EdcaPlan, Numbers};
 use crate::input::{Node, Tree, Value, did_you_mean, duration, few};
 use crate::keys::run;
+use crate::read::hops::{WIRED, forget_other_delay};
 
 pub use tacit_input::{MAX_CLIENTS, table};
 
@@ -654,13 +655,14 @@ fn assign(tree: &mut Tree, assignments: &[String]) -> Result<(), InputError> {
     let mut assigned = Tree::default();
     // Errors in others are reported below.
     let decides =
-        |said: &&String| ["run.", "client"].iter().any(|begin| said.trim_start().starts_with(begin));
+        |said: &&String| ["run.", "client", WIRED].iter().any(|begin| said.trim_start().starts_with(begin));
     for assignment in assignments.iter().filter(decides) {
         assigned.set(assignment)?;
     }
     forget_smaller_count(tree, &assigned);
     forget_compared_counts(tree, &assigned);
     forget_late_measuring(tree, &assigned);
+    forget_other_delay(tree, &assigned);
     assignments.iter().try_for_each(|assignment| tree.set(assignment))
 }
 
@@ -710,6 +712,7 @@ fn with_base(
     forget_smaller_count(&mut merged, &tree);
     forget_compared_counts(&mut merged, &tree);
     forget_late_measuring(&mut merged, &tree);
+    forget_other_delay(&mut merged, &tree);
     merged.merge(tree);
     Ok(merged)
 }

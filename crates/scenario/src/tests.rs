@@ -366,6 +366,31 @@ fn a_tcp_profile_gives_way_to_keys() {
 }
 
 #[test]
+fn a_wire_has_a_delay_or_a_round_trip_time() {
+    let delays = |text: &str, assignments: &[&str]| {
+        let assignments: Vec<String> = assignments.iter().map(|&said| said.to_owned()).collect();
+        let text = format!("base = \"wlan-11n-150\"\n{text}");
+        let setup = Scenario::parse("my.toml", &text, &assignments)?.setup(1, 1)?;
+        Ok::<_, ScenarioError>(
+            [setup.wired[0].forward.delay, setup.wired[0].backward.delay].map(|d| d.as_micros()),
+        )
+    };
+    // The base has a delay of 1 ms.
+    assert_eq!(delays("[wired]\nrtt = \"40 ms\"\n", &[]).unwrap(), [20_000; 2]);
+    assert_eq!(delays("", &["wired.rtt=40ms"]).unwrap(), [20_000; 2]);
+    assert_eq!(delays("[wired]\nrtt = \"40 ms\"\n", &["wired.delay=3ms"]).unwrap(), [3_000; 2]);
+    assert_eq!(delays("[wired]\nrtt = \"40 ms\"\n", &["wired.up.delay=3ms"]).unwrap(), [1_000, 3_000]);
+    for (text, assignments) in [
+        ("[wired]\nrtt = \"40 ms\"\ndelay = \"20 ms\"\n", &[][..]),
+        ("[wired]\nrtt = \"40 ms\"\nup = { delay = \"20 ms\" }\n", &[]),
+        ("", &["wired.rtt=40ms", "wired.delay=20ms"]),
+    ] {
+        let error = delays(text, assignments).unwrap_err().to_string();
+        assert!(error.contains("given beside delay") && error.contains("allowed: rtt or delay"), "{error}");
+    }
+}
+
+#[test]
 fn queues_have_a_limit_or_a_discipline() {
     use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
     use tacit_proto::units::Duration;

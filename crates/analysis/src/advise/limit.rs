@@ -212,7 +212,7 @@ impl BottleneckQueue {
         let least = if scenario.wifi.is_some() { AGGREGATE } else { BURST };
         let products = |packets: u32| f64::from(packets) / product_packets;
         let kind = match own.discipline {
-            Discipline::FqCoDel(_) | Discipline::CoDel(_) => QueueKind::FqCodel,
+            Discipline::FqCoDel(_) | Discipline::CoDel(_) | Discipline::DualPi2(_) => QueueKind::FqCodel,
             _ if own.limit.packets.is_some_and(|packets| products(packets) < 1.0) => QueueKind::Short,
             _ => QueueKind::Ample,
         };

@@ -2,8 +2,9 @@
 
 use super::Ink;
 use super::axis::{Axis, round_step};
-use super::rows::{AXIS, WIDTH, draw_axis, room_for};
-use super::svg::{Canvas, Font};
+use super::canvas::{Canvas, Font, Picture};
+use super::rows::{AXIS, draw_axis, room_for};
+use tacit_runs::store::Sheet;
 
 /// A bar chart.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub struct BarChart {
     pub alt: String,
     /// Label and unit of the axis.
     pub axis: String,
+    /// Names of the parts of all bars.
+    pub parts: Vec<String>,
     /// End of the axis; `None` fits the longest bar.
     pub axis_end: Option<f64>,
     /// The bars, from top to bottom.
@@ -52,25 +55,37 @@ impl Bar {
 }
 
 impl BarChart {
+    /// A row for each part of each bar.
+    pub fn sheet(&self) -> Sheet {
+        let parts = || {
+            self.bars.iter().flat_map(|bar| self.parts.iter().zip(&bar.parts).map(move |part| (bar, part)))
+        };
+        let mut sheet = Sheet::default();
+        sheet.text("name", parts().map(|(bar, _)| bar.name.as_str()));
+        sheet.text("part", parts().map(|(_, (name, _))| name.as_str()));
+        sheet.number(&self.axis, parts().map(|(_, (_, part))| Some(part.length)));
+        sheet
+    }
+
     /// The picture.
-    pub fn to_svg(&self) -> String {
+    pub fn picture(&self, width: u32) -> Picture {
         let (names, labels) =
             (self.bars.iter().map(|bar| &*bar.name), self.bars.iter().map(|bar| &*bar.label));
         let longest = self.bars.iter().map(Bar::length).fold(f64::MIN_POSITIVE, f64::max);
         let end = self.axis_end.unwrap_or(longest).max(f64::MIN_POSITIVE);
         // Leaves room for the bars even if names are long.
-        let left = f64::from(room_for(names).min(WIDTH * 2 / 5));
-        let right = f64::from(WIDTH - room_for(labels).min(WIDTH * 2 / 5));
+        let left = f64::from(room_for(names).min(width * 2 / 5));
+        let right = f64::from(width - room_for(labels).min(width * 2 / 5));
         let axis = Axis { values: [0.0, end], pixels: [left, right], log: false };
         let bottom = TOP + ROW * self.bars.len() as u32;
-        let mut canvas = Canvas::new(WIDTH, bottom + AXIS);
+        let mut canvas = Canvas::new(width, bottom + AXIS);
         // If bars are much shorter than the axis, their grid would fill the axis with lines.
         let step = round_step(longest.max(end / MAX_AXIS_OF_BARS), 6.0);
         draw_axis(&mut canvas, &axis, step, [TOP, bottom].map(f64::from), &self.axis);
         for (row, bar) in self.bars.iter().enumerate() {
             draw_bar(&mut canvas, f64::from(TOP + ROW * row as u32), bar, &axis);
         }
-        canvas.into_svg(&self.alt)
+        canvas.into_picture(&self.alt)
     }
 }
 

@@ -2,9 +2,10 @@
 //! one setting.
 
 use super::axis::{Axis, round_step};
-use super::rows::{AXIS, WIDTH, draw_axis, room_for};
-use super::svg::{Canvas, Font, Stroke};
+use super::canvas::{Canvas, Font, Picture, Stroke};
+use super::rows::{AXIS, draw_axis, room_for};
 use super::{Ink, Look, Shape};
+use tacit_runs::store::Sheet;
 
 /// A chart of ranked dots.
 #[derive(Clone, Debug, Default)]
@@ -58,11 +59,21 @@ impl DotChart {
         dots
     }
 
+    /// A row for each dot, the largest first.
+    pub fn sheet(&self) -> Sheet {
+        let ranked = self.ranked();
+        let mut sheet = Sheet::default();
+        sheet.text("name", ranked.iter().map(|dot| dot.name.as_str()));
+        sheet.number(&self.axis, ranked.iter().map(|dot| Some(dot.value)));
+        sheet.number("ci95", ranked.iter().map(|dot| dot.interval));
+        sheet
+    }
+
     /// The picture.
-    pub fn to_svg(&self) -> String {
-        let mut canvas = Canvas::new(WIDTH, self.height());
+    pub fn picture(&self, width: u32) -> Picture {
+        let mut canvas = Canvas::new(width, self.height());
         self.draw(&mut canvas);
-        canvas.into_svg(&self.alt)
+        canvas.into_picture(&self.alt)
     }
 
     pub(super) fn height(&self) -> u32 {
@@ -165,7 +176,7 @@ mod tests {
         let ([from, to], step) = chart.range();
         assert_eq!((from, step), (80.0, 10.0), "near the least end");
         assert!((130.0..=140.0).contains(&to), "{to}");
-        let svg = chart.to_svg();
+        let svg = chart.picture(560).to_svg();
         let place = |text: &str| svg.rfind(&format!(">{text}<")).unwrap_or_else(|| panic!("{text}: {svg}"));
         assert!(place("udp") < place("tack") && place("tack") < place("stock"));
         assert_eq!(svg.matches("stroke-dasharray").count(), 1, "one baseline");

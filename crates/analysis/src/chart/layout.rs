@@ -1,27 +1,54 @@
-//! Positions of the axes in a stack of panels, so that all panels are aligned.
+//! Positions of axes and names in a stack of panels, so that all panels are aligned.
 
-/// Width of a stack in pixels.
-pub(super) const WIDTH: u32 = 720;
 /// Margin above a plot, and left of the y axis.
 pub(super) const MARGIN: u32 = 14;
 /// Width of the y axis with its labels.
 const Y_AXIS: u32 = 62;
 /// Height of the x axis with its labels.
 pub(super) const BOTTOM: u32 = 48;
-/// Width of a character in the legend in pixels, estimated generously.
+/// Width of a character in names in pixels, estimated generously.
 const CHARACTER: u32 = 7;
+/// Width of the sample before a name, with its gaps.
+const SAMPLE: u32 = 46;
 
 /// Left edge of the plots.
 pub(super) const LEFT: u32 = MARGIN + Y_AXIS;
 
-/// Right edge of the plots, for a legend whose longest name has `legend` characters.
-pub(super) const fn right(legend: u32) -> u32 {
-    // Leaves room for the plot even if names are long.
-    let right = WIDTH.saturating_sub(legend * CHARACTER + 46);
-    if right > LEFT + 100 { right } else { LEFT + 100 }
+/// The common layout of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Width of the stack in pixels.
+    pub width: u32,
+    /// Width of the longest name with its sample.
+    pub entry: u32,
 }
 
-/// Left edge of the names in this legend.
-pub(super) const fn legend_names(legend: u32) -> u32 {
-    right(legend) + 31
+impl Layout {
+    /// The layout of a stack with names of up to `letters` letters.
+    pub const fn new(width: u32, letters: u32) -> Self {
+        Self { width, entry: letters * CHARACTER + SAMPLE }
+    }
+
+    /// Whether names are beside the plot, which keeps half of the width, or in rows below it.
+    pub const fn is_beside(self) -> bool {
+        2 * (LEFT + self.entry) <= self.width + LEFT
+    }
+
+    /// Right edge of the plots.
+    pub const fn right(self) -> u32 {
+        let right =
+            if self.is_beside() { self.width.saturating_sub(self.entry) } else { self.width - MARGIN };
+        if right > LEFT + 100 { right } else { LEFT + 100 }
+    }
+
+    /// Left edge of names beside the plot.
+    pub const fn names(self) -> u32 {
+        self.right() + 31
+    }
+
+    /// Number of names in a row below the plot.
+    pub const fn columns(self) -> u32 {
+        let columns = self.width.saturating_sub(2 * MARGIN) / self.entry;
+        if columns > 0 { columns } else { 1 }
+    }
 }

@@ -1,7 +1,7 @@
 //! The look of a series: each scheme has the same colour, marker and dash in all pictures of the program.
 
 use super::Ink;
-use super::svg::{Canvas, Stroke};
+use super::canvas::{Canvas, Stroke};
 
 /// Colour and marker of a series. When printed without colours, marker and dash still distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,11 +166,11 @@ impl Look {
     }
 }
 
-/// The look of the first scheme whose name is a word in `name`.
+/// The look of the first scheme whose name is a word in `name`, or of the family that a word names.
 fn scheme_in(name: &str) -> Option<Look> {
     let lower = name.to_lowercase();
     let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    words.find_map(Look::of_scheme)
+    words.find_map(|word| if word == "hack" { Some(Look::new(BLUE, Dot)) } else { Look::of_scheme(word) })
 }
 
 /// The first look that is not in `taken`; if all are taken, the first one.
@@ -182,9 +182,11 @@ fn free(ink: Option<Ink>, taken: &[Option<Look>]) -> Look {
     // If possible, neighbours differ in both colour and marker.
     let is_fresh = |look: &&Look| !taken.iter().flatten().any(|other| other == *look);
     let has_own_colour = |look: &&Look| !taken.iter().flatten().any(|other| other.ink == look.ink);
-    let mut fresh = of_ink.iter().filter(is_fresh);
-    let own = of_ink.iter().filter(has_own_colour).find(is_fresh);
-    own.or_else(|| fresh.next()).copied().unwrap_or(of_ink[0])
+    let has_own_shape = |look: &&Look| !taken.iter().flatten().any(|other| other.shape == look.shape);
+    let fresh = || of_ink.iter().filter(is_fresh);
+    let apart = fresh().filter(has_own_colour).find(has_own_shape);
+    let own = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
+    own.or_else(|| fresh().next()).copied().unwrap_or(of_ink[0])
 }
 
 #[cfg(test)]
@@ -247,6 +249,12 @@ mod tests {
         assert!(![GREEN, BLACK].map(Ink::Curve).contains(&looks[2].ink), "{looks:?}");
         for (index, look) in looks.iter().enumerate() {
             assert!(!looks[..index].contains(look), "{looks:?}");
+        }
+        let closed = Look::of_series(&["UDP", "TCP/HACK", "TCP"]);
+        assert_eq!(closed[1].ink, Ink::Curve(BLUE), "the colour of TCP/HACK");
+        for (index, look) in closed.iter().enumerate() {
+            let is_apart = |other: &Look| other.ink != look.ink && other.shape != look.shape;
+            assert!(closed[..index].iter().all(is_apart), "apart without colours: {closed:?}");
         }
         let many: Vec<String> = (0..200).map(|number| format!("n {number}")).collect();
         assert_eq!(Look::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);

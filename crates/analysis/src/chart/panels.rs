@@ -1,12 +1,8 @@
 //! Several charts below each other in one picture.
 
-use super::layout::WIDTH;
-use super::svg::Canvas;
+use super::canvas::{Canvas, Picture};
+use super::layout::Layout;
 use super::{DotChart, LineChart, StripChart};
-
-const HEIGHT: u32 = 400;
-/// Height of curves in a lower panel.
-const PANEL_HEIGHT: u32 = 210;
 
 /// One of several charts in a picture.
 #[derive(Clone, Copy, Debug)]
@@ -20,50 +16,52 @@ pub enum Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Length of the longest name in its legend, in characters.
-    fn legend(self) -> u32 {
+    /// Length of its longest name in characters.
+    fn letters(self) -> u32 {
         match self {
-            Self::Lines(chart) => chart.legend(),
+            Self::Lines(chart) => chart.letters(),
             Self::Dots(_) => 0,
-            Self::Strips(chart) => chart.legend(),
+            Self::Strips(chart) => chart.letters(),
         }
     }
 
-    fn height(self, is_first: bool) -> u32 {
+    fn height(self, layout: Layout, is_first: bool) -> u32 {
         match self {
-            Self::Lines(chart) => chart.legend_height().max(if is_first { HEIGHT } else { PANEL_HEIGHT }),
+            Self::Lines(chart) => chart.height(layout, is_first),
             Self::Dots(chart) => chart.height(),
-            Self::Strips(chart) => chart.height(),
+            Self::Strips(chart) => chart.height(layout),
         }
     }
 }
 
-/// `panels` below each other in one picture, with aligned axes. `alt` is the alternative text.
-pub fn stacked(alt: &str, panels: &[Panel<'_>]) -> String {
+/// `panels` below each other in one picture that is `width` pixels wide, with aligned axes. `alt` is the alternative
+/// text.
+pub fn stacked(alt: &str, panels: &[Panel<'_>], width: u32) -> Picture {
+    let letters = panels.iter().map(|panel| panel.letters()).max().unwrap_or(0);
+    let layout = Layout::new(width, letters);
     let heights: Vec<u32> =
-        panels.iter().enumerate().map(|(index, panel)| panel.height(index == 0)).collect();
-    let legend = panels.iter().map(|panel| panel.legend()).max().unwrap_or(0);
-    let mut all = Canvas::new(WIDTH, heights.iter().sum());
+        panels.iter().enumerate().map(|(index, panel)| panel.height(layout, index == 0)).collect();
+    let mut all = Canvas::new(width, heights.iter().sum());
     let mut top = 0;
     for (panel, height) in panels.iter().zip(heights) {
-        let mut own = Canvas::new(WIDTH, height);
+        let mut own = Canvas::new(width, height);
         match panel {
-            Panel::Lines(chart) => chart.draw(&mut own, legend),
+            Panel::Lines(chart) => chart.draw(&mut own, layout),
             Panel::Dots(chart) => chart.draw(&mut own),
-            Panel::Strips(chart) => chart.draw(&mut own, legend),
+            Panel::Strips(chart) => chart.draw(&mut own, layout),
         }
-        all.put(top, &own);
+        all.put(top, own);
         top += height;
     }
-    all.into_svg(alt)
+    all.into_picture(alt)
 }
 
 impl LineChart {
     /// The picture.
-    pub fn to_svg(&self) -> String {
+    pub fn picture(&self, width: u32) -> Picture {
         match self.ranked() {
-            Some(charts) => stacked(&self.alt, &charts.iter().map(Panel::Dots).collect::<Vec<_>>()),
-            None => stacked(&self.alt, &[Panel::Lines(self)]),
+            Some(charts) => stacked(&self.alt, &charts.iter().map(Panel::Dots).collect::<Vec<_>>(), width),
+            None => stacked(&self.alt, &[Panel::Lines(self)], width),
         }
     }
 }

@@ -1,11 +1,9 @@
-//! Common parts of charts with one row per name: their width, and the axis below the rows.
+//! Common parts of charts with one row per name: the room for names, and the axis below the rows.
 
 use super::Ink;
 use super::axis::Axis;
-use super::svg::{Canvas, Font, Stroke};
+use super::canvas::{Canvas, Font, Stroke};
 
-/// Width of a chart in pixels.
-pub(super) const WIDTH: u32 = 560;
 /// Height of the axis.
 pub(super) const AXIS: u32 = 46;
 /// Width of a character in names and labels in pixels, estimated generously.

@@ -1,8 +1,8 @@
 //! States over time: one strip per name, coloured by state.
 
 use super::axis::Axis;
-use super::layout::{self, BOTTOM, LEFT, MARGIN};
-use super::svg::{Canvas, Font};
+use super::canvas::{Canvas, Font};
+use super::layout::{BOTTOM, LEFT, Layout, MARGIN};
 use super::{Ink, SERIES_COLOURS};
 
 /// Strips below each other over a common axis.
@@ -42,17 +42,24 @@ impl StripChart {
         states
     }
 
-    pub(super) fn legend(&self) -> u32 {
+    /// Length of the longest state in characters.
+    pub(super) fn letters(&self) -> u32 {
         self.states().iter().map(|state| state.chars().count()).max().unwrap_or(0) as u32
     }
 
-    pub(super) fn height(&self) -> u32 {
-        let legend = self.states().len() as u32 * LINE;
-        (self.strips.len() as u32 * STRIP).max(legend) + 2 * MARGIN + BOTTOM
+    pub(super) fn height(&self, layout: Layout) -> u32 {
+        let strips = self.strips.len() as u32 * STRIP;
+        let rows = self.states().len() as u32;
+        2 * MARGIN
+            + BOTTOM
+            + match layout.is_beside() {
+                true => strips.max(rows * LINE),
+                false => strips + rows.div_ceil(layout.columns()) * LINE,
+            }
     }
 
-    pub(super) fn draw(&self, canvas: &mut Canvas, legend: u32) {
-        let right = layout::right(legend);
+    pub(super) fn draw(&self, canvas: &mut Canvas, layout: Layout) {
+        let right = layout.right();
         let time = Axis {
             values: [0.0, self.end.max(f64::MIN_POSITIVE)],
             pixels: [LEFT, right].map(f64::from),
@@ -69,14 +76,19 @@ impl StripChart {
                 canvas.rectangle(corners, ink(state), 1.0);
             }
         }
-        let names = layout::legend_names(legend);
-        for (index, state) in states.iter().enumerate() {
-            let middle = MARGIN + 10 + LINE * index as u32;
-            canvas.rectangle([(names - 25, middle - 4), (names - 7, middle + 4)], ink(state), 1.0);
-            canvas.text(state, (names, middle), Font::new(12.0, Ink::Text));
-        }
-        let below = self.height() - BOTTOM / 2;
+        let below = MARGIN + STRIP * self.strips.len() as u32 + BOTTOM / 2;
         canvas.text(&self.x, (u32::midpoint(LEFT, right), below), Font::new(12.0, Ink::Text).centred());
+        for (state, index) in states.iter().zip(0..) {
+            let (left, middle) = match layout.is_beside() {
+                true => (layout.names(), MARGIN + 10 + LINE * index),
+                false => {
+                    let (row, column) = (index / layout.columns(), index % layout.columns());
+                    (MARGIN + column * layout.entry + 31, below + BOTTOM / 2 + row * LINE + LINE / 2)
+                }
+            };
+            canvas.rectangle([(left - 25, middle - 4), (left - 7, middle + 4)], ink(state), 1.0);
+            canvas.text(state, (left, middle), Font::new(12.0, Ink::Text));
+        }
     }
 }
 

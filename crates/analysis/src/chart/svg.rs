@@ -1,210 +1,131 @@
-//! The SVG elements that charts need: lines, boxes, markers and text in the colours of [`Ink`], for pages that include
-//! [`STYLE`](super::STYLE).
+//! Writes pictures as SVG: for pages that include [`STYLE`](super::STYLE), or as a file of its own.
 
 use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 
 use super::Ink;
+use super::canvas::{Anchor, Element, Font, Level, Picture};
 
-/// A picture under construction. Coordinates are pixels from the upper left corner.
-pub(super) struct Canvas {
-    width: u32,
-    height: u32,
-    shapes: String,
+/// How colours are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// As variables of the style sheet, which follow the reader's light or dark theme.
+    Page,
+    /// As values on white. Drawing programs and converters know no variables.
+    Paper,
 }
 
-/// Style of a line.
-#[derive(Clone, Copy)]
-pub(super) struct Stroke {
-    ink: Ink,
-    width: u32,
-    /// SVG dash array; empty for a solid line.
-    dash: &'static str,
-    opacity: f64,
-}
-
-impl Stroke {
-    pub const fn new(ink: Ink, width: u32) -> Self {
-        Self { ink, width, dash: "", opacity: 1.0 }
-    }
-
-    /// The same line with this SVG dash array.
-    pub const fn dashed(self, dash: &'static str) -> Self {
-        Self { dash, ..self }
-    }
-
-    pub const fn opacity(self, opacity: f64) -> Self {
-        Self { opacity, ..self }
-    }
-}
-
-/// Size, colour and alignment of text.
-#[derive(Clone, Copy)]
-pub(super) struct Font {
-    px: f64,
-    ink: Ink,
-    anchor: &'static str,
-    /// Vertical offset of the baseline from the point.
-    dy: &'static str,
-}
-
-impl Font {
-    /// Text of `px` pixels that starts at its point and is vertically centred on it.
-    pub const fn new(px: f64, ink: Ink) -> Self {
-        Self { px, ink, anchor: "start", dy: "0.5ex" }
-    }
-
-    /// Horizontally centred on the point.
-    pub const fn centred(self) -> Self {
-        Self { anchor: "middle", ..self }
-    }
-
-    /// Ends at the point.
-    pub const fn to_the_left(self) -> Self {
-        Self { anchor: "end", ..self }
-    }
-
-    /// Below the point.
-    pub const fn below(self) -> Self {
-        Self { dy: "0.76em", ..self }
-    }
-
-    /// Above the point.
-    pub const fn above(self) -> Self {
-        Self { dy: "-0.5ex", ..self }
-    }
-}
-
-impl Canvas {
-    pub const fn new(width: u32, height: u32) -> Self {
-        Self { width, height, shapes: String::new() }
-    }
-
-    pub const fn width(&self) -> u32 {
-        self.width
-    }
-
-    pub const fn height(&self) -> u32 {
-        self.height
-    }
-
-    fn add(&mut self, shape: &Markup) {
-        self.shapes.push_str(&shape.0);
-        self.shapes.push('\n');
-    }
-
-    /// A line through `points`.
-    pub fn line<T: Into<f64>>(&mut self, points: impl IntoIterator<Item = (T, T)>, stroke: Stroke) {
-        let points = point_list(points);
-        self.add(&html! {
-            polyline fill="none" stroke=(stroke.ink.css()) stroke-width=(stroke.width)
-                stroke-dasharray=[written(stroke.dash)] opacity=[below_one(stroke.opacity)] points=(points) {}
-        });
-    }
-
-    /// A filled polygon.
-    pub fn polygon<T: Into<f64>>(&mut self, corners: impl IntoIterator<Item = (T, T)>, ink: Ink) {
-        let points = point_list(corners);
-        self.add(&html! { polygon fill=(ink.css()) points=(points) {} });
-    }
-
-    /// A filled circle.
-    pub fn circle<T: Into<f64>>(&mut self, (x, y): (T, T), radius: u32, ink: Ink) {
-        self.add(&html! { circle cx=(px(x)) cy=(px(y)) r=(radius) fill=(ink.css()) {} });
-    }
-
-    /// A filled box between the upper left and the lower right corner.
-    pub fn rectangle<T: Into<f64>>(&mut self, corners: [(T, T); 2], ink: Ink, opacity: f64) {
-        let [left, top, width, height] = edges(corners);
-        self.add(&html! {
-            rect x=(left) y=(top) width=(width) height=(height) fill=(ink.css()) opacity=[below_one(opacity)] {}
-        });
-    }
-
-    /// The outline of a box.
-    pub fn outline<T: Into<f64>>(&mut self, corners: [(T, T); 2], stroke: Stroke) {
-        let [left, top, width, height] = edges(corners);
-        self.add(&html! {
-            rect x=(left) y=(top) width=(width) height=(height) fill="none" stroke=(stroke.ink.css())
-                stroke-width=(stroke.width) {}
-        });
-    }
-
-    /// `words` at a point.
-    pub fn text<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font) {
-        self.write(words, [x.into(), y.into()], font, None);
-    }
-
-    /// Vertical text that reads upwards.
-    pub fn upward_text<T: Into<f64>>(&mut self, words: &str, (x, y): (T, T), font: Font) {
-        let (x, y) = (x.into(), y.into());
-        self.write(words, [x, y], font, Some(format!("rotate(-90 {} {})", px(x), px(y))));
-    }
-
-    fn write(&mut self, words: &str, [x, y]: [f64; 2], font: Font, transform: Option<String>) {
-        if words.is_empty() {
-            return;
+impl Ground {
+    fn colour(self, ink: Ink) -> String {
+        match self {
+            Self::Page => ink.css(),
+            Self::Paper => ink.light().to_owned(),
         }
-        self.add(&html! {
-            text x=(px(x)) y=(px(y)) dy=(font.dy) text-anchor=(font.anchor) font-size=(px(font.px))
-                fill=(font.ink.css()) transform=[transform] { (words) }
-        });
     }
+}
 
-    /// Inserts `other` into the picture with its upper edge at `top`.
-    pub fn put(&mut self, top: u32, other: &Self) {
-        let shapes = PreEscaped(&other.shapes);
-        self.add(&html! { g transform={ "translate(0 " (top) ")" } { (shapes) } });
-    }
-
-    /// The picture with `alt` as the alternative text.
-    pub fn into_svg(self, alt: &str) -> String {
-        let Self { width, height, shapes } = self;
+impl Picture {
+    /// As an element of a page that includes [`STYLE`](super::STYLE).
+    pub fn to_svg(&self) -> String {
+        let Self { width, height, alt, .. } = self;
+        let shapes = self.shapes(Ground::Page);
         let svg = html! {
-            svg role="img" aria-label=(alt) style={ "width:100%;max-width:" (width) "px;height:auto" }
-                font-family="system-ui, sans-serif" viewBox={ "0 0 " (width) " " (height) }
-                xmlns="http://www.w3.org/2000/svg" { "\n" (PreEscaped(shapes)) }
+            svg role="img" aria-label=(alt) font-family="system-ui, sans-serif"
+                viewBox={ "0 0 " (width) " " (height) } xmlns="http://www.w3.org/2000/svg" { "\n" (shapes) }
         };
         svg.0
     }
+
+    /// As a file, on white.
+    pub fn to_svg_file(&self) -> String {
+        let Self { width, height, alt, .. } = self;
+        let shapes = self.shapes(Ground::Paper);
+        let svg = html! {
+            svg role="img" aria-label=(alt) font-family="Helvetica, Arial, sans-serif" width=(width) height=(height)
+                viewBox={ "0 0 " (width) " " (height) } xmlns="http://www.w3.org/2000/svg" {
+                "\n" title { (alt) } "\n" rect width="100%" height="100%" fill="#ffffff" {} "\n" (shapes)
+            }
+        };
+        svg.0
+    }
+
+    fn shapes(&self, ground: Ground) -> Markup {
+        let mut shapes = String::new();
+        for element in &self.elements {
+            shapes.push_str(&written(element, ground).0);
+            shapes.push('\n');
+        }
+        PreEscaped(shapes)
+    }
 }
 
-fn written(text: &str) -> Option<&str> {
-    Some(text).filter(|text| !text.is_empty())
+fn written(element: &Element, ground: Ground) -> Markup {
+    match element {
+        Element::Line { points, stroke } => html! {
+            polyline fill="none" stroke=(ground.colour(stroke.ink)) stroke-width=(stroke.width)
+                stroke-dasharray=[Some(stroke.dash).filter(|dash| !dash.is_empty())]
+                opacity=[below_one(stroke.opacity)] points=(point_list(points)) {}
+        },
+        Element::Polygon { corners, ink } => html! {
+            polygon fill=(ground.colour(*ink)) points=(point_list(corners)) {}
+        },
+        Element::Circle { centre: (x, y), radius, ink } => html! {
+            circle cx=(x) cy=(y) r=(radius) fill=(ground.colour(*ink)) {}
+        },
+        Element::Box { edges: [left, top, width, height], ink, opacity } => html! {
+            rect x=(left) y=(top) width=(width) height=(height) fill=(ground.colour(*ink))
+                opacity=[below_one(*opacity)] {}
+        },
+        Element::Outline { edges: [left, top, width, height], stroke } => html! {
+            rect x=(left) y=(top) width=(width) height=(height) fill="none" stroke=(ground.colour(stroke.ink))
+                stroke-width=(stroke.width) {}
+        },
+        Element::Text { words, at: (x, y), font, is_upward } => {
+            let turned = is_upward.then(|| format!("rotate(-90 {x} {y})"));
+            html! {
+                text x=(x) y=(y) dy=(offset(*font)) text-anchor=(anchor(*font)) font-size=(font.px)
+                    fill=(ground.colour(font.ink)) transform=[turned] { (words) }
+            }
+        }
+    }
+}
+
+/// Vertical offset of the baseline from the point.
+const fn offset(font: Font) -> &'static str {
+    match font.level {
+        Level::Centred => "0.5ex",
+        Level::Below => "0.76em",
+        Level::Above => "-0.5ex",
+    }
+}
+
+const fn anchor(font: Font) -> &'static str {
+    match font.anchor {
+        Anchor::Start => "start",
+        Anchor::Middle => "middle",
+        Anchor::End => "end",
+    }
 }
 
 fn below_one(opacity: f64) -> Option<f64> {
     Some(opacity).filter(|opacity| *opacity < 1.0)
 }
 
-/// A length in pixels, rounded to a tenth.
-fn px(length: impl Into<f64>) -> f64 {
-    (length.into() * 10.0).round() / 10.0
-}
-
-/// Left, top, width and height.
-fn edges<T: Into<f64>>([from, to]: [(T, T); 2]) -> [f64; 4] {
-    let (left, top, right, bottom) = (px(from.0), px(from.1), px(to.0), px(to.1));
-    [left, top, px((right - left).max(0.0)), px((bottom - top).max(0.0))]
-}
-
-/// The value of the attribute `points`. Points that are not finite are omitted.
-fn point_list<T: Into<f64>>(points: impl IntoIterator<Item = (T, T)>) -> String {
+/// The value of the attribute `points`.
+fn point_list(points: &[(f64, f64)]) -> String {
     let mut list = String::new();
     for (x, y) in points {
-        let (x, y) = (px(x), px(y));
-        if x.is_finite() && y.is_finite() {
-            let gap = if list.is_empty() { "" } else { " " };
-            // Writing to a string cannot fail.
-            let _ = write!(list, "{gap}{x},{y}");
-        }
+        let gap = if list.is_empty() { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = write!(list, "{gap}{x},{y}");
     }
     list
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::canvas::{Canvas, Stroke};
     use super::*;
 
     #[test]
@@ -214,7 +135,8 @@ mod tests {
         canvas.line([(0.04, 1.25), (f64::NAN, 2.0), (9.0, 9.0)], Stroke::new(Ink::Grid, 1));
         canvas.rectangle([(1, 1), (5, 3)], Ink::Series(0), 0.25);
         canvas.text("a < b", (1, 2), Font::new(12.0, Ink::Text).centred());
-        let svg = canvas.into_svg("two \"lines\"");
+        let picture = canvas.into_picture("two \"lines\"");
+        let svg = picture.to_svg();
         let (head, shapes) = svg.split_once('\n').unwrap();
         assert!(
             head.contains("aria-label=\"two &quot;lines&quot;\"") && head.contains("viewBox=\"0 0 100 50\""),
@@ -229,12 +151,13 @@ mod tests {
         );
     }
 
+    /// Inkscape, rsvg-convert and LaTeX read no variables of style sheets.
     #[test]
-    fn a_picture_in_a_picture_is_moved_down() {
-        let (mut all, mut own) = (Canvas::new(10, 20), Canvas::new(10, 10));
-        own.circle((5, 5), 4, Ink::Text);
-        all.put(10, &own);
-        let svg = all.into_svg("");
-        assert!(svg.contains("<g transform=\"translate(0 10)\"><circle cx=\"5\""), "{svg}");
+    fn a_file_has_colours_that_every_program_reads() {
+        let mut canvas = Canvas::new(100, 50);
+        canvas.line([(0, 1), (2, 3)], Stroke::new(Ink::Curve(1), 2));
+        let svg = canvas.into_picture("a line").to_svg_file();
+        assert!(svg.contains("stroke=\"#0072b2\"") && !svg.contains("var("), "{svg}");
+        assert!(svg.contains("width=\"100\"") && svg.contains("<title>a line</title>"), "{svg}");
     }
 }

@@ -1,7 +1,7 @@
 //! A table as a picture, for reports that store pictures.
 
 use super::Ink;
-use super::svg::{Canvas, Font, Stroke};
+use super::canvas::{Canvas, Font, Picture, Stroke};
 
 const ROW: u32 = 30;
 /// Width of a character in pixels, estimated generously.
@@ -10,7 +10,7 @@ const GAP: u32 = 24;
 
 /// `rows` as a table with the first row as heading. The first column is left-aligned, all others are right-aligned.
 /// `alt` is the alternative text.
-pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> String {
+pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> Picture {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -33,5 +33,5 @@ pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> String {
         let line = middle + ROW / 2;
         canvas.line([(8, line), (width - 8, line)], Stroke::new(Ink::Grid, if index == 0 { 2 } else { 1 }));
     }
-    canvas.into_svg(alt)
+    canvas.into_picture(alt)
 }

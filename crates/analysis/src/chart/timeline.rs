@@ -2,7 +2,7 @@
 
 mod place;
 
-use super::svg::{Canvas, Font, Stroke};
+use super::canvas::{Canvas, Font, Picture, Stroke};
 use super::{Ink, Shape};
 use place::{Placed, PlacedExchange, part_width, place, text_width};
 
@@ -101,14 +101,14 @@ struct RowLayout {
 
 impl TimelineChart {
     /// The picture.
-    pub fn to_svg(&self) -> String {
+    pub fn picture(&self) -> Picture {
         let placed = place(&self.exchanges, self.left(), f64::from(WIDTH) - f64::from(MARGIN));
         let line = self.line();
         let lines = placed.last().map_or(0, |exchange| exchange.line + 1) as i32;
         let legend = LEGEND * (self.legend_height() + 1);
         let mut canvas = Canvas::new(WIDTH, (MARGIN + lines * line.height + legend + MARGIN) as u32);
         self.draw(&mut canvas, &placed, &line);
-        canvas.into_svg(&self.alt)
+        canvas.into_picture(&self.alt)
     }
 
     /// Start of the time axis, to the right of the names.

@@ -12,6 +12,7 @@ use tacit_scenario::table::{count, number, number_or_dash, percent};
 use super::data::Side;
 use crate::chart::STYLE;
 use crate::compare::airtime_label;
+use crate::report::figure::{block, scroller};
 
 /// The parts of the script, in order. They share one scope.
 const SCRIPTS: [&str; 9] = [
@@ -167,7 +168,7 @@ fn numbers(content: &Content<'_>) -> Markup {
         section #numbers {
             h2 { "Numbers" }
             p.note { "Of the measured window, as " code { "tacit run" } " gives them." }
-            div.scroll {
+            (scroller("Numbers", &html! {
                 table {
                     thead { tr {
                         th.name scope="col" { "" }
@@ -182,7 +183,7 @@ fn numbers(content: &Content<'_>) -> Markup {
                         }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -191,7 +192,7 @@ fn provenance(content: &Content<'_>) -> Markup {
     html! {
         section {
             h2 { "The same again" }
-            pre { (content.command) }
+            (block("Command", content.command))
             dl {
                 dt { "version" } dd { "tacit " (VERSION) }
                 @for (side, ..) in content.sides {
@@ -201,7 +202,7 @@ fn provenance(content: &Content<'_>) -> Markup {
             }
             details {
                 summary { "The whole scenario" }
-                pre { (content.scenario_text.trim()) }
+                (block("The whole scenario", content.scenario_text.trim()))
             }
         }
     }

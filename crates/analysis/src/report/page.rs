@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::style;
-use crate::chart::STYLE;
+use crate::chart::{STYLE, VIEWS_STYLE};
 
 /// A page with this title, header and main part.
 pub fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
@@ -15,7 +15,7 @@ pub fn document(title: &str, header: &Markup, main: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(style::PAGE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(VIEWS_STYLE)) (PreEscaped(style::PAGE)) }
             }
             body {
                 header { (header) }

@@ -20,6 +20,9 @@ figcaption{font-weight:600;font-size:.95rem}\
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;padding:0;margin:.2rem 0 .8rem;font-size:.9rem}\
 .swatch{display:inline-block;width:.85em;height:.85em;border-radius:2px;margin-right:.45em;vertical-align:-.05em}\
 .scroll{overflow-x:auto}\
+.save{font-size:.85rem;color:var(--muted);margin:.2rem 0 .6rem}.save a{color:inherit}\
+@media print{.save{display:none}}\
+:focus-visible{outline:2px solid var(--c1);outline-offset:2px}\
 table{border-collapse:collapse;width:100%;font-size:.88rem}\
 th,td{padding:.38rem .55rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}\
 thead th{vertical-align:bottom;font-weight:600;line-height:1.25;border-bottom:2px solid var(--grid)}\

@@ -165,6 +165,8 @@ pub struct SweepArgs {
     /// Format of the files
     #[arg(long, value_name = "FORMAT", default_value = "parquet")]
     pub format: SweepFormat,
+    #[command(flatten)]
+    pub plot: PlotArgs,
     /// Run on the workers of this Dask scheduler; needs the Python package (pip install 'tacit[dask]')
     #[arg(long, value_name = "ADDRESS")]
     pub dask: Option<String>,
@@ -174,6 +176,17 @@ pub struct SweepArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// A plot of a sweep.
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// Plot a metric over a swept key with 95 % intervals, such as goodput:wired.delay
+    #[arg(long, value_name = "METRIC[:KEY]")]
+    pub plot: Option<String>,
+    /// File of the plot, which ends in .svg, .pdf or .csv; repeatable [default: tacit-plot.svg]
+    #[arg(short, long, value_name = "FILE", requires = "plot")]
+    pub output: Vec<PathBuf>,
 }
 
 /// Format of the files of a sweep.
@@ -441,6 +454,8 @@ pub struct ReportArgs {
     /// Directory of the common page, if there are several
     #[arg(long, value_name = "DIR", default_value = "tacit-report")]
     pub report: PathBuf,
+    #[command(flatten)]
+    pub plot: PlotArgs,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

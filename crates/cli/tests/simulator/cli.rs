@@ -258,6 +258,44 @@ fn the_report_of_a_sweep_is_the_comparison_at_its_places() {
 }
 
 #[test]
+fn a_sweep_is_plotted_in_the_format_of_the_file() {
+    let directory = empty();
+    let options =
+        ["wired-10", "--seeds", "2", "--schemes", "stock,udp", "--sweep", "wired.rate=5Mbps,10Mbps"];
+    let plotted = ["--plot", "goodput:wired.rate", "-o", "a.svg", "-o", "a.pdf", "-o", "a.csv"];
+    let sweep =
+        |more: &[&str]| tacit(directory.path(), &[&["sweep"], &options[..], &SHORT[..], more].concat());
+    let said = sweep(&[&["--format", "csv"], &plotted[..]].concat()).assert().success().get_output().clone();
+    assert!(String::from_utf8(said.stderr).unwrap().starts_with("plot: a.svg\nplot: a.pdf\nplot: a.csv\n"));
+    let read = |name: &str| fs::read(directory.path().join(name)).unwrap();
+    let (svg, csv) = (String::from_utf8(read("a.svg")).unwrap(), read("a.csv"));
+    for text in ["wired-10: goodput over wired.rate", "wired.rate (Mbps)", "goodput (Mb/s)", "stock", "udp"] {
+        assert!(svg.contains(&format!(">{text}</text>")), "{text}");
+    }
+    assert!(read("a.pdf").starts_with(b"%PDF-"));
+    let mut reader = csv::Reader::from_reader(&csv[..]);
+    assert_eq!(
+        reader.headers().unwrap(),
+        ["scheme", "wired.rate (Mbps)", "goodput (Mb/s)", "ci95", "seeds"].as_slice()
+    );
+    assert_eq!(reader.records().count(), 4, "two schemes at two rates");
+    // The same from what is there: without a run, and by the report.
+    sweep(&[&["--format", "csv"], &plotted[..2], &["-o", "b.csv"][..]].concat()).assert().success();
+    tacit(directory.path(), &["report", "tacit-sweep", "--plot", "goodput", "-o", "c.csv"])
+        .assert()
+        .success();
+    assert_eq!((&read("b.csv"), &read("c.csv")), (&csv, &csv));
+    for (words, said) in [
+        (&["--plot", "goodput:wired.delay"][..], "wired.delay is not swept; allowed: goodput:wired.rate"),
+        (&["--plot", "goodput", "-o", "a.png"], "a.png ends in no format of plots"),
+        (&["--plot", "godput"], "did you mean"),
+    ] {
+        let error = sweep(words).assert().code(2).get_output().stderr.clone();
+        assert!(String::from_utf8(error).unwrap().contains(said), "{said}");
+    }
+}
+
+#[test]
 fn a_report_is_redrawn_without_running() {
     let directory = empty();
     let mut arguments = vec!["compare", "--seeds", "1", "--clients", "1", "--report", "out"];

@@ -26,6 +26,8 @@ pub enum Algorithm {
     Allegro,
     /// PCC Vivace (Dong et al. 2018): the rate follows the gradient of a utility.
     Vivace,
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control), the scalable control of L4S. Over TCP only.
+    Prague,
     /// TCP-RRE (Leong et al., ICNP 2013): paces at the rate at which the receiver receives, read off timestamps.
     Rre(rre::Config),
     /// A user's own controller.
@@ -42,6 +44,11 @@ impl Algorithm {
     pub const TACK_BBR: Self = Self::TackBbr(bbr::TackConfig::USUAL);
     /// BBR with its default options.
     pub const BBR: Self = Self::Bbr(bbr::Config::USUAL);
+    /// Whether it answers the share of congestion marks, as L4S requires (RFC 9331 section 4.3).
+    pub const fn is_scalable(self) -> bool {
+        matches!(self, Self::Prague)
+    }
+
     /// TCP-RRE with its default options.
     pub const RRE: Self = Self::Rre(rre::Config { target: None });
 }

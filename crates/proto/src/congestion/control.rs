@@ -41,6 +41,14 @@ pub(super) trait CongestionControl {
     /// [`wants_delivery`](Self::wants_delivery).
     fn on_delivery(&mut self, _delivery: &Delivery) {}
 
+    /// True if it answers the share of congestion marks.
+    fn is_scalable(&self) -> bool {
+        false
+    }
+
+    /// New data was acknowledged, in any phase. Called only if [`is_scalable`](Self::is_scalable).
+    fn on_marks(&mut self, _sample: &AckSample, _is_marked: bool) {}
+
     /// Fast recovery begins with `flight` bytes in flight, or an ECN echo is treated as a loss.
     fn on_loss(&mut self, _flight: u64) {}
 

@@ -68,6 +68,11 @@ pub enum Unstamped {
 }
 
 impl Config {
+    /// Whether ECN is offered and accepted. A scalable control always needs it.
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.ecn || self.congestion.algorithm.is_scalable()
+    }
+
     /// The MSS option of this end: the payload that fits with the fixed headers (RFC 9293 section 3.7.1).
     pub fn mss(&self) -> u16 {
         let payload = self.mtu.0.saturating_sub(u64::from(self.ip.header_len()) + 20);

@@ -102,6 +102,8 @@ pub struct Connection {
     syn_resent: bool,
     syn_retries: u32,
     ack_due: bool,
+    /// An ACK of earlier data that was marked otherwise than the latest.
+    owed_ack: Option<Box<Packet>>,
     /// The pending ACK is only a window update.
     update_due: bool,
     reset_due: Option<Reset>,
@@ -148,6 +150,7 @@ impl Connection {
             syn_resent: false,
             syn_retries: 0,
             ack_due: false,
+            owed_ack: None,
             update_due: false,
             reset_due: None,
             last_challenge: None,

@@ -18,7 +18,8 @@ pub(crate) fn accepts(flags: Flags) -> bool {
     flags.contains(ACCEPTANCE) && !flags.contains(Flags::CWR)
 }
 
-/// The receiver's state: CE was received, and the sender has not confirmed it with CWR yet.
+/// The receiver's state: CE was received, and the sender has not confirmed it with CWR yet; for a scalable control,
+/// whether the last data had CE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Echo(bool);
 
@@ -31,6 +32,17 @@ impl Echo {
         if codepoint == Ecn::Ce {
             self.0 = true;
         }
+    }
+
+    /// Data for a scalable control arrived (RFC 8257 section 3.2). Data before it must have been acknowledged if this
+    /// [changes](Self::changes_with) the echo.
+    pub fn on_scalable_data(&mut self, codepoint: Ecn) {
+        self.0 = codepoint == Ecn::Ce;
+    }
+
+    /// Whether data with `codepoint` is marked otherwise than that before it.
+    pub fn changes_with(self, codepoint: Ecn) -> bool {
+        self.0 != (codepoint == Ecn::Ce)
     }
 
     /// Flags for the next ACKs.

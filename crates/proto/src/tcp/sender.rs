@@ -347,7 +347,7 @@ impl Sender {
             let seen =
                 seen.insert(Seen { now, ack, echoed, segment, advanced, news, dsack: false, flight, before });
             self.look_back(seen, counters);
-            if self.answer_echo(seen, counters) {
+            if self.answer_echo(seen, sample.as_ref(), counters) {
                 sample = None;
             }
         }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
-use super::{Batches, Written};
+use super::{BatchRun, Batches, Written};
 use crate::error::RunsError;
 use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
@@ -165,6 +165,20 @@ impl Directory {
     /// # Errors
     /// Same as [`Batches::make`]. Also if a file cannot be written. Finished batches are kept.
     pub fn complete(&self, sweep: &Batches, control: Control<'_>) -> Result<Swept, RunsError> {
+        self.complete_and_read(sweep, control, None)
+    }
+
+    /// Like [`Directory::complete`], and passes all runs to `read`, a batch at a time. Those whose files exist come from
+    /// the cache, or are simulated again.
+    ///
+    /// # Errors
+    /// Same as [`Directory::complete`].
+    pub fn complete_and_read(
+        &self,
+        sweep: &Batches,
+        control: Control<'_>,
+        mut read: Option<&mut dyn FnMut(&[BatchRun])>,
+    ) -> Result<Swept, RunsError> {
         let (missing, reused) = self.missing(sweep)?;
         let total = sweep.runs();
         (control.progress)(Progress::Started { total, reused });
@@ -174,7 +188,9 @@ impl Directory {
             other => (control.progress)(other),
         };
         let mut finished = reused;
-        for batch in &missing {
+        let there = |batch: &Range<usize>| !missing.contains(batch);
+        let wanted = sweep.batches().filter(|batch| read.is_some() || !there(batch)).collect::<Vec<_>>();
+        for batch in &wanted {
             let made = sweep.make(batch.clone(), Control { progress: &of_batch, ..control });
             let made = made.map_err(|error| match error {
                 RunsError::Interrupted { .. } => {
@@ -182,6 +198,12 @@ impl Directory {
                 }
                 other => other,
             })?;
+            if let Some(read) = &mut read {
+                read(&made);
+            }
+            if there(batch) {
+                continue;
+            }
             self.write(sweep, batch, &sweep.file(&made, self.format)?)?;
             finished += batch.len();
         }

@@ -62,6 +62,16 @@ impl StoredSweep {
         Ok(Some(Self { path: path.to_owned(), sweep, sums }))
     }
 
+    /// Name of the scenario.
+    pub fn scenario(&self) -> &str {
+        self.sweep.scenario_name()
+    }
+
+    /// The description of the sweep, without its runs.
+    pub const fn batches(&self) -> &Batches {
+        &self.sweep
+    }
+
     /// Iterates over the places.
     pub fn places(&self) -> impl Iterator<Item = Result<StoredPlace, RunsError>> + '_ {
         (0..self.sweep.written.places.len()).map(|place| self.place(place))

@@ -56,7 +56,7 @@ fn assignment(at: &[String], index: usize) -> Option<(&str, &str)> {
 
 /// A swept value as a number, and the suffix for its column, which names the unit. Units of the same kind are converted
 /// to one unit, so that `500 us` and `5 ms` can share a column. `None` for a value that is not a number.
-pub(super) fn quantity(value: &str) -> Option<(f64, &'static str)> {
+pub fn quantity(value: &str) -> Option<(f64, &'static str)> {
     let end =
         value.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '-' | '_')).unwrap_or(value.len());
     let number: f64 = value[..end].replace('_', "").parse().ok()?;

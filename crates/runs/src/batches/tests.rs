@@ -187,6 +187,23 @@ fn a_sweep_that_was_stopped_goes_on_with_what_is_missing() {
 }
 
 #[test]
+fn every_run_is_read_whether_its_file_is_there_or_not() {
+    let place = tempfile::tempdir().unwrap();
+    let sweep = sweep();
+    let directory = Directory::open(place.path(), &sweep).unwrap();
+    let mut passes = Vec::new();
+    for reused in [0, 24] {
+        let mut seen = Vec::new();
+        let mut read = |runs: &[BatchRun]| seen.extend_from_slice(runs);
+        let swept = directory.complete_and_read(&sweep, Control::unattended(), Some(&mut read)).unwrap();
+        assert_eq!((swept.reused, seen.len()), (reused, 24));
+        passes.push(seen);
+    }
+    assert_eq!(passes[0], passes[1]);
+    assert_eq!(sweep.setting(passes[0][5].run), (&["wifi.distance=5 m".to_owned()][..], 2));
+}
+
+#[test]
 fn a_directory_holds_one_sweep() {
     let place = tempfile::tempdir().unwrap();
     Directory::open(place.path(), &sweep()).unwrap();

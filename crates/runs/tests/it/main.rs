@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod ideal;
+mod l4s;
 mod monotone;
 mod short_queue;

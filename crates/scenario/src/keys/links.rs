@@ -4,7 +4,7 @@ use tacit_link::queue::{AckFilter, Discipline};
 use tacit_link::wired::PipeConfig;
 use tacit_proto::units::{BitRate, Duration, Instant};
 
-use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share};
+use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share, Span};
 use super::{Field, Key, Keys, TextKey, Usual};
 use crate::input::{Mismatch, Node, Value, text};
 use crate::read::DEFAULT_QUEUE;
@@ -42,8 +42,18 @@ pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
               in transmission continues at the new rate; the last entry must be a rate",
 };
 
+/// The name of the one-way delay in [`COMMON`].
+pub(crate) const DELAY_NAME: &str = "delay";
+
+pub(crate) const RTT: Key<Span> = Key {
+    name: "rtt",
+    kind: ANY_TIME,
+    usual: Usual::Described("twice `delay`"),
+    meaning: "round-trip time of the wire, half of it each way, in place of `delay`",
+};
+
 /// Keys of a wired link in addition to [`COMMON`].
-pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT];
+pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
 
 const fn trace(name: &'static str) -> Key<Own<String>> {
     Key {
@@ -113,7 +123,7 @@ type Pipe<K> = Field<PipeConfig, K>;
 /// Keys of both wired and mobile links.
 pub(crate) const COMMON: Keys<PipeConfig> = &[
     &Pipe {
-        name: "delay",
+        name: DELAY_NAME,
         kind: ANY_TIME,
         usual: Usual::Field,
         meaning: "one-way delay; on a mobile link, after the opportunity",

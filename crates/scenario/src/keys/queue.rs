@@ -12,6 +12,7 @@ pub(crate) enum Discipline {
     DropHead,
     CoDel,
     FqCoDel,
+    DualPi2,
 }
 
 pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
@@ -21,11 +22,13 @@ pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
         ("drop-head", Discipline::DropHead),
         ("codel", Discipline::CoDel),
         ("fq-codel", Discipline::FqCoDel),
+        ("dualpi2", Discipline::DualPi2),
     ]),
     usual: Usual::Described("required"),
     meaning: "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO under CoDel \
               (RFC 8289); `fq-codel`: flows in turns, each under CoDel (RFC 8290), on Wi-Fi with a queue per station as \
-              Linux's mac80211, on wires with the RFC's defaults",
+              Linux's mac80211, on wires with the RFC's defaults; `dualpi2`: L4S packets (ECT(1)) in a queue of their own, \
+              coupled with that of all others (RFC 9332)",
 };
 
 pub(crate) const LIMIT: Key<Limit> = Key {
@@ -40,7 +43,7 @@ const DELAY: Span = Span::between(Duration::from_micros(1), Duration::from_secs(
 pub(crate) const TARGET: Key<Span> = Key {
     name: "target",
     kind: DELAY,
-    usual: Usual::Described("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`"),
+    usual: Usual::Described("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`; `dualpi2` `\"15 ms\"`"),
     meaning: "tolerated standing delay",
 };
 
@@ -48,14 +51,14 @@ pub(crate) const INTERVAL: Key<Span> = Key {
     name: "interval",
     kind: DELAY,
     usual: Usual::Is("\"100 ms\""),
-    meaning: "time above `target` after which packets are dropped",
+    meaning: "time above `target` after which packets are dropped (`codel`, `fq-codel`)",
 };
 
 pub(crate) const ECN: Key<Flag> = Key {
     name: "ecn",
     kind: Flag,
     usual: Usual::Is("true"),
-    meaning: "mark ECN-capable packets instead of dropping them",
+    meaning: "mark ECN-capable packets instead of dropping them (`codel`, `fq-codel`; `dualpi2` always does)",
 };
 
 pub(crate) const QUANTUM: Key<Whole> = Key {
@@ -72,11 +75,26 @@ pub(crate) const FLOWS: Key<Whole> = Key {
     meaning: "number of queues for hashed flows (`fq-codel`)",
 };
 
-pub(super) const QUEUE: Keys<()> = &[&DISCIPLINE, &LIMIT, &TARGET, &INTERVAL, &ECN, &QUANTUM, &FLOWS];
+pub(crate) const RTT_MAX: Key<Span> = Key {
+    name: "rtt-max",
+    kind: DELAY,
+    usual: Usual::Is("\"100 ms\""),
+    meaning: "longest usual round-trip time, by which the probability of drops changes (`dualpi2`)",
+};
+
+pub(crate) const L4S_THRESHOLD: Key<Span> = Key {
+    name: "l4s-threshold",
+    kind: DELAY,
+    usual: Usual::Is("\"800 us\""),
+    meaning: "delay of L4S packets from which on they are marked; all are marked 400 us later (`dualpi2`)",
+};
+
+pub(super) const QUEUE: Keys<()> =
+    &[&DISCIPLINE, &LIMIT, &TARGET, &INTERVAL, &ECN, &QUANTUM, &FLOWS, &RTT_MAX, &L4S_THRESHOLD];
 
 #[cfg(test)]
 mod tests {
-    use tacit_link::queue::{CoDelConfig, FqCoDelConfig};
+    use tacit_link::queue::{CoDelConfig, DualPi2Config, FqCoDelConfig};
 
     use super::*;
     use crate::keys::Row;
@@ -87,8 +105,15 @@ mod tests {
         let default =
             |name: &str| -> &'static Row { crate::keys::find(&format!("wifi.ap-queue.{name}")).unwrap() };
         let (codel, wire, wifi) = (CoDelConfig::INTERNET, FqCoDelConfig::INTERNET, FqCoDelConfig::MAC80211);
-        let [usual, own] = [codel.target, wifi.codel.target].map(|target| DELAY.write(&target));
-        assert_eq!(default("target").default, format!("`{usual}`; `fq-codel` of Wi-Fi `{own}`"));
+        let dual = DualPi2Config::INTERNET;
+        assert_eq!(default("rtt-max").default, DELAY.write(&dual.rtt_max));
+        assert_eq!(default("l4s-threshold").default, DELAY.write(&dual.l4s_threshold));
+        let [usual, own, dual] =
+            [codel.target, wifi.codel.target, dual.target].map(|target| DELAY.write(&target));
+        assert_eq!(
+            default("target").default,
+            format!("`{usual}`; `fq-codel` of Wi-Fi `{own}`; `dualpi2` `{dual}`")
+        );
         assert_eq!(wire.codel.target, codel.target);
         for usual in [codel, wire.codel, wifi.codel] {
             assert_eq!(default("interval").default, DELAY.write(&usual.interval));

@@ -23,7 +23,7 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 pub(crate) const MTU: &str = "mtu";
 
 /// Each controller with its default options.
-pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
+pub(super) const CONTROLS: [(&str, Algorithm); 9] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
     ("bbr", Algorithm::BBR),
@@ -32,6 +32,7 @@ pub(super) const CONTROLS: [(&str, Algorithm); 8] = [
     ("rre", Algorithm::RRE),
     ("allegro", Algorithm::Allegro),
     ("vivace", Algorithm::Vivace),
+    ("prague", Algorithm::Prague),
 ];
 
 /// The options of a controller have separate keys.
@@ -39,7 +40,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
-    meaning: "congestion control; BBR is version 1, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
+    meaning: "congestion control; BBR is version 1, `prague` is that of L4S and uses ECN without being told, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
 /// The name of `algorithm` in `tcp.congestion` as TOML, regardless of its options.

@@ -10,7 +10,7 @@ use tacit_proto::units::{Duration, Ratio};
 
 use super::queue::{QueueHop, queue};
 use crate::error::InputError;
-use crate::input::{Mismatch, Node, Section, Value, integer, one_of, ratio};
+use crate::input::{Mismatch, Node, Section, Tree, Value, integer, one_of, ratio};
 use crate::keys::kind::{ANY_TIME, Kind as _, OrNone, Own, SOME_TIME, or};
 use crate::keys::links::HopKind;
 use crate::keys::{Key, fill, links};
@@ -25,7 +25,7 @@ const REORDER_DELAY: Duration = Duration::from_millis(100);
 /// The chain: `[[hop]]` in order, or otherwise `[wired]`, `[cellular]` and `[wifi]` in this order, as far as present.
 /// With `[[hop]]`, the first two contain the defaults for hops of their kind.
 pub(super) fn chain(root: &Section<'_>, has_wifi: bool) -> Result<Vec<Hop>, InputError> {
-    let (wired_section, cellular_section) = (root.section("wired")?, root.section("cellular")?);
+    let (wired_section, cellular_section) = (root.section(WIRED)?, root.section("cellular")?);
     let (has_wired, has_cellular) = (wired_section.is_present(), cellular_section.is_present());
     let usual_wire = wired(&wired_section, &Link::both_ways(&links::usual_wire()))?;
     let usual_cellular = Cellular::read(&cellular_section, &Cellular::usual())?;
@@ -80,10 +80,52 @@ fn hop(
 
 /// A wired link. Keys that are missing in `section` are taken from `usual`.
 fn wired(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
-    each_way(section, usual, |section, usual| {
+    let usual = with_rtt(section, usual)?;
+    each_way(section, &usual, |section, usual| {
         let pipe = PipeConfig { service: service(section, &usual.service)?, ..usual.clone() };
         common_keys(section, &pipe)
     })
+}
+
+/// `usual` with half of the round-trip time in each direction, if `section` has one.
+fn with_rtt(section: &Section<'_>, usual: &Link) -> Result<Link, InputError> {
+    let Some(rtt) = links::RTT.given(section)? else { return Ok(usual.clone()) };
+    let has_delay = |section: &Section<'_>| section.node(links::DELAY_NAME).is_some();
+    if has_delay(section) || has_delay(&section.section("down")?) || has_delay(&section.section("up")?) {
+        let what = "given beside delay, which is one way of the same wire";
+        return Err(section.error(links::RTT.name, what).allowed("rtt or delay"));
+    }
+    let down = rtt / 2;
+    let (down, up) = (
+        PipeConfig { delay: down, ..usual.down.clone() },
+        PipeConfig { delay: rtt - down, ..usual.up.clone() },
+    );
+    Ok(Link { down, up })
+}
+
+/// The table of the wire.
+pub(crate) const WIRED: &str = "wired";
+
+/// A file that gives the wire's round-trip time replaces the delays of the base, and the other way round.
+pub(crate) fn forget_other_delay(base: &mut Tree, tree: &Tree) {
+    const WAYS: [&str; 2] = ["down", "up"];
+    let (delay, rtt) = (links::DELAY_NAME, links::RTT.name);
+    let Some(Value::Table(said)) = tree.entries.get(WIRED).map(|node| &node.value) else { return };
+    let Some(Value::Table(wire)) = base.entries.get_mut(WIRED).map(|node| &mut node.value) else { return };
+    let of_way = |way: &&str| match said.entries.get(*way).map(|node| &node.value) {
+        Some(Value::Table(way)) => way.entries.contains_key(delay),
+        _ => false,
+    };
+    if said.entries.contains_key(rtt) {
+        wire.entries.remove(delay);
+        for way in WAYS {
+            if let Some(Value::Table(way)) = wire.entries.get_mut(way).map(|node| &mut node.value) {
+                way.entries.remove(delay);
+            }
+        }
+    } else if said.entries.contains_key(delay) || WAYS.iter().any(of_way) {
+        wire.entries.remove(rtt);
+    }
 }
 
 /// Reads both directions with `read`, then the overrides in `down` and `up`.
@@ -143,7 +185,7 @@ fn queue_of(section: &Section<'_>, usual: QueueConfig) -> Result<QueueConfig, In
     let Some(drop) = drop else { return Ok(queue) };
     match queue.discipline {
         Discipline::DropTail | Discipline::DropHead => Ok(QueueConfig { discipline: drop, ..queue }),
-        Discipline::CoDel(_) | Discipline::FqCoDel(_) => Err(section
+        Discipline::CoDel(_) | Discipline::FqCoDel(_) | Discipline::DualPi2(_) => Err(section
             .error(links::DROP.name, "the queue has a discipline, which chooses its drops")
             .allowed("drop beside a queue that is a limit")),
     }

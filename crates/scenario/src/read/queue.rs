@@ -1,13 +1,15 @@
 //! Queues: a limit, or a table with a discipline.
 
-use tacit_link::queue::{self, CoDelConfig, FqCoDelConfig};
+use tacit_link::queue::{self, CoDelConfig, DualPi2Config, FqCoDelConfig};
 use tacit_link::{QueueConfig, QueueLimit};
 
 use super::DEFAULT_QUEUE;
 use crate::error::InputError;
 use crate::input::{Section, Value, queue_limit};
 use crate::keys::kind::or;
-use crate::keys::queue::{DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, LIMIT, QUANTUM, TARGET};
+use crate::keys::queue::{
+    DISCIPLINE, Discipline, ECN, FLOWS, INTERVAL, L4S_THRESHOLD, LIMIT, QUANTUM, RTT_MAX, TARGET,
+};
 
 /// Limit of Linux's mac80211 (`fq_init`), which there applies to all stations together.
 const MAC80211_LIMIT: QueueLimit = QueueLimit { packets: Some(8_192), bytes: None };
@@ -54,7 +56,7 @@ fn table(section: Section<'_>, place: QueueHop) -> Result<QueueConfig, InputErro
     let (fq_limit, fq) = place.fq_codel();
     let (usual_limit, usual) = match kind {
         Discipline::FqCoDel => (fq_limit, fq.codel),
-        Discipline::DropTail | Discipline::DropHead | Discipline::CoDel => {
+        Discipline::DropTail | Discipline::DropHead | Discipline::CoDel | Discipline::DualPi2 => {
             (DEFAULT_QUEUE, CoDelConfig::INTERNET)
         }
     };
@@ -68,6 +70,15 @@ fn table(section: Section<'_>, place: QueueHop) -> Result<QueueConfig, InputErro
             quantum: QUANTUM.or(&section, fq.quantum)?,
             flows: FLOWS.or(&section, fq.flows.into())?.try_into().expect("the range is within 16 bits"),
         }),
+        Discipline::DualPi2 => {
+            let usual = DualPi2Config::INTERNET;
+            queue::Discipline::DualPi2(DualPi2Config {
+                target: TARGET.or(&section, usual.target)?,
+                rtt_max: RTT_MAX.or(&section, usual.rtt_max)?,
+                l4s_threshold: L4S_THRESHOLD.or(&section, usual.l4s_threshold)?,
+                ..usual
+            })
+        }
     };
     section.finish()?;
     Ok(QueueConfig { limit, discipline })

@@ -131,7 +131,7 @@ function sharesSection() {
       make('div', { name: 'measured' }, make('h3', {}, 'In the measured window')),
       make('div', {}, make('h3', {}, 'In view'), make('div', { name: 'seen' }))),
     make('p', { class: 'note' }, 'In the measured window acquisition is waiting with something to send, and SIFS counts with the link ACK behind it. In view every moment without a frame is one part.'),
-    make('div', { class: 'scroll' }, make('table', { name: 'counts' })));
+    make('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Counts' }, make('table', { name: 'counts' })));
 }
 
 function sharesCurves() {

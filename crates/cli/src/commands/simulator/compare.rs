@@ -131,13 +131,7 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
 }
 
 fn comparisons(reports: &[Report]) -> Vec<&Comparison> {
-    fn comparison(report: &Report) -> Option<&Comparison> {
-        match report {
-            Report::Comparison(comparison) => Some(comparison),
-            Report::Sweep(_) => None,
-        }
-    }
-    reports.iter().filter_map(comparison).collect()
+    reports.iter().filter_map(Report::comparison).collect()
 }
 
 /// Prints reports, with a table of all places where they are of a sweep, and says where they are drawn.

@@ -22,7 +22,7 @@ const DEFAULT_DIRECTORY: &str = "tacit-report/figures";
 struct Entry<'a> {
     id: &'a str,
     title: &'a str,
-    paper: &'a str,
+    paper: Option<&'a str>,
 }
 
 pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
@@ -87,12 +87,15 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
     if json {
         let entries: Vec<Entry<'_>> = figures
             .iter()
-            .map(|figure| Entry { id: &figure.id, title: &figure.title, paper: &figure.paper })
+            .map(|figure| Entry { id: &figure.id, title: &figure.title, paper: figure.paper.as_deref() })
             .collect();
         print_json(&entries)?;
     } else {
         let width = figures.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
-        let line = |figure: &Figure| format!("{:width$}  {} ({})\n", figure.id, figure.title, figure.paper);
+        let line = |figure: &Figure| {
+            let paper = figure.paper.as_deref().unwrap_or_default();
+            format!("{:width$}  {} ({paper})\n", figure.id, figure.title)
+        };
         print(&figures.iter().map(line).collect::<String>())?;
     }
     Ok(ExitCode::SUCCESS)

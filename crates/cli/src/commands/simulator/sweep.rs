@@ -4,13 +4,17 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
+use tacit_analysis::plot::Plot;
+use tacit_analysis::report::{PlotFormat, Sweep};
 use tacit_runs::batches::{Batches, Directory, Format, grid};
 use tacit_scenario::InputError;
 
-use crate::args::{SweepArgs, SweepFormat};
+use crate::args::{PlotArgs, SweepArgs, SweepFormat};
 use crate::output::{Failure, note, print, print_json};
 use crate::progress::{cache, watched};
 
+/// Default file of a plot.
+const DEFAULT_PLOT: &str = "tacit-plot.svg";
 /// Maximum number of warnings that are printed. A grid may cause one per place.
 const WARNINGS_SHOWN: usize = 5;
 
@@ -31,7 +35,14 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
         SweepFormat::Parquet => Format::Parquet,
         SweepFormat::Csv => Format::Csv,
     };
+    let plot = args.plot.plot.as_ref();
+    let plot = plot.map(|words| Plot::parse(words, &sweep.assignments(), sweep.clients())).transpose()?;
+    let files = plot_files(&args.plot)?;
     if let Some(address) = &args.dask {
+        if plot.is_some() {
+            let what = "workers of Dask return files, of which nothing is drawn";
+            return Err(InputError::new("--plot", what).allowed("--dask without --plot").into());
+        }
         if format != Format::Parquet {
             let what = format!("workers of Dask give no {} files", format.extension());
             return Err(InputError::new("--format", what).allowed("parquet with --dask").into());
@@ -39,7 +50,16 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
         return elsewhere(args, address, &scenario, &assignments);
     }
     let directory = Directory::open(&args.out, &sweep)?.with_format(format);
-    let swept = watched(cache(args.no_cache).as_ref(), |control| directory.complete(&sweep, control))?;
+    let mut values = plot.map(Plot::collected);
+    let swept = watched(cache(args.no_cache).as_ref(), |control| match &mut values {
+        None => directory.complete(&sweep, control),
+        Some(values) => {
+            directory.complete_and_read(&sweep, control, Some(&mut |runs: &[_]| values.add(&sweep, runs)))
+        }
+    })?;
+    if let Some(values) = values {
+        save(&values.sweep(sweep.scenario_name())?, &files)?;
+    }
     if args.json {
         print_json(&swept)?;
         return Ok(ExitCode::SUCCESS);
@@ -47,6 +67,22 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     print(&format!("{} runs in {} files, {} of them reused\n", swept.runs, swept.files, swept.reused))?;
     note(&format!("results: {}/**/*.{}", directory.runs().display(), format.extension()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The files of a plot, whose formats are known.
+pub fn plot_files(args: &PlotArgs) -> Result<Vec<PathBuf>, InputError> {
+    let files = if args.output.is_empty() { vec![DEFAULT_PLOT.into()] } else { args.output.clone() };
+    files.iter().try_for_each(|file| PlotFormat::of(file).map(drop))?;
+    Ok(files)
+}
+
+/// Writes a plot to `files`, and names them.
+pub fn save(plot: &Sweep, files: &[PathBuf]) -> Result<(), Failure> {
+    for file in files {
+        plot.save(file)?;
+        note(&format!("plot: {}", file.display()));
+    }
+    Ok(())
 }
 
 /// Replaces this process by the Python program that uses Dask, with the arguments of this call.

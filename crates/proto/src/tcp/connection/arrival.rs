@@ -140,7 +140,7 @@ impl Connection {
         self.agreed = Negotiated {
             timestamps: self.config.timestamps && segment.timestamps.is_some(),
             sack: self.config.sack && segment.sack_permitted,
-            ecn: self.config.ecn && self.ecn_agreed(segment.flags),
+            ecn: self.config.uses_ecn() && self.ecn_agreed(segment.flags),
             scaling: segment.window_scale.is_some(),
             send_scale: segment.window_scale.unwrap_or(0).min(MAX_SCALE),
         };
@@ -225,7 +225,11 @@ impl Connection {
         self.note_timestamp(now, &placed);
         if self.agreed.ecn && segment.payload_len > 0 {
             self.counters.ce_received += u64::from(codepoint == Ecn::Ce);
-            self.echo.on_data(codepoint, segment.flags);
+            if self.config.congestion.algorithm.is_scalable() {
+                self.echo_marks(now, codepoint);
+            } else {
+                self.echo.on_data(codepoint, segment.flags);
+            }
         }
         if segment.flags.contains(Flags::RST) {
             return self.arrived_reset(now, &placed);
@@ -239,6 +243,17 @@ impl Connection {
         if self.acknowledge(now, &placed) && (placed.len > 0) {
             self.take_text(now, &placed);
         }
+    }
+
+    /// Echoes exactly which data was marked: where the mark changes, data before it is acknowledged at once.
+    fn echo_marks(&mut self, now: Instant, codepoint: Ecn) {
+        if self.echo.changes_with(codepoint) && self.receiver.rcv_nxt > self.stamps.last_ack_sent {
+            self.counters.acks_sent += 1;
+            let packet = self.acking_packet(now, self.sender.snd_nxt, 0, Flags::ACK, Ecn::NotEct);
+            self.note_ack_sent();
+            self.owed_ack = Some(Box::new(packet));
+        }
+        self.echo.on_scalable_data(codepoint);
     }
 
     /// PAWS, before all else (RFC 7323 section 5.3 R1).

@@ -38,6 +38,7 @@ impl Connection {
         self.state == State::Established
             && !self.ack_due
             && self.reset_due.is_none()
+            && self.owed_ack.is_none()
             && self.sender.is_quiet()
     }
 
@@ -45,6 +46,9 @@ impl Connection {
     // Never inlined, so that a packet is built directly in the caller's place.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Instant) -> Option<Packet> {
+        if let Some(packet) = self.owed_ack.take() {
+            return Some(*packet);
+        }
         let outbound = self.next_outbound(now)?;
         let (seq, payload, flags) = match outbound {
             Outbound::Data(outgoing) => {
@@ -133,7 +137,7 @@ impl Connection {
 
     /// `<SEQ=seq><ACK=RCV.NXT>` with the current window and timestamps.
     #[inline(always)]
-    fn acking_packet(
+    pub(super) fn acking_packet(
         &mut self,
         now: Instant,
         seq: Position,
@@ -175,7 +179,7 @@ impl Connection {
         let sack_permitted = if answering { self.agreed.sack } else { self.config.sack };
         let mut flags = Flags::SYN;
         let mut ack = SeqNumber(0);
-        if self.config.ecn && !answering && !self.syn_resent {
+        if self.config.uses_ecn() && !answering && !self.syn_resent {
             // Some paths drop SYNs with these flags, so the second SYN has none (RFC 3168 section 6.1.1.1).
             flags |= ecn::OFFER;
         }
@@ -211,7 +215,7 @@ impl Connection {
         }
     }
 
-    fn note_ack_sent(&mut self) {
+    pub(super) fn note_ack_sent(&mut self) {
         self.ack_due = false;
         self.update_due = false;
         self.timers.clear(Timer::DelayedAck);
@@ -253,12 +257,13 @@ impl Connection {
         (u128::from(since.as_nanos()) + phase).div_euclid(u128::from(tick)) as u32
     }
 
-    /// ECT(0) on new data; not on ACKs, probes and retransmissions (RFC 3168 sections 6.1.4 to 6.1.6).
+    /// ECT(0) on new data, ECT(1) on that of a scalable control (RFC 9331 section 4.1); not on ACKs, probes and
+    /// retransmissions (RFC 3168 sections 6.1.4 to 6.1.6).
     #[inline]
     pub(super) fn codepoint(&self, outbound: &Outbound) -> Ecn {
         match outbound {
             Outbound::Data(outgoing) if self.agreed.ecn && !outgoing.again && outgoing.payload > 0 => {
-                Ecn::Ect0
+                if self.config.congestion.algorithm.is_scalable() { Ecn::Ect1 } else { Ecn::Ect0 }
             }
             _ => Ecn::NotEct,
         }

@@ -2,6 +2,7 @@
 //! rates, pacing. Connections without any of them only check once whether there is one.
 
 use super::{Outgoing, Phase, Sender, Timers};
+use crate::congestion::AckSample;
 use crate::congestion::position::Position;
 use crate::ranges::Range;
 use crate::tcp::counters::Counters;
@@ -95,12 +96,24 @@ impl Sender {
         }
     }
 
-    /// Answers ECE like a loss, but without retransmission (RFC 3168 section 6.1.2). Returns true if the ACK carries
-    /// ECE; the window does not grow then.
+    /// Answers ECE like a loss, but without retransmission (RFC 3168 section 6.1.2), or leaves it to a scalable control.
+    /// Returns true if the ACK carries ECE; the window does not grow then.
     #[inline(never)]
-    pub(super) fn answer_echo(&mut self, seen: &Seen<'_>, counters: &mut Counters) -> bool {
+    pub(super) fn answer_echo(
+        &mut self,
+        seen: &Seen<'_>,
+        sample: Option<&AckSample>,
+        counters: &mut Counters,
+    ) -> bool {
         let Some(reductions) = self.reductions else { return false };
-        if !seen.segment.flags.contains(Flags::ECE) {
+        let is_marked = seen.segment.flags.contains(Flags::ECE);
+        if self.congestion.is_scalable() {
+            if let Some(sample) = sample {
+                self.congestion.on_marks(sample, is_marked);
+            }
+            return is_marked;
+        }
+        if !is_marked {
             return false;
         }
         if self.phase == Phase::Open && seen.advanced && reductions.is_news(seen.ack) {
