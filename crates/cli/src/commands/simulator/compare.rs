@@ -108,7 +108,7 @@ fn parts(args: &CompareArgs) -> Result<Vec<Part>, Failure> {
             let at: Vec<String> = mix.iter().map(Mix::assignment).chain(at.iter().cloned()).collect();
             let assignments = [own.as_slice(), &at].concat();
             let plain = |text: &str| text.replace(['/', '\\', ' '], "-");
-            let here = Scenario::load(&scenario, &assignments).map_err(|error| error.at_place(at))?;
+            let here = Scenario::load(&scenario, &assignments).map_err(|error| error.at_place(&at))?;
             let name = plain(&here.name);
             let name = at.iter().fold(name, |name, said| format!("{name}-{}", plain(said)));
             let mut directory = args.report.clone();
