@@ -36,17 +36,22 @@ impl LinkWords<'_> {
         usual: &str,
         clients: Option<u32>,
     ) -> Result<(String, Vec<String>), ScenarioError> {
-        let describes =
-            [self.wifi, self.rate, self.width].iter().any(Option::is_some) || self.streams.is_some();
-        let (name, mut set) = match scenario {
-            Some(name) if describes => {
+        let words = [
+            ("--wifi", self.wifi.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--width", self.width.is_some()),
+            ("--streams", self.streams.is_some()),
+        ];
+        let word = words.iter().find_map(|(word, is_given)| is_given.then_some(*word));
+        let (name, mut set) = match (scenario, word) {
+            (Some(name), Some(word)) => {
                 let what = format!("describes a link beside the scenario {name}");
-                return Err(InputError::new("--wifi", what)
+                return Err(InputError::new(word, what)
                     .allowed("one of them; --set wifi.rate=… changes a scenario's link")
                     .into());
             }
-            None if describes => self.nearest()?,
-            named => (named.unwrap_or(usual).to_owned(), Vec::new()),
+            (None, Some(_)) => self.nearest()?,
+            (named, None) => (named.unwrap_or(usual).to_owned(), Vec::new()),
         };
         if let Some(rtt) = self.rtt {
             let rtt =

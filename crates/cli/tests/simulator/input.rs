@@ -25,8 +25,6 @@ fn names_that_are_nearly_right_are_suggested() {
         (&["compare", "--schemes", "hack"][..], "hack-more-data"),
         (&["run", "wlan-11n-150", "--scheme", "reno"], "newreno"),
         (&["run", "wlan-11n-150", "--set", "tcp.congestion=Reno"], "newreno"),
-        (&["run", "wlan-11n-150", "--set", "wifi.standard=802.11AX"], "802.11ax"),
-        (&["theory", "--phy", "802.11AX"], "802.11ax"),
         (&["run", "wlan-11n-150", "--fail-if", "goodput > 3"], "goodput_bps"),
     ] {
         let line = told(arguments);

@@ -108,7 +108,7 @@ fn advice_comes_with_its_runs_and_takes_what_a_capture_says() {
         (&["advise", "--seeds", "5", "--max-seeds", "4"], "--max-seeds: 4 is less than --seeds"),
         (&["advise", "--rtt", "3"], "--rtt: \"3\" is not a duration"),
         (&["advise", "--capture", "runs/index.html"], "is neither pcap nor pcapng"),
-        (&["advise", "wired-10", "--rate", "54Mbps"], "cannot be used with"),
+        (&["advise", "wired-10", "--rate", "54Mbps"], "describes a link beside the scenario wired-10"),
     ] {
         let output = tacit(directory.path(), wrong).assert().code(2).get_output().stderr.clone();
         let error = String::from_utf8(output).unwrap();

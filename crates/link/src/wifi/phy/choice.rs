@@ -157,11 +157,12 @@ impl ModeChoice {
         said.map(values).filter(|(_, values)| !values.is_empty()).collect()
     }
 
-    /// The mode that is sold under a rate: products name the highest rate of a width and a number of streams, rounded (1200
-    /// for 1201, 5760 for 5764.7 Mb/s).
+    /// The mode that is sold under a rate: products name the highest rate of a width and a number of streams, rounded to a megabit per
+    /// second (867 for 866.7) or to a rounder number (1200 for 1201, 5800 for 5764.7).
     fn marketed(&self, modes: &[Mode]) -> Option<Mode> {
-        /// How much names are rounded: 5800 for 5764.7.
+        /// Numbers that end in a zero are rounded by this much.
         const PER_THOUSAND: u64 = 7;
+        const MBPS: u64 = 1_000_000;
         let asked = self.rate?.as_bps();
         let apart = |mode: &Mode| mode.rate().as_bps().abs_diff(asked);
         let is_top = |mode: &Mode| {
@@ -171,8 +172,10 @@ impl ModeChoice {
             };
             !modes.iter().any(is_faster)
         };
-        let near =
-            modes.iter().filter(|mode| apart(mode) * 1_000 <= asked * PER_THOUSAND && self.fits_rest(mode));
+        let is_round = asked.is_multiple_of(10 * MBPS);
+        let is_near =
+            |mode: &Mode| apart(mode) < MBPS || is_round && apart(mode) * 1_000 <= asked * PER_THOUSAND;
+        let near = modes.iter().filter(|mode| is_near(mode) && self.fits_rest(mode));
         near.filter(|mode| is_top(mode)).min_by_key(|mode| apart(mode)).copied()
     }
 
