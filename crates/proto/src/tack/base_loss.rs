@@ -25,7 +25,7 @@ const EVIDENCE_PART: u64 = 4;
 
 /// Such a share needs this many packets, and has to be at least three quarters of the share lost among all: a queue loses packets that
 /// waited, a path that jitters loses all alike.
-const RARE_EVIDENCE: u64 = 128;
+const RARE_EVIDENCE: u64 = 256;
 const ALIKE_QUARTERS: u64 = 3;
 
 #[derive(Clone, Debug, Default)]
@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn few_packets_without_a_queue_tell_the_share_where_all_lose_alike() {
-        // 12 of 128, and 54 or 55 of the other 404.
-        for (others_lost, share) in [(54, 24), (55, 0)] {
-            let mut base = base(116, 349, 12);
+        // 24 of 256, and 109 or 110 of the others.
+        for (others_lost, share) in [(109, 24), (110, 0)] {
+            let mut base = base(232, 698, 24);
             base.on_lost(others_lost, false);
             assert_eq!(base.share(), share, "{others_lost}");
         }
-        assert_eq!(base(116, 349, 11).share(), 0, "127 packets");
-        assert_eq!(base(116, 349, 12).share(), 24);
+        assert_eq!(base(232, 698, 23).share(), 0, "255 packets");
+        assert_eq!(base(232, 698, 24).share(), 24);
     }
 
     #[test]
