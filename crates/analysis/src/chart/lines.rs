@@ -129,7 +129,7 @@ impl LineChart {
     /// A row for each point.
     pub fn sheet(&self) -> Sheet {
         let points = || {
-            let of = |line: &'_ Line| (0..line.points.len()).map(move |place| place);
+            let of = |line: &'_ Line| 0..line.points.len();
             self.lines.iter().flat_map(move |line| of(line).map(move |place| (line, place)))
         };
         let mut sheet = Sheet::default();

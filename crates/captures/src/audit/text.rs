@@ -157,7 +157,7 @@ fn section(page: &mut Page, title: &str, summary: &Summary) {
         summary.duration_s.map_or("-".into(), |seconds| format!("{seconds:.3} s")),
     ];
     page.gap();
-    page.line(format!("{title}"));
+    page.line(title);
     for (label, value) in LABELS.iter().zip(values) {
         page.line(format!("  {label:<22} {value:>12}"));
     }

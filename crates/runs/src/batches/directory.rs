@@ -54,6 +54,9 @@ pub struct Directory {
     format: Format,
 }
 
+/// Reads the runs of a batch.
+pub type Reader<'a> = &'a mut dyn FnMut(&[BatchRun]);
+
 impl Directory {
     /// Opens `path` for `sweep`, and creates it if it does not exist. Batches are Parquet files.
     ///
@@ -177,7 +180,7 @@ impl Directory {
         &self,
         sweep: &Batches,
         control: Control<'_>,
-        mut read: Option<&mut dyn FnMut(&[BatchRun])>,
+        mut read: Option<Reader<'_>>,
     ) -> Result<Swept, RunsError> {
         let (missing, reused) = self.missing(sweep)?;
         let total = sweep.runs();
