@@ -7,7 +7,7 @@ use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use crate::InputError;
 use crate::table::number;
 
-/// Maximum memory of a run in bytes. Several runs are made at the same time.
+/// Maximum memory of a run in bytes. Several runs share the machine.
 const MOST_MEMORY: u64 = 1 << 30;
 /// Memory of a packet in a queue in bytes: 70 as measured, and twice that while the queue grows.
 const PACKET_MEMORY: u64 = 140;

@@ -147,7 +147,7 @@ mod tests {
         prague
     }
 
-    /// Acknowledges `rounds` windows segment by segment, of which every `nth` is marked.
+    /// Acknowledges `rounds` windows segment by segment, and marks every `nth`.
     fn rounds(prague: &mut Prague, rounds: u64, nth: u64, rtt: Duration) {
         let at = |byte: u64| Position::first(SeqNumber(0)) + byte;
         let mut una = 0;
@@ -186,7 +186,7 @@ mod tests {
         assert!((share - 0.1).abs() < 0.02, "{share}");
     }
 
-    /// Two marks per round trip, whatever the rate: the share of marks settles at 2 / cwnd (RFC 9331, appendix A.2).
+    /// Two marks per round trip at any rate: the share of marks settles at 2 / cwnd (RFC 9331, appendix A.2).
     #[test]
     fn a_share_of_marks_gives_a_window_of_two_over_it() {
         for nth in [20, 50] {
