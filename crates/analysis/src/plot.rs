@@ -7,7 +7,7 @@ use tacit_runs::aggregate::{Column, Mean};
 use tacit_runs::batches::{BatchRun, Batches, StoredSweep, quantity};
 use tacit_runs::metric;
 use tacit_scenario::InputError;
-use tacit_scenario::input::nearest;
+use tacit_scenario::input::did_you_mean;
 use tacit_scenario::table::count;
 
 use crate::compare::Comparison;
@@ -239,8 +239,7 @@ fn metric_named(name: &str) -> Result<&'static str, InputError> {
     if let (Some(only), None) = (short.next(), short.next()) {
         return Ok(only);
     }
-    let hint = nearest(name, all().chain(all().map(|known| name_and_unit(known).0)));
-    let hint = hint.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    let hint = did_you_mean(name, all().chain(all().map(|known| name_and_unit(known).0)));
     Err(InputError::new(OPTION, format!("no metric {name:?}{hint}"))
         .allowed("the metrics of docs/use/results.md, such as goodput or queue_delay_p95"))
 }

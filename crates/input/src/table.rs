@@ -298,12 +298,11 @@ mod tests {
 
     #[test]
     fn lines_are_no_longer_than_the_width() {
-        let wrap = broken;
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("one  two\nthree", 80), ["one two three"]);
-        assert_eq!(wrap("a unbreakable b", 5), ["a", "unbreakable", "b"]);
-        assert_eq!(wrap("µµ µµ", 5), ["µµ µµ"]);
-        assert_eq!(wrap("", 5), [] as [&str; 0]);
+        assert_eq!(broken("one two three", 7), ["one two", "three"]);
+        assert_eq!(broken("one  two\nthree", 80), ["one two three"]);
+        assert_eq!(broken("a unbreakable b", 5), ["a", "unbreakable", "b"]);
+        assert_eq!(broken("µµ µµ", 5), ["µµ µµ"]);
+        assert_eq!(broken("", 5), [] as [&str; 0]);
         assert_eq!(filled("one two three four", 9, ["> ", "  "]), ["> one two", "  three", "  four"]);
     }
 

@@ -49,8 +49,8 @@ impl Prague {
         if self.round_end.is_some_and(|end| sample.snd_una < end) {
             return;
         }
-        if let (true, Some(share)) =
-            (self.marked > 0 || self.alpha.is_some(), (self.marked * ONE).checked_div(self.acked))
+        if (self.marked > 0 || self.alpha.is_some())
+            && let Some(share) = (self.marked * ONE).checked_div(self.acked)
         {
             let alpha = self.share();
             self.alpha = Some(alpha - alpha / GAIN + share / GAIN);
