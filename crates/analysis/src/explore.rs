@@ -15,11 +15,10 @@ use tacit_proto::units::{Duration, Instant};
 use tacit_runs::RunsError;
 use tacit_runs::air::{Watch, Window};
 use tacit_runs::single::{self, Prepared, Reached, Single};
-use tacit_scenario::input::duration;
+use tacit_scenario::input::{argument, duration};
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::{InputError, quoted};
 use tacit_sim::capture::AtomicFile;
-use tacit_theory::hop::argument;
 
 use crate::chart::{Ink, Look};
 use data::{RunData, Side};

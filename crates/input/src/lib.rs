@@ -11,8 +11,9 @@ mod tree;
 
 pub use error::InputError;
 pub use quantity::{
-    MAX_DURATION, bit_rate, byte_count, duration, flag, integer, level_dbm, line, metres, millidecibels,
-    name_of, number, numbers, one_of, packets, ratio, text, texts, title, unit, within, within_limits,
+    MAX_DURATION, argument, bit_rate, byte_count, duration, flag, integer, level_dbm, line, metres,
+    millidecibels, name_of, number, numbers, one_of, packets, parse_rtt, ratio, text, texts, title, unit,
+    within, within_limits,
 };
 pub use section::{Asked, Log, Section};
 pub use tree::{MAX_CLIENTS, Node, Origin, Tree, Value};

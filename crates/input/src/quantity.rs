@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 
-use crate::{Mismatch, Value, did_you_mean};
+use crate::{InputError, Mismatch, Value, did_you_mean};
 
 /// Maximum duration in a file.
 pub const MAX_DURATION: Duration = Duration::from_secs(3600);
@@ -90,6 +90,27 @@ fn quantity(value: &Value, noun: &str, example: &str, units: &[(&str, u64)]) -> 
         Value::Integer(_) | Value::Float(_) => Err(Mismatch::new(format!("{value} has no unit"), allowed())),
         other => Err(Mismatch::new(format!("{} instead of {noun}", other.kind()), allowed())),
     }
+}
+
+/// Parses a round-trip time of up to an hour.
+///
+/// # Errors
+/// Unless the text is a duration with a unit.
+pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
+    argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
+}
+
+/// Parses the value of the argument `name` with `parse`.
+///
+/// # Errors
+/// If `parse` does not accept `text`.
+pub fn argument<T>(
+    name: &str,
+    text: &str,
+    parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
+) -> Result<T, InputError> {
+    parse(&Value::Text(text.to_owned()))
+        .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
 }
 
 /// Parses a duration.

@@ -8,7 +8,8 @@ use serde_json::Value;
 use tacit_captures::audit::{Report, audit_file};
 use tacit_captures::rohc::{Channel, Codec, compare, compress, decompress, stats};
 use tacit_runs::store::objects;
-use tacit_theory::hop::{self, parse_rtt};
+use tacit_scenario::input::parse_rtt;
+use tacit_theory::hop;
 
 use crate::answer::{Answer, Told};
 use crate::error::{Failure, Outcome};

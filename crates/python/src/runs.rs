@@ -13,8 +13,8 @@ use tacit_captures::audit::{Observed, audit_file};
 use tacit_runs::single;
 use tacit_runs::store::{objects, sheet_of, table_names};
 use tacit_runs::sweep::Control;
+use tacit_scenario::input::parse_rtt;
 use tacit_scenario::{InputError, MAX_CLIENTS};
-use tacit_theory::hop::parse_rtt;
 
 use crate::answer::{Answer, Told, rows};
 use crate::error::{Failure, Outcome};

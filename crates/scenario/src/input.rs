@@ -8,9 +8,9 @@ use tacit_link::{GilbertElliott, Loss, QueueLimit};
 use tacit_proto::units::{Bytes, Ratio};
 
 pub use tacit_input::{
-    Asked, Log, MAX_DURATION, Mismatch, Node, Origin, Section, Tree, Value, bit_rate, byte_count,
+    Asked, Log, MAX_DURATION, Mismatch, Node, Origin, Section, Tree, Value, argument, bit_rate, byte_count,
     did_you_mean, duration, few, flag, integer, level_dbm, line, metres, millidecibels, name_of, nearest,
-    number, numbers, one_of, packets, ratio, text, texts, title, unit, within, within_limits,
+    number, numbers, one_of, packets, parse_rtt, ratio, text, texts, title, unit, within, within_limits,
 };
 
 /// Parses a ratio of powers, which may be below one.

@@ -3,7 +3,7 @@
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
 use tacit_proto::units::BitRate;
 
-use crate::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, standard, within};
+use crate::input::{argument, bit_rate, parse_rtt, standard};
 use crate::{InputError, MAX_CLIENTS, Scenario, ScenarioError};
 
 /// What a user says of a link, as on the command line; `None` for what is left open.
@@ -24,6 +24,17 @@ pub struct LinkWords<'a> {
 }
 
 impl LinkWords<'_> {
+    /// The first word given that describes the link itself.
+    pub fn describes(&self) -> Option<&'static str> {
+        let words = [
+            ("--wifi", self.wifi.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--width", self.width.is_some()),
+            ("--streams", self.streams.is_some()),
+        ];
+        words.into_iter().find_map(|(word, is_given)| is_given.then_some(word))
+    }
+
     /// The scenario and the assignments that make this link: `scenario` with what is said beside it, or the nearest bundled
     /// one; `usual` where neither is named. Of the clients, the first upload; `clients` is their number, if it is not the
     /// scenario's.
@@ -36,14 +47,7 @@ impl LinkWords<'_> {
         usual: &str,
         clients: Option<u32>,
     ) -> Result<(String, Vec<String>), ScenarioError> {
-        let words = [
-            ("--wifi", self.wifi.is_some()),
-            ("--rate", self.rate.is_some()),
-            ("--width", self.width.is_some()),
-            ("--streams", self.streams.is_some()),
-        ];
-        let word = words.iter().find_map(|(word, is_given)| is_given.then_some(*word));
-        let (name, mut set) = match (scenario, word) {
+        let (name, mut set) = match (scenario, self.describes()) {
             (Some(name), Some(word)) => {
                 let what = format!("describes a link beside the scenario {name}");
                 return Err(InputError::new(word, what)
@@ -54,8 +58,7 @@ impl LinkWords<'_> {
             (named, None) => (named.unwrap_or(usual).to_owned(), Vec::new()),
         };
         if let Some(rtt) = self.rtt {
-            let rtt =
-                argument("--rtt", rtt, within(tacit_proto::units::Duration::ZERO..=MAX_DURATION, duration))?;
+            let rtt = parse_rtt(rtt)?;
             set.push(format!("wired.delay={} us", rtt.as_micros() / 2));
         }
         if let Some(uploads) = self.uploads {
@@ -141,16 +144,6 @@ fn width_mhz(text: &str) -> Result<u16, InputError> {
         InputError::new("--width", format!("{text:?} is no channel width"))
             .allowed("20, 40, 80, 160 or 320 MHz")
     })
-}
-
-/// Parses the value of the argument `name`.
-fn argument<T>(
-    name: &str,
-    text: &str,
-    parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
-) -> Result<T, InputError> {
-    parse(&Value::Text(text.to_owned()))
-        .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
 }
 
 /// The bundled scenario whose rate in `standard` is nearest to `rate`.

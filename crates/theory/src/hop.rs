@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 use tacit_link::wifi::phy::{Mode, ResourceUnit, Standard};
-use tacit_proto::units::Duration;
 
 use crate::rounds::RoundWay;
 use crate::{Capacity, Feedback, Hop, Rounds, Traffic, capacity};
 use tacit_scenario::InputError;
-use tacit_scenario::input::{MAX_DURATION, Mismatch, Value, bit_rate, duration, standard, within};
+use tacit_scenario::input::{argument, bit_rate, standard};
 use tacit_scenario::table::{TextTable, count, number, percent, signed_percent};
 
 /// The default standard of a hop.
@@ -39,27 +38,6 @@ pub fn said(phy: Option<&str>, rate: Option<&str>) -> Result<Option<Hop>, InputE
 /// The default hop.
 pub fn usual() -> Hop {
     parse(USUAL_PHY, USUAL_RATE).expect("802.11n has 150 Mb/s")
-}
-
-/// Parses a round-trip time of up to an hour.
-///
-/// # Errors
-/// Unless the text is a duration with a unit.
-pub fn parse_rtt(text: &str) -> Result<Duration, InputError> {
-    argument("--rtt", text, within(Duration::ZERO..=MAX_DURATION, duration))
-}
-
-/// Parses the value of the argument `name` with `parse`.
-///
-/// # Errors
-/// If `parse` does not accept `text`.
-pub fn argument<T>(
-    name: &str,
-    text: &str,
-    parse: impl FnOnce(&Value) -> Result<T, Mismatch>,
-) -> Result<T, InputError> {
-    parse(&Value::Text(text.to_owned()))
-        .map_err(|mismatch| InputError::new(name, mismatch.what).allowed(mismatch.allowed))
 }
 
 /// Maximum goodput of a hop without losses and collisions.

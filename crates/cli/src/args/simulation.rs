@@ -102,7 +102,7 @@ impl LinkArgs {
 
     /// Whether it describes a link.
     pub fn is_given(&self) -> bool {
-        self.wifi.is_some() || self.rate.is_some() || self.width.is_some() || self.streams.is_some()
+        self.words().describes().is_some()
     }
 
     /// Without the round-trip time.

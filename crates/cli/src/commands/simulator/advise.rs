@@ -7,8 +7,8 @@ use tacit_analysis::advise::{Advice, Question, advise};
 use tacit_analysis::report;
 use tacit_captures::audit::{Observed, audit_file};
 use tacit_scenario::MAX_CLIENTS;
+use tacit_scenario::input::parse_rtt;
 use tacit_scenario::table::count;
-use tacit_theory::hop::parse_rtt;
 
 use crate::args::AdviseArgs;
 use crate::output::{Failure, note, print_answer, print_json};

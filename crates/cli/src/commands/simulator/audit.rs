@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tacit_captures::audit::{Report, audit_file, audit_live};
-use tacit_theory::hop::{self, parse_rtt};
+use tacit_scenario::input::parse_rtt;
+use tacit_theory::hop;
 
 use crate::args::AuditArgs;
 use crate::output::{Failure, print_answer, print_json};
