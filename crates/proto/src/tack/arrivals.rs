@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::base_loss::BaseLoss;
+use super::base_loss::{BaseLoss, Wait};
 use super::timing::RecentMax;
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
@@ -62,8 +62,8 @@ pub(super) struct Arrivals {
 struct Hole {
     range: Range,
     opened: Instant,
-    /// By a packet that met no queue.
-    is_unqueued: bool,
+    /// Of the packet that opened it.
+    wait: Wait,
 }
 
 impl Arrivals {
@@ -138,8 +138,7 @@ impl Arrivals {
         if number >= self.settled_end() { Arrival::FillsHole } else { Arrival::Late }
     }
 
-    /// The packet `number` arrives at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known. True when it
-    /// met no queue.
+    /// The packet `number` arrives at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known.
     #[inline]
     pub fn on_delay(
         &mut self,
@@ -147,7 +146,7 @@ impl Arrivals {
         number: Position,
         delay_us: u32,
         rtt_min: Option<Duration>,
-    ) -> bool {
+    ) -> Wait {
         self.base.on_packet(now, delay_us, rtt_min, number < self.end)
     }
 
@@ -156,15 +155,9 @@ impl Arrivals {
         self.base.share()
     }
 
-    /// Records `number`, which is no duplicate, over a path of `rtt_min`; it met no queue where `is_unqueued`. Returns a hole
-    /// that it opened and that counts as lost at once.
-    pub fn take(
-        &mut self,
-        now: Instant,
-        number: Position,
-        rtt_min: Duration,
-        is_unqueued: bool,
-    ) -> Option<Range> {
+    /// Records `number`, which is no duplicate, over a path of `rtt_min`; [`Self::on_delay`] said how long it waited. Returns
+    /// a hole that it opened and that counts as lost at once.
+    pub fn take(&mut self, now: Instant, number: Position, rtt_min: Duration, wait: Wait) -> Option<Range> {
         if number < self.end {
             self.loss.on_found();
             self.on_displaced(now, number, rtt_min);
@@ -179,7 +172,7 @@ impl Arrivals {
         if range.start == range.end {
             return None;
         }
-        self.open(Hole { range, opened: now, is_unqueued });
+        self.open(Hole { range, opened: now, wait });
         self.settle = (self.displacement.get(now) / 4 * SETTLE_QUARTERS).min(SETTLE_MAX.max(rtt_min));
         if self.settle == Duration::ZERO && self.settling == 1 { self.settle_first() } else { None }
     }
@@ -203,7 +196,7 @@ impl Arrivals {
         if displaced <= SETTLE_MAX.max(rtt_min) {
             self.displacement.update(now, displaced);
         }
-        self.base.on_overtaken(now, hole.is_unqueued, place + self.settling < self.holes.len());
+        self.base.on_overtaken(now, hole.wait, place + self.settling < self.holes.len());
     }
 
     #[inline]
@@ -270,7 +263,7 @@ impl Arrivals {
         while rest.start < rest.end
             && let Some(gap) = self.above.first_gap(rest)
         {
-            self.base.on_lost(gap.len(), hole.is_unqueued);
+            self.base.on_lost(gap.len(), hole.wait);
             first = first.or(Some(gap));
             rest.start = gap.end;
         }
@@ -319,7 +312,7 @@ mod tests {
     }
 
     fn take(arrivals: &mut Arrivals, now: u64, number: u64) -> Option<Range> {
-        arrivals.take(millis(now), at(number), RTT, false)
+        arrivals.take(millis(now), at(number), RTT, Wait::Long)
     }
 
     fn arrivals(numbers: &[u64]) -> Arrivals {
@@ -412,7 +405,7 @@ mod tests {
         ] {
             let mut arrivals = Arrivals::new(at(1));
             let mut take =
-                |now, number| arrivals.take(millis(now), at(number), Duration::from_millis(rtt), false);
+                |now, number| arrivals.take(millis(now), at(number), Duration::from_millis(rtt), Wait::Long);
             for (now, number) in [(1, 1), (3, 3), (3 + displaced, 2), (500, 5)] {
                 take(now, number);
             }
@@ -436,8 +429,8 @@ mod tests {
     fn unqueued(number: u64) -> Arrivals {
         let mut arrivals = Arrivals::new(at(1));
         for number in (1..34).chain([number]) {
-            let is_unqueued = arrivals.on_delay(millis(number), at(number), 5_000, Some(RTT));
-            arrivals.take(millis(number), at(number), RTT, is_unqueued);
+            let wait = arrivals.on_delay(millis(number), at(number), 5_000, Some(RTT));
+            arrivals.take(millis(number), at(number), RTT, wait);
         }
         arrivals
     }
@@ -450,8 +443,8 @@ mod tests {
         take(&mut arrivals, 43, 40);
         assert_eq!(arrivals.base_loss(), (7 * 256 / 41) as u8, "one was late");
         // The next settles.
-        let is_unqueued = arrivals.on_delay(millis(44), at(51), 5_000, Some(RTT));
-        arrivals.take(millis(44), at(51), RTT, is_unqueued);
+        let wait = arrivals.on_delay(millis(44), at(51), 5_000, Some(RTT));
+        arrivals.take(millis(44), at(51), RTT, wait);
         assert_eq!(arrivals.base_loss(), (7 * 256 / 42) as u8);
         take(&mut arrivals, 45, 47);
         while arrivals.settled(millis(60)).is_some() {}

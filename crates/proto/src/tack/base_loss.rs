@@ -23,94 +23,179 @@ const EVIDENCE: u64 = 32;
 /// Where fewer than this part of the packets met no queue, those are exceptions: of delay that varies, or of a queue that others fill.
 const EVIDENCE_PART: u64 = 4;
 
-/// Such a share needs this many packets, and has to be at least three quarters of the share lost among all: a queue loses packets that
-/// waited, a path that jitters loses all alike.
-const RARE_EVIDENCE: u64 = 256;
+/// The share of packets of usual delay needs this many of them and of the others, and has to be at least three quarters of that of the
+/// others: a queue loses packets that waited, a path that jitters loses all alike.
+const USUAL_EVIDENCE: u64 = 128;
 const ALIKE_QUARTERS: u64 = 3;
+
+/// How long a packet waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wait {
+    /// It met no queue: its delay and that of the packet before are little above the least.
+    None,
+    /// No longer than a path whose delay varies makes packets wait: both are in the lowest quarter of the range above the least of the
+    /// lower quartiles.
+    Usual,
+    /// Longer.
+    Long,
+}
+
+/// Packets of one kind, lately.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    arrived: u64,
+    lost: u64,
+}
+
+impl Count {
+    fn halve(&mut self) {
+        self.arrived /= 2;
+        self.lost /= 2;
+    }
+
+    fn sent(self) -> u64 {
+        self.arrived.saturating_add(self.lost)
+    }
+
+    /// The share that was lost, in 256ths.
+    fn lost_share(self) -> u8 {
+        let lost = u128::from(self.lost) * 256;
+        lost.checked_div(self.sent().into()).and_then(|share| share.try_into().ok()).unwrap_or(u8::MAX)
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct BaseLoss {
     delay: RelativeDelay,
     longest: RecentMax,
-    /// The delay of the packet before was low.
-    was_low: bool,
+    quartile: LowerQuartile,
+    /// Of the packet before, by itself.
+    before: Option<Wait>,
     /// When counts were halved last.
     since: Instant,
-    /// Packets that arrived and that were lost: all of them, and those that met no queue.
-    arrived: u64,
-    lost: u64,
-    unqueued: u64,
-    unqueued_lost: u64,
+    all: Count,
+    /// Those that waited no longer than usual, those without a queue among them.
+    usual: Count,
+    unqueued: Count,
 }
 
 impl BaseLoss {
-    /// A packet arrived at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known. True where it met no queue: neither its delay
-    /// nor that of the one before it shows one. A packet that was `overtaken` is too late to show a hole: unknown yet.
+    /// A packet arrived at `now`, whose one-way delay by two clocks is `delay_us`, over a path of `rtt_min`, if that is known. A packet
+    /// that was `overtaken` is too late to show a hole: unknown yet.
     pub fn on_packet(
         &mut self,
         now: Instant,
         delay_us: u32,
         rtt_min: Option<Duration>,
         overtaken: bool,
-    ) -> bool {
+    ) -> Wait {
         let delay = self.delay.update(now, delay_us);
         let range = self.longest.update(now, delay);
         if overtaken {
-            return false;
+            return Wait::Long;
         }
         let least = rtt_min.map_or(LOW_MIN, |trip| LOW_MIN.min(trip / LOW_TRIP_PART));
-        let is_low = delay <= (range / LOW_PART).max(least);
-        let is_unqueued = core::mem::replace(&mut self.was_low, is_low) && is_low;
-        self.on_arrival(now, is_unqueued);
-        is_unqueued
+        let little = (range / LOW_PART).max(least);
+        // Of the range above the least quartile, the same part.
+        let usual = self
+            .quartile
+            .update(now, delay_us, range)
+            .is_some_and(|above| above <= range.saturating_sub(delay.saturating_sub(above)) / LOW_PART);
+        let own = match delay <= little {
+            true => Wait::None,
+            false if usual => Wait::Usual,
+            false => Wait::Long,
+        };
+        let wait = self.before.replace(own).map_or(Wait::Long, |before| before.max(own));
+        self.on_arrival(now, wait);
+        wait
     }
 
-    fn on_arrival(&mut self, now: Instant, is_unqueued: bool) {
+    fn on_arrival(&mut self, now: Instant, wait: Wait) {
         if now.saturating_since(self.since) >= WINDOW {
             self.since = now;
-            self.arrived /= 2;
-            self.lost /= 2;
-            self.unqueued /= 2;
-            self.unqueued_lost /= 2;
+            [&mut self.all, &mut self.usual, &mut self.unqueued].into_iter().for_each(Count::halve);
         }
-        self.arrived += 1;
-        self.unqueued += u64::from(is_unqueued);
+        self.counts_of(wait).for_each(|count| count.arrived += 1);
     }
 
-    /// A number of packets were lost, as a packet shows that met no queue where `is_unqueued`.
-    pub fn on_lost(&mut self, packets: u64, is_unqueued: bool) {
-        self.lost = self.lost.saturating_add(packets);
-        if is_unqueued {
-            self.unqueued_lost = self.unqueued_lost.saturating_add(packets);
-        }
+    /// The counts of packets that waited so long.
+    fn counts_of(&mut self, wait: Wait) -> impl Iterator<Item = &mut Count> {
+        let usual = Some(&mut self.usual).filter(|_| wait <= Wait::Usual);
+        let unqueued = Some(&mut self.unqueued).filter(|_| wait == Wait::None);
+        std::iter::once(&mut self.all).chain(usual).chain(unqueued)
     }
 
-    /// A packet arrived that was overtaken, by one that met no queue where `is_unqueued`: its own delay says nothing of that. It
-    /// counted as lost where `was_lost`.
-    pub fn on_overtaken(&mut self, now: Instant, is_unqueued: bool, was_lost: bool) {
-        self.on_arrival(now, is_unqueued);
+    /// A number of packets were lost, as a packet shows that waited so long.
+    pub fn on_lost(&mut self, packets: u64, wait: Wait) {
+        self.counts_of(wait).for_each(|count| count.lost = count.lost.saturating_add(packets));
+    }
+
+    /// A packet arrived that was overtaken, by one that waited so long: its own delay says nothing of that. It counted as lost where
+    /// `was_lost`.
+    pub fn on_overtaken(&mut self, now: Instant, wait: Wait, was_lost: bool) {
+        self.on_arrival(now, wait);
         if was_lost {
-            self.lost = self.lost.saturating_sub(1);
-            self.unqueued_lost = self.unqueued_lost.saturating_sub(u64::from(is_unqueued));
+            self.counts_of(wait).for_each(|count| count.lost = count.lost.saturating_sub(1));
         }
     }
 
-    /// The share of the packets that met no queue which was lost, in 256ths.
+    /// The share of the packets that met no queue which was lost, in 256ths; where they are few, of those of usual delay.
     pub fn share(&self) -> u8 {
-        let sent = self.unqueued.saturating_add(self.unqueued_lost);
-        let is_rare = self.unqueued * EVIDENCE_PART < self.arrived;
-        if sent < EVIDENCE || (is_rare && (sent < RARE_EVIDENCE || !self.loses_alike(sent))) {
-            return 0;
+        if self.unqueued.sent() >= EVIDENCE && self.unqueued.arrived * EVIDENCE_PART >= self.all.arrived {
+            return self.unqueued.lost_share();
         }
-        u8::try_from(u128::from(self.unqueued_lost) * 256 / u128::from(sent)).unwrap_or(u8::MAX)
+        let others = self.all.sent().saturating_sub(self.usual.sent());
+        if self.usual.sent().min(others) >= USUAL_EVIDENCE && self.loses_alike() {
+            self.usual.lost_share()
+        } else {
+            0
+        }
     }
 
-    /// Of the packets `sent` without a queue nearly the share was lost that was lost of all.
-    fn loses_alike(&self, sent: u64) -> bool {
-        let all = u128::from(self.arrived) + u128::from(self.lost);
-        let (unqueued, lost) =
-            (u128::from(self.unqueued_lost) * all, u128::from(self.lost) * u128::from(sent));
-        unqueued * 4 >= lost * u128::from(ALIKE_QUARTERS)
+    /// Of the packets of usual delay nearly the share was lost that was lost of the others.
+    fn loses_alike(&self) -> bool {
+        let others_lost = u128::from(self.all.lost.saturating_sub(self.usual.lost));
+        let others = u128::from(self.all.sent().saturating_sub(self.usual.sent()));
+        let (usual_lost, usual) = (u128::from(self.usual.lost), u128::from(self.usual.sent()));
+        usual_lost * others * 4 >= others_lost * usual * u128::from(ALIKE_QUARTERS)
+    }
+}
+
+/// Each delay moves the quartile by this part of the range: up by one such step, or down by three.
+const STEP_PART: u64 = 256;
+/// So many delays bring it from one end of the range to its place.
+const QUARTILE_AFTER: u32 = 512;
+
+/// The delay that a quarter of the packets stay below, by steps.
+#[derive(Clone, Debug, Default)]
+struct LowerQuartile {
+    delay_us: Option<u32>,
+    delays: u32,
+    least: RelativeDelay,
+}
+
+impl LowerQuartile {
+    /// How far a delay is above the least quartile of ten seconds, if that is known, where delays lately have this `range`.
+    fn update(&mut self, now: Instant, delay_us: u32, range: Duration) -> Option<Duration> {
+        let step_us = u32::try_from((range / STEP_PART).as_micros()).unwrap_or(u32::MAX >> 4).max(1);
+        let quartile_us = self.delay_us.get_or_insert(delay_us);
+        let is_above = |quartile_us: u32| delay_us.wrapping_sub(quartile_us) as i32 > 0;
+        *quartile_us = match is_above(*quartile_us) {
+            true => quartile_us.wrapping_add(step_us),
+            false => quartile_us.wrapping_sub(3 * step_us),
+        };
+        self.delays = self.delays.saturating_add(1);
+        if self.delays <= QUARTILE_AFTER {
+            return None;
+        }
+        let above_least = self.least.update(now, *quartile_us);
+        let above = delay_us.wrapping_sub(*quartile_us);
+        Some(if is_above(*quartile_us) {
+            above_least + Duration::from_micros(above.into())
+        } else {
+            above_least.saturating_sub(Duration::from_micros(above.wrapping_neg().into()))
+        })
     }
 }
 
@@ -130,7 +215,9 @@ mod tests {
         delays: impl IntoIterator<Item = u32>,
     ) -> Vec<bool> {
         let at = |step| Instant::ZERO + Duration::from_millis(from + step);
-        (0..).zip(delays).map(|(step, delay)| base.on_packet(at(step), delay, Some(rtt_min), false)).collect()
+        let waits =
+            (0..).zip(delays).map(|(step, delay)| base.on_packet(at(step), delay, Some(rtt_min), false));
+        waits.map(|wait| wait == Wait::None).collect()
     }
 
     #[test]
@@ -168,7 +255,7 @@ mod tests {
         let mut base = BaseLoss::default();
         arrive(&mut base, 0, (0..unqueued + 1).map(|_| 5_000));
         arrive(&mut base, 0, (0..queued).map(|_| 50_000));
-        base.on_lost(lost, true);
+        base.on_lost(lost, Wait::None);
         base
     }
 
@@ -181,16 +268,70 @@ mod tests {
         assert_eq!(base(90, 0, u64::MAX).share(), u8::MAX, "a number far ahead");
     }
 
+    /// Half of 2,048 packets of usual delay and half of the others, far above the least.
+    fn varied() -> BaseLoss {
+        let mut base = BaseLoss::default();
+        arrive(&mut base, 0, [0]);
+        let delays = (0..2_048).map(|number| 30_000 + if number / 16 % 2 == 0 { 0 } else { 10_000 });
+        arrive(&mut base, 0, delays);
+        assert_eq!(base.unqueued.arrived, 0);
+        base
+    }
+
     #[test]
-    fn few_packets_without_a_queue_tell_the_share_where_all_lose_alike() {
-        // 24 of 256, and 109 or 110 of the others.
-        for (others_lost, share) in [(109, 24), (110, 0)] {
-            let mut base = base(232, 698, 24);
-            base.on_lost(others_lost, false);
-            assert_eq!(base.share(), share, "{others_lost}");
+    fn packets_of_usual_delay_tell_the_share_where_hardly_one_has_the_least() {
+        // Those of the other kind lose three quarters as many at least.
+        let base = varied();
+        let (usual, others) = (base.usual.arrived, base.all.arrived - base.usual.arrived);
+        assert!(usual > USUAL_EVIDENCE, "{usual}");
+        let lost = usual / 8;
+        let most = (others * lost * 4 / usual) / 3;
+        for (others_lost, is_told) in [(most * 3 / 4, true), (most * 5 / 4, false)] {
+            let mut base = base.clone();
+            base.on_lost(lost, Wait::Usual);
+            base.on_lost(others_lost, Wait::Long);
+            assert_eq!(base.share(), if is_told { base.usual.lost_share() } else { 0 }, "{others_lost}");
         }
-        assert_eq!(base(232, 698, 23).share(), 0, "255 packets");
-        assert_eq!(base(232, 698, 24).share(), 24);
+    }
+
+    #[test]
+    fn usual_delays_are_known_by_128_packets_and_as_many_others() {
+        for (usual, others, share) in [(96, 128, 64), (95, 128, 0), (96, 127, 0)] {
+            let usual = Count { arrived: usual, lost: 32 };
+            let all = Count { arrived: usual.arrived + others, lost: 32 };
+            let base = BaseLoss { all, usual, ..BaseLoss::default() };
+            assert_eq!(base.share(), share, "{usual:?}, {others} others");
+        }
+    }
+
+    #[test]
+    fn what_is_usual_was_so_within_ten_seconds() {
+        let mut quartile = LowerQuartile::default();
+        let range = Duration::from_micros(25_600);
+        let mut wait = |from_ms: u64, delays: u64, delay_us: u32| {
+            let at = |step| Instant::ZERO + Duration::from_millis(from_ms + step);
+            (0..delays).map(|step| quartile.update(at(step), delay_us, range)).last().flatten()
+        };
+        assert_eq!(wait(0, 512, 5_000), None, "too few");
+        assert!(wait(1_000, 1, 5_000).is_some_and(|above| above <= Duration::from_micros(300)));
+        // A queue of 10 ms stands: it is above what was usual, until nothing else was for ten seconds.
+        let above = wait(2_000, 1_000, 15_000);
+        assert!(above.is_some_and(|above| above >= Duration::from_millis(10)), "{above:?}");
+        let above = wait(14_000, 1_000, 15_000);
+        assert!(above.is_some_and(|above| above <= Duration::from_micros(600)), "{above:?}");
+    }
+
+    #[test]
+    fn a_quarter_of_the_delays_are_below_the_quartile() {
+        let mut quartile = LowerQuartile::default();
+        let range = Duration::from_micros(10_000);
+        // A full cycle of 10,000 delays, in an order that mixes them; the two clocks pass 2^32 between them.
+        let delays = (0..30_000_u32).map(|number| (number * 7_919 % 10_000).wrapping_sub(5_000));
+        for (step, delay_us) in (0..).zip(delays) {
+            quartile.update(Instant::ZERO + Duration::from_micros(step * 100), delay_us, range);
+        }
+        let found = quartile.delay_us.map(|us| us.wrapping_add(5_000));
+        assert!(found.is_some_and(|us| (2_000..=3_000).contains(&us)), "{found:?}");
     }
 
     #[test]
@@ -202,7 +343,7 @@ mod tests {
         arrive(&mut base, 2_000, (0..401).map(|_| 5_000));
         assert_eq!(base.share(), (50 * 256 / (500 + 401 + 50)) as u8);
         let now = Instant::ZERO + Duration::from_millis(2_401);
-        (0..51).for_each(|_| base.on_overtaken(now, true, true));
+        (0..51).for_each(|_| base.on_overtaken(now, Wait::None, true));
         assert_eq!(base.share(), 0, "no more were late than were lost");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::ack_clock::Clock;
 use super::arrivals::{Arrival, Arrivals};
+use super::base_loss::Wait;
 use super::config::{Config, Lists, LossReports};
 use super::incoming::{Accepted, Incoming, START, Taken};
 use super::packet::{
@@ -114,7 +115,7 @@ impl Receiver {
         let number = self.arrivals.end().nearest(number);
         let fresh = self.arrivals.classify(number) != Arrival::Duplicate;
         if fresh {
-            self.arrivals.take(now, number, self.rtt_min(), false);
+            self.arrivals.take(now, number, self.rtt_min(), Wait::Long);
         } else {
             self.duplicates += 1;
         }
@@ -125,7 +126,7 @@ impl Receiver {
     pub fn on_probe(&mut self, now: Instant, number: SeqNumber) {
         let position = self.arrivals.end().nearest(number);
         if self.arrivals.classify(position) != Arrival::Duplicate {
-            self.take(now, position, false);
+            self.take(now, position, Wait::Long);
         }
         self.asked = true;
     }
@@ -136,7 +137,7 @@ impl Receiver {
         let fresh = self.arrivals.classify(position) != Arrival::Duplicate;
         if fresh {
             self.clock.on_packet(now, 0);
-            self.take(now, position, false);
+            self.take(now, position, Wait::Long);
         } else {
             self.duplicates += 1;
         }
@@ -252,13 +253,13 @@ impl Receiver {
         self.on_stamp(number, departed);
         self.clock.on_packet(now, bytes);
         let delay_us = own.0.wrapping_sub(departed.0);
-        let is_unqueued = self.arrivals.on_delay(now, number, delay_us, self.clock.rtt_min());
-        self.take(now, number, is_unqueued);
+        let wait = self.arrivals.on_delay(now, number, delay_us, self.clock.rtt_min());
+        self.take(now, number, wait);
     }
 
-    fn take(&mut self, now: Instant, number: Position, is_unqueued: bool) {
+    fn take(&mut self, now: Instant, number: Position, wait: Wait) {
         // One that settles first is reported then.
-        if let Some(hole) = self.arrivals.take(now, number, self.rtt_min(), is_unqueued) {
+        if let Some(hole) = self.arrivals.take(now, number, self.rtt_min(), wait) {
             self.report(now, hole);
         }
     }
