@@ -69,7 +69,7 @@ struct One {
     /// Requests to make one after the other
     #[arg(long, default_value_t = 2_000)]
     requests: u32,
-    /// Connections to hold at once
+    /// Connections to hold, or to send on, at once
     #[arg(long, default_value_t = 1)]
     connections: usize,
 }

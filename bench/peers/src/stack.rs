@@ -29,12 +29,27 @@ pub struct Settings {
 }
 
 /// Packets as a stack counts them.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Packets {
     pub sent: Option<u64>,
     pub received: Option<u64>,
     pub acks_sent: Option<u64>,
     pub acks_received: Option<u64>,
+}
+
+impl std::ops::Add for Packets {
+    type Output = Self;
+
+    /// What is known of both.
+    fn add(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        Self {
+            sent: sum(self.sent, other.sent),
+            received: sum(self.received, other.received),
+            acks_sent: sum(self.acks_sent, other.acks_sent),
+            acks_received: sum(self.acks_received, other.acks_received),
+        }
+    }
 }
 
 /// Both directions of a stream.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
-use serde::Serialize;
+use futures_util::future::try_join_all;
+use serde::{Deserialize, Serialize};
 use tacit_runs::bench::processor_time;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout_at};
@@ -21,10 +22,14 @@ const WARM_UP: u32 = 100;
 /// The job: the first of each pair serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Job {
-    /// Listen, and send to the first client that connects
+    /// Listen, and send on as many connections as are asked for
     Send,
     /// Connect, and read
     Receive,
+    /// Listen, and read from the first client that connects
+    Take,
+    /// Connect, send, and report what the server read
+    Give,
     /// Listen, and answer requests of 1 kB with 1 kB
     Answer,
     /// Connect, and ask
@@ -37,12 +42,13 @@ pub enum Job {
 
 impl Job {
     pub const fn serves(self) -> bool {
-        matches!(self, Self::Send | Self::Answer | Self::Hold)
+        matches!(self, Self::Send | Self::Take | Self::Answer | Self::Hold)
     }
 }
 
 /// The report of an end.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct EndReport {
     /// Bytes of data that were read or written.
     bytes: u64,
@@ -54,6 +60,9 @@ struct EndReport {
     /// Of this process.
     cpu_s: f64,
     packets: Packets,
+    /// Jain's index of the bytes of several connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jain: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_us: Option<Percentiles>,
     /// Connections held.
@@ -65,13 +74,27 @@ struct EndReport {
 }
 
 impl EndReport {
+    /// All connections together, and how evenly they share.
+    fn sum(reports: Vec<Self>) -> Self {
+        let bytes: Vec<f64> = reports.iter().map(|report| report.bytes as f64).collect();
+        let squares: f64 = bytes.iter().map(|bytes| bytes * bytes).sum();
+        let jain = bytes.iter().sum::<f64>().powi(2) / (bytes.len() as f64 * squares);
+        let is_shared = bytes.len() > 1 && squares > 0.0;
+        let sum = reports.into_iter().reduce(|mut sum, report| {
+            // Only seconds that are full on every connection count.
+            sum.mbps = sum.mbps.iter().zip(&report.mbps).map(|(sum, mbps)| sum + mbps).collect();
+            Self { bytes: sum.bytes + report.bytes, duration_s: sum.duration_s.max(report.duration_s), ..sum }
+        });
+        Self { jain: is_shared.then_some(jain), ..sum.unwrap_or_default() }
+    }
+
     fn print(&self) -> Result<()> {
         println!("{}", serde_json::to_string(self)?);
         Ok(())
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Percentiles {
     p50: f64,
     p99: f64,
@@ -82,19 +105,23 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Serves one client, or holds many.
+/// Serves one client, or several at once.
 pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -> Result<()> {
     if job == Job::Hold {
         return hold(&mut listener, settings).await;
     }
-    let mut link = listener.accept().await?;
+    let mut links = vec![listener.accept().await?];
     let (began, cpu) = (now(), processor_time());
+    while job == Job::Send && links.len() < settings.connections {
+        links.push(listener.accept().await?);
+    }
     let bytes = match job {
-        Job::Answer => answer(&mut link).await,
-        _ => send(&mut link, settings).await?,
+        Job::Answer => answer(&mut links[0]).await,
+        Job::Take => take(&mut links[0]).await?,
+        _ => try_join_all(links.iter_mut().map(|link| send(link, settings))).await?.iter().sum(),
     };
     let (duration_s, cpu_s) = (began.elapsed().as_secs_f64(), (processor_time() - cpu).as_secs_f64());
-    EndReport { bytes, duration_s, cpu_s, packets: link.packets(), ..EndReport::default() }.print()
+    EndReport { bytes, duration_s, cpu_s, packets: packets_of(&links), ..EndReport::default() }.print()
 }
 
 /// Does a client's job.
@@ -103,17 +130,30 @@ pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Re
         return rest(&mut dialer, settings).await;
     }
     let (began, cpu) = (now(), processor_time());
-    let mut link = dialer.connect().await?;
+    let mut links = vec![dialer.connect().await?];
+    while job == Job::Receive && links.len() < settings.connections {
+        links.push(dialer.connect().await?);
+    }
     let mut line = match job {
-        Job::Ask => ask(&mut link, settings).await?,
-        _ => receive(&mut link, settings, began).await?,
+        Job::Ask => ask(&mut links[0], settings).await?,
+        Job::Give => give(&mut links[0], settings, began).await?,
+        _ => {
+            let receiving = links.iter_mut().map(|link| receive(link, settings, began));
+            EndReport::sum(try_join_all(receiving).await?)
+        }
     };
-    (line.cpu_s, line.packets) = ((processor_time() - cpu).as_secs_f64(), link.packets());
-    link.close();
+    (line.cpu_s, line.packets) = ((processor_time() - cpu).as_secs_f64(), packets_of(&links));
+    links.iter_mut().for_each(Link::close);
     // One that is held is not idle.
-    drop(link);
+    drop(links);
     dialer.drain().await;
     line.print()
+}
+
+/// The sum of all connections, where all of them count.
+fn packets_of(links: &[impl Link]) -> Packets {
+    let all = links.iter().map(Link::packets);
+    all.reduce(|sum, packets| sum + packets).unwrap_or_default()
 }
 
 /// Sends the requested bytes, or until the client has enough.
@@ -143,7 +183,18 @@ async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> R
     // A stream is known to the peer once something came on it.
     write.write_all(&[1]).await?;
     write.flush().await?;
-    let deadline = settings.seconds.map(|seconds| began + Duration::from_secs(seconds));
+    let report = read_all(&mut read, settings.seconds, began).await?;
+    let _ = write.shutdown().await;
+    Ok(report)
+}
+
+/// Counts what comes, in full seconds from `began`.
+async fn read_all(
+    read: &mut (impl AsyncRead + Unpin + ?Sized),
+    seconds: Option<u64>,
+    began: Instant,
+) -> Result<EndReport> {
+    let deadline = seconds.map(|seconds| began + Duration::from_secs(seconds));
     let mut buffer = vec![0; PIECE_BYTES];
     let (mut bytes, mut mbps, mut before) = (0, Vec::new(), 0);
     loop {
@@ -159,11 +210,35 @@ async fn receive(link: &mut impl Link, settings: &Settings, began: Instant) -> R
             before = bytes;
         }
         if len == Some(0) || deadline.is_some_and(|deadline| now() >= deadline) {
-            let duration_s = began.elapsed().as_secs_f64();
-            let _ = write.shutdown().await;
-            return Ok(EndReport { bytes, duration_s, mbps, ..EndReport::default() });
+            return Ok(EndReport { bytes, duration_s: began.elapsed().as_secs_f64(), mbps, ..EndReport::default() });
         }
     }
+}
+
+/// Reads from a client, and reports to it.
+async fn take(link: &mut impl Link) -> Result<u64> {
+    let (mut write, mut read) = link.accept().await.context("no stream came")?;
+    let report = read_all(&mut read, None, now()).await?;
+    write.write_all(&serde_json::to_vec(&report)?).await?;
+    write.shutdown().await?;
+    // The client closes once it has the report.
+    let _ = link.accept().await;
+    Ok(report.bytes)
+}
+
+/// Sends for as long as was asked for. Returns what the server reports.
+async fn give(link: &mut impl Link, settings: &Settings, began: Instant) -> Result<EndReport> {
+    let (mut write, mut read) = link.open().await?;
+    let seconds = settings.seconds.context("give needs --seconds")?;
+    let deadline = began + Duration::from_secs(seconds);
+    let piece = vec![7; PIECE_BYTES];
+    while let Ok(written) = timeout_at(deadline.into(), write.write(&piece)).await {
+        written?;
+    }
+    write.shutdown().await?;
+    let mut report = Vec::new();
+    read.read_to_end(&mut report).await?;
+    Ok(serde_json::from_slice(&report)?)
 }
 
 /// Answers requests until the client ends.

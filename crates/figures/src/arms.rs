@@ -20,8 +20,16 @@ use tacit_scenario::scheme::Scheme;
 
 /// Columns of every curve; the first one is drawn. The simulator has no value for the packets of one flow among
 /// several, nor for CPU time.
-pub(super) const COLUMNS: [&str; 6] =
-    ["goodput_mbps", "ack_ratio", "data_packets", "ack_packets", "cpu_s_per_gb", "file_s"];
+pub(super) const COLUMNS: [&str; 8] = [
+    "goodput_mbps",
+    "ack_ratio",
+    "data_packets",
+    "ack_packets",
+    "cpu_s_per_gb",
+    "file_s",
+    "dropped_share",
+    "jain",
+];
 
 impl Form for Transfers {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
@@ -158,6 +166,8 @@ fn live_row(transfers: &Transfers, report: &TransferReport) -> Row {
         acks,
         report.cpu_s.zip(gigabytes).map(|(cpu_s, gigabytes)| cpu_s / gigabytes),
         file_s,
+        report.dropped_share,
+        report.jain,
     ];
     row(&COLUMNS, columns)
 }
@@ -170,7 +180,7 @@ fn simulated_row(transfers: &Transfers, variant: Option<&str>, run: &RunSummary)
     let file_s = goodput_bps.filter(|_| file).map(|bps| transfers.length.bytes() as f64 * 8.0 / bps);
     // The ACKs of background stations cannot be separated.
     let acks = run.metric("acks_per_data_packet").filter(|_| transfers.background(variant) == 0);
-    row(&COLUMNS, [goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s])
+    row(&COLUMNS, [goodput_bps.map(|bps| bps / 1e6), acks, None, None, None, file_s, None, None])
 }
 
 /// Adds the simulated runs of a place, with the duration and the seeds of the live ones.

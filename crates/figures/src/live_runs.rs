@@ -134,10 +134,16 @@ pub struct TransferReport {
     pub mbps: Vec<f64>,
     /// Length of a file in bytes, and the duration of its transfer in seconds.
     pub file: Option<(u64, f64)>,
-    /// Packets with data that reached the client.
+    /// Packets with data that reached the receiver.
     pub data_packets: Option<u64>,
-    /// Packets that the client sent.
+    /// Packets that the receiver sent.
     pub ack_packets: Option<u64>,
+    /// Share of the sender's packets that did not leave the hop.
+    #[serde(default)]
+    pub dropped_share: Option<f64>,
+    /// Jain's index of the connections, where there are several.
+    #[serde(default)]
+    pub jain: Option<f64>,
     /// Transferred bytes, to which costs are related.
     pub bytes: Option<u64>,
     /// CPU seconds of the programs on both sides.

@@ -228,6 +228,8 @@ struct ClientReport {
     /// Rate in each full second.
     #[serde(default)]
     mbps: Vec<f64>,
+    /// Jain's index of several connections.
+    jain: Option<f64>,
 }
 
 impl ClientReport {
@@ -296,18 +298,26 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
         return Ok(TransferReport { invalid, ..TransferReport::default() });
     }
     let (down, up) = (&report["transfer"]["down"], &report["transfer"]["up"]);
+    let received = |way: &serde_json::Value| way["end"]["sum_received"]["bytes"].as_u64();
+    // An upload's data goes up.
+    let (data, acks) = if received(up) > received(down) { (up, down) } else { (down, up) };
     let of_both = |of: &str| {
         let side = |side: &str| report["waits"][side][of].as_f64();
         Some([side("command")?, side("server")?])
     };
-    let hop_bytes = down["end"]["sum_received"]["bytes"].as_u64();
+    let hop_bytes = received(data);
+    let count = |of: &str| data["end"][of].as_u64();
     let mut transfer = TransferReport {
-        data_packets: down["end"]["packets_received"].as_u64(),
-        ack_packets: up["end"]["packets_sent"].as_u64(),
+        data_packets: count("packets_received"),
+        ack_packets: acks["end"]["packets_sent"].as_u64(),
+        dropped_share: count("packets_dropped")
+            .zip(count("packets_sent"))
+            .filter(|(_, sent)| *sent > 0)
+            .map(|(dropped, sent)| dropped as f64 / sent as f64),
         bytes: hop_bytes,
         cpu_s: of_both("ran_s").map(|[command, server]| command + server),
         invalid: invalid.clone(),
-        ack_ratio: down["end"]["ack_ratio"].as_f64(),
+        ack_ratio: data["end"]["ack_ratio"].as_f64(),
         waited_us: of_both("mean_us"),
         ..TransferReport::default()
     };
@@ -318,12 +328,13 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
             transfer.bytes = Some(line.bytes);
             transfer.file = Some((line.bytes, line.duration_s));
             transfer.mbps = line.mbps;
+            transfer.jain = line.jain;
         }
         GoodputSource::Hop => {
-            let intervals = down["intervals"].as_array().into_iter().flatten();
+            let intervals = data["intervals"].as_array().into_iter().flatten();
             let bps = intervals.filter_map(|interval| interval["sum"]["bits_per_second"].as_f64());
             transfer.mbps = bps.map(|bps| bps / 1e6).collect();
-            transfer.file = hop_bytes.zip(down["end"]["sum_received"]["seconds"].as_f64());
+            transfer.file = hop_bytes.zip(data["end"]["sum_received"]["seconds"].as_f64());
         }
         GoodputSource::Downloads => transfer.downloads = said.lines().filter_map(download).collect(),
     }
@@ -371,18 +382,21 @@ mod tests {
 
     const REPORT: &str = r#"{"exit_status": 0, "waits": {"command": {"ran_s": 0.5}, "server": {"ran_s": 0.25}},
         "transfer": {"down": {"intervals": [{"sum": {"bits_per_second": 8e6}}],
-                              "end": {"packets_received": 100, "sum_received": {"bytes": 7000, "seconds": 2.0}}},
+                              "end": {"packets_sent": 125, "packets_received": 100, "packets_dropped": 25,
+                                      "sum_received": {"bytes": 7000, "seconds": 2.0}}},
                      "up": {"end": {"packets_sent": 3}}}}"#;
 
     #[test]
     fn the_client_says_what_arrived_and_the_hop_how() {
-        let line = "noise\n{\"bytes\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"more\":1}\ntrailing";
+        let line = "noise\n{\"bytes\":5000,\"duration_s\":1.5,\"mbps\":[1.0,2.0],\"jain\":0.75,\"more\":1}\ntrailing";
         let client = report(&run(), &output(REPORT, line)).unwrap();
         let expected = TransferReport {
             mbps: vec![1.0, 2.0],
             file: Some((5_000, 1.5)),
             data_packets: Some(100),
             ack_packets: Some(3),
+            dropped_share: Some(0.2),
+            jain: Some(0.75),
             bytes: Some(5_000),
             cpu_s: Some(0.75),
             ..TransferReport::default()
@@ -392,6 +406,15 @@ mod tests {
             .unwrap();
         assert_eq!((hop.mbps, hop.file, hop.bytes), (vec![8.0], Some((7_000, 2.0)), Some(7_000)));
         assert!(report(&run(), &output(REPORT, "no line")).is_err());
+    }
+
+    #[test]
+    fn the_data_of_an_upload_goes_up() {
+        let upload = REPORT.replace("down", "before").replace("up", "down").replace("before", "up");
+        let line = "{\"bytes\":5000,\"duration_s\":1.5}";
+        let report = report(&run(), &output(&upload, line)).unwrap();
+        let counts = (report.data_packets, report.ack_packets, report.dropped_share);
+        assert_eq!(counts, (Some(100), Some(3), Some(0.2)));
     }
 
     #[test]
