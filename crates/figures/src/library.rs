@@ -87,6 +87,8 @@ pub const ALL: &[Bundled] = bundled![
     "tack/live-11ac",
     "tack/live-stations",
     "tack/live-mobile",
+    "tack/live-harm",
+    "tack/live-uploads",
     "tack/baselines",
     "tack/baselines-11ac",
     "rre/slow-uplink",
