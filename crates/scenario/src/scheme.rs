@@ -415,6 +415,15 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| control(scenario, Algorithm::BBR),
     },
     Scheme {
+        name: "bbr3",
+        summary: "stock with BBR, version 3",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
+        apply: |scenario| control(scenario, Algorithm::Bbr3),
+    },
+    Scheme {
         name: "rre",
         summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
         role: Role::Candidate,
