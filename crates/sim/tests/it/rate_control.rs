@@ -142,7 +142,8 @@ fn in_short_buffers_bbr3_loses_less_than_version_1() {
 fn bbr3_tolerates_a_percent_of_losses() {
     let share = |control: Algorithm| {
         let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
-        setup.wired[0].forward.loss = Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.01).unwrap());
+        setup.wired[0].forward.loss =
+            Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.01).unwrap());
         utilisation(&run(&setup).unwrap())
     };
     let (bbr3, cubic) = (share(Algorithm::Bbr3), share(Algorithm::CUBIC));

@@ -5,9 +5,7 @@ use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::common::{Common, Version};
 use super::filter::MaxFilter;
-use super::parts::{
-    DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, RTT_MIN_LIFETIME, UNIT, paced,
-};
+use super::parts::{DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, RTT_MIN_LIFETIME, UNIT, paced};
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
 use crate::units::{BitRate, Duration, Instant};

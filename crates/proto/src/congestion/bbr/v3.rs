@@ -404,9 +404,7 @@ impl Bbr3 {
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round();
         }
-        if self.common.mode == Mode::ProbeRtt
-            && self.common.has_probed_rtt(delivery, self.probe_rtt_cwnd())
-        {
+        if self.common.mode == Mode::ProbeRtt && self.common.has_probed_rtt(delivery, self.probe_rtt_cwnd()) {
             self.finish_probe_rtt(delivery.now);
         }
         if delivery.sample.newly_delivered > 0 {
