@@ -424,6 +424,15 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| control(scenario, Algorithm::Bbr3),
     },
     Scheme {
+        name: "prague",
+        summary: "stock with Prague, the congestion control of L4S, and ECN",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Senders),
+        is_advised: false,
+        apply: |scenario| control(scenario, Algorithm::Prague),
+    },
+    Scheme {
         name: "rre",
         summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
         role: Role::Candidate,

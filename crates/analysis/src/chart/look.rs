@@ -93,6 +93,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("newreno", GREEN, Diamond),
     ("bbr", GREEN, Down),
     ("bbr3", BLACK, Triangle),
+    ("prague", BLACK, Diamond),
     ("rre", GREEN, Cross),
     ("rsfc", GREEN, Plus),
     ("tack", VERMILLION, Dot),
