@@ -44,6 +44,8 @@ impl Profile {
                 ecn: false,
                 receive_buffer: ReceiveAutotuning::LINUX_START,
                 receive_autotuning: ReceiveAutotuning::LINUX,
+                // sk_pacing_shift = 7, which mac80211 gives the sockets of a station (tx_sk_pacing_shift).
+                small_queues: Some(Duration::from_millis(8)),
                 // TCP_RTO_MIN.
                 rto_min: Duration::from_millis(200),
                 // Initial window and send buffer are already Linux's.
