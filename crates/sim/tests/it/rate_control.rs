@@ -4,6 +4,7 @@ use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{tcp, transport};
@@ -121,9 +122,7 @@ fn bbr3_flows_share_alike() {
 fn in_short_buffers_bbr3_loses_less_than_version_1() {
     let lost = |control: Algorithm| {
         let mut setup = bottleneck(&[control; 10], 33 * 1_500, secs(20), secs(5));
-        for pipe in [&mut setup.wired[0].forward, &mut setup.wired[0].backward] {
-            pipe.service = tacit_link::wired::Service::Rate(BitRate::from_mbps(100));
-        }
+        setup.wired[0].forward.service = Service::Rate(BitRate::from_mbps(100));
         for flow in &mut setup.flows {
             flow.start = Instant::ZERO;
         }
