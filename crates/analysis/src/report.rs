@@ -14,7 +14,9 @@ use tacit_link::wifi::AirtimeUse;
 pub use sweep::{PlotFormat, Sweep, SweepRow};
 
 use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
-use crate::compare::{Comparison, CompletionTimes, Row, airtime_label, beside, gain, goodput};
+use crate::compare::{
+    Comparison, CompletionTimes, Row, adoption_table, airtime_label, beside, gain, goodput, who_switches,
+};
 use crate::explore;
 use crate::plot;
 use figure::{Shown, block, scroller};
@@ -23,7 +25,7 @@ use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::brought;
 use tacit_scenario::scheme::{self, Role, Scheme};
-use tacit_scenario::table::{count, number, number_or_dash, percent};
+use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent};
 
 /// File name of the report in a directory of results.
 pub const FILE: &str = "index.html";
@@ -173,6 +175,7 @@ impl Report {
             @match self {
                 Self::Comparison(comparison) => {
                     (goodput_section(comparison))
+                    (adoption_section(comparison))
                     @if comparison.rows.iter().any(|row| row.airtime.is_some()) {
                         (airtime_section(comparison)) (delay_section(comparison))
                     }
@@ -261,6 +264,51 @@ fn goodput_section(comparison: &Comparison) -> Markup {
             @for clients in comparison.client_counts() {
                 @if let Some(line) = beside(comparison, clients) {
                     p.note { (count(clients.into(), "client")) " " (line) }
+                }
+            }
+        }
+    }
+}
+
+/// What clients that switch gain and what the others lose; nothing where all use the schemes.
+fn adoption_section(comparison: &Comparison) -> Markup {
+    let mixed = comparison.client_counts().into_iter().filter_map(|clients| {
+        let rows: Vec<&Row> = comparison.rows_of(clients).collect();
+        Some((who_switches(&rows)?, adoption_table(&rows)))
+    });
+    let mixed: Vec<_> = mixed.collect();
+    html! {
+        @if !mixed.is_empty() {
+            section {
+                h2 { "Who switches" }
+                @for (said, table) in &mixed {
+                    p { (said) "." }
+                    (scroller(said, &markup(table)))
+                }
+            }
+        }
+    }
+}
+
+/// A text table whose first column names the rows.
+fn markup(table: &TextTable) -> Markup {
+    let (heads, rows) = table.parts();
+    let columns = heads.first().map_or(0, Vec::len);
+    let head = |column: usize| heads.iter().map(|line| line[column].as_str()).collect::<Vec<_>>().join(" ");
+    html! {
+        table {
+            thead { tr {
+                @for column in 0..columns {
+                    th.name[column == 0] scope="col" { (head(column).trim()) }
+                }
+            } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        @for (column, cell) in row.iter().enumerate() {
+                            @if column == 0 { th.name scope="row" { (cell) } } @else { td { (cell) } }
+                        }
+                    }
                 }
             }
         }

@@ -58,7 +58,7 @@ pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
 
 use tacit_runs::RunsError;
 use tacit_scenario::input::{did_you_mean, few};
-use tacit_scenario::table::{count, number};
+use tacit_scenario::table::{count, hanging, number};
 use tacit_scenario::{InputError, bounded};
 
 /// Outcome of a figure.
@@ -106,33 +106,39 @@ impl FigureOutcome {
 
     /// As text, one line per claim.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.id, titled(&self.title, self.paper.as_deref()));
+        self.to_text_within(None)
+    }
+
+    /// As text with lines of at most `width` characters, except rows of tables.
+    pub fn to_text_within(&self, width: Option<usize>) -> String {
+        let mut text =
+            hanging("", &format!("{}: {}", self.id, titled(&self.title, self.paper.as_deref())), width);
         if let Some(reason) = &self.skipped {
-            text.push_str(&format!("  SKIPPED    {reason}\n"));
+            text.push_str(&hanging("  SKIPPED    ", reason, width));
         }
         if let Some(note) = &self.note {
-            text.push_str(&format!("  {note}\n"));
+            text.push_str(&hanging("  ", note, width));
         }
         if let Some(table) = &self.table {
             text.push_str(&table.to_text());
         }
         let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
         for claim in &self.claims {
-            text.push_str(&format!(
-                "  {:<9}  {:<widest$}  {} {}, measured {} {}\n",
-                claim.verdict.word(),
+            let said = format!(
+                "{:<widest$}  {} {}, measured {} {}",
                 claim.text,
                 claim.source,
                 claim.said,
                 claim.measured_words(),
                 claim.unit,
-            ));
+            );
+            text.push_str(&hanging(&format!("  {:<9}  ", claim.verdict.word()), said.trim_end(), width));
             if let Some(reason) = claim.reason() {
-                text.push_str(&format!("  {:<9}  {reason}\n", ""));
+                text.push_str(&hanging(&format!("  {:<9}  ", ""), &reason, width));
             }
         }
         if let Some(points) = &self.not_claimed {
-            text.push_str(&format!("  {points}\n"));
+            text.push_str(&hanging("  ", points, width));
         }
         if self.in_full_only > 0 {
             let claims = count(self.in_full_only as u64, "claim");
@@ -141,7 +147,7 @@ impl FigureOutcome {
         if let Some(depends) = &self.depends {
             text.push_str(&depends.to_text());
         }
-        self.measurements.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        self.measurements.iter().for_each(|line| text.push_str(&hanging("  ", line, width)));
         text
     }
 }

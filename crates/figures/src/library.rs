@@ -115,6 +115,7 @@ pub const ALL: &[Bundled] = bundled![
     "baselines/11n",
     "baselines/11ac",
     "baselines/fastack",
+    "baselines/l4s",
     "validation/model-11a",
     "validation/model-11ac",
     "validation/model-11ax-mu",

@@ -27,6 +27,11 @@ impl TextTable {
         self.rows.push(cells);
     }
 
+    /// The lines of the headings, and the rows.
+    pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
+        self.rows.split_at(self.heads)
+    }
+
     /// Width of a column in characters.
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -179,6 +184,17 @@ fn filled(text: &str, width: usize, [first, others]: [&str; 2]) -> Vec<String> {
     lines
 }
 
+/// `words` behind `lead`, in lines of at most `width` characters, as far as words fit; others are indented by as much.
+pub fn hanging(lead: &str, words: &str, width: Option<usize>) -> String {
+    let columns = lead.chars().count();
+    match width {
+        Some(width) if columns + words.chars().count() > width => {
+            filled(words, width, [lead, &" ".repeat(columns)]).join("\n") + "\n"
+        }
+        _ => format!("{lead}{words}\n"),
+    }
+}
+
 /// `value` with `decimals` decimals, and with commas between thousands.
 pub fn number(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
@@ -241,6 +257,14 @@ mod tests {
         assert_eq!(signed_percent(Some(0.0714), 1), "+7.1 %");
         assert_eq!(count(1, "client"), "1 client");
         assert_eq!(count(10, "client"), "10 clients");
+    }
+
+    #[test]
+    fn words_hang_behind_their_lead() {
+        let fits = "NO   rre  not built in\n";
+        assert_eq!(hanging("NO   rre  ", "not built in", Some(22)), fits);
+        assert_eq!(hanging("NO   rre  ", "not built in", None), fits);
+        assert_eq!(hanging("NO   rre  ", "not built in", Some(21)), "NO   rre  not built\n          in\n");
     }
 
     #[test]

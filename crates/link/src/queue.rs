@@ -174,6 +174,34 @@ pub enum Queue<P> {
     DualPi2(Box<DualPi2<P>>),
 }
 
+/// The waiting packets of a queue, by its discipline.
+enum Waiting<Bounded, CoDel, FqCoDel, DualPi2> {
+    Bounded(Bounded),
+    CoDel(CoDel),
+    FqCoDel(FqCoDel),
+    DualPi2(DualPi2),
+}
+
+impl<Item, Bounded, CoDel, FqCoDel, DualPi2> Iterator for Waiting<Bounded, CoDel, FqCoDel, DualPi2>
+where
+    Bounded: Iterator<Item = Item>,
+    CoDel: Iterator<Item = Item>,
+    FqCoDel: Iterator<Item = Item>,
+    DualPi2: Iterator<Item = Item>,
+{
+    type Item = Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<Item> {
+        match self {
+            Self::Bounded(packets) => packets.next(),
+            Self::CoDel(packets) => packets.next(),
+            Self::FqCoDel(packets) => packets.next(),
+            Self::DualPi2(packets) => packets.next(),
+        }
+    }
+}
+
 impl<P: Payload> Queue<P> {
     /// An empty queue.
     pub fn new(config: QueueConfig) -> Self {
@@ -280,15 +308,12 @@ impl<P: Payload> Queue<P> {
 
     /// The waiting packets, in the order in which they leave if nothing is dropped and flows do not take turns.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
-        let (bounded, codel, fq, dual) = match self {
-            Self::Bounded(queue) => (Some(queue.iter()), None, None, None),
-            Self::CoDel(queue) => (None, Some(queue.iter()), None, None),
-            Self::FqCoDel(queue) => (None, None, Some(queue.iter()), None),
-            Self::DualPi2(queue) => (None, None, None, Some(queue.iter())),
-        };
-        let aqm =
-            codel.into_iter().flatten().chain(fq.into_iter().flatten()).chain(dual.into_iter().flatten());
-        bounded.into_iter().flatten().chain(aqm)
+        match self {
+            Self::Bounded(queue) => Waiting::Bounded(queue.iter()),
+            Self::CoDel(queue) => Waiting::CoDel(queue.iter()),
+            Self::FqCoDel(queue) => Waiting::FqCoDel(queue.iter()),
+            Self::DualPi2(queue) => Waiting::DualPi2(queue.iter()),
+        }
     }
 
     /// Drops the packets for which `unwanted` returns true; returns their number.

@@ -92,6 +92,8 @@ pub struct Pipe<P> {
     transit: VecDeque<InTransit<P>>,
     counters: PipeCounters,
     waits: Waits,
+    /// Those of L4S packets in a queue with an AQM.
+    l4s_waits: Waits,
 }
 
 /// Where packets wait, and their transmitter.
@@ -132,6 +134,7 @@ impl<P: Payload> Pipe<P> {
             transit: VecDeque::new(),
             counters: PipeCounters::default(),
             waits: Waits::new(),
+            l4s_waits: Waits::new(),
         }
     }
 
@@ -170,6 +173,7 @@ impl<P: Payload> Pipe<P> {
             config: &self.config,
             loss: &mut self.loss,
             waits: &mut self.waits,
+            l4s_waits: &mut self.l4s_waits,
             counters: &mut self.counters,
             transit: &mut self.transit,
         };
@@ -300,9 +304,15 @@ impl<P: Payload> Pipe<P> {
         self.waits.histogram()
     }
 
+    /// The same of L4S packets (RFC 9331), in queues with an AQM.
+    pub fn l4s_queueing_delay_us(&self) -> Histogram<u64> {
+        self.l4s_waits.histogram()
+    }
+
     /// Discards the queueing delays recorded so far.
     pub fn start_measuring(&mut self) {
         self.waits.reset();
+        self.l4s_waits.reset();
     }
 }
 

@@ -173,12 +173,13 @@ fn congestion_controls() -> Vec<String> {
 }
 
 impl Diagnosis {
-    /// As text.
-    pub fn to_text(&self) -> String {
+    /// As text. `hanging` makes the lines of a lead and the words behind it, for the terminal's width.
+    pub fn to_text(&self, hanging: impl Fn(&str, &str) -> String) -> String {
         let mut text = String::new();
         for check in &self.checks {
             let mark = if check.works { "yes" } else { "NO " };
-            let _ = writeln!(text, "{mark}  {:<24} {} ({})", check.name, check.found, check.needed_for);
+            let lead = format!("{mark}  {:<24} ", check.name);
+            text.push_str(&hanging(&lead, &format!("{} ({})", check.found, check.needed_for)));
         }
         let [p50, p99, max] = self.sleep_late_us;
         let _ = writeln!(

@@ -53,6 +53,7 @@ pub(crate) enum Controller {
     Reno(reno::Reno),
     Cubic(cubic::Cubic),
     Bbr(Box<bbr::Bbr>),
+    Bbr3(Box<bbr::Bbr3>),
     TackBbr(Box<bbr::TackBbr>),
     Vegas(vegas::Vegas),
     Copa(Box<copa::Copa>),
@@ -77,6 +78,7 @@ impl Controller {
             Algorithm::Prague => Self::Prague(prague::Prague::new(window)),
             Algorithm::Rre(own) => Self::Rre(Box::new(rre::Rre::new(window, own, start))),
             Algorithm::Bbr(own) => Self::Bbr(Box::new(bbr::Bbr::new(window, own, start))),
+            Algorithm::Bbr3 => Self::Bbr3(Box::new(bbr::Bbr3::new(window, start))),
             Algorithm::TackBbr(own) => Self::TackBbr(Box::new(bbr::TackBbr::new(window, own, start))),
             Algorithm::External(factory) => {
                 Self::External(Box::new(external::ExternalController::new(window, factory)))
@@ -91,6 +93,7 @@ impl Controller {
             Self::Reno(reno) => reno,
             Self::Cubic(cubic) => cubic,
             Self::Bbr(bbr) => bbr.as_ref(),
+            Self::Bbr3(bbr) => bbr.as_ref(),
             Self::TackBbr(bbr) => bbr.as_ref(),
             Self::Vegas(vegas) => vegas,
             Self::Copa(copa) => copa.as_ref(),
@@ -108,6 +111,7 @@ impl Controller {
             Self::Reno(reno) => reno,
             Self::Cubic(cubic) => cubic,
             Self::Bbr(bbr) => bbr.as_mut(),
+            Self::Bbr3(bbr) => bbr.as_mut(),
             Self::TackBbr(bbr) => bbr.as_mut(),
             Self::Vegas(vegas) => vegas,
             Self::Copa(copa) => copa.as_mut(),

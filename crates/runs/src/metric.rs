@@ -120,6 +120,15 @@ impl AirtimeShares {
         }
         Some(Self(shares))
     }
+
+    /// The share of `what`.
+    pub fn of(&self, what: AirtimeUse) -> f64 {
+        self.0
+            .iter()
+            .zip(AirtimeUse::ALL)
+            .find_map(|(share, known)| (known == what).then_some(*share))
+            .unwrap_or(0.0)
+    }
 }
 
 impl Serialize for AirtimeShares {

@@ -277,4 +277,46 @@ mod tests {
         assert_eq!(made.into_inner(), total - finished);
         assert_eq!(resumed, run(&plan, None, Control::unattended()).unwrap());
     }
+
+    /// The estimate is of what the links can carry; windows keep these runs short.
+    #[test]
+    fn a_long_wait_is_told_once_before_the_first_run_and_not_for_known_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let wide = [
+            "run.duration=200ms",
+            "run.measure-from=50ms",
+            "wired.rate=1000Gbps",
+            "wired.delay=50 ms",
+            "tcp.receive-buffer=64 KiB",
+        ];
+        let scenario = Arc::new(Scenario::load("wired-10", &wide.map(str::to_owned)).unwrap());
+        let mut plan = Plan::default();
+        plan.push(&scenario, scheme::find("", "tcp-l2").unwrap(), 1, SweepPoint::default(), 20).unwrap();
+        let told = || {
+            let events = Mutex::new(Vec::new());
+            let progress = |progress: Progress<'_>| match progress {
+                Progress::Started { .. } => {}
+                Progress::Finished(_) => events.lock().unwrap().push(None),
+                Progress::Warning(text) => events.lock().unwrap().push(Some(text.to_owned())),
+            };
+            let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
+            run(&plan, Some(&store), control).unwrap();
+            events.into_inner().unwrap()
+        };
+        let events = told();
+        let [Some(wait), runs @ ..] = &events[..] else { panic!("{events:?}") };
+        assert!(wait.contains("million packets: some ") && runs.len() == 20, "{wait}");
+        assert!(runs.iter().all(Option::is_none), "{events:?}");
+        assert_eq!(told(), [], "nothing is left to simulate");
+    }
+
+    #[test]
+    fn a_run_that_needs_too_much_memory_is_refused_before_any_runs() {
+        let samples = ["run.duration=60min", "run.sample-interval=1ms"].map(str::to_owned);
+        let scenario = Arc::new(Scenario::load("wired-10", &samples).unwrap());
+        let stock = scheme::find("", "stock").unwrap();
+        let error = Plan::default().push(&scenario, stock, 1, SweepPoint::default(), 1).unwrap_err();
+        assert!(error.to_string().contains("MiB of memory"), "{error}");
+    }
 }

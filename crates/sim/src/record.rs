@@ -389,6 +389,8 @@ pub struct PipeOutcome {
     pub counters: PipeCounters,
     /// Time from queueing to the start of transmission, in microseconds.
     pub queueing_delay_us: Percentiles,
+    /// The same of L4S packets in a queue with an AQM; `None` without such packets.
+    pub l4s_queueing_delay_us: Option<Percentiles>,
     /// Propagation delay.
     pub delay: Duration,
     /// Bytes that it could have transferred in the measured window.

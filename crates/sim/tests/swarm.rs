@@ -12,7 +12,7 @@ mod swarm_programs;
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::loss::{GilbertElliott, Loss};
-use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
+use tacit_link::queue::{CoDelConfig, Discipline, DualPi2Config, FqCoDelConfig, QueueConfig};
 use tacit_link::random::Stream;
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{
@@ -180,6 +180,7 @@ fn random_setup(seed: u64) -> Setup {
     add_high_efficiency(&mut setup, seed);
     add_rules(&mut setup, seed);
     add_ofdma(&mut setup, seed);
+    add_l4s(&mut setup, seed);
     setup
 }
 
@@ -416,6 +417,29 @@ fn add_joins(setup: &mut Setup, seed: u64) {
         let flow = &mut setup.flows[index];
         if draw.up_to(4) == 0 && flow.stop.is_none() {
             flow.start = Instant::ZERO + Duration::from_millis(1_000 + u64::from(draw.up_to(3_000)));
+        }
+    }
+}
+
+/// BBRv3, Prague and DualPI2 in some worlds. Uses its own random stream.
+fn add_l4s(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm l4s");
+    if draw.up_to(2) > 0 {
+        return;
+    }
+    let wires = setup.wired.iter_mut().flat_map(|link| [&mut link.forward.queue, &mut link.backward.queue]);
+    let stations = setup.bss[0].config.stations.iter_mut();
+    let radios = stations.flat_map(|station| [&mut station.downlink_queue, &mut station.uplink_queue]);
+    for queue in wires.chain(radios) {
+        if draw.up_to(2) == 0 {
+            queue.discipline = Discipline::DualPi2(DualPi2Config::INTERNET);
+        }
+    }
+    for flow in &mut setup.flows {
+        if let Traffic::Connection { config: transport::Config::Tcp(config), .. } = &mut flow.traffic
+            && draw.up_to(2) == 0
+        {
+            config.congestion = pick(draw, &[Algorithm::Bbr3, Algorithm::Prague, Algorithm::Prague]).into();
         }
     }
 }

@@ -10,28 +10,57 @@ struct Stack {
     name: &'static str,
     /// The option; what there is instead, where there is none.
     option: &'static str,
+    /// The file that has it, from the root of the stack's repository, and its name there.
+    source: &'static str,
 }
 
-/// Stacks of QUIC, as of August 2026. Sources: `docs/use/schemes.md`.
+/// Stacks of QUIC, as of August 2026. `docs/use/schemes.md` has them as a table.
 const STACKS: [Stack; 9] = [
     Stack {
         name: "quinn",
         option: "TransportConfig::ack_frequency_config: ack_eliciting_threshold, max_ack_delay, reordering_threshold",
+        source: "quinn-proto/src/config/transport.rs AckFrequencyConfig",
     },
     Stack {
         name: "mvfst",
         option: "TransportSettings: rxPacketsBeforeAckBeforeInit, rxPacketsBeforeAckAfterInit",
+        source: "quic/state/TransportSettings.h rxPacketsBeforeAckAfterInit",
     },
-    Stack { name: "msquic", option: "QUIC_SETTINGS: MaxAckDelayMs; its packet tolerance cannot be set" },
-    Stack { name: "s2n-quic", option: "provider::limits: with_max_ack_delay; an ACK per 2 packets is fixed" },
+    Stack {
+        name: "msquic",
+        option: "QUIC_SETTINGS: MaxAckDelayMs; its packet tolerance cannot be set",
+        source: "src/core/quicdef.h QUIC_MIN_ACK_SEND_NUMBER",
+    },
+    Stack {
+        name: "s2n-quic",
+        option: "provider::limits: with_max_ack_delay; an ACK per 2 packets is fixed",
+        source: "quic/s2n-quic-core/src/connection/limits.rs max_ack_delay",
+    },
     Stack {
         name: "lsquic",
         option: "es_delayed_acks = 1: it asks its peer for 0.8 to 2.5 ACKs a round trip",
+        source: "include/lsquic.h es_delayed_acks",
     },
-    Stack { name: "picoquic", option: "on by default: every 32 or 64 packets, or RTT_min/4" },
-    Stack { name: "neqo", option: "on by default: 4 ACKs a round trip (ConnectionParameters::ack_ratio)" },
-    Stack { name: "quic-go", option: "none: an ACK per 2 packets" },
-    Stack { name: "quiche (Cloudflare)", option: "none: an ACK per packet" },
+    Stack {
+        name: "picoquic",
+        option: "on by default: every 32 or 64 packets, or RTT_min/4",
+        source: "picoquic/frames.c picoquic_compute_ack_gap_and_delay",
+    },
+    Stack {
+        name: "neqo",
+        option: "on by default: 4 ACKs a round trip (ConnectionParameters::ack_ratio)",
+        source: "neqo-transport/src/connection/params.rs ack_ratio",
+    },
+    Stack {
+        name: "quic-go",
+        option: "none: an ACK per 2 packets",
+        source: "internal/ackhandler/received_packet_tracker.go packetsBeforeAck",
+    },
+    Stack {
+        name: "quiche (Cloudflare)",
+        option: "none: an ACK per packet",
+        source: "github.com/cloudflare/quiche/issues/1538",
+    },
 ];
 
 /// The options of QUIC stacks, one line each.
@@ -51,10 +80,12 @@ pub(super) fn of(scheme: &Scheme, scenario: &Scenario) -> Vec<String> {
             vec!["tc qdisc replace dev DEV root cake ack-filter, on the clients".to_owned()]
         }
         (Some(Side::Software), "driver-hold") => vec![
-            "ath9k, mt76 and iwlwifi have no such option; bcmdhd's tcpack_suppress_mode=3 (HOLD)".to_owned(),
+            "bcmdhd for PCIe: dhd -i wlan0 tcpack_suppress 3 (TCPACK_SUP_HOLD); ath9k, mt76 and iwlwifi have no \
+             such option"
+                .to_owned(),
         ],
         (Some(Side::Software), "driver-replace") => {
-            vec!["bcmdhd's tcpack_suppress_mode=1 (REPLACE), on the clients".to_owned()]
+            vec!["bcmdhd for SDIO: dhd -i wlan0 tcpack_suppress 1 (TCPACK_SUP_REPLACE), on the clients".to_owned()]
         }
         (Some(Side::Software), _) => vec!["no product for sale has it".to_owned()],
         (Some(Side::Transport), _) => vec!["tacit proxy and tacit serve, at the two ends".to_owned()],
@@ -131,6 +162,23 @@ mod tests {
         );
         assert!(frequency("tcp-l8", &[]).contains("threshold 8, max ack delay 40 ms"));
         assert!(typed("chrome", &[])[1].contains("the sender in these runs is a TCP"));
+    }
+
+    #[test]
+    fn every_stack_has_a_row_with_its_source() {
+        let page = include_str!("../../../../docs/use/schemes.md");
+        for Stack { name, option, source } in &STACKS {
+            let named =
+                source.split_once(' ').is_some_and(|(file, name)| file.contains('/') && !name.is_empty());
+            assert!(named || source.starts_with("github.com/"), "{name}: {source}");
+            let row = format!("| {name} | {option} | `{source}` |");
+            assert!(page.contains(&row), "docs/use/schemes.md lacks\n{row}");
+        }
+        let mut drivers = ["driver-hold", "driver-replace"].into_iter().flat_map(|name| typed(name, &[]));
+        // The modes of `enum` in bcmdhd's dhd.h; the chips, `dhd_tcpack_suppress_set` of its dhd_ip.c.
+        assert!(drivers.all(|set| {
+            page.contains(&format!("`{}`", &set[set.find("dhd -i").unwrap()..set.find(" (TCP").unwrap()]))
+        }));
     }
 
     #[test]

@@ -57,8 +57,8 @@ const SKY: usize = 6;
 pub(super) const CURVE_COLOURS: usize = 7;
 
 /// Colour and marker of each scheme. Families share a colour (our choice): references black, HACK blue, less frequent
-/// ACKs sky blue, policies of TCP stacks purple, schemes that thin ACKs in transit orange, FWP and senders green, TACK
-/// vermillion.
+/// ACKs sky blue, policies of TCP stacks purple, schemes that thin ACKs in transit orange, FWP and senders green (black
+/// since green has no marker left), TACK vermillion.
 const SCHEMES: &[(&str, usize, Shape)] = &[
     ("stock", BLACK, Dot),
     ("udp", BLACK, Down),
@@ -92,6 +92,8 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("cubic", GREEN, Triangle),
     ("newreno", GREEN, Diamond),
     ("bbr", GREEN, Down),
+    ("bbr3", BLACK, Triangle),
+    ("prague", BLACK, Diamond),
     ("rre", GREEN, Cross),
     ("rsfc", GREEN, Plus),
     ("tack", VERMILLION, Dot),

@@ -1,5 +1,6 @@
 //! The result of a comparison in a sentence per count of clients.
 
+use tacit_link::wifi::AirtimeUse;
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::{count, number};
 
@@ -93,6 +94,14 @@ fn cost(stock: &Row) -> Option<String> {
         return Some(format!("Half of the files end within {} s with stock.", number(seconds, 2)));
     }
     let lost = 1.0 - stock.share_of_udp?;
+    let idle = stock.airtime.map_or(0.0, |shares| shares.of(AirtimeUse::Idle));
+    // A channel that idles is short of data: a window, a queue or a wire, and not ACKs.
+    if idle > lost / 2.0 && lost > 0.05 {
+        let [has, idles] = [1.0 - lost, idle].map(|share| number(share * 100.0, 1));
+        return Some(format!(
+            "Stock has {has} % of what UDP carries, and the channel idles {idles} %: not for ACKs alone."
+        ));
+    }
     Some(if lost < 0.005 {
         format!("ACKs cost nothing: stock has {} % of what UDP carries.", number((1.0 - lost) * 100.0, 1))
     } else {
@@ -136,6 +145,7 @@ fn price(row: &Row, stock: Option<&Row>) -> String {
 mod tests {
     use super::super::Means;
     use super::*;
+    use tacit_runs::metric::AirtimeShares;
     use tacit_runs::store::Provenance;
 
     fn row(scheme: &str, gain: f64, ci: f64, change: impl Fn(&mut Means)) -> Row {
@@ -183,6 +193,25 @@ mod tests {
         let mut hard = rows();
         hard.remove(3);
         assert!(said(hard)[0].ends_with("Best: hack-batch, +11.5 %, with new hardware; none without."));
+    }
+
+    /// Behind a short queue CUBIC leaves the channel idle, which no ACK causes.
+    #[test]
+    fn what_an_idle_channel_lacks_is_not_charged_to_acks() {
+        let stock = |idle: f64| {
+            let mut row = row("stock", 0.0, 0.0, |_| {});
+            let mut shares = AirtimeShares([0.0; AirtimeUse::ALL.len()]);
+            shares.0[AirtimeUse::ALL.iter().position(|what| *what == AirtimeUse::Idle).unwrap()] = idle;
+            (row.share_of_udp, row.airtime) = (Some(0.33), Some(shares));
+            said(vec![row])
+        };
+        assert_eq!(
+            stock(0.56),
+            [
+                "1 client: Stock has 33.0 % of what UDP carries, and the channel idles 56.0 %: not for ACKs alone."
+            ]
+        );
+        assert_eq!(stock(0.3), ["1 client: ACKs cost 67.0 % of what UDP carries."]);
     }
 
     #[test]

@@ -131,6 +131,12 @@ mod tests {
         let text = comparison.to_text(Some(80));
         assert!(text.contains("1 of 2 clients switches, the others keep stock"), "{text}");
         assert!(text.starts_with("2 clients, 1 of them with hack-batch: it has "), "{text}");
+        let directory = tempfile::tempdir().unwrap();
+        let page =
+            std::fs::read_to_string(crate::report::write(&comparison, directory.path()).unwrap()).unwrap();
+        assert!(page.contains("<h2>Who switches</h2><p>1 of 2 clients switches, the others keep stock.</p>"));
+        let before = super::super::text::adoption_table(&[hack]).parts().1[0][2].clone();
+        assert!(before.ends_with('%') && page.contains(&format!("<td>{before}</td>")), "{before}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 

@@ -165,7 +165,8 @@ pub(super) fn adopters(rows: &[&Row]) -> Option<u64> {
     rows.iter().find_map(|row| row.means.adopters).map(|adopters| adopters as u64)
 }
 
-fn who_switches(rows: &[&Row]) -> Option<String> {
+/// How many clients switch, if only some do.
+pub(crate) fn who_switches(rows: &[&Row]) -> Option<String> {
     let adopters = adopters(rows)?;
     let clients = rows.first()?.clients;
     let verb = if adopters == 1 { "switches" } else { "switch" };

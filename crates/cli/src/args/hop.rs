@@ -36,9 +36,10 @@ on this machine, with the reason; 2 bad input.";
 /// Arguments of `shell`.
 #[derive(Debug, Args)]
 pub struct ShellArgs {
-    /// A bundled scenario by name, or a TOML file by path; its first client is real
-    #[arg(default_value = tacit_analysis::compare::DEFAULT_SCENARIO)]
-    pub scenario: String,
+    /// A bundled scenario by name, or a TOML file by path; its first client is real [default: wlan-11n-150]
+    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,
@@ -48,6 +49,9 @@ pub struct ShellArgs {
     /// Number of simulated clients beside the real one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub background: u32,
+    /// Number of clients, the real one among them: one more than --background
+    #[arg(long, value_name = "N", conflicts_with = "background", value_parser = clap::value_parser!(u32).range(1..))]
+    pub clients: Option<u32>,
     /// Do not compare reconstituted ACKs with the originals; for tests
     #[arg(long, hide = true)]
     pub no_oracle: bool,

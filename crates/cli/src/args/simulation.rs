@@ -367,11 +367,17 @@ pub struct ExploreArgs {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A bundled scenario by name, or a TOML file by path
-    pub scenario: String,
+    /// A bundled scenario by name, or a TOML file by path; beside a link the first key
+    #[arg(required_unless_present_any = ["wifi", "rate", "width", "streams"])]
+    pub scenario: Option<String>,
     /// Only these settings or tables, such as tcp.sack or wifi
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// Number of clients [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub clients: Option<u32>,
     /// Override a setting, such as wifi.rate=65Mbps; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub assignments: Vec<String>,

@@ -37,6 +37,55 @@ fn explain_names_value_unit_meaning_and_origin() {
     tacit(directory.path(), &["explain", "wired-10", "tcp.sak"]).assert().code(2);
 }
 
+/// The words of a link make what `run` runs; the first word beside them is a key.
+#[test]
+fn explain_and_shell_understand_the_words_of_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = [
+        "--wifi",
+        "6",
+        "--width",
+        "80MHz",
+        "--streams",
+        "2",
+        "--rtt",
+        "30ms",
+        "--clients",
+        "3",
+        "--uploads",
+        "1",
+    ];
+    let words = |first: &[&'static str], last: &[&'static str]| [first, &link, last].concat();
+    let explained = stdout(&mut tacit(
+        directory.path(),
+        &words(&["explain", "wifi", "wired.delay", "clients.count"], &["--json"]),
+    ));
+    let explained: Value = serde_json::from_str(&explained).unwrap();
+    let of = |key: &str| {
+        let rows = explained["settings"].as_array().unwrap();
+        rows.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("no {key}"))["value"].clone()
+    };
+    assert_eq!((of("wifi.rate"), of("wifi.channel-width")), ("1201 Mb/s".into(), "80 MHz".into()));
+    assert_eq!((of("wired.delay"), of("clients.count")), ("15 ms".into(), "3".into()));
+    let run = stdout(&mut tacit(
+        directory.path(),
+        &words(&["run"], &["--json", "--set", "run.duration=300ms", "--set", "run.measure-from=100ms"]),
+    ));
+    assert_eq!(explained["scenario"], serde_json::from_str::<Value>(&run).unwrap()["scenario"]);
+    let refused = |arguments: &[&'static str]| {
+        let output = tacit(directory.path(), arguments).assert().code(2).get_output().stderr.clone();
+        String::from_utf8(output).unwrap()
+    };
+    for command in ["explain", "shell"] {
+        let unknown = refused(&[command, "--wifi", "8"]);
+        assert!(unknown.contains("--wifi: unknown \"8\""), "{unknown}");
+    }
+    let both = refused(&["shell", "wlan-11n-150", "--wifi", "6", "--", "true"]);
+    assert!(both.contains("describes a link beside the scenario wlan-11n-150"), "{both}");
+    let counts = refused(&["shell", "--clients", "2", "--background", "1", "--", "true"]);
+    assert!(counts.contains("cannot be used with"), "{counts}");
+}
+
 #[test]
 fn explain_fills_the_lines_of_a_terminal() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,18 +19,18 @@ const L4S_WEIGHT: i64 = 15;
 struct Control {
     /// p', from 0 to [`ONE`].
     base: u64,
-    /// prevq: the classic delay at the last update.
+    /// prevq: the delay at the last update.
     previous: Duration,
     /// When p' is updated next.
     update_at: Instant,
 }
 
 impl Control {
-    /// Updates p' to `now`. `since` is when the oldest classic packet was queued.
+    /// Updates p' to `now`. `since` is when the oldest packet was queued.
     fn advance(&mut self, config: &DualPi2Config, now: Instant, since: Option<Instant>) {
         while self.update_at <= now {
             if self.base == 0 && self.previous == Duration::ZERO && since.is_none() {
-                // Nothing changes until a classic packet waits.
+                // Nothing changes until a packet waits.
                 let late = now.saturating_since(self.update_at).as_nanos();
                 let interval = config.update_interval().as_nanos();
                 self.update_at += Duration::from_nanos((late / interval + 1) * interval);
@@ -145,7 +145,10 @@ impl<P: Payload> DualPi2<P> {
     }
 
     fn advance(&mut self, now: Instant) {
-        self.control.advance(&self.config, now, self.classic.fifo.front().map(|queued| queued.at));
+        // The longer of both delays, so that p' also rises where L4S alone overloads the link (A.2; Linux
+        // `calculate_probability` of sch_dualpi2).
+        let heads = [self.l4s.fifo.front(), self.classic.fifo.front()];
+        self.control.advance(&self.config, now, heads.into_iter().flatten().map(|queued| queued.at).min());
     }
 
     #[inline(never)]

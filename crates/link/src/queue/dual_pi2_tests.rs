@@ -155,6 +155,24 @@ fn an_overload_drops_from_both() {
     assert!(out.iter().all(|sent| sent.ecn == Ecn::Marked));
 }
 
+/// L4S traffic that does not answer marks must not fill the queue: its own delay raises p', until it is dropped.
+#[test]
+fn l4s_that_ignores_marks_is_dropped_in_the_end() {
+    let mut queue = queue();
+    let mut lost = 0;
+    // Two packets come per millisecond, and one leaves.
+    for ms in 0..2_000 {
+        for part in 0..2 {
+            queue.push(at(1_000 * ms + part), Sent { number: 0, ecn: Ecn::L4s });
+        }
+        if queue.front(at(1_000 * ms + 500), &mut |_| lost += 1).is_some() {
+            queue.pop();
+        }
+    }
+    assert!(lost > 500, "{lost}");
+    assert!(queue.len() < 500, "{}", queue.len());
+}
+
 #[test]
 fn a_long_silence_is_passed_over() {
     let mut queue = queue();

@@ -28,6 +28,7 @@ pub(super) struct Beside<'a, P> {
     pub config: &'a PipeConfig,
     pub loss: &'a mut LossProcess,
     pub waits: &'a mut Waits,
+    pub l4s_waits: &'a mut Waits,
     pub counters: &'a mut PipeCounters,
     pub transit: &'a mut VecDeque<InTransit<P>>,
 }
@@ -77,7 +78,11 @@ impl<P: Payload> Staged<P> {
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
             let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
             let (start, end) = self.progress.transmit(&pipe.config.service, since, len);
-            pipe.waits.record(start.saturating_since(since));
+            let wait = start.saturating_since(since);
+            pipe.waits.record(wait);
+            if !is_decided && payload.is_l4s() {
+                pipe.l4s_waits.record(wait);
+            }
             let delay = pipe.config.delay;
             let packet = InTransit { at: end + delay, len, lost: pipe.loss.takes(), payload };
             match &mut self.impaired {

@@ -15,6 +15,8 @@ pub enum Algorithm {
     /// BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), with
     /// the compensation for aggregated ACKs of Linux 5.1 and later.
     Bbr(bbr::Config),
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06), which also answers losses of more than 2 %.
+    Bbr3,
     /// The co-designed, receiver-based BBR of TACK (successor paper section VI-D). If the receiver reports no rates, it
     /// uses the sender's.
     TackBbr(bbr::TackConfig),

@@ -5,6 +5,9 @@
 //! then. When its ACK arrives, the data delivered since then, divided by the elapsed time, is a rate. The time is the
 //! longer of the sending time and the acknowledgment time of that data, so that neither a burst of data nor bunched
 //! ACKs can increase the rate.
+//!
+//! Each transmission also records how much was in flight and how much had been lost by then, because BBRv3 asks at what
+//! amount in flight too much is lost (section 5.5.10.2).
 
 use std::collections::VecDeque;
 
@@ -21,8 +24,38 @@ struct Snapshot {
     delivered_at: Instant,
     /// P.first_sent_time.
     first_sent_at: Instant,
+    /// C.inflight before it.
+    in_flight: u64,
+    /// P.lost.
+    lost: u64,
     app_limited: bool,
     resent: bool,
+}
+
+/// BBR.LossThresh: more than a fiftieth of the data in flight is too much to lose (draft-ietf-ccwg-bbr section 2.5).
+const LOSS_PART: u64 = 50;
+
+/// A packet that was declared lost, with the data that was in flight and was lost around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostPacket {
+    /// Its payload in bytes.
+    pub size: u64,
+    /// P.tx_in_flight: bytes in flight once it was sent.
+    pub tx_in_flight: u64,
+    /// Bytes declared lost since it was sent, with its own.
+    pub lost: u64,
+    /// The application, not the network, limited the rate when it was sent.
+    pub app_limited: bool,
+}
+
+impl LostPacket {
+    /// InflightAtLoss(): the bytes in flight at which losses crossed the threshold, somewhere in this packet.
+    pub fn in_flight_at_loss(&self) -> u64 {
+        let before = self.tx_in_flight - self.size;
+        let lost_before = self.lost - self.size;
+        // (before / 50 - lost_before) / (1 - 1/50)
+        before + before.saturating_sub(LOSS_PART * lost_before) / (LOSS_PART - 1)
+    }
 }
 
 /// Sample of the delivery rate from one ACK.
@@ -41,6 +74,14 @@ pub(crate) struct RateSample {
     pub delivered: u64,
     /// Round-trip time of the newest reported segment, unless it was sent twice.
     pub rtt: Option<Duration>,
+    /// Bytes in flight once the newest reported segment was sent.
+    pub tx_in_flight: u64,
+    /// Bytes declared lost since then.
+    pub lost: u64,
+    /// Bytes declared lost since the last sample.
+    pub newly_lost: u64,
+    /// The first of the packets declared lost since the last sample with which more was lost than BBR.LossThresh.
+    pub heavy_loss: Option<LostPacket>,
 }
 
 impl RateSample {
@@ -49,6 +90,15 @@ impl RateSample {
         let (bytes, span) = self.over?;
         BitRate::from_amount(bytes, span)
     }
+
+    /// IsInflightTooHigh() for the newest reported segment.
+    pub fn loses_too_much(&self) -> bool {
+        is_too_much(self.lost, self.tx_in_flight)
+    }
+}
+
+fn is_too_much(lost: u64, in_flight: u64) -> bool {
+    lost * LOSS_PART > in_flight
 }
 
 /// State of the samples of one connection. Snapshots are in the order of the scoreboard's segments.
@@ -64,10 +114,14 @@ pub(crate) struct RateSampler {
     app_limited_until: Option<u64>,
     /// Minimum round-trip time.
     rtt_min: Option<Duration>,
-    /// The current ACK: its time of arrival, the bytes it reports, and the newest reported segment.
+    /// C.lost, and its value at the last sample.
+    lost: u64,
+    lost_before: u64,
+    heavy_loss: Option<LostPacket>,
+    /// The current ACK: its time of arrival, the bytes it reports, and the newest reported segment, with its length.
     now: Instant,
     newly_delivered: u64,
-    newest: Option<Snapshot>,
+    newest: Option<(Snapshot, u64)>,
 }
 
 impl RateSampler {
@@ -94,6 +148,8 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            in_flight,
+            lost: self.lost,
             app_limited: self.app_limited_until.is_some(),
             resent,
         }
@@ -120,9 +176,24 @@ impl RateSampler {
     pub fn on_delivered(&mut self, place: usize, bytes: u64) {
         let snapshot = self.snapshots[place];
         self.on_partly_delivered(bytes);
-        if self.newest.is_none_or(|newest| snapshot.sent_at >= newest.sent_at) {
-            self.newest = Some(snapshot);
+        if self.newest.is_none_or(|(newest, _)| snapshot.sent_at >= newest.sent_at) {
+            self.newest = Some((snapshot, bytes));
             self.first_sent_at = snapshot.sent_at;
+        }
+    }
+
+    /// The segment at index `place`, of `bytes`, is declared lost.
+    pub fn on_lost(&mut self, place: usize, bytes: u64) {
+        let snapshot = self.snapshots[place];
+        self.lost += bytes;
+        let packet = LostPacket {
+            size: bytes,
+            tx_in_flight: snapshot.in_flight + bytes,
+            lost: self.lost - snapshot.lost,
+            app_limited: snapshot.app_limited,
+        };
+        if self.heavy_loss.is_none() && is_too_much(packet.lost, packet.tx_in_flight) {
+            self.heavy_loss = Some(packet);
         }
     }
 
@@ -146,9 +217,14 @@ impl RateSampler {
         let mut sample = RateSample {
             newly_delivered: self.newly_delivered,
             delivered: self.delivered,
+            newly_lost: self.lost - self.lost_before,
+            heavy_loss: self.heavy_loss.take(),
             ..RateSample::default()
         };
-        let Some(newest) = self.newest else { return sample };
+        self.lost_before = self.lost;
+        let Some((newest, bytes)) = self.newest else { return sample };
+        sample.tx_in_flight = newest.in_flight + bytes;
+        sample.lost = self.lost - newest.lost;
         sample.prior_delivered = newest.delivered;
         sample.app_limited = newest.app_limited;
         if !newest.resent {
@@ -272,5 +348,46 @@ mod tests {
         sampler.on_resent(0, at(15), 0);
         // The ACK of the first transmission arrives 5 ms after the second transmission.
         assert_eq!(acknowledge(&mut sampler, at(20), 1).over, None);
+    }
+
+    /// 100 segments are in flight: the third that is lost crosses 2 %, at 99 + (99 / 50 - 2) / 0.98 segments of 1000 bytes.
+    #[test]
+    fn the_first_packet_that_crosses_the_threshold_is_told() {
+        let mut sampler = RateSampler::default();
+        for sent in 0..100 {
+            sampler.on_sent(at(0), 1000 * sent);
+        }
+        for sent in 0..3 {
+            sampler.on_sent(at(1), 99_000 + sent);
+        }
+        sampler.begin_ack(at(10));
+        sampler.on_lost(100, 1000);
+        sampler.on_lost(101, 1000);
+        assert_eq!(sampler.finish_ack().heavy_loss, None);
+        sampler.begin_ack(at(11));
+        sampler.on_lost(102, 1000);
+        sampler.on_lost(99, 1000);
+        let sample = sampler.finish_ack();
+        let packet = sample.heavy_loss.expect("three of 100");
+        assert_eq!((packet.tx_in_flight, packet.lost, sample.newly_lost), (100_002, 3000, 2000));
+        assert_eq!(packet.in_flight_at_loss(), 99_002);
+        let earlier = LostPacket { size: 1000, tx_in_flight: 50_000, lost: 1001, app_limited: false };
+        assert_eq!(earlier.in_flight_at_loss(), 49_000 + (49_000 - 50) / 49);
+        assert_eq!(sampler.finish_ack().heavy_loss, None, "told once");
+    }
+
+    #[test]
+    fn losses_count_from_the_sending_of_the_newest_packet() {
+        let mut sampler = RateSampler::default();
+        sampler.on_sent(at(0), 0);
+        sampler.on_lost(0, 1000);
+        sampler.on_sent(at(1), 7000);
+        sampler.on_sent(at(2), 8000);
+        sampler.on_lost(1, 500);
+        sampler.begin_ack(at(10));
+        sampler.on_delivered(2, 1000);
+        let sample = sampler.finish_ack();
+        assert_eq!((sample.lost, sample.newly_lost, sample.tx_in_flight), (500, 1500, 9000));
+        assert!(sample.loses_too_much());
     }
 }

@@ -51,6 +51,20 @@ impl Sent {
         }
         u64::from(self.len) * (u64::from(!self.has(LOST)) + u64::from(self.has(RESENT)))
     }
+
+    /// Sets `marks`, by which it is lost, and tells `rate` that the segment at index `place` is. Returns the bytes by which
+    /// the pipe shrinks.
+    fn lose(&mut self, marks: u8, place: usize, rate: &mut Option<Box<RateSampler>>) -> u64 {
+        let before = self.in_pipe();
+        self.marks = marks;
+        let left = before - self.in_pipe();
+        if left > 0
+            && let Some(rate) = rate
+        {
+            rate.on_lost(place, u64::from(self.len));
+        }
+        left
+    }
 }
 
 /// Result of a cumulative acknowledgment.
@@ -316,15 +330,13 @@ impl Scoreboard {
         let Some(edge) = edge else { return };
         self.note_marks();
         let from = (self.examined - self.removed) as usize;
-        for sent in self.segments.range_mut(from..) {
+        for (place, sent) in (from..).zip(self.segments.range_mut(from..)) {
             if sent.start >= edge {
                 break;
             }
             self.examined += 1;
             if !sent.has(SACKED | LOST) {
-                self.pipe -= sent.in_pipe();
-                sent.marks |= LOST;
-                self.pipe += sent.in_pipe();
+                self.pipe -= sent.lose(sent.marks | LOST, place, &mut self.rate);
             }
         }
     }
@@ -335,9 +347,7 @@ impl Scoreboard {
         self.note_marks();
         let Some(front) = self.segments.front_mut() else { return };
         if !front.has(SACKED) {
-            self.pipe -= front.in_pipe();
-            front.marks = (front.marks | LOST) & !RESENT;
-            self.pipe += front.in_pipe();
+            self.pipe -= front.lose((front.marks | LOST) & !RESENT, 0, &mut self.rate);
             self.resend_from = self.removed;
         }
     }
@@ -354,12 +364,12 @@ impl Scoreboard {
             self.sacked.clear();
             self.sacked_bytes = 0;
         }
-        for sent in &mut self.segments {
+        for (place, sent) in self.segments.iter_mut().enumerate() {
             if reneged {
                 sent.marks &= !SACKED;
             }
             if !sent.has(SACKED) {
-                sent.marks = (sent.marks | LOST) & !RESENT;
+                sent.lose((sent.marks | LOST) & !RESENT, place, &mut self.rate);
             }
         }
         self.pipe = 0;

@@ -84,6 +84,33 @@ fn bbr_starts_at_nearly_three_windows_a_round_trip() {
     assert_eq!(script.counters().cwnd, 12_000);
 }
 
+/// BBRv3 starts with a gain of 2.77 (draft-ietf-ccwg-bbr-06 section 2.4), in 256ths and minus one percent: 10 000 bytes in
+/// 100 ms become 2 190 625 b/s, 3.652 ms per segment.
+#[test]
+fn bbr3_starts_at_2_77_windows_a_round_trip() {
+    let mut script = Script::connected(Config { congestion: Algorithm::Bbr3.into(), ..plain() });
+    script.run(
+        "+0 write 100000
+         +0 > . 1:1001(1000) ack 1
+         +0 > . 1001:2001(1000) ack 1
+         +3.651926 > . 2001:3001(1000) ack 1
+         +0 > . 3001:4001(1000) ack 1
+         +7.303852 > . 4001:5001(1000) ack 1
+         +0 > . 5001:6001(1000) ack 1
+         +7.303852 > . 6001:7001(1000) ack 1
+         +0 > . 7001:8001(1000) ack 1
+         +7.303852 > . 8001:9001(1000) ack 1
+         +0 > . 9001:10001(1000) ack 1
+         +74.436519 < . 1:1(0) ack 2001
+         # Two segments for those that left, two because the window grew by as much.
+         +0 > . 10001:11001(1000) ack 1
+         +0 > . 11001:12001(1000) ack 1
+         +3.651926 > . 12001:13001(1000) ack 1
+         +0 > . 13001:14001(1000) ack 1",
+    );
+    assert_eq!(script.counters().cwnd, 12_000);
+}
+
 /// A download of `span` over `mbps` and 40 ms, with a queue of 40 ms.
 fn download(algorithm: Algorithm, mbps: u64) -> Pipe {
     let config = Config { congestion: algorithm.into(), ..Config::default() };

@@ -357,6 +357,14 @@ pub const ALL: &[Metric] = &[
         |view| view.outcome.pipes.iter().map(|pipe| pipe.queueing_delay_us.p95 as f64).reduce(f64::max),
     ),
     metric(
+        "l4s_queue_delay_p99_us",
+        "99th percentile of the wait of L4S packets in the busiest of those that have an AQM",
+        |view| {
+            let delays = view.outcome.pipes.iter().filter_map(|pipe| pipe.l4s_queueing_delay_us);
+            delays.map(|delays| delays.p99 as f64).reduce(f64::max)
+        },
+    ),
+    metric(
         "first_way_utilisation",
         "bytes that the fullest wired or cellular link on the first flow's way carried, over those it could have",
         |view| {

@@ -45,14 +45,15 @@ impl View<'_> {
         least(self.clients_bps(self.members(group)?))
     }
 
-    /// Data packets that the group's sources sent again, over those they sent.
+    /// Data packets that the group's sources sent again, over those they sent; none where they sent nothing.
     pub fn group_retransmitted_share(&self, group: Users) -> Option<f64> {
         let is_member = self.members(group)?;
         let sum = |count: fn(&Stats) -> u64| {
             let flows = self.outcome.flows.iter().filter(|flow| is_member(flow.user));
             flows.filter_map(|flow| flow.sender.as_ref()).map(count).reduce(|sum, more| sum + more)
         };
-        Some(sum(|end| end.packets_retransmitted)? as f64 / sum(|end| end.data_packets_sent)? as f64)
+        let sent = sum(|end| end.data_packets_sent).filter(|sent| *sent > 0)?;
+        Some(sum(|end| end.packets_retransmitted)? as f64 / sent as f64)
     }
 
     /// Median completion time of the group's files, by the nearest-rank method.

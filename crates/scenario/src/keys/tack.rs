@@ -10,9 +10,9 @@ use super::{Field, Keys, Usual};
 use crate::tack::{AckRule, TackPlan};
 
 /// TACK's own controller, and those of TCP except TCP-RRE, which needs TCP's timestamps.
-const CONTROLS: [(&str, Algorithm); 6] = {
-    let [cubic, newreno, bbr, vegas, copa, ..] = TCP_CONTROLS;
-    [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, vegas, copa]
+const CONTROLS: [(&str, Algorithm); 7] = {
+    let [cubic, newreno, bbr, bbr3, vegas, copa, ..] = TCP_CONTROLS;
+    [("tack-bbr", Algorithm::TACK_BBR), cubic, newreno, bbr, bbr3, vegas, copa]
 };
 
 pub(crate) const RECEIVE_BUFFER: &str = "receive-buffer";

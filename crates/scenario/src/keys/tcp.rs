@@ -23,10 +23,11 @@ pub(crate) const PROFILE: Key<Choice<Profile>> = Key {
 pub(crate) const MTU: &str = "mtu";
 
 /// Each controller with its default options.
-pub(super) const CONTROLS: [(&str, Algorithm); 9] = [
+pub(super) const CONTROLS: [(&str, Algorithm); 10] = [
     ("cubic", Algorithm::CUBIC),
     ("newreno", Algorithm::NewReno),
     ("bbr", Algorithm::BBR),
+    ("bbr3", Algorithm::Bbr3),
     ("vegas", Algorithm::Vegas),
     ("copa", Algorithm::Copa),
     ("rre", Algorithm::RRE),
@@ -40,7 +41,7 @@ pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
     name: "congestion",
     kind: Choice(&CONTROLS),
     usual: Usual::Is("\"cubic\""),
-    meaning: "congestion control; BBR is version 1, `prague` is that of L4S and uses ECN without being told, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
+    meaning: "congestion control; `bbr` is version 1 of BBR and `bbr3` version 3, `prague` is that of L4S and uses ECN without being told, `rre` is TCP-RRE, `allegro` and `vivace` are PCC's",
 };
 
 /// The name of `algorithm` in `tcp.congestion` as TOML, regardless of its options.
@@ -64,7 +65,7 @@ pub(crate) const BBR_POLICER: Key<Choice<PolicerDetection>> = Key {
     name: "bbr-policer",
     kind: Choice(&[("on", PolicerDetection::On), ("off", PolicerDetection::Off)]),
     usual: Usual::Is("\"on\""),
-    meaning: "BBR detects token-bucket policers and keeps to their rate, as Linux does",
+    meaning: "version 1 of BBR detects token-bucket policers and keeps to their rate, as Linux does",
 };
 
 /// `None` is `"auto"`.

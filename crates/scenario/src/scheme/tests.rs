@@ -99,10 +99,11 @@ fn a_scheme_that_chooses_a_policy_has_the_options_of_the_scenario() {
 fn schemes_of_controllers_change_the_controller_alone() {
     type Usual = fn(&Scenario) -> Algorithm;
     // CUBIC uses the slow start of the scenario, whose controller may be another one.
-    let controllers: [(&str, Usual); 3] = [
+    let controllers: [(&str, Usual); 4] = [
         ("cubic", |scenario| Algorithm::Cubic(scenario.cubic)),
         ("newreno", |_| Algorithm::NewReno),
         ("bbr", |_| Algorithm::BBR),
+        ("bbr3", |_| Algorithm::Bbr3),
     ];
     for (name, usual) in controllers {
         let said =

@@ -68,6 +68,9 @@ impl<P: Carried> World<'_, P> {
             to,
             counters: pipe.counters().since(before),
             queueing_delay_us: Percentiles::from(&pipe.queueing_delay_us()),
+            l4s_queueing_delay_us: Some(pipe.l4s_queueing_delay_us())
+                .filter(|delays| !delays.is_empty())
+                .map(|delays| Percentiles::from(&delays)),
             delay: config.delay,
             capacity: config.service.capacity(self.setup.measure_from, self.now),
         });

@@ -4,6 +4,7 @@ use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
+use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{tcp, transport};
@@ -94,6 +95,73 @@ fn beside_cubic_bbr_wins_in_shallow_buffers_and_loses_in_deep_ones() {
     assert!(shares[0] > 0.75, "{shares:?}");
     assert!(shares.is_sorted_by(|more, less| more > less), "{shares:?}");
     assert!((0.2..0.45).contains(shares.last().unwrap()), "{shares:?}");
+}
+
+/// Half a product of buffer, as above: startup ends by its losses, and later ones are bounded.
+#[test]
+fn bbr3_fills_a_link_with_half_a_product_of_buffer() {
+    let outcome = run(&bottleneck(&[Algorithm::Bbr3], BDP / 2, secs(20), Duration::ZERO)).unwrap();
+    println!("utilisation {:.3}, dropped {:.4}", utilisation(&outcome), drop_share(&outcome));
+    assert!(utilisation(&outcome) >= 0.9);
+    assert!(drop_share(&outcome) < 0.02);
+}
+
+/// Google's measurements of version 3 (Cardwell et al., IETF 117, July 2023): flows converge to fair shares.
+#[test]
+fn bbr3_flows_share_alike() {
+    let setup = bottleneck(&[Algorithm::Bbr3; 2], 2 * BDP, secs(60), secs(20));
+    let outcome = run(&setup).unwrap();
+    println!("{:?} Mb/s, Jain {:.3}", rates(&outcome), jain(&rates(&outcome)));
+    assert!(jain(&rates(&outcome)) > 0.9);
+    assert!(utilisation(&outcome) > 0.9);
+}
+
+/// "BBR v3 aims for lower losses" (Google's `tcp_bbr.c`): ten flows behind a tenth of a product, where version 1 loses
+/// several times what is too much for version 3.
+#[test]
+fn in_short_buffers_bbr3_loses_less_than_version_1() {
+    let lost = |control: Algorithm| {
+        let mut setup = bottleneck(&[control; 10], 33 * 1_500, secs(20), secs(5));
+        setup.wired[0].forward.service = Service::Rate(BitRate::from_mbps(100));
+        for flow in &mut setup.flows {
+            flow.start = Instant::ZERO;
+        }
+        let outcome = run(&setup).unwrap();
+        let used = outcome.goodput_bps() / (100e6 * PAYLOAD_SHARE);
+        println!("{control:?}: dropped {:.4}, utilisation {used:.3}", drop_share(&outcome));
+        (drop_share(&outcome), used)
+    };
+    let ((one, _), (three, used)) = (lost(Algorithm::BBR), lost(Algorithm::Bbr3));
+    assert!(three < one / 2.0, "{three} {one}");
+    assert!(used > 0.85, "{used}");
+}
+
+/// "tolerating 1% loss per round trip" (draft-ietf-ccwg-bbr-06 section 5.3.3.8.3), which keeps CUBIC at a fraction.
+#[test]
+fn bbr3_tolerates_a_percent_of_losses() {
+    let share = |control: Algorithm| {
+        let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
+        setup.wired[0].forward.loss =
+            Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.01).unwrap());
+        utilisation(&run(&setup).unwrap())
+    };
+    let (bbr3, cubic) = (share(Algorithm::Bbr3), share(Algorithm::CUBIC));
+    println!("BBRv3 {bbr3:.3}, CUBIC {cubic:.3}");
+    assert!(bbr3 > 0.8 && cubic < 0.4, "{bbr3} {cubic}");
+}
+
+/// Section 5.3.3.8: version 3 leaves CUBIC time to grow between its probes. In a product of buffer, where version 1 takes
+/// more than three quarters, CUBIC has more beside it.
+#[test]
+fn beside_cubic_bbr3_takes_less_of_a_shallow_buffer_than_version_1() {
+    let share = |control: Algorithm| {
+        let outcome = run(&bottleneck(&[control, Algorithm::CUBIC], BDP, secs(60), secs(10))).unwrap();
+        let rates = rates(&outcome);
+        println!("{control:?} {:.1}, CUBIC {:.1} Mb/s", rates[0], rates[1]);
+        rates[0] / (rates[0] + rates[1])
+    };
+    let (one, three) = (share(Algorithm::BBR), share(Algorithm::Bbr3));
+    assert!(three < one && (0.2..0.75).contains(&three), "{three} {one}");
 }
 
 /// Aggregates arrive in bursts of several milliseconds: without extra room for them in the window, the channel would be

@@ -6,9 +6,10 @@ mod udp;
 use std::process::ExitCode;
 
 use tacit_live::doctor::examine;
+use tacit_scenario::table::hanging;
 
 use crate::args::DoctorArgs;
-use crate::output::{FAILED, Failure, print, print_json};
+use crate::output::{FAILED, Failure, print, print_json, terminal_width};
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut diagnosis = examine();
@@ -18,7 +19,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&diagnosis)?;
     } else {
-        print(&diagnosis.to_text())?;
+        print(&diagnosis.to_text(|lead, words| hanging(lead, words, terminal_width())))?;
     }
     Ok(if diagnosis.live { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }

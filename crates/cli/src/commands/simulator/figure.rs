@@ -12,7 +12,7 @@ use tacit_scenario::{InputError, bounded};
 
 use super::transfers;
 use crate::args::FigureArgs;
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print, print_json, terminal_width};
 use crate::progress::{cache, watched};
 
 /// Default directory of figures.
@@ -45,7 +45,8 @@ pub fn run(args: FigureArgs) -> Result<ExitCode, Failure> {
         [one] if args.json && !args.all => print_json(one)?,
         several if args.json => print_json(&several)?,
         several => {
-            print(&several.iter().map(FigureOutcome::to_text).collect::<Vec<_>>().join("\n"))?;
+            let text = |figure: &FigureOutcome| figure.to_text_within(terminal_width());
+            print(&several.iter().map(text).collect::<Vec<_>>().join("\n"))?;
             if several.len() > 1 {
                 print(&format!("\n{}\n", Tally::of(several)))?;
             }

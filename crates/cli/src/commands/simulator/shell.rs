@@ -42,21 +42,27 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
         .into());
     }
     let is_bare = command.is_empty();
+    let background = args.clients.map_or(args.background, |clients| clients - 1);
+    let (scenario, assignments) = args.link.scenario(
+        args.scenario.as_deref(),
+        &args.assignments,
+        Some(background.saturating_add(1)),
+    )?;
     let bound = bind(
         &single::Options {
-            scenario: args.scenario.clone(),
-            assignments: args.assignments,
+            scenario: scenario.clone(),
+            assignments,
             scheme: args.scheme,
             clients: None,
             seed: args.seed,
             wire: false,
             quick: false,
         },
-        args.background,
+        background,
     )
     .map_err(|error| {
-        if is_bare && !Path::new(&args.scenario).exists() && is_program(Path::new(&args.scenario)) {
-            let (what, ask) = (format!("no scenario or file {:?}, but a program", args.scenario), FORGOTTEN);
+        if is_bare && !Path::new(&scenario).exists() && is_program(Path::new(&scenario)) {
+            let (what, ask) = (format!("no scenario or file {scenario:?}, but a program"), FORGOTTEN);
             return Failure::from(InputError::new("scenario", what).allowed(ask));
         }
         error.into()

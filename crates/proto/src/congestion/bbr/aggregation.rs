@@ -12,8 +12,9 @@ const MAX_SILENCE: Duration = Duration::from_millis(100);
 /// An epoch this long starts over: 2^20 segments (`bbr_ack_epoch_acked_reset_thresh`).
 const EPOCH_SEGMENTS: u64 = 1 << 20;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Aggregation {
+    slot_rounds: u32,
     extra: [u64; 2],
     slot: usize,
     rounds: u32,
@@ -21,7 +22,26 @@ pub(super) struct Aggregation {
     epoch_acked: u64,
 }
 
+impl Default for Aggregation {
+    fn default() -> Self {
+        Self {
+            slot_rounds: SLOT_ROUNDS,
+            extra: [0; 2],
+            slot: 0,
+            rounds: 0,
+            epoch_start: Instant::ZERO,
+            epoch_acked: 0,
+        }
+    }
+}
+
 impl Aggregation {
+    /// Remembers one round while a flow of version 3 `starts`, since its rate is of yesterday then, and later five as usual
+    /// (`extra_acked_win_rtts_thresh` in Google's version 3).
+    pub fn set_startup(&mut self, starts: bool) {
+        self.slot_rounds = if starts { 1 } else { SLOT_ROUNDS };
+    }
+
     /// The next epoch starts at `now`.
     pub fn restart(&mut self, now: Instant) {
         self.epoch_start = now;
@@ -36,7 +56,7 @@ impl Aggregation {
         }
         if round_start {
             self.rounds += 1;
-            if self.rounds >= SLOT_ROUNDS {
+            if self.rounds >= self.slot_rounds {
                 self.rounds = 0;
                 self.slot ^= 1;
                 self.extra[self.slot] = 0;

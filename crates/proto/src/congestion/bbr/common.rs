@@ -4,8 +4,9 @@ use super::super::control::{CongestionControl, Pause};
 use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
-use super::parts::{FullPipe, Mode, Recovery, Rounds, initial_pacing_rate};
+use super::parts::{FullPipe, HIGH_GAIN, Mode, PROBE_RTT_TIME, Recovery, Rounds, UNIT, window_rate};
 use crate::congestion::chance::Chance;
+use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Duration, Instant};
 
 /// The state that versions share.
@@ -15,6 +16,8 @@ pub(in super::super) struct Common {
     pub(super) initial_window: u64,
     pub(super) mode: Mode,
     pub(super) pacing_rate: BitRate,
+    /// The pacing gain of startup.
+    startup_gain: u64,
     has_rtt: bool,
     pub(super) rounds: Rounds,
     pub(super) full: FullPipe,
@@ -22,6 +25,7 @@ pub(in super::super) struct Common {
     pub(super) recovery: Recovery,
     /// When the round-trip time has been probed enough, once the pipe is short of data.
     pub(super) probe_rtt_done_at: Option<Instant>,
+    probe_rtt_round_done: bool,
     /// Nothing was delivered since the application paused.
     pub(super) idle_restart: bool,
     pub(super) chance: Chance,
@@ -29,10 +33,16 @@ pub(in super::super) struct Common {
 
 impl Common {
     pub(super) fn new(window: Window, start: Start) -> Self {
+        Self::starting_with(HIGH_GAIN, window, start)
+    }
+
+    /// One whose startup paces with `gain`.
+    pub(super) fn starting_with(gain: u64, window: Window, start: Start) -> Self {
         Self {
             initial_window: window.cwnd,
             mode: Mode::Startup,
-            pacing_rate: initial_pacing_rate(window.cwnd, start.rtt),
+            pacing_rate: window_rate(window.cwnd, start.rtt, gain),
+            startup_gain: gain,
             window,
             has_rtt: start.rtt.is_some(),
             rounds: Rounds::default(),
@@ -40,6 +50,7 @@ impl Common {
             aggregation: Aggregation::default(),
             recovery: Recovery::default(),
             probe_rtt_done_at: None,
+            probe_rtt_round_done: false,
             idle_restart: false,
             chance: Chance(start.seed),
         }
@@ -61,7 +72,7 @@ impl Common {
             && let Some(rtt) = delivery.smoothed_rtt
         {
             self.has_rtt = true;
-            self.pacing_rate = initial_pacing_rate(self.window.cwnd, Some(rtt));
+            self.pacing_rate = window_rate(self.window.cwnd, Some(rtt), self.startup_gain);
         }
     }
 
@@ -93,6 +104,25 @@ impl Common {
         self.probe_rtt_done_at = None;
     }
 
+    /// True once `cwnd` bytes at most have been in flight for 200 ms and one round.
+    pub(super) fn has_probed_rtt(&mut self, delivery: &Delivery, cwnd: u64) -> bool {
+        if self.probe_rtt_done_at.is_some() {
+            self.probe_rtt_round_done |= self.rounds.started;
+            return self.probe_rtt_round_done && self.probe_rtt_lasted(delivery.now);
+        }
+        if delivery.in_flight <= cwnd {
+            self.probe_rtt_done_at = Some(delivery.now + PROBE_RTT_TIME);
+            self.probe_rtt_round_done = false;
+            self.rounds.begin(delivery);
+        }
+        false
+    }
+
+    /// The 200 ms are over.
+    pub(super) fn probe_rtt_lasted(&self, now: Instant) -> bool {
+        self.probe_rtt_done_at.is_some_and(|done| now > done)
+    }
+
     /// The round-trip time has been probed: restores the window. False if startup continues.
     pub(super) fn end_probe_rtt(&mut self) -> bool {
         self.window.cwnd = self.window.cwnd.max(self.recovery.prior_cwnd);
@@ -100,6 +130,17 @@ impl Common {
             self.mode = Mode::Startup;
         }
         self.full.reached
+    }
+
+    /// Bytes in a burst of the pacer.
+    pub(super) fn burst(&self) -> u64 {
+        Bursts::Segments.size(self.pacing_rate, self.window.mss)
+    }
+
+    /// `gain` times the bandwidth-delay product of `rate` and `rtt_min`, without room for bursts.
+    pub(super) fn product(&self, rate: BitRate, rtt_min: Option<Duration>, gain: u64) -> u64 {
+        let Some(rtt_min) = rtt_min else { return self.initial_window };
+        rate.amount_in(rtt_min).0.saturating_mul(gain) / UNIT
     }
 
     /// Version 1's window after losses. True when recovery decides on it.
@@ -127,6 +168,11 @@ pub(in super::super) trait Version {
     /// Data follows a pause of the application's: at the estimated rate, not faster: the pipe is empty and a burst
     /// would only queue (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4).
     fn on_idle_restart(&mut self, now: Instant);
+
+    /// Name of its state, for people.
+    fn state_name(&self) -> &'static str {
+        self.common().mode.name()
+    }
 
     /// Bytes that leave while a receiver's reports are `late`.
     fn late_amount(&self, _late: Duration) -> u64 {
@@ -192,7 +238,7 @@ impl<V: Version> CongestionControl for V {
     }
 
     fn state(&self) -> Option<&'static str> {
-        Some(self.common().mode.name())
+        Some(self.state_name())
     }
 
     fn pacing_rate(&self, _smoothed_rtt: Option<Duration>, _in_flight: u64) -> Option<BitRate> {

@@ -36,9 +36,14 @@ pub(super) fn paced(rate: BitRate, gain: u64) -> BitRate {
 
 /// Rate at the start of startup: a window of `cwnd` bytes per `rtt`, times the high gain.
 pub(super) fn initial_pacing_rate(cwnd: u64, rtt: Option<Duration>) -> BitRate {
+    window_rate(cwnd, rtt, HIGH_GAIN)
+}
+
+/// A window of `cwnd` bytes per `rtt`, times `gain`, less the margin.
+pub(super) fn window_rate(cwnd: u64, rtt: Option<Duration>, gain: u64) -> BitRate {
     let rtt = rtt.filter(|rtt| rtt.as_nanos() > 0).unwrap_or(NOMINAL_RTT);
     let rate = BitRate::from_amount(Bytes(cwnd), rtt).unwrap_or_default();
-    scaled(rate, HIGH_GAIN * MARGIN_PERCENT / 100)
+    scaled(rate, gain * MARGIN_PERCENT / 100)
 }
 
 /// State of a sender (draft section 4.3).
@@ -80,7 +85,12 @@ impl Rounds {
 
     /// A round begins now, whether the last one is over or not.
     pub fn begin(&mut self, delivery: &Delivery) {
-        self.next_delivered = delivery.sample.delivered;
+        self.begin_at(delivery.sample.delivered);
+    }
+
+    /// A round begins when `delivered` bytes have been delivered.
+    pub fn begin_at(&mut self, delivered: u64) {
+        self.next_delivered = delivered;
     }
 }
 
@@ -134,6 +144,12 @@ impl Recovery {
     pub fn on_timeout(&mut self) {
         self.repair = Repair::Timeout;
         self.conserves = false;
+    }
+
+    /// Notes the state of repair after `delivery`. True if a repair ended with it.
+    pub fn ends(&mut self, delivery: &Delivery) -> bool {
+        let before = core::mem::replace(&mut self.repair, delivery.repair);
+        before != Repair::None && delivery.repair == Repair::None
     }
 
     /// The window after `delivery`, `cwnd` before it. Whether that decides it is [`Self::conserves`].

@@ -5,12 +5,9 @@ use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::common::{Common, Version};
 use super::filter::MaxFilter;
-use super::parts::{
-    DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, UNIT, paced,
-};
+use super::parts::{DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, RTT_MIN_LIFETIME, UNIT, paced};
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
-use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Duration, Instant};
 
 /// "BBR.BtlBwFilterLen ... 10 packet-timed round trips" (draft section 4.1.1.4).
@@ -38,7 +35,6 @@ pub(crate) struct Bbr {
     /// Where the gain cycle stands, and since when.
     phase: usize,
     phase_at: Instant,
-    probe_rtt_round_done: bool,
 }
 
 impl Bbr {
@@ -55,7 +51,6 @@ impl Bbr {
             round: 0,
             phase: 0,
             phase_at: Instant::ZERO,
-            probe_rtt_round_done: false,
         }
     }
 
@@ -64,19 +59,13 @@ impl Bbr {
         self.policer.rate().unwrap_or(self.bandwidth.largest())
     }
 
-    /// Bytes in a burst of the pacer.
-    fn burst(&self) -> u64 {
-        Bursts::Segments.size(self.common.pacing_rate, self.common.window.mss)
-    }
-
     fn min_cwnd(&self) -> u64 {
         MIN_SEGMENTS * self.common.window.mss
     }
 
     /// `gain` times the bandwidth-delay product, without room for bursts.
     fn product(&self, rate: BitRate, gain: u64) -> u64 {
-        let Some(rtt_min) = self.rtt_min else { return self.common.initial_window };
-        rate.amount_in(rtt_min).0.saturating_mul(gain) / UNIT
+        self.common.product(rate, self.rtt_min, gain)
     }
 
     /// `gain` times the bandwidth-delay product, with room for data on its way to the pacer, in it and behind it, so that a
@@ -88,7 +77,7 @@ impl Bbr {
     fn with_bursts(&self, bytes: u64) -> u64 {
         let mss = self.common.window.mss;
         // Whole segments, and an even number: delayed ACKs come for two.
-        let even = (bytes + 3 * self.burst()).div_ceil(2 * mss) * 2 * mss;
+        let even = (bytes + 3 * self.common.burst()).div_ceil(2 * mss) * 2 * mss;
         let probing = self.common.mode == Mode::ProbeBandwidth && self.phase == 0;
         even + if probing { 2 * mss } else { 0 }
     }
@@ -181,34 +170,16 @@ impl Bbr {
         if expired && !self.common.idle_restart && self.common.mode != Mode::ProbeRtt {
             self.common.begin_probe_rtt();
         }
-        if self.common.mode == Mode::ProbeRtt {
-            self.probe_rtt(delivery);
+        if self.common.mode == Mode::ProbeRtt && self.common.has_probed_rtt(delivery, self.min_cwnd()) {
+            self.finish_probe_rtt(delivery.now);
         }
         if delivery.sample.newly_delivered > 0 {
             self.common.idle_restart = false;
         }
     }
 
-    /// 200 ms and one round with four segments in flight.
-    fn probe_rtt(&mut self, delivery: &Delivery) {
-        match self.common.probe_rtt_done_at {
-            None if delivery.in_flight <= self.min_cwnd() => {
-                self.common.probe_rtt_done_at = Some(delivery.now + PROBE_RTT_TIME);
-                self.probe_rtt_round_done = false;
-                self.common.rounds.begin(delivery);
-            }
-            None => {}
-            Some(_) => {
-                self.probe_rtt_round_done |= self.common.rounds.started;
-                if self.probe_rtt_round_done {
-                    self.finish_probe_rtt(delivery.now);
-                }
-            }
-        }
-    }
-
     fn finish_probe_rtt(&mut self, now: Instant) {
-        if self.common.probe_rtt_done_at.is_none_or(|done| now <= done) {
+        if !self.common.probe_rtt_lasted(now) {
             return;
         }
         self.rtt_min_at = Some(now);

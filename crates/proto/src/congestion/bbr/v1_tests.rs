@@ -1,82 +1,28 @@
+use super::super::path::{MSS, Path, RTT};
 use super::*;
 use crate::congestion::control::CongestionControl as _;
-use crate::congestion::rate::RateSample;
 use crate::congestion::{self, Repair};
-use crate::units::Bytes;
 
-const MSS: u64 = 1_000;
-const RTT: Duration = Duration::from_millis(10);
-
-/// A connection with a path of 10 ms, on which all ACKs of a round trip come at once.
-struct Path {
-    bbr: Bbr,
-    now: Instant,
-    delivered: u64,
+fn start(seed: u32) -> Path<Bbr> {
+    let start = Start { seed, rtt: Some(RTT), ..Start::default() };
+    let window = congestion::Config::default().window(MSS as u32);
+    Path::new(Bbr::new(window, Config { policer: PolicerDetection::Off }, start))
 }
 
-impl Path {
-    fn new(seed: u32) -> Self {
-        let start = Start { seed, rtt: Some(RTT), ..Start::default() };
-        let window = congestion::Config::default().window(MSS as u32);
-        let bbr = Bbr::new(window, Config { policer: PolicerDetection::Off }, start);
-        Self { bbr, now: Instant::ZERO, delivered: 0 }
+/// One whose pipe has been full at 80 Mb/s, which are 100 segments in 10 ms, and that sends at that rate.
+fn full() -> Path<Bbr> {
+    let mut path = start(1);
+    for _ in 0..20 {
+        path.round(80);
     }
-
-    /// One whose pipe has been full at 80 Mb/s, which are 100 segments in 10 ms, and that sends at that rate.
-    fn full() -> Self {
-        let mut path = Self::new(1);
-        for _ in 0..20 {
-            path.round(80);
-        }
-        assert_eq!(path.bbr.common.mode, Mode::ProbeBandwidth);
-        path
-    }
-
-    /// The ACK for `bytes` that end a round trip in which the path carried as much, with a window's worth still
-    /// in flight after it.
-    fn delivery(&mut self, bytes: u64) -> Delivery {
-        let prior_delivered = self.delivered;
-        self.now += RTT;
-        self.delivered += bytes;
-        Delivery {
-            now: self.now,
-            sample: RateSample {
-                over: Some((Bytes(bytes), RTT)),
-                prior_delivered,
-                app_limited: false,
-                newly_delivered: bytes,
-                delivered: self.delivered,
-                rtt: Some(RTT),
-            },
-            lost: 0,
-            prior_in_flight: 2 * bytes,
-            in_flight: bytes,
-            advanced: true,
-            repair: Repair::None,
-            smoothed_rtt: Some(RTT),
-            stamps: None,
-            receiver_limited: false,
-            receiver: None,
-        }
-    }
-
-    /// A round trip at `mbps`.
-    fn round(&mut self, mbps: u64) {
-        let delivery = self.delivery(mbps * 1_250);
-        self.bbr.on_delivery(&delivery);
-    }
-
-    fn app_limited_round(&mut self, mbps: u64) {
-        let mut delivery = self.delivery(mbps * 1_250);
-        delivery.sample.app_limited = true;
-        self.bbr.on_delivery(&delivery);
-    }
+    assert_eq!(path.bbr.common.mode, Mode::ProbeBandwidth);
+    path
 }
 
 /// Three rounds in a row without a quarter more, and of those that show the path's capacity.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
-    let mut path = Path::new(1);
+    let mut path = start(1);
     for mbps in [10, 10, 10, 20, 20, 20] {
         path.round(mbps);
         assert!(!path.bbr.common.full.reached, "{mbps}");
@@ -92,7 +38,7 @@ fn startup_ends_after_three_rounds_without_growth() {
 /// The first round of a recovery sends as much as left the network; its end restores the window.
 #[test]
 fn recovery_conserves_packets_and_gives_the_window_back() {
-    let mut path = Path::full();
+    let mut path = full();
     let before = path.bbr.common.window.cwnd;
     path.bbr.on_loss(0);
     let mut delivery = path.delivery(10 * MSS);
@@ -107,7 +53,7 @@ fn recovery_conserves_packets_and_gives_the_window_back() {
 /// the window is restored.
 #[test]
 fn probing_the_round_trip_takes_200_ms_and_a_round() {
-    let mut path = Path::full();
+    let mut path = full();
     while path.bbr.common.mode != Mode::ProbeRtt {
         let mut delivery = path.delivery(100 * MSS);
         delivery.sample.rtt = Some(RTT * 2);
@@ -137,7 +83,7 @@ fn probing_the_round_trip_takes_200_ms_and_a_round() {
 #[test]
 fn cycles_begin_anywhere_but_in_the_draining_phase() {
     let mut seen = [0; PACING_GAINS.len()];
-    let mut path = Path::new(1);
+    let mut path = start(1);
     for _ in 0..700 {
         path.bbr.probe_bandwidth(Instant::ZERO);
         seen[path.bbr.phase] += 1;
@@ -151,7 +97,7 @@ fn cycles_begin_anywhere_but_in_the_draining_phase() {
 #[test]
 fn phases_end_when_they_have_done_what_they_are_for() {
     let ends = |phase: usize, in_flight: u64, lost: u64, lasted: Duration| {
-        let mut path = Path::full();
+        let mut path = full();
         (path.bbr.phase, path.bbr.pacing_gain) = (phase, PACING_GAINS[phase]);
         let mut delivery = path.delivery(MSS);
         (delivery.prior_in_flight, delivery.lost) = (in_flight, lost);

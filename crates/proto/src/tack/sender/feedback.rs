@@ -208,12 +208,17 @@ impl Sender {
                 return false;
             }
             (sent.flying, sent.lost) = (false, true);
+            let place = (number - sender.base) as usize;
             match sent.carried {
                 Carried::Data(chunk) => {
+                    sender.rate.on_lost(place, u64::from(chunk.len));
                     seen.lost += sender.leave_network(number, u64::from(chunk.len));
                     sender.streams.on_lost(chunk);
                 }
-                Carried::Datagram(len) => seen.lost += sender.leave_network(number, u64::from(len)),
+                Carried::Datagram(len) => {
+                    sender.rate.on_lost(place, u64::from(len));
+                    seen.lost += sender.leave_network(number, u64::from(len));
+                }
                 Carried::Control(control) => sender.on_control_lost(control),
                 Carried::Streams => sender.on_streams_told(false),
                 Carried::PathProbe => sender.path_probed(now, number, false),

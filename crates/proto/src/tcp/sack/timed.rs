@@ -78,7 +78,7 @@ impl Scoreboard {
         let rack = &timed.rack;
         let patience = rack.rtt + rack.reordering_window(repairing, DUP_THRESH, srtt);
         let from = (self.examined - self.removed) as usize;
-        for sent in self.segments.range_mut(from..) {
+        for (place, sent) in (from..).zip(self.segments.range_mut(from..)) {
             if !sent.has(SACKED | LOST | AMBIGUOUS) {
                 if !rack.overtook((sent.sent_at, sent.end())) {
                     break;
@@ -88,9 +88,7 @@ impl Scoreboard {
                     found.again_at = Some(due);
                     break;
                 }
-                self.pipe -= sent.in_pipe();
-                sent.marks |= LOST;
-                self.pipe += sent.in_pipe();
+                self.pipe -= sent.lose(sent.marks | LOST, place, &mut self.rate);
             }
             self.examined += 1;
         }
@@ -104,9 +102,8 @@ impl Scoreboard {
                     found.again_at = found.again_at.into_iter().chain([due]).min();
                     break;
                 }
-                self.pipe -= sent.in_pipe();
-                sent.marks = (sent.marks | LOST) & !RESENT;
-                self.pipe += sent.in_pipe();
+                let place = (copy.index - self.removed) as usize;
+                self.pipe -= sent.lose((sent.marks | LOST) & !RESENT, place, &mut self.rate);
                 self.resend_from = self.resend_from.min(copy.index);
                 found.lost_again = Some(copy.sent_at);
             }
@@ -127,9 +124,7 @@ impl Scoreboard {
         for (place, sent) in self.segments.iter_mut().enumerate() {
             let due = place == 0 || sent.sent_at + patience <= now;
             if due && !sent.has(SACKED) {
-                self.pipe -= sent.in_pipe();
-                sent.marks = (sent.marks | LOST) & !RESENT;
-                self.pipe += sent.in_pipe();
+                self.pipe -= sent.lose((sent.marks | LOST) & !RESENT, place, &mut self.rate);
             }
         }
         self.resend_from = self.removed;

@@ -317,6 +317,7 @@ impl Pipe {
                 newly_delivered,
                 delivered: self.delivered,
                 rtt,
+                ..RateSample::default()
             },
             lost: newly_lost,
             prior_in_flight,

@@ -194,6 +194,7 @@ impl Reported {
                 newly_delivered: BYTES,
                 delivered: self.delivered,
                 rtt: Some(Self::RTT),
+                ..RateSample::default()
             },
             lost: 0,
             prior_in_flight: 400 * MSS,
