@@ -60,7 +60,7 @@ struct EndReport {
     /// Of this process.
     cpu_s: f64,
     packets: Packets,
-    /// Jain's index of the bytes of several connections.
+    /// Jain's index of several connections in the second half of the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     jain: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,10 +76,11 @@ struct EndReport {
 impl EndReport {
     /// All connections together, and how evenly they share.
     fn sum(reports: Vec<Self>) -> Self {
-        let bytes: Vec<f64> = reports.iter().map(|report| report.bytes as f64).collect();
-        let squares: f64 = bytes.iter().map(|bytes| bytes * bytes).sum();
-        let jain = bytes.iter().sum::<f64>().powi(2) / (bytes.len() as f64 * squares);
-        let is_shared = bytes.len() > 1 && squares > 0.0;
+        let late = |report: &Self| report.mbps[report.mbps.len() / 2..].iter().sum::<f64>();
+        let shares: Vec<f64> = reports.iter().map(late).collect();
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        let jain = shares.iter().sum::<f64>().powi(2) / (shares.len() as f64 * squares);
+        let is_shared = shares.len() > 1 && squares > 0.0;
         let sum = reports.into_iter().reduce(|mut sum, report| {
             // Only seconds that are full on every connection count.
             sum.mbps = sum.mbps.iter().zip(&report.mbps).map(|(sum, mbps)| sum + mbps).collect();
