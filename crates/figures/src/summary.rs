@@ -17,7 +17,7 @@ const SECTIONS: [(&str, &str); 6] = [
     ("tack", "TACK (SIGCOMM 2020)"),
     ("rre", "TCP-RRE (ICNP 2013)"),
     ("fwp", "FWP"),
-    ("baselines", "What thins ACKs already"),
+    ("baselines", "What thins ACKs already, and other rivals"),
     ("validation", "Against closed forms and ns-3"),
 ];
 

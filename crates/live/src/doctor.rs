@@ -173,7 +173,7 @@ fn congestion_controls() -> Vec<String> {
 }
 
 impl Diagnosis {
-    /// As text. `hanging` makes the lines of a lead and the words behind it, for the terminal's width.
+    /// As text. `hanging` breaks the words behind a lead into lines.
     pub fn to_text(&self, hanging: impl Fn(&str, &str) -> String) -> String {
         let mut text = String::new();
         for check in &self.checks {

@@ -63,9 +63,9 @@ const STACKS: [Stack; 9] = [
     },
 ];
 
-/// The options of QUIC stacks, one line each.
+/// The options of QUIC stacks, one line each, with their sources.
 pub(super) fn stacks() -> impl Iterator<Item = String> {
-    STACKS.iter().map(|stack| format!("{}: {}", stack.name, stack.option))
+    STACKS.iter().map(|Stack { name, option, source }| format!("{name}: {option} ({source})"))
 }
 
 /// What to type for `scheme` in `scenario`.

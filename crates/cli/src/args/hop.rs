@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tacit_live::AckMode;
 
-use super::simulation::LinkArgs;
+use crate::args::LinkArgs;
 use crate::gate::GateArgs;
 
 pub(super) const SHELL_AFTER_HELP: &str = "\
