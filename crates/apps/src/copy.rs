@@ -29,6 +29,11 @@ use serde::{Deserialize, Serialize};
 
 pub use pattern::Exclude;
 
+/// True if `path` is named as the partial file of an interrupted copy.
+pub fn is_part(path: &str) -> bool {
+    tree::is_part(path.as_ref())
+}
+
 /// Most concurrent copies of a server; each has its own thread. Ours.
 pub const COPIES_MAX: usize = 64;
 

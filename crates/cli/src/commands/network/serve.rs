@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
 use super::clients::{clients, name_of};
-use super::copy_summary::said;
+use super::copy_summary::{said, said_of_parts};
 use super::signals::stop;
 use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES};
 use super::{identity, seen};
@@ -88,6 +88,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     });
     runtime.block_on(async {
         let endpoint = node.endpoint().clone();
+    if !args.quiet && args.write {
+        let server = server.clone();
+        // A large tree takes a while.
+        runtime.spawn_blocking(move || {
+            let parts = server.served.parts();
+            if parts.0 > 0 {
+                note(&said_of_parts(parts));
+            }
+        });
+    }
         seen::serve(metrics, move || {
             let mut page = Page::default();
             page.endpoint(&endpoint.metrics());
