@@ -70,6 +70,7 @@ impl Receiver<'_> {
             }
         }
         progress.total_bytes.store(total_bytes, Relaxed);
+        progress.wanted.store(wants.len() as u64, Relaxed);
         wire::write(writer, &Message::WantsEnd).await?;
         writer.flush().await?;
         Ok(wants)

@@ -554,6 +554,7 @@ async fn wants<R: AsyncRead + Unpin>(
         }
     }
     progress.total_bytes.store(total_bytes, Relaxed);
+    progress.wanted.store(wants.len() as u64, Relaxed);
     Ok(wants)
 }
 

@@ -304,9 +304,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
             why = keeping => return Err(why.into()),
             ended = proxy.end(args.grace) => ended?,
         }
-        if let Some(connection) = link.clone().connection(Duration::ZERO).await {
-            connection.close(0, "");
-        }
+        link.close();
         // Connections that are still being carried are aborted with a reset.
         let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }
