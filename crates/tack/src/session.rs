@@ -62,13 +62,7 @@ pub(crate) enum Expect {
 /// State of the handshake.
 enum Stage {
     Initiating(Box<Initiator>),
-    Responding {
-        responder: Box<Responder>,
-        reset: ResetToken,
-        ephemeral: [u8; 32],
-        response: Option<Vec<u8>>,
-        until: Instant,
-    },
+    Responding { responder: Box<Responder>, reset: ResetToken, response: Option<Vec<u8>>, until: Instant },
     Established(Box<Established>),
     Closed,
 }
@@ -194,7 +188,6 @@ impl Session {
         let stage = Stage::Responding {
             responder: Box::new(responder),
             reset: resets.token(ConnectionId(own), remote.ip()),
-            ephemeral: initiation.ephemeral(),
             response: None,
             until: now + HALF_OPEN,
         };
@@ -426,6 +419,19 @@ impl Session {
         }
         if let Some(unverified) = self.unverified.take_if(|unverified| unverified.at <= now) {
             self.finish(unverified.why);
+    /// A packet with any `body` and `content`, sealed with the keys of this end, as a peer that keeps no rules sends it.
+    #[cfg(test)]
+    pub fn sealed(&mut self, number: u32, body: Body, content: &[u8]) -> Vec<u8> {
+        let connection = self.core.peer_id();
+        let Stage::Established(established) = &mut self.stage else { panic!("there are no keys yet") };
+        let key = established.keys.sealer.of(number.into());
+        let packet = tack::Packet { connection, number: tacit_proto::units::SeqNumber(number), body };
+        let mut bytes = Vec::new();
+        encode_from(&packet, |into| into.extend_from_slice(content), number.into(), key, &mut bytes)
+            .expect("the content is as long as the packet says");
+        bytes
+    }
+
             // The peer does not exist, so nothing more is sent.
             self.core.abort();
             self.pump();
