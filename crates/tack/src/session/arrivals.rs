@@ -223,6 +223,7 @@ impl Session {
             Some(Received::Datagram(_)) => {
                 if self.datagrams_in.len() == MAX_DATAGRAMS {
                     self.datagrams_in.pop_front();
+                    self.datagrams_dropped[1] += 1;
                 }
                 self.datagrams_in.push_back(Bytes::copy_from_slice(content));
                 self.notifiers.datagram.notify_waiters();

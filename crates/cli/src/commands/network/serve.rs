@@ -17,6 +17,7 @@ use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
+use super::addresses::reachable;
 use super::clients::{clients, name_of};
 use super::copy_summary::{said, said_of_parts};
 use super::signals::stop;
@@ -73,7 +74,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let address = node.endpoint().local_addr();
     if !args.quiet {
         let way = way(args);
-        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
+        let all: Vec<_> = reachable(address).iter().map(|address| format!("tack://{address}/")).collect();
+        note(&format!("tacit: serving {} for {way} at {}, key {own}", path.display(), all.join(" ")));
     }
     let server = Arc::new(Server {
         served,
@@ -86,8 +88,6 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         json: args.json,
         quiet: args.quiet,
     });
-    runtime.block_on(async {
-        let endpoint = node.endpoint().clone();
     if !args.quiet && args.write {
         let server = server.clone();
         // A large tree takes a while.
@@ -98,6 +98,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
             }
         });
     }
+    runtime.block_on(async {
+        let endpoint = node.endpoint().clone();
         seen::serve(metrics, move || {
             let mut page = Page::default();
             page.endpoint(&endpoint.metrics());
