@@ -22,12 +22,17 @@ pub mod wire;
 mod writers;
 
 use std::io;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 pub use pattern::Exclude;
+
+/// True if `path` is named as the partial file of an interrupted copy.
+pub fn is_part(path: &str) -> bool {
+    tree::is_part(path.as_ref())
+}
 
 /// Most concurrent copies of a server; each has its own thread. Ours.
 pub const COPIES_MAX: usize = 64;
@@ -160,11 +165,41 @@ pub struct Progress {
     pub total_bytes: AtomicU64,
     /// Bytes transferred so far.
     pub done_bytes: AtomicU64,
+    /// Files that the receiver wants; 0 until known.
+    pub wanted: AtomicU64,
     failures: Mutex<Vec<Report>>,
 }
 
 /// Most failures kept for [`Progress::take_failures`]. Ours: the report contains all failures, too.
 const FAILURES_TOLD_MAX: usize = 1024;
+
+/// What attempts of a copy have done whose connection broke.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier {
+    bytes: u64,
+    wanted: u64,
+}
+
+impl Earlier {
+    /// Adds the attempt that `progress` has recorded, which then begins again.
+    pub fn add(&mut self, progress: &Progress) {
+        self.bytes += progress.done_bytes.swap(0, Relaxed);
+        progress.total_bytes.store(0, Relaxed);
+        // Later attempts want files that the first one wanted.
+        self.wanted = self.wanted.max(progress.wanted.swap(0, Relaxed));
+    }
+
+    /// Makes `summary`, of the last attempt, that of all. Files that the first attempt wanted and the last one did not
+    /// were copied between.
+    pub fn complete(&self, progress: &Progress, summary: &mut Summary) {
+        let landed = self.wanted.saturating_sub(progress.wanted.load(Relaxed)).min(summary.unchanged);
+        summary.copied += landed;
+        summary.unchanged -= landed;
+        summary.received_bytes += self.bytes;
+        // What an earlier attempt received was not there before.
+        summary.resumed_bytes = summary.resumed_bytes.saturating_sub(self.bytes);
+    }
+}
 
 impl Progress {
     /// Records that a file failed while the copy continues.

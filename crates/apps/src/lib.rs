@@ -11,6 +11,7 @@ pub mod proxy;
 pub mod running;
 pub mod trust;
 
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Default address of a server: this machine only, so that nothing is exposed to others by accident. The port is
@@ -25,7 +26,20 @@ pub const PROXY_PORT: u16 = 4434;
 
 /// Raises this process's limit of open files to the hard limit. If that fails, fewer files are synced together, and fewer connections
 /// carried.
+///
+/// [`descriptors_max`] is the result.
 pub fn open_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// This process's limit of open files; `None` without a limit.
+pub fn descriptors_max() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// True if `error` says that this process or the system has no file descriptors left.
+pub fn is_lack_of_descriptors(error: &std::io::Error) -> bool {
+    let errno = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|lack| errno == Some(lack.raw_os_error()))
 }

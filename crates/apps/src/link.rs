@@ -16,13 +16,41 @@ const AGAIN_LAST: Duration = Duration::from_secs(15);
 
 /// Gives its users the current connection.
 #[derive(Clone)]
-pub struct Link(watch::Receiver<Option<Connection>>);
+pub struct Link {
+    current: watch::Receiver<Current>,
+    /// The number of the connection that [`next`](Self::next) has returned.
+    taken: u64,
+}
+
+/// The current connection, and the number of connections so far.
+struct Current {
+    connection: Option<Connection>,
+    number: u64,
+}
 
 impl Link {
     /// The connection; if there is none, waits for the next one for at most `patience`.
     pub async fn connection(&mut self, patience: Duration) -> Option<Connection> {
-        let there = timeout(patience, self.0.wait_for(Option::is_some)).await;
-        there.ok()?.ok()?.clone()
+        self.connection_after(0, patience).await
+    }
+
+    /// A connection that this did not return before. Waits for it for at most `patience`.
+    pub async fn next(&mut self, patience: Duration) -> Option<Connection> {
+        self.connection_after(self.taken, patience).await
+    }
+
+    async fn connection_after(&mut self, taken: u64, patience: Duration) -> Option<Connection> {
+        let is_next = |current: &Current| current.number > taken && current.connection.is_some();
+        let there = timeout(patience, self.current.wait_for(is_next)).await.ok()?.ok()?;
+        self.taken = there.number;
+        there.connection.clone()
+    }
+
+    /// Closes the current connection.
+    pub fn close(&self) {
+        if let Some(connection) = &self.current.borrow().connection {
+            connection.close(0, "");
+        }
     }
 }
 
@@ -48,12 +76,12 @@ pub fn keep(
     name: String,
     report: impl Fn(LinkEvent<'_>),
 ) -> (Link, impl Future<Output = NodeError>) {
-    let (sender, receiver) = watch::channel(Some(first.1.clone()));
+    let (sender, current) = watch::channel(Current { connection: Some(first.1.clone()), number: 1 });
     let keeping = async move {
         let (mut node, mut connection) = first;
         loop {
             let why = connection.closed().await;
-            sender.send_replace(None);
+            sender.send_modify(|current| current.connection = None);
             let why = NodeError::of_connection(&name, identity.public_key(), why);
             if is_final(&why) {
                 return why;
@@ -66,10 +94,12 @@ pub fn keep(
                 Err(error) => return error,
             };
             report(LinkEvent::Restored);
-            sender.send_replace(Some(connection.clone()));
+            sender.send_modify(|current| {
+                *current = Current { connection: Some(connection.clone()), number: current.number + 1 };
+            });
         }
     };
-    (Link(receiver), keeping)
+    (Link { current, taken: 0 }, keeping)
 }
 
 async fn again(

@@ -247,13 +247,14 @@ pub struct ProxyCounts {
     pub links: AtomicU64,
 }
 
-const ANSWERS: [(&str, ReplyCode); 6] = [
+const ANSWERS: [(&str, ReplyCode); 7] = [
     ("connected", ReplyCode::Connected),
     ("failed", ReplyCode::Failed),
     ("not_allowed", ReplyCode::NotAllowed),
     ("unreachable", ReplyCode::Unreachable),
     ("refused", ReplyCode::Refused),
     ("busy", ReplyCode::Busy),
+    ("no_descriptors", ReplyCode::NoDescriptors),
 ];
 
 impl ProxyCounts {

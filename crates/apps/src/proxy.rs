@@ -52,6 +52,9 @@ pub enum ReplyCode {
     /// No program listens at the target.
     #[error("the target refuses the connection")]
     Refused = 5,
+    /// The server end has no file descriptors left. As [`Self::Busy`], not in RFC 1928.
+    #[error("the server has too many open files")]
+    NoDescriptors = 10,
     /// The limit of connections is reached. RFC 1928 has no code for this; codes above 8 are unassigned.
     #[error("the limit --connections is reached")]
     Busy = 9,
@@ -59,8 +62,9 @@ pub enum ReplyCode {
 
 impl ReplyCode {
     fn of_byte(byte: u8) -> Self {
-        [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused, Self::Busy]
-            .into_iter()
+        let all = [Self::Connected, Self::NotAllowed, Self::Unreachable, Self::Refused];
+        all.into_iter()
+            .chain([Self::Busy, Self::NoDescriptors])
             .find(|answer| *answer as u8 == byte)
             .unwrap_or(Self::Failed)
     }

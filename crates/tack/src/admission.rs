@@ -19,9 +19,10 @@ pub(crate) const RETRY_FROM: usize = 32;
 /// Most half-open connections; further initiations are answered with [`Busy::Handshakes`]. Ours.
 pub(crate) const MAX_HALF_OPEN: usize = 1024;
 
-/// Identifies one attempt of a client: its address, its connection ID and its ephemeral key. The key is needed because
-/// any host may send a datagram with that address and ID.
-pub(crate) type Attempt = (SocketAddr, u32, [u8; 32]);
+/// Identifies one attempt of a client: its address, its connection ID and the
+/// [transcript](Initiation::transcript) so far. The latter is needed because any host may send a datagram with that
+/// address and ID.
+pub(crate) type Attempt = (SocketAddr, u32, Vec<u8>);
 
 /// Decides by the public key whether a client may connect to a server.
 pub(crate) type Clients = Arc<dyn Fn(&PublicKey) -> bool + Send + Sync>;
@@ -75,7 +76,7 @@ impl Admission {
         has_room: bool,
     ) -> Verdict {
         let client = initiation.client;
-        let attempt = (from, client.0, initiation.ephemeral());
+        let attempt = (from, client.0, initiation.transcript());
         if let Some(id) = self.half_open.get(&attempt) {
             return Verdict::Again(*id);
         }

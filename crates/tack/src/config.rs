@@ -292,6 +292,8 @@ fn window(bytes: u64) -> Bytes {
 impl Default for Config {
     fn default() -> Self {
         let transport = tack::Config {
+            // RFC 1122 section 3.3.3: what every host receives.
+            min_mtu: Bytes(576),
             mtu: Bytes(MIN_MTU.into()),
             max_mtu: Bytes(1500),
             fit_sync: true,

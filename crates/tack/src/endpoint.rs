@@ -309,11 +309,11 @@ impl Connection {
     }
 
     /// Waits until `ready` returns a value. It is called again after each notification.
-    async fn wait<T>(
+    async fn wait<T, E>(
         &self,
         notifier: impl Fn(&Notifiers) -> &Notify,
-        mut ready: impl FnMut(&mut Session) -> Result<Option<T>, ConnectionError>,
-    ) -> Result<T, ConnectionError> {
+        mut ready: impl FnMut(&mut Session) -> Result<Option<T>, E>,
+    ) -> Result<T, E> {
         loop {
             let mut notified = pin!(notifier(&self.handle.slot.notifiers).notified());
             notified.as_mut().enable();
@@ -341,20 +341,36 @@ impl Connection {
     /// Accepts the next stream that the peer opened.
     ///
     /// Cancel safe: a stream that was not returned is returned by the next call.
+    ///
     /// # Errors
-    /// If the connection has ended and all streams opened before that were accepted.
     /// If the connection has ended and all streams from before were accepted.
     pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
         let id = self.wait(|notifiers| &notifiers.accept, Session::next_opened).await?;
         Ok(self.streams(id))
     }
 
-    /// Queues an unreliable datagram without waiting. If too many are queued, the oldest is dropped.
+    /// Queues an unreliable datagram without waiting. If too many are queued, the oldest is dropped and counted
+    /// ([`datagrams_unsent`](ConnectionStats::datagrams_unsent)).
     ///
     /// # Errors
     /// If it does not fit a packet ([`max_datagram_size`](Self::max_datagram_size)), or the connection has ended.
     pub fn send_datagram(&self, data: Bytes) -> Result<(), SendDatagramError> {
         self.handle.with(|session| session.send_datagram(data))
+    }
+
+    /// Queues an unreliable datagram, and waits while that would drop an older one.
+    ///
+    /// Cancel safe: nothing was queued if it did not return.
+    ///
+    /// # Errors
+    /// If it does not fit a packet ([`max_datagram_size`](Self::max_datagram_size)), or the connection has ended.
+    pub async fn send_datagram_wait(&self, data: Bytes) -> Result<(), SendDatagramError> {
+        self.wait(|notifiers| &notifiers.datagram_room, |session| session.send_datagram_in_room(&data)).await
+    }
+
+    /// Number of datagrams that [`send_datagram`](Self::send_datagram) takes now before it drops one.
+    pub fn datagram_send_buffer_space(&self) -> usize {
+        self.handle.with(|session| session.datagram_room())
     }
 
     /// Size in bytes of the largest datagram that currently fits in a packet. It grows when path MTU discovery

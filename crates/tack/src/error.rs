@@ -30,8 +30,9 @@ pub enum ConnectionError {
         "the server speaks another version of the protocol: run the same version of the program at both ends"
     )]
     OtherVersion,
-    /// The server was restarted and has lost the connection.
-    #[error("the server was restarted and has lost the connection")]
+    /// The server no longer knows the connection: it was restarted, or it has heard nothing from this end within its idle
+    /// timeout, as after an outage.
+    #[error("the server no longer knows the connection: it was restarted, or heard nothing for too long")]
     ServerRestarted,
     /// The connection ended without a reason from the application: after a protocol violation, or because the peer was
     /// not ready.

@@ -82,11 +82,10 @@ impl<'a> Initiation<'a> {
         (is_other && client.0 != 0).then_some(client)
     }
 
-    /// The ephemeral key, which distinguishes the attempts of a client.
-    pub fn ephemeral(&self) -> [u8; EPHEMERAL] {
-        let mut key = [0; EPHEMERAL];
-        key.copy_from_slice(&self.noise[..EPHEMERAL]);
-        key
+    /// All that the handshake depends on, which distinguishes the attempts of a client: its repetitions are equal. Only
+    /// the ephemeral key would not do, as any host can send it with another opening packet or suite.
+    pub fn transcript(&self) -> Vec<u8> {
+        [&[self.suite.code()], self.noise].concat()
     }
 }
 

@@ -482,7 +482,7 @@ impl Hub {
             return;
         };
         self.counters.handshakes_begun += 1;
-        self.admission.begin(attempt, numbers[0]);
+        self.admission.begin(attempt.clone(), numbers[0]);
         self.insert(numbers[0], Entry::new(numbers[0], session, Some(attempt)));
     }
 
@@ -603,8 +603,8 @@ impl Hub {
             if let Some(deadline) = entry.deadline {
                 self.deadlines.remove(&(deadline, id));
             }
-            if let Some(half_open) = entry.half_open {
-                self.admission.end(&half_open);
+            if let Some(half_open) = &entry.half_open {
+                self.admission.end(half_open);
             }
             if let Some(reset_source) = entry.reset_source {
                 self.reset_sources.remove(&reset_source);

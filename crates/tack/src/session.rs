@@ -62,13 +62,7 @@ pub(crate) enum Expect {
 /// State of the handshake.
 enum Stage {
     Initiating(Box<Initiator>),
-    Responding {
-        responder: Box<Responder>,
-        reset: ResetToken,
-        ephemeral: [u8; 32],
-        response: Option<Vec<u8>>,
-        until: Instant,
-    },
+    Responding { responder: Box<Responder>, reset: ResetToken, response: Option<Vec<u8>>, until: Instant },
     Established(Box<Established>),
     Closed,
 }
@@ -110,11 +104,13 @@ pub(crate) struct Notifiers {
     pub open: Notify,
     /// A datagram has arrived.
     pub datagram: Notify,
+    /// A datagram has left, so there is room for another.
+    pub datagram_room: Notify,
 }
 
 impl Notifiers {
     fn all(&self) {
-        for notifier in [&self.state, &self.accept, &self.open, &self.datagram] {
+        for notifier in [&self.state, &self.accept, &self.open, &self.datagram, &self.datagram_room] {
             notifier.notify_waiters();
         }
     }
@@ -134,6 +130,8 @@ pub(crate) struct Session {
     opened: VecDeque<StreamId>,
     datagrams_out: VecDeque<(u64, Bytes)>,
     datagrams_in: VecDeque<Bytes>,
+    /// Datagrams dropped before they left, and before they were read.
+    datagrams_dropped: [u64; 2],
     send_limit: u64,
     /// Most bytes that its peer may make it buffer beyond the reserved windows, if other connections leave that much.
     borrowable_max: u64,
@@ -194,7 +192,6 @@ impl Session {
         let stage = Stage::Responding {
             responder: Box::new(responder),
             reset: resets.token(ConnectionId(own), remote.ip()),
-            ephemeral: initiation.ephemeral(),
             response: None,
             until: now + HALF_OPEN,
         };
@@ -217,6 +214,7 @@ impl Session {
             opened: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             datagrams_in: VecDeque::new(),
+            datagrams_dropped: [0; 2],
             send_limit: SEND_AHEAD,
             buffer_capacity: 0,
             is_tight: false,
@@ -258,7 +256,9 @@ impl Session {
 
     /// Statistics for the user.
     pub fn connection_stats(&self) -> ConnectionStats {
-        ConnectionStats::new(&self.core.stats(), self.core.packets_lost())
+        let mut stats = ConnectionStats::new(&self.core.stats(), self.core.packets_lost());
+        [stats.datagrams_unsent, stats.datagrams_unread] = self.datagrams_dropped;
+        stats
     }
 
     /// Its use of the endpoint's memory.
@@ -323,7 +323,14 @@ impl Session {
                 into.extend_from_slice(&bytes);
                 return Some((to, Ecn::NotEct));
             }
-            let sent = self.core.poll_packet(now)?;
+            let Some(sent) = self.core.poll_packet(now) else {
+                // Packets may have become too short for datagrams that waited.
+                let oldest = self.core.oldest_datagram();
+                if self.drop_datagrams_before(oldest) {
+                    self.notifiers.datagram_room.notify_waiters();
+                }
+                return None;
+            };
             match (&sent.packet.body, &mut self.stage) {
                 (Body::Open(_), Stage::Initiating(initiator)) => {
                     self.observer.on_sent(now, &sent);
@@ -351,6 +358,17 @@ impl Session {
         }
     }
 
+    /// Drops and counts datagrams with lower numbers than `oldest`, which the core has dropped; true if there were any.
+    pub(super) fn drop_datagrams_before(&mut self, oldest: u64) -> bool {
+        let before = self.datagrams_out.len();
+        while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
+            self.datagrams_out.pop_front();
+        }
+        let dropped = before - self.datagrams_out.len();
+        self.datagrams_dropped[0] += dropped as u64;
+        dropped > 0
+    }
+
     /// Sends a packet of the core to another address than the peer's.
     fn send_aside(&mut self, now: Instant, to: SocketAddr, sent: &Transmit) {
         let mut bytes = Vec::new();
@@ -372,6 +390,10 @@ impl Session {
     /// Appends an encrypted packet with the bytes that it carries.
     fn seal(&mut self, now: Instant, sent: &Transmit, into: &mut Vec<u8>) -> bool {
         self.observer.on_sent(now, sent);
+        if let Body::Datagram(_) = &sent.packet.body {
+            self.drop_datagrams_before(sent.start);
+            self.notifiers.datagram_room.notify_waiters();
+        }
         let Stage::Established(established) = &mut self.stage else { return false };
         // On average every 2,048 packets, a packet number is skipped.
         if sent.number.is_multiple_of(64)
@@ -387,17 +409,27 @@ impl Session {
                 }
             }
             Body::Datagram(_) => {
-                while let Some((number, bytes)) = datagrams.pop_front() {
-                    if number == sent.start {
-                        into.extend_from_slice(&bytes);
-                        break;
-                    }
+                if let Some((_, bytes)) = datagrams.pop_front() {
+                    into.extend_from_slice(&bytes);
                 }
             }
             _ => {}
         };
         let key = established.keys.sealer.of(sent.number);
         encode_from(&sent.packet, content, sent.number, key, into).is_ok()
+    }
+
+    /// A packet with any `body` and `content`, sealed with the keys of this end, as a peer that keeps no rules sends it.
+    #[cfg(test)]
+    pub fn sealed(&mut self, number: u32, body: Body, content: &[u8]) -> Vec<u8> {
+        let connection = self.core.peer_id();
+        let Stage::Established(established) = &mut self.stage else { panic!("there are no keys yet") };
+        let key = established.keys.sealer.of(number.into());
+        let packet = tack::Packet { connection, number: tacit_proto::units::SeqNumber(number), body };
+        let mut bytes = Vec::new();
+        encode_from(&packet, |into| into.extend_from_slice(content), number.into(), key, &mut bytes)
+            .expect("the content is as long as the packet says");
+        bytes
     }
 
     // Time.

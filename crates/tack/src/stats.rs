@@ -32,6 +32,11 @@ pub struct ConnectionStats {
     pub bytes_received: u64,
     /// Bytes received in order, each counted once.
     pub bytes_delivered: u64,
+    /// Datagrams of [`send_datagram`](crate::Connection::send_datagram) that were dropped before they left: later ones needed
+    /// their room, or packets became too short for them.
+    pub datagrams_unsent: u64,
+    /// Datagrams that arrived and were dropped, because they were not read in time.
+    pub datagrams_unread: u64,
     /// Round trips with losses.
     pub loss_episodes: u64,
     /// Probe timeouts.
@@ -64,6 +69,8 @@ impl ConnectionStats {
             bytes_retransmitted: stats.bytes_retransmitted,
             bytes_received: stats.bytes_received,
             bytes_delivered: stats.delivered_bytes,
+            datagrams_unsent: 0,
+            datagrams_unread: 0,
             loss_episodes: stats.fast_recoveries.unwrap_or(0),
             timeouts: stats.timeouts.unwrap_or(0),
             bytes_in_flight: stats.bytes_in_flight,

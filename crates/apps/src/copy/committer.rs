@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use super::pattern::{Exclude, excludes};
 use super::tree::{self, Relative, Removed, Tree};
 use super::wire::Timestamp;
-use super::writers::Claim;
 
 /// Most files, all of them open, that are synced together while the same number arrives. Ours.
 const FILES_MAX: usize = 1024;
@@ -62,33 +61,40 @@ pub(super) struct Committed {
     /// Its bytes that an earlier copy had transferred.
     pub offset_bytes: u64,
     /// On failure, why the file has no final name.
-    pub outcome: Result<(), String>,
+    pub outcome: Result<(), NotLanded>,
     /// Paths that were deleted to make room for it.
     pub removed: Vec<Removed>,
 }
 
+/// Why a wanted file did not get its final name.
+#[derive(Debug)]
+pub(super) enum NotLanded {
+    /// It could not be sent or stored.
+    Failed(String),
+    /// The sender no longer had it.
+    Vanished,
+}
+
 impl Committed {
-    fn failed(index: usize, reason: String) -> Self {
+    fn failed(index: usize, reason: NotLanded) -> Self {
         Self { index, offset_bytes: 0, outcome: Err(reason), removed: Vec::new() }
     }
 }
 
 /// Files that are being synced to disk.
-pub(super) struct Committer<'a> {
+pub(super) struct Committer {
     tree: Arc<Tree>,
     replace: Replace,
     files_max: usize,
     waiting: Vec<CompleteFile>,
     waiting_bytes: u64,
-    /// Claims of the waiting files, on a server. They are released after the files are closed.
-    claims: Vec<Claim<'a>>,
-    running: Option<(JoinHandle<Vec<Committed>>, Vec<Claim<'a>>)>,
+    running: Option<JoinHandle<Vec<Committed>>>,
     /// Manifest indexes of the files in the running batch.
     begun: Vec<usize>,
     committed: Vec<Committed>,
 }
 
-impl<'a> Committer<'a> {
+impl Committer {
     /// A committer for files below `tree`, in one of `copies` concurrent copies.
     pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
         Ok(Self {
@@ -97,7 +103,6 @@ impl<'a> Committer<'a> {
             tree: Arc::new(tree.subtree(&Relative::default())?),
             waiting: Vec::new(),
             waiting_bytes: 0,
-            claims: Vec::new(),
             running: None,
             begun: Vec::new(),
             committed: Vec::new(),
@@ -105,17 +110,16 @@ impl<'a> Committer<'a> {
     }
 
     /// Adds a file, which may have to wait for others. Blocks while the disk is slower than the stream.
-    pub async fn take(&mut self, complete: CompleteFile, claim: Option<Claim<'a>>) {
+    pub async fn take(&mut self, complete: CompleteFile) {
         self.waiting_bytes += complete.size_bytes;
         self.waiting.push(complete);
-        self.claims.extend(claim);
         if self.waiting.len() >= self.files_max || self.waiting_bytes >= BYTES_MAX {
             self.start().await;
         }
     }
 
     /// Records that a file failed before it was complete.
-    pub fn failed(&mut self, index: usize, reason: String) {
+    pub fn failed(&mut self, index: usize, reason: NotLanded) {
         self.committed.push(Committed::failed(index, reason));
     }
 
@@ -135,28 +139,31 @@ impl<'a> Committer<'a> {
             (std::mem::take(&mut self.waiting), self.tree.clone(), self.replace.clone());
         self.waiting_bytes = 0;
         self.begun = batch.iter().map(|complete| complete.index).collect();
-        let committer = spawn_blocking(move || land(&tree, &replace, batch));
-        self.running = Some((committer, std::mem::take(&mut self.claims)));
+        self.running = Some(spawn_blocking(move || land(&tree, &replace, batch)));
     }
 
+    /// Waits for the running batch. Cancel safe: the batch stays until it is over.
     async fn join(&mut self) {
-        let Some((running, claims)) = self.running.take() else { return };
-        match running.await {
+        let Some(running) = &mut self.running else { return };
+        let landed = running.await;
+        self.running = None;
+        match landed {
             Ok(committed) => self.committed.extend(committed),
             Err(error) => {
-                let failed = |index| Committed::failed(index, error.to_string());
+                let failed = |index| Committed::failed(index, NotLanded::Failed(error.to_string()));
                 self.committed.extend(self.begun.drain(..).map(failed));
             }
         }
-        drop(claims);
     }
 }
 
 /// Most files that one of `copies` concurrent copies may sync together, so that all copies stay below the limit of open
 /// files.
-fn files_max(copies: usize) -> usize {
+///
+/// Each copy has three such sets: files that arrive, files that are synced, and parts of earlier copies.
+pub(super) fn files_max(copies: usize) -> usize {
     let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let each = open.saturating_sub(OTHER_FILES) / (2 * copies.max(1) as u64);
+    let each = open.saturating_sub(OTHER_FILES) / (3 * copies.max(1) as u64);
     usize::try_from(each).unwrap_or(FILES_MAX).clamp(1, FILES_MAX)
 }
 
@@ -168,14 +175,17 @@ fn land(tree: &Tree, replace: &Replace, batch: Vec<CompleteFile>) -> Vec<Committ
     for complete in batch {
         match tree::finish(&complete.file, complete.mode, complete.mtime) {
             Ok(()) => ready.push(complete),
-            Err(error) => committed.push(Committed::failed(complete.index, error.to_string())),
+            Err(error) => {
+                let reason = NotLanded::Failed(error.to_string());
+                committed.push(Committed::failed(complete.index, reason));
+            }
         }
     }
     let synced = sync(&ready);
     for (complete, synced) in ready.iter().zip(synced) {
         let mut removed = Vec::new();
         let named = synced.and_then(|()| name(tree, replace, complete, &mut removed));
-        let outcome = named.map_err(|error| error.to_string());
+        let outcome = named.map_err(|error| NotLanded::Failed(error.to_string()));
         committed.push(Committed {
             index: complete.index,
             offset_bytes: complete.offset_bytes,

@@ -41,7 +41,8 @@ impl Gate for Limit {
     }
 
     fn on_passed(&mut self, count: usize) {
-        let Some(rate) = self.rate else { return };
+        // A timer that is set again while it is due wakes its task at once: a stream without data would spin.
+        let Some(rate) = self.rate.filter(|_| count > 0) else { return };
         let now = Instant::now();
         // Unused time is not made up for beyond one burst.
         let from = self.next.as_ref().map_or(now, |next| next.deadline().max(now - AT_ONCE));
@@ -57,7 +58,43 @@ impl Gate for Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    /// Counts how often a task is woken.
+    #[derive(Default)]
+    struct Wakeups(AtomicU64);
+
+    impl std::task::Wake for Wakeups {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_reader_without_data_sleeps() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mine, mut theirs) = duplex(1 << 20);
+            let mut reader = Limited::new(mine, NonZeroU64::new(1_000_000));
+            theirs.write_all(&[7; 1000]).await.unwrap();
+            reader.read_exact(&mut [0; 1000]).await.unwrap();
+            // The limit lets bytes pass again after 1 ms.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let wakeups = Arc::new(Wakeups::default());
+            let (waker, mut buffer) = (wakeups.clone().into(), [0; 16]);
+            for _ in 0..100 {
+                let mut into = tokio::io::ReadBuf::new(&mut buffer);
+                let polled = Pin::new(&mut reader).poll_read(&mut Context::from_waker(&waker), &mut into);
+                assert!(polled.is_pending());
+                // The runtime's timers run.
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert_eq!(wakeups.0.load(Relaxed), 0);
+        });
+    }
 
     #[test]
     fn no_more_than_the_rate_passes_either_way() {

@@ -6,14 +6,16 @@ use rustix::fs::{FileType, Stat};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::manifest::State;
-use super::receiver::{Receiver, Want};
+use super::receiver::{Left, Receiver, Want};
 use super::tree::{self, Relative};
 use super::wire::{self, Kind, Message};
+use super::writers::Registered;
 use super::{Action, CopyError, Progress, Rights};
 
 /// The next step for an entry.
 enum Step {
-    Want { offset_bytes: u64, blake3: String },
+    /// The file is wanted, from the end of what an earlier copy left of it.
+    Want(Option<Left>),
     Done,
     Unchanged,
 }
@@ -22,6 +24,7 @@ impl Receiver<'_> {
     /// Creates directories, and requests the wanted files.
     pub async fn plan<W: AsyncWrite + Unpin>(
         &mut self,
+        registered: Option<&Registered<'_>>,
         progress: &Progress,
         writer: &mut W,
     ) -> Result<Vec<Want>, CopyError> {
@@ -32,16 +35,21 @@ impl Receiver<'_> {
                 continue;
             }
             let step = self.plan_entry(index);
+            registered.inspect(|registered| registered.on_progress(1));
             // Still there: it was checked above, and planning removes no item.
             let Some(item) = &mut self.items[index] else { continue };
             let path = item.path.as_str().to_owned();
             match step {
-                Ok(Step::Want { offset_bytes, blake3 }) => {
+                Ok(Step::Want(left)) => {
+                    let want = Want { index, left };
+                    let offset_bytes = want.offset_bytes();
+                    let hash = want.left.as_ref().map(|left| left.hasher.finalize().to_hex().to_string());
+                    let blake3 = hash.unwrap_or_default();
                     if let Kind::File { size_bytes, .. } = item.kind {
                         total_bytes = total_bytes.saturating_add(size_bytes - offset_bytes);
                     }
                     wire::write(writer, &Message::Want { index, offset_bytes, blake3 }).await?;
-                    wants.push(Want { index, offset_bytes });
+                    wants.push(want);
                 }
                 Ok(Step::Done) => {
                     item.state = State::Made;
@@ -62,6 +70,7 @@ impl Receiver<'_> {
             }
         }
         progress.total_bytes.store(total_bytes, Relaxed);
+        progress.wanted.store(wants.len() as u64, Relaxed);
         wire::write(writer, &Message::WantsEnd).await?;
         writer.flush().await?;
         Ok(wants)
@@ -91,7 +100,7 @@ impl Receiver<'_> {
                 }
                 match self.terms.options.dry_run {
                     true => Ok(Step::Done),
-                    false => Ok(Step::Want { offset_bytes: 0, blake3: String::new() }),
+                    false => Ok(Step::Want(None)),
                 }
             }
         }
@@ -166,8 +175,7 @@ impl Receiver<'_> {
             }
             return Ok(Step::Done);
         }
-        let (offset_bytes, blake3) = self.left(path, size_bytes)?;
-        Ok(Step::Want { offset_bytes, blake3 })
+        Ok(Step::Want(self.left(path, size_bytes)?))
     }
 
     /// Whether the existing file `there` has the listed contents: by checksum if requested, otherwise by size and time.
@@ -234,19 +242,18 @@ impl Receiver<'_> {
         Ok(hasher.is_some_and(|hasher| hasher.finalize().to_hex().as_str() == hash))
     }
 
-    /// Length and hash of the partial file that an earlier copy of `path` left.
-    fn left(&self, path: &Relative, size_bytes: u64) -> Result<(u64, String), String> {
+    /// The partial file that an earlier copy of `path` left, if no other copy is writing it.
+    fn left(&mut self, path: &Relative, size_bytes: u64) -> Result<Option<Left>, String> {
         let partial = self.partial(path)?;
-        let left = self.tree.find(&partial).map_err(|error| error.to_string())?;
-        let left = left.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
-        let length_bytes = left.map_or(0, |stat| tree::size_of(&stat));
-        if length_bytes == 0 || length_bytes > size_bytes {
-            return Ok((0, String::new()));
+        let found = self.tree.find(&partial).map_err(|error| error.to_string())?;
+        let found = found.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
+        let length_bytes = found.map_or(0, |stat| tree::size_of(&stat));
+        if self.left_max == 0 || length_bytes == 0 || length_bytes > size_bytes {
+            return Ok(None);
         }
-        let hash = self.tree.read(&partial).and_then(|mut file| tree::hash_prefix(&mut file, length_bytes));
-        Ok(match hash {
-            Ok(Some(hasher)) => (length_bytes, hasher.finalize().to_hex().to_string()),
-            _ => (0, String::new()),
-        })
+        let Ok(mut file) = self.tree.lock(&partial) else { return Ok(None) };
+        let Ok(Some(hasher)) = tree::hash_prefix(&mut file, length_bytes) else { return Ok(None) };
+        self.left_max -= 1;
+        Ok(Some(Left { file, length_bytes, hasher }))
     }
 }

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::committer::{Committed, Committer, CompleteFile, Replace, Writeback};
+use super::committer::{Committed, Committer, CompleteFile, NotLanded, Replace, Writeback, files_max};
 use super::lists::{ListBudget, Lists};
 use super::manifest::{Item, NotAdmitted, State, TopNames, admit};
-use super::tree::{self, PARTIAL_SUFFIX, Relative, Tree};
+use super::tree::{self, Relative, Tree};
 use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES_MAX, Piece, Timestamp};
-use super::writers::{Claim, Writers};
+use super::writers::{Registered, Writers, file_hash};
 use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
 
 /// Parameters of a receiving copy.
@@ -20,10 +20,21 @@ pub(super) struct Terms<'a> {
     pub options: &'a Options,
     pub rights: Rights,
     pub tops: TopNames,
-    /// On a server: the other writers, and the owner of this copy.
-    pub writers: Option<(&'a Writers, &'a str)>,
+    /// On a server: this copy among the others.
+    pub on_server: Option<OnServer<'a>>,
     /// Memory of the lists of all copies.
     pub lists: &'a Lists,
+}
+
+/// A receiving copy of a server.
+pub(super) struct OnServer<'a> {
+    pub writers: &'a Writers,
+    /// The user of the client.
+    pub owner: &'a str,
+    /// Its place in the order of requests.
+    pub arrival: u64,
+    /// The destination, below the served directory.
+    pub below: Relative,
 }
 
 impl Terms<'_> {
@@ -41,10 +52,26 @@ impl Terms<'_> {
     }
 }
 
-/// A file that the receiver wants, and its first missing byte.
+/// A file that the receiver wants.
 pub(super) struct Want {
     pub index: usize,
-    pub offset_bytes: u64,
+    /// What an earlier copy has left of it.
+    pub left: Option<Left>,
+}
+
+impl Want {
+    /// Its first missing byte.
+    pub fn offset_bytes(&self) -> u64 {
+        self.left.as_ref().map_or(0, |left| left.length_bytes)
+    }
+}
+
+/// A partial file, which stays locked from the plan until its contents are complete: it has one owner.
+pub(super) struct Left {
+    pub file: File,
+    pub length_bytes: u64,
+    /// Hash of its bytes.
+    pub hasher: blake3::Hasher,
 }
 
 /// Offset, size and modification time of a file when the sender opened it.
@@ -68,7 +95,9 @@ pub(super) struct Receiver<'a> {
     /// The sender listed a path that no honest sender lists.
     pub has_refused: bool,
     pub is_top_listed: bool,
-    committer: Committer<'a>,
+    committer: Committer,
+    /// Most parts of earlier copies that are kept open until their contents arrive.
+    pub left_max: usize,
     pub outcome: CopyReport,
     list_budget: ListBudget<'a>,
 }
@@ -85,7 +114,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     reader: &mut R,
     writer: &mut W,
 ) -> Result<CopyReport, CopyError> {
-    let copies = if terms.writers.is_some() { COPIES_MAX } else { 1 };
+    let copies = if terms.on_server.is_some() { COPIES_MAX } else { 1 };
     let mut receiver = Receiver {
         tree,
         items: Vec::new(),
@@ -94,18 +123,21 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         has_refused: false,
         is_top_listed: false,
         committer: Committer::new(tree, copies, terms.replace())?,
+        left_max: files_max(copies),
         outcome: CopyReport::default(),
         list_budget: terms.lists.list_budget(),
         terms,
     };
     receiver.manifest(reader).await?;
-    let wants = receiver.plan(progress, writer).await?;
-    let received = receiver.files(&wants, progress, reader, writer).await;
+    // Earlier copies of these files are over before this one looks at what they left.
+    let registered = receiver.register().await;
+    let received = receiver.contents(registered.as_ref(), progress, reader, writer).await;
     // Complete files get their names even if the rest of the copy fails.
     let committed = receiver.committer.finish().await;
     received?;
     receiver.on_committed(committed);
     receiver.finish();
+    drop(registered);
     for report in &receiver.outcome.paths {
         wire::write(writer, &Message::Report(report.clone())).await?;
     }
@@ -114,7 +146,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     Ok(receiver.outcome)
 }
 
-impl Receiver<'_> {
+impl<'a> Receiver<'a> {
     pub fn report(&mut self, path: &str, action: Action, reason: Option<String>) {
         self.outcome.summary.count(action);
         let reason = reason.map(wire::bounded);
@@ -128,11 +160,10 @@ impl Receiver<'_> {
         let (directory, name) = path.split();
         let mut hasher = blake3::Hasher::new();
         hasher.update(name.as_bytes());
-        if let (Rights::Drop, Some((_, owner))) = (self.terms.rights, self.terms.writers) {
-            hasher.update(b"\0").update(owner.as_bytes());
+        if let (Rights::Drop, Some(on_server)) = (self.terms.rights, &self.terms.on_server) {
+            hasher.update(b"\0").update(on_server.owner.as_bytes());
         }
-        let hash = hasher.finalize().to_hex();
-        Relative::parse(directory)?.join(&format!(".{}{PARTIAL_SUFFIX}", &hash.as_str()[..16]))
+        Relative::parse(directory)?.join(&tree::part_name(&hasher.finalize()))
     }
 
     /// Reads the sender's manifest.
@@ -201,18 +232,40 @@ impl Receiver<'_> {
         self.items.push(item);
     }
 
-    /// Receives all wanted files.
-    async fn files<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
+    /// On a server: registers this copy, once earlier copies of the same files that its user has left are over.
+    async fn register(&self) -> Option<Registered<'a>> {
+        let OnServer { writers, owner, arrival, below } = self.terms.on_server.as_ref()?;
+        let is_file = |item: &&Item| matches!(item.kind, Kind::File { .. } | Kind::Stream);
+        let files = self.items.iter().flatten().filter(is_file);
+        let files = files.map(|item| match below.is_empty() {
+            true => file_hash(item.path.as_str()),
+            false => file_hash(&format!("{}/{}", below.as_str(), item.path.as_str())),
+        });
+        let (writers, arrival, files): (&'a Writers, _, _) = (writers, *arrival, files.collect());
+        Some(writers.register(owner, arrival, files).await)
+    }
+
+    /// Plans, and receives all wanted files, unless a later copy takes over.
+    async fn contents<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
-        wants: &[Want],
+        registered: Option<&Registered<'_>>,
         progress: &Progress,
         reader: &mut R,
         writer: &mut W,
     ) -> Result<(), CopyError> {
-        for want in wants {
-            self.file(want, progress, reader, writer).await?;
+        let receiving = async {
+            for want in self.plan(registered, progress, writer).await? {
+                self.file(want, registered, progress, reader, writer).await?;
+            }
+            Ok(())
+        };
+        let Some(registered) = registered else { return receiving.await };
+        tokio::select! {
+            received = receiving => received,
+            () = registered.stopped() => {
+                Err(io::Error::other("another copy of this user continues the files").into())
+            }
         }
-        Ok(())
     }
 
     /// Reports the outcomes of files in manifest order.
@@ -229,7 +282,10 @@ impl Receiver<'_> {
                     self.report(&path, Action::Resumed, None);
                 }
                 Ok(()) => self.report(&path, Action::Copied, None),
-                Err(reason) => self.report(&path, Action::Failed, Some(reason)),
+                Err(NotLanded::Failed(reason)) => self.report(&path, Action::Failed, Some(reason)),
+                Err(NotLanded::Vanished) => {
+                    self.report(&path, Action::Skipped, Some("it vanished".into()));
+                }
             }
         }
     }
@@ -238,33 +294,25 @@ impl Receiver<'_> {
     /// it does.
     async fn file<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         &mut self,
-        want: &Want,
+        want: Want,
+        registered: Option<&Registered<'_>>,
         progress: &Progress,
         reader: &mut R,
         writer: &mut W,
     ) -> Result<(), CopyError> {
-        let index = want.index;
-        let opened = opened(wire::read(reader).await?, want)?;
+        let opened = opened(wire::read(reader).await?, &want)?;
+        let Want { index, mut left } = want;
         // Always there: `plan` only wants files that have an item.
         let Some(item) = &self.items[index] else { return Ok(()) };
         let (path, mode) = (item.path.clone(), item.mode);
         let offset_bytes = opened.offset_bytes;
-        let mut partial_file = self.open_partial(&path, offset_bytes).await;
-        let claim = match (self.terms.writers, &partial_file) {
-            (Some((writers, owner)), Ok(partial_file)) => writers.claim(owner, &partial_file.file).ok(),
-            _ => None,
-        };
+        // Opened when the first byte is there: a copy that breaks leaves no empty part.
+        let mut part = None;
         let mut at_bytes = offset_bytes;
         let mut arriving = Arriving::default();
         let mut is_told = false;
         loop {
-            if let (Err(reason), false) = (&partial_file, is_told) {
-                is_told = true;
-                progress.on_failure(path.as_str(), reason);
-                wire::write(writer, &Message::Stop { index, reason: wire::bounded(reason.clone()) }).await?;
-                writer.flush().await?;
-            }
-            let piece = read_unless_stopped(reader, &mut arriving, claim.as_ref()).await?;
+            let piece = arriving.next(reader).await?;
             let (bytes, received) = match piece {
                 Piece::End => break,
                 Piece::Hole(bytes) => (bytes, 0),
@@ -276,22 +324,40 @@ impl Receiver<'_> {
             }
             progress.done_bytes.fetch_add(bytes, Relaxed);
             self.outcome.summary.received_bytes += received as u64;
-            if let Ok(open) = &mut partial_file
+            let part = part.get_or_insert_with(|| self.open_part(&path, left.take(), offset_bytes));
+            if let Ok(open) = part
                 && let Err(error) = open.take(piece, at_bytes).await
             {
                 self.forget_where_full(&path, &error);
-                partial_file = Err(error.to_string());
+                *part = Err(error.to_string());
             }
             arriving.take(reader, received);
+            registered.inspect(|registered| registered.on_progress(bytes));
+            if let (Err(reason), false) = (part, is_told) {
+                is_told = true;
+                progress.on_failure(path.as_str(), reason);
+                wire::write(writer, &Message::Stop { index, reason: wire::bounded(reason.clone()) }).await?;
+                writer.flush().await?;
+            }
         }
+        registered.inspect(|registered| registered.on_progress(1));
         let (blake3, failure) = match wire::read(reader).await? {
-            Message::ContentsEnd { blake3, failure } => (blake3, failure),
+            Message::ContentsEnd { has_vanished: true, .. } => {
+                self.committer.failed(index, NotLanded::Vanished);
+                return Ok(());
+            }
+            Message::ContentsEnd { blake3, failure, .. } => (blake3, failure),
             other => return Err(wire::unexpected(&other)),
         };
         let size_bytes = opened.size_bytes.unwrap_or(at_bytes);
-        let complete = match (partial_file, failure) {
-            (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason),
-            (Ok(PartialFile { file, hasher, writeback }), None) => writeback.finish().await.and_then(|()| {
+        let part = match (part, failure) {
+            (Some(Err(reason)), _) | (_, Some(reason)) => Err(reason),
+            (Some(part), None) => part,
+            (None, None) => self.open_part(&path, left, offset_bytes),
+        };
+        let complete = match part {
+            Err(reason) => Err(reason),
+            Ok(PartialFile { file, hasher, writeback }) => writeback.finish().await.and_then(|()| {
                 let is_whole = at_bytes == size_bytes && hasher.finalize().to_hex().as_str() == blake3;
                 let partial = self.complete(is_whole, &path)?;
                 let mtime = opened.mtime;
@@ -299,33 +365,31 @@ impl Receiver<'_> {
             }),
         };
         match complete {
-            Ok(complete) => self.committer.take(complete, claim).await,
-            Err(reason) => self.committer.failed(index, reason),
+            Ok(complete) => self.committer.take(complete).await,
+            Err(reason) => self.committer.failed(index, NotLanded::Failed(reason)),
         }
         Ok(())
     }
 
-    /// Opens the partial file of `path` for writing at `offset_bytes`. Another copy of the same user that has the file
-    /// open, and receives nothing, is stopped.
-    async fn open_partial(&self, path: &Relative, offset_bytes: u64) -> Result<PartialFile, String> {
-        let open = |partial: &Relative| -> io::Result<Option<PartialFile>> {
-            let mut file = self.tree.write_alone(partial)?;
-            let Some(hasher) = tree::hash_prefix(&mut file, offset_bytes)? else { return Ok(None) };
-            file.set_len(offset_bytes)?;
-            file.seek(SeekFrom::Start(offset_bytes))?;
-            Ok(Some(PartialFile { file, hasher, writeback: Writeback::default() }))
+    /// Opens the partial file of `path` for writing at `offset_bytes`, which is 0 or the length of what is `left` of an
+    /// earlier copy.
+    fn open_part(
+        &self,
+        path: &Relative,
+        left: Option<Left>,
+        offset_bytes: u64,
+    ) -> Result<PartialFile, String> {
+        let (mut file, hasher) = match left {
+            Some(left) if offset_bytes > 0 => (left.file, left.hasher),
+            Some(left) => (left.file, blake3::Hasher::new()),
+            None => {
+                let file = self.tree.write_alone(&self.partial(path)?).map_err(|error| error.to_string())?;
+                (file, blake3::Hasher::new())
+            }
         };
-        let partial = self.partial(path)?;
-        let mut opened = open(&partial);
-        if let (Err(error), Some((writers, owner))) = (&opened, self.terms.writers)
-            && error.kind() == ErrorKind::WouldBlock
-            && let Ok(stat) = self.tree.stat(&partial)
-            && writers.take_over(owner, (stat.st_dev, stat.st_ino)).await
-        {
-            opened = open(&partial);
-        }
-        let opened = opened.map_err(|error| error.to_string())?;
-        opened.ok_or_else(|| "the part of an earlier copy has changed".to_owned())
+        let placed = file.set_len(offset_bytes).and_then(|()| file.seek(SeekFrom::Start(offset_bytes)));
+        placed.map_err(|error| error.to_string())?;
+        Ok(PartialFile { file, hasher, writeback: Writeback::default() })
     }
 
     /// After a full disk, deletes the partial file of a path, so that shorter files may fit.
@@ -355,7 +419,7 @@ fn opened(message: Message, want: &Want) -> Result<Opened, CopyError> {
     match message {
         Message::Contents { index, offset_bytes, size_bytes, mtime }
             if index == want.index
-                && (offset_bytes == 0 || offset_bytes == want.offset_bytes)
+                && (offset_bytes == 0 || offset_bytes == want.offset_bytes())
                 && size_bytes.is_none_or(|size_bytes| offset_bytes <= size_bytes) =>
         {
             Ok(Opened { offset_bytes, size_bytes, mtime })
@@ -389,25 +453,4 @@ impl PartialFile {
             Piece::End => Ok(()),
         }
     }
-}
-
-/// Waits for a piece, unless another copy takes over the file.
-async fn read_unless_stopped<'a, R: AsyncBufRead + Unpin>(
-    reader: &'a mut R,
-    arriving: &mut Arriving,
-    claim: Option<&Claim<'_>>,
-) -> Result<Piece<'a>, CopyError> {
-    let Some(claim) = claim else { return arriving.next(reader).await };
-    let piece = tokio::select! {
-        read = arriving.next(reader) => read?,
-        () = claim.stopped() => {
-            return Err(io::Error::other("another copy of this user continues the file").into());
-        }
-    };
-    claim.on_bytes(match piece {
-        Piece::Hole(bytes) => bytes,
-        Piece::Bytes(bytes) => bytes.len() as u64,
-        Piece::End => 0,
-    });
-    Ok(piece)
 }

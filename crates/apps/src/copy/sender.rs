@@ -17,7 +17,7 @@ use super::pattern::excludes;
 use super::tree::{
     self, PARTIAL_SUFFIX, Relative, Tree, file_type, hash_hole, hash_prefix, join_os, mtime_of, size_of,
 };
-use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_BYTES_MAX, Kind, Message, Timestamp};
+use super::wire::{self, ASKED_MAX, ENTRIES_MAX, Entry, HOLE_BYTES_MAX, Kind, Listing, Message, Timestamp};
 use super::{CopyError, CopyReport, Options, Progress};
 
 /// Pieces after which the sender checks for stop requests, if it never has to wait. Ours: 1 MiB.
@@ -33,6 +33,19 @@ pub type Stream = Box<dyn AsyncRead + Unpin + Send>;
 pub struct Source {
     roots: Vec<SourceRoot>,
     stream: Option<StreamRoot>,
+    parts: Parts,
+}
+
+/// How partial files of interrupted copies are listed. They are never copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Parts {
+    /// As paths that are skipped.
+    #[default]
+    Skipped,
+    /// As entries.
+    Entries,
+    /// Not at all.
+    Hidden,
 }
 
 #[derive(Debug)]
@@ -111,7 +124,8 @@ impl Source {
     /// The bytes of `stream` up to its end, sent as one file whose name the destination decides.
     pub fn stream(stream: Stream) -> Self {
         let stream = tokio::sync::Mutex::new(stream);
-        Self { roots: Vec::new(), stream: Some(StreamRoot { stream, name: Relative::default() }) }
+        let stream = Some(StreamRoot { stream, name: Relative::default() });
+        Self { stream, ..Self::default() }
     }
 
     /// True for a single source, which can be renamed.
@@ -150,21 +164,21 @@ impl Source {
         Ok(source)
     }
 
-    /// For listing: the entries at `paths` below `tree` and, for a single directory, its entries; with `is_recursive`
-    /// everything below.
-    pub(super) fn to_list(tree: &Tree, paths: &[String], is_recursive: bool) -> Result<Self, String> {
+    /// For `listing`: the entries at `paths` below `tree` and, for a single directory, its entries; or everything below.
+    pub(super) fn to_list(tree: &Tree, paths: &[String], listing: &Listing) -> Result<Self, String> {
         let one = match paths {
             [path] => Relative::parse(path.trim_end_matches('/')).ok(),
             _ => None,
         };
         let inside = one.and_then(|path| tree.subtree(&path).ok());
         let mut source = match inside {
-            Some(tree) => Self { roots: vec![SourceRoot::new(tree, Relative::default())], stream: None },
+            Some(tree) => Self { roots: vec![SourceRoot::new(tree, Relative::default())], ..Self::default() },
             None => Self::below(tree, paths)?,
         };
-        for root in source.roots.iter_mut().filter(|_| !is_recursive) {
+        for root in source.roots.iter_mut().filter(|_| !listing.is_recursive) {
             root.depth_max = usize::from(root.start.is_empty());
         }
+        source.parts = if listing.with_parts { Parts::Entries } else { Parts::Hidden };
         Ok(source)
     }
 
@@ -319,7 +333,7 @@ async fn list<'a, W: AsyncWrite + Unpin>(
 ) -> Result<Manifest<'a>, CopyError> {
     let mut manifest = Manifest { files: Vec::new(), omitted_count: 0, list_budget: lists.list_budget() };
     for (index, root) in source.roots.iter().enumerate() {
-        list_root(index, root, options, &mut manifest, writer).await?;
+        list_root(index, root, source.parts, options, &mut manifest, writer).await?;
     }
     if let Some(StreamRoot { name, .. }) = &source.stream {
         let path = name.as_str().to_owned();
@@ -396,6 +410,7 @@ fn on_stop(
 async fn list_root<W: AsyncWrite + Unpin>(
     index: usize,
     root: &SourceRoot,
+    parts: Parts,
     options: &Options,
     manifest: &mut Manifest<'_>,
     writer: &mut W,
@@ -408,7 +423,7 @@ async fn list_root<W: AsyncWrite + Unpin>(
         let is_top = path.is_empty() && root.name.is_none();
         if !is_top {
             let entry = name.map_err(NotListed::NotCarried);
-            match entry.and_then(|_| entry_of(&root.tree, &path, &shown, options)) {
+            match entry.and_then(|_| entry_of(&root.tree, &path, &shown, parts, options)) {
                 Ok(None) => continue,
                 Ok(Some(entry)) => {
                     let is_directory = entry.kind == Kind::Directory;
@@ -429,8 +444,9 @@ async fn list_root<W: AsyncWrite + Unpin>(
         match root.tree.names(path.as_str()) {
             Ok(names) => {
                 for name in names.into_iter().rev() {
-                    match below(&path, &name) {
-                        Ok(path) => open.extend(path),
+                    let utf8 = name.to_str().ok_or_else(|| "the name is not UTF-8".to_owned());
+                    match utf8.and_then(|name| path.join(name)) {
+                        Ok(path) => open.push(path),
                         Err(reason) => {
                             let shown = join_os(OsStr::new(&shown), &name).to_string_lossy().into_owned();
                             if !excludes(&options.exclude, &shown, false) {
@@ -446,25 +462,29 @@ async fn list_root<W: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// The path of `name` in `directory`; `None` for a partial file.
-fn below(directory: &Relative, name: &OsStr) -> Result<Option<Relative>, String> {
-    if name.as_encoded_bytes().ends_with(PARTIAL_SUFFIX.as_bytes()) {
-        return Ok(None);
-    }
-    let name = name.to_str().ok_or_else(|| "the name is not UTF-8".to_owned())?;
-    directory.join(name).map(Some)
-}
-
-/// The entry of `path`, which arrives as `name`; `None` where it is excluded.
-fn entry_of(tree: &Tree, path: &Relative, name: &str, options: &Options) -> Result<Option<Entry>, NotListed> {
+/// The entry of `path`, which arrives as `name`; `None` if it is excluded or hidden.
+fn entry_of(
+    tree: &Tree,
+    path: &Relative,
+    name: &str,
+    parts: Parts,
+    options: &Options,
+) -> Result<Option<Entry>, NotListed> {
     let said = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => NotListed::NotCarried("it is gone".into()),
+        std::io::ErrorKind::NotFound => NotListed::NotCarried("it vanished".into()),
         _ => NotListed::Failed(error.to_string()),
     };
     let stat = tree.stat(path).map_err(said)?;
     let file_type = file_type(&stat);
     if excludes(&options.exclude, name, file_type == FileType::Directory) {
         return Ok(None);
+    }
+    match parts {
+        Parts::Skipped if path.as_str().ends_with(PARTIAL_SUFFIX) => {
+            return Err(NotListed::NotCarried("a part of an interrupted copy".into()));
+        }
+        Parts::Hidden if path.as_str().ends_with(PARTIAL_SUFFIX) => return Ok(None),
+        _ => (),
     }
     let kind = match file_type {
         FileType::RegularFile => {
@@ -534,6 +554,7 @@ async fn wants<R: AsyncRead + Unpin>(
         }
     }
     progress.total_bytes.store(total_bytes, Relaxed);
+    progress.wanted.store(wants.len() as u64, Relaxed);
     Ok(wants)
 }
 
@@ -589,7 +610,11 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
             Ok(opened) => opened,
             Err(error) => {
                 self.begin(0, Some(listed.size_bytes), None).await?;
-                return self.end(&blake3::Hasher::new(), Some(error.to_string())).await;
+                wire::write_piece(self.writer, &[]).await?;
+                let has_vanished = error.kind() == std::io::ErrorKind::NotFound;
+                let (blake3, failure) = (String::new(), Some(wire::bounded(error.to_string())));
+                let end = Message::ContentsEnd { blake3, failure, has_vanished };
+                return wire::write(self.writer, &end).await;
             }
         };
         self.begin(opened.at_bytes, Some(opened.size_bytes), Some(opened.mtime)).await?;
@@ -621,7 +646,8 @@ impl<W: AsyncWrite + Unpin> Sending<'_, W> {
     async fn end(&mut self, hasher: &blake3::Hasher, failure: Option<String>) -> Result<(), CopyError> {
         wire::write_piece(self.writer, &[]).await?;
         let blake3 = hasher.finalize().to_hex().to_string();
-        wire::write(self.writer, &Message::ContentsEnd { blake3, failure: failure.map(wire::bounded) }).await
+        let failure = failure.map(wire::bounded);
+        wire::write(self.writer, &Message::ContentsEnd { blake3, failure, has_vanished: false }).await
     }
 
     /// Sends the contents of `opened`; holes are sent as holes. The outer error is that of the stream, the inner one

@@ -8,10 +8,12 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::lists::Lists;
 use super::manifest::TopNames;
-use super::receiver::{Terms, receive};
+use super::receiver::{OnServer, Terms, receive};
 use super::sender::{Source, send, show};
 use super::tree::{Relative, Tree};
-use super::wire::{self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Message, Piece, VERSION, Work};
+use super::wire::{
+    self, ASKED_MAX, Arriving, ENTRIES_MAX, Entry, Kind, Listing, Message, Piece, VERSION, Work,
+};
 use super::writers::Writers;
 use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
@@ -67,6 +69,11 @@ impl Served {
         })
     }
 
+    /// Number and bytes of the partial files that interrupted copies have left. Reads all directories.
+    pub fn parts(&self) -> (u64, u64) {
+        self.tree.parts()
+    }
+
     /// Serves a client's request on one stream.
     ///
     /// # Errors
@@ -110,7 +117,7 @@ impl Served {
         let progress = Progress::default();
         let Request { version, work, options, owner, rights } = request;
         let rights = rights.unwrap_or(self.rights);
-        let writers = owner.as_deref().map(|owner| (&self.writers, owner));
+        let arrival = self.writers.arrival();
         let refusal = match work {
             _ if version != VERSION => {
                 format!("version {version} of the protocol is asked for, this is {VERSION}")
@@ -122,7 +129,7 @@ impl Served {
                 }
                 Err(reason) => reason,
             },
-            Some(Work::List { paths, is_recursive }) => match self.to_list(&paths, is_recursive, rights) {
+            Some(Work::List(listing)) => match self.to_list(&listing, rights) {
                 Ok(source) => {
                     accept(None, writer).await?;
                     show(&source, &options, &self.lists, writer).await?;
@@ -132,10 +139,13 @@ impl Served {
             },
             Some(Work::Push { path, is_directory }) => {
                 match self.destination(&path, is_directory, rights, &options) {
-                    Ok((tree, name)) => {
+                    Ok((tree, name, below)) => {
                         accept(name.clone(), writer).await?;
                         let tops = name.map_or(TopNames::Any, TopNames::One);
-                        let terms = Terms { options: &options, rights, tops, writers, lists: &self.lists };
+                        let writers = &self.writers;
+                        let on_server =
+                            owner.as_deref().map(|owner| OnServer { writers, owner, arrival, below });
+                        let terms = Terms { options: &options, rights, tops, on_server, lists: &self.lists };
                         return receive(&tree, terms, &progress, reader, writer).await;
                     }
                     Err(reason) => reason,
@@ -167,19 +177,18 @@ impl Served {
         Ok(source)
     }
 
-    fn to_list(&self, paths: &[String], is_recursive: bool, rights: Rights) -> Result<Source, String> {
-        Source::to_list(&self.tree, &self.paths(paths, rights)?, is_recursive)
+    fn to_list(&self, listing: &Listing, rights: Rights) -> Result<Source, String> {
+        Source::to_list(&self.tree, &self.paths(&listing.paths, rights)?, listing)
     }
 
-    /// The directory at `path`; or, if a file or directory is to be called `path`, the parent directory and its last
-    /// name. Missing directories are created.
+    /// As [`place_in`] the served tree, if `rights` allow it.
     fn destination(
         &self,
         path: &str,
         is_directory: bool,
         rights: Rights,
         options: &Options,
-    ) -> Result<(Tree, Option<String>), String> {
+    ) -> Result<(Tree, Option<String>, Relative), String> {
         match rights {
             Rights::Read => Err("served for reading only".into()),
             Rights::Drop if options.delete => Err("this server removes nothing".into()),
@@ -189,17 +198,17 @@ impl Served {
 }
 
 /// The directory `path` below `tree` and no name, if `path` exists as a directory or `is_directory`; otherwise the
-/// parent directory and the last name.
+/// parent directory and the last name. Missing directories are created. The path of the directory comes last.
 fn place_in(
     tree: &Tree,
     path: &str,
     is_directory: bool,
     dry_run: bool,
-) -> Result<(Tree, Option<String>), String> {
+) -> Result<(Tree, Option<String>, Relative), String> {
     let path = Relative::parse(path)?;
     let failed = |path: &str, error: std::io::Error| format!("{path}: {error}");
     match tree.subtree(&path) {
-        Ok(tree) => Ok((tree, None)),
+        Ok(tree) => Ok((tree, None, path)),
         Err(error) if error.kind() == ErrorKind::NotADirectory && is_directory => {
             Err(format!("{}: no directory", path.as_str()))
         }
@@ -207,7 +216,7 @@ fn place_in(
             let (before, name) = path.split();
             let made = if is_directory { path.clone() } else { Relative::parse(before)? };
             let tree = tree.make_subtree(&made, dry_run).map_err(|error| failed(made.as_str(), error))?;
-            Ok((tree, (!is_directory).then(|| name.to_owned())))
+            Ok((tree, (!is_directory).then(|| name.to_owned()), made))
         }
         Err(error) => Err(failed(path.as_str(), error)),
     }
@@ -342,7 +351,7 @@ pub async fn pull<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     let tree = open_or_make(Path::new(before), options.dry_run).map_err(|error| wrong(error.to_string()))?;
     let tops = TopNames::asked(paths, name.as_deref());
     let lists = Lists::default();
-    let terms = Terms { options, rights: Rights::Write, tops, writers: None, lists: &lists };
+    let terms = Terms { options, rights: Rights::Write, tops, on_server: None, lists: &lists };
     receive(&tree, terms, progress, reader, writer).await
 }
 
@@ -359,19 +368,18 @@ fn open_or_make(directory: &Path, dry_run: bool) -> std::io::Result<Tree> {
     }
 }
 
-/// Calls `found` with each entry that a server has at `paths`, and with each entry that it cannot list.
+/// Calls `found` with each entry of the `listing` of a server, and with each entry that it cannot list.
 ///
 /// # Errors
 /// If the server refuses or violates the protocol, or the stream breaks; and the errors of `found`.
 pub async fn list<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, E: From<CopyError>>(
-    paths: &[String],
-    is_recursive: bool,
+    listing: Listing,
     options: &Options,
     reader: &mut R,
     writer: &mut W,
     mut found: impl FnMut(Result<Entry, Report>) -> Result<(), E>,
 ) -> Result<(), E> {
-    ask(Work::List { paths: paths.to_vec(), is_recursive }, options, reader, writer).await?;
+    ask(Work::List(listing), options, reader, writer).await?;
     for _ in 0..=ENTRIES_MAX {
         match wire::read(reader).await? {
             Message::Entry(entry) => found(Ok(entry))?,
@@ -432,7 +440,7 @@ pub async fn pull_into<R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     out.flush().await?;
     let failure = match wire::read(reader).await? {
         Message::ContentsEnd { failure: Some(failure), .. } => Some(failure),
-        Message::ContentsEnd { blake3, failure: None } => {
+        Message::ContentsEnd { blake3, failure: None, .. } => {
             (hasher.finalize().to_hex().as_str() != blake3).then(|| "its checksum is wrong".to_owned())
         }
         other => return Err(wire::unexpected(&other)),

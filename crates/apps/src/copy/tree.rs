@@ -20,6 +20,20 @@ use super::wire::{ENTRIES_MAX, LENGTH_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, Times
 
 /// Suffix of the partial file that an interrupted copy leaves. Such files are never sent.
 pub const PARTIAL_SUFFIX: &str = ".tacit-part";
+/// Digits of the hash in the name of a partial file.
+const PART_DIGITS: usize = 16;
+
+/// Name of the partial file for a file whose name, and perhaps user, has this `hash`.
+pub fn part_name(hash: &blake3::Hash) -> String {
+    format!(".{}{PARTIAL_SUFFIX}", &hash.to_hex().as_str()[..PART_DIGITS])
+}
+
+/// True if the last name of `path` is one of [`part_name`].
+pub fn is_part(path: &OsStr) -> bool {
+    let name = split_os(path).1.as_bytes();
+    let digits = name.strip_prefix(b".").and_then(|name| name.strip_suffix(PARTIAL_SUFFIX.as_bytes()));
+    digits.is_some_and(|digits| digits.len() == PART_DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
+}
 
 /// A relative path that cannot lead outside its start. The empty path is the start itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,15 +202,20 @@ impl Tree {
         self.open_file(path, OFlags::RDONLY)
     }
 
-    /// Opens the file `path` for writing. If it does not exist, it is created with access for the owner only.
-    pub fn write(&self, path: &Relative) -> io::Result<File> {
-        self.open_file(path, OFlags::RDWR | OFlags::CREATE)
+    /// Opens the file `path` for writing by this copy alone: two copies that write the same file would each verify only
+    /// their own bytes. If it does not exist, it is created with access for the owner only.
+    pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
+        self.open_alone(path, OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// Like [`Self::write`], but exclusive: two copies that write the same file would each verify only their own bytes.
-    pub fn write_alone(&self, path: &Relative) -> io::Result<File> {
+    /// Like [`Self::write_alone`] for a file that exists.
+    pub fn lock(&self, path: &Relative) -> io::Result<File> {
+        self.open_alone(path, OFlags::RDWR)
+    }
+
+    fn open_alone(&self, path: &Relative, flags: OFlags) -> io::Result<File> {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
-        let file = self.write(path)?;
+        let file = self.open_file(path, flags)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
         // Another copy may have finished in the meantime and renamed the file.
         let (own, named) = (rustix::fs::fstat(&file)?, self.stat(path)?);
@@ -212,7 +231,7 @@ impl Tree {
             return Err(io::Error::other("not a plain file"));
         }
         // Another hard link to it may be outside the tree.
-        if flags.contains(OFlags::CREATE) && stat.st_nlink != 1 {
+        if flags.contains(OFlags::RDWR) && stat.st_nlink != 1 {
             return Err(io::Error::other("a file with several names"));
         }
         Ok(fd.into())
@@ -349,6 +368,33 @@ impl Tree {
             removed.push((path, done));
         }
         removed
+    }
+
+    /// Number and bytes of the partial files in all directories that can be read.
+    pub fn parts(&self) -> (u64, u64) {
+        let (mut number, mut bytes) = (0, 0u64);
+        let mut open = vec![OsString::new()];
+        while let Some(path) = open.pop() {
+            let Ok(directory) = self.directory(&path) else { continue };
+            for entry in Dir::read_from(&directory).into_iter().flatten().flatten() {
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                let below = join_os(&path, name);
+                // Some file systems do not give the type here.
+                let is_unknown = entry.file_type() == FileType::Unknown;
+                let stat = || self.stat_os(&below).ok();
+                let file_type =
+                    if is_unknown { stat().map(|stat| file_type(&stat)) } else { Some(entry.file_type()) };
+                match file_type {
+                    Some(FileType::Directory) if name != "." && name != ".." => open.push(below),
+                    Some(FileType::RegularFile) if is_part(name) => {
+                        number += 1;
+                        bytes = bytes.saturating_add(stat().map_or(0, |stat| size_of(&stat)));
+                    }
+                    _ => (),
+                }
+            }
+        }
+        (number, bytes)
     }
 
     fn stat_os(&self, path: &OsStr) -> io::Result<Stat> {

@@ -9,7 +9,7 @@ use tokio::io::{
 use super::{CopyError, Options, Report, Summary};
 
 /// Version of the protocol. Both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Longest message or piece of contents, in bytes: one buffer of this size can hold any.
 pub const LENGTH_MAX: usize = 64 * 1024;
 /// Most paths in one copy, which limits a receiver's memory for them to 1 GiB.
@@ -139,12 +139,19 @@ pub enum Work {
         name: Option<String>,
     },
     /// List paths, as [`Message::Entry`]s.
-    List {
-        /// As in [`Work::Pull`].
-        paths: Vec<String>,
-        /// Also list subdirectories.
-        is_recursive: bool,
-    },
+    List(Listing),
+}
+
+/// A request for a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// As in [`Work::Pull`].
+    pub paths: Vec<String>,
+    /// Also list subdirectories.
+    pub is_recursive: bool,
+    /// Also list partial files of interrupted copies.
+    pub with_parts: bool,
 }
 
 impl Work {
@@ -153,7 +160,7 @@ impl Work {
         match self {
             Self::Push { .. } => Some(Direction::Push),
             Self::Pull { .. } => Some(Direction::Pull),
-            Self::List { .. } => None,
+            Self::List(_) => None,
         }
     }
 
@@ -161,7 +168,7 @@ impl Work {
     pub fn paths(&self) -> String {
         match self {
             Self::Push { path, .. } => path.clone(),
-            Self::Pull { paths, .. } | Self::List { paths, .. } => paths.join(" "),
+            Self::Pull { paths, .. } | Self::List(Listing { paths, .. }) => paths.join(" "),
         }
     }
 }
@@ -257,6 +264,8 @@ pub enum Message {
         blake3: String,
         /// Why the contents are invalid: the file changed while it was read, or could not be read.
         failure: Option<String>,
+        /// The file was listed, and no longer exists. No contents were sent.
+        has_vanished: bool,
     },
     /// Receiver, while contents are sent: this file cannot be stored. The sender ends it and continues with the next
     /// one.

@@ -1,9 +1,6 @@
-//! Tracks which copy writes which file, so that a copy whose client is gone can be replaced by the next copy of the
-//! same user. The old connection would otherwise remain until the idle timeout.
+//! Tracks which copy writes which paths, so that a copy whose client is gone gives way to the next copy of the same
+//! user. Its connection would otherwise remain until the idle timeout.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// A copy that has received nothing for this long counts as gone when its user starts to copy the file again. Ours.
+/// A copy that has received nothing for this long counts as gone when its user starts to copy the same file. Ours.
 const SILENCE: Duration = Duration::from_secs(2);
 /// How long to wait for such a silence: bytes of a client that is gone may still be in transit or in buffers, and the
 /// disk may be slow. Ours; shorter than the idle timeout of a connection.
@@ -19,93 +16,150 @@ const FALLS_SILENT: Duration = Duration::from_secs(20);
 /// A copy that receives more than this is not from a client that is gone: the bytes that fit in the largest window of a
 /// connection and in the buffer of a stream.
 const OF_GONE_MAX: u64 = (64 << 20) + (256 << 10);
-/// Time limit for a stopped copy to release its file. Ours.
-const LET_GO: Duration = Duration::from_secs(1);
+/// Time limit for a stopped copy to sync and name its complete files. Ours: a slow disk syncs 64 MiB in this time.
+const DRAIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// Identifies a file independently of its name: device and inode number.
-type FileId = (u64, u64);
 
 /// The writing copies of a server.
 #[derive(Debug, Default)]
-pub(super) struct Writers(Mutex<BTreeMap<FileId, Arc<Writing>>>);
+pub(super) struct Writers {
+    arrivals: AtomicU64,
+    copies: Mutex<Vec<Arc<Writing>>>,
+}
 
-/// One copy that writes one file.
+/// One copy that writes files.
 #[derive(Debug)]
 struct Writing {
     owner: String,
-    bytes: AtomicU64,
+    /// Its place in the order of requests.
+    arrival: u64,
+    /// Hashes of the paths of its files below the served directory, sorted.
+    files: Vec<u64>,
+    /// What it received and planned: grows as long as its client sends.
+    progress: AtomicU64,
     stop: Notify,
 }
 
-/// The claim of a copy to a file, registered in [`Writers`] until it is dropped.
-pub(super) struct Claim<'a> {
+/// A registered copy. It is removed from [`Writers`] on drop, when all its files are closed.
+pub(super) struct Registered<'a> {
     writers: &'a Writers,
-    file: FileId,
     writing: Arc<Writing>,
 }
 
+/// Identifies a file by its path below the served directory.
+pub(super) fn file_hash(path: &str) -> u64 {
+    blake3::hash(path.as_bytes()).as_bytes().first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+}
+
 impl Writers {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<FileId, Arc<Writing>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Writing>>> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers that `owner` writes `file`.
-    pub fn claim(&self, owner: &str, file: &File) -> io::Result<Claim<'_>> {
-        let stat = rustix::fs::fstat(file)?;
-        let file = (stat.st_dev, stat.st_ino);
-        let writing =
-            Arc::new(Writing { owner: owner.to_owned(), bytes: AtomicU64::new(0), stop: Notify::new() });
-        self.all().insert(file, writing.clone());
-        Ok(Claim { writers: self, file, writing })
+    /// The place of a new request in the order of requests.
+    pub fn arrival(&self) -> u64 {
+        self.arrivals.fetch_add(1, Relaxed)
     }
 
-    /// Stops the copy that writes `file`, if it is of the same `owner` and receives nothing. Returns true once it has
-    /// released the file.
-    pub async fn take_over(&self, owner: &str, file: FileId) -> bool {
-        let Some(writing) = self.all().get(&file).filter(|writing| writing.owner == owner).cloned() else {
-            return false;
+    /// Registers a copy of `owner` that writes `files`. Ends earlier copies of the same owner that write one of these
+    /// files and receive nothing, and waits until they have closed all files. A copy that still receives is left alone.
+    pub async fn register(&self, owner: &str, arrival: u64, mut files: Vec<u64>) -> Registered<'_> {
+        files.sort_unstable();
+        let (owner, progress, stop) = (owner.to_owned(), AtomicU64::new(0), Notify::new());
+        let writing = Arc::new(Writing { owner, arrival, files, progress, stop });
+        let earlier: Vec<_> = {
+            let mut all = self.all();
+            all.push(writing.clone());
+            all.iter().filter(|other| other.gives_way_to(&writing)).cloned().collect()
         };
-        let begun = writing.bytes.load(Relaxed);
-        let (mut before, mut silent, mut waited) = (begun, Duration::ZERO, Duration::ZERO);
-        while silent < SILENCE {
-            if waited >= FALLS_SILENT || before - begun > OF_GONE_MAX {
-                return false;
+        let registered = Registered { writers: self, writing };
+        let mut watched: Vec<_> = earlier.into_iter().map(Watched::new).collect();
+        loop {
+            watched.retain_mut(|watched| self.has(&watched.writing) && !watched.is_left());
+            if watched.is_empty() {
+                break;
             }
             sleep(LOOK_EVERY).await;
-            let now = writing.bytes.load(Relaxed);
-            silent = if now == before { silent + LOOK_EVERY } else { Duration::ZERO };
-            (before, waited) = (now, waited + LOOK_EVERY);
+            watched.iter_mut().for_each(Watched::look);
         }
-        writing.stop.notify_one();
-        let mut waited = Duration::ZERO;
-        while self.all().get(&file).is_some_and(|now| Arc::ptr_eq(now, &writing)) {
-            if waited >= LET_GO {
-                return false;
-            }
-            sleep(LOOK_EVERY).await;
-            waited += LOOK_EVERY;
-        }
-        true
+        registered
+    }
+
+    fn has(&self, writing: &Arc<Writing>) -> bool {
+        self.all().iter().any(|other| Arc::ptr_eq(other, writing))
     }
 }
 
-impl Claim<'_> {
-    pub fn on_bytes(&self, count: u64) {
-        self.writing.bytes.fetch_add(count, Relaxed);
+/// An earlier copy, as the next one sees it.
+struct Watched {
+    writing: Arc<Writing>,
+    /// Its progress at first, and at the last look.
+    begun: u64,
+    before: u64,
+    silent: Duration,
+    waited: Duration,
+    /// For how long it has been asked to stop.
+    stopping: Option<Duration>,
+}
+
+impl Watched {
+    fn new(writing: Arc<Writing>) -> Self {
+        let begun = writing.progress.load(Relaxed);
+        let (silent, waited) = (Duration::ZERO, Duration::ZERO);
+        Self { writing, begun, before: begun, silent, waited, stopping: None }
     }
 
-    /// Waits until another copy takes over the file.
+    /// Asks it to stop once it has received nothing for [`SILENCE`].
+    fn look(&mut self) {
+        if let Some(stopping) = &mut self.stopping {
+            *stopping += LOOK_EVERY;
+            return;
+        }
+        let now = self.writing.progress.load(Relaxed);
+        self.silent = if now == self.before { self.silent + LOOK_EVERY } else { Duration::ZERO };
+        (self.before, self.waited) = (now, self.waited + LOOK_EVERY);
+        if self.silent >= SILENCE {
+            self.writing.stop.notify_one();
+            self.stopping = Some(Duration::ZERO);
+        }
+    }
+
+    /// True if the next copy does not wait for it any longer: it still receives, or does not end.
+    fn is_left(&self) -> bool {
+        match self.stopping {
+            Some(stopping) => stopping >= DRAIN,
+            None => self.waited >= FALLS_SILENT || self.before - self.begun > OF_GONE_MAX,
+        }
+    }
+}
+
+impl Writing {
+    /// True if this copy was requested before `next`, by the same owner, and writes one of the same files.
+    fn gives_way_to(&self, next: &Self) -> bool {
+        let (few, many) = match self.files.len() < next.files.len() {
+            true => (&self.files, &next.files),
+            false => (&next.files, &self.files),
+        };
+        self.arrival < next.arrival
+            && self.owner == next.owner
+            && few.iter().any(|file| many.binary_search(file).is_ok())
+    }
+}
+
+impl Registered<'_> {
+    /// Records that the copy received `count` bytes, or planned as many files.
+    pub fn on_progress(&self, count: u64) {
+        self.writing.progress.fetch_add(count, Relaxed);
+    }
+
+    /// Waits until a later copy takes over.
     pub async fn stopped(&self) {
         self.writing.stop.notified().await;
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        let mut all = self.writers.all();
-        if all.get(&self.file).is_some_and(|now| Arc::ptr_eq(now, &self.writing)) {
-            all.remove(&self.file);
-        }
+        self.writers.all().retain(|other| !Arc::ptr_eq(other, &self.writing));
     }
 }

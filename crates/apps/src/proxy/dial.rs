@@ -44,10 +44,17 @@ pub async fn dial(allowed: &AllowList, target: &Target, patience: Duration) -> R
     timeout(patience, work).await.unwrap_or(Err(ReplyCode::Unreachable))
 }
 
-/// The reply code for several failures: one refused connection is more informative than missing answers.
+/// The reply code for several failures: one refused connection is more informative than missing answers. A server without
+/// descriptors did not try.
 fn most_telling(failures: &[io::Error]) -> ReplyCode {
     let is_refusal = |failure: &io::Error| failure.kind() == io::ErrorKind::ConnectionRefused;
-    if failures.iter().any(is_refusal) { ReplyCode::Refused } else { ReplyCode::Unreachable }
+    if failures.iter().any(is_refusal) {
+        ReplyCode::Refused
+    } else if failures.iter().any(crate::is_lack_of_descriptors) {
+        ReplyCode::NoDescriptors
+    } else {
+        ReplyCode::Unreachable
+    }
 }
 
 #[cfg(test)]
@@ -60,5 +67,8 @@ mod tests {
         let (silent, refused) = (io::ErrorKind::TimedOut, io::ErrorKind::ConnectionRefused);
         assert_eq!(most_telling(&[failure(silent), failure(refused)]), ReplyCode::Refused);
         assert_eq!(most_telling(&[failure(silent)]), ReplyCode::Unreachable);
+        let none_left = || io::Error::from(rustix::io::Errno::MFILE);
+        assert_eq!(most_telling(&[failure(silent), none_left()]), ReplyCode::NoDescriptors);
+        assert_eq!(most_telling(&[none_left(), failure(refused)]), ReplyCode::Refused);
     }
 }

@@ -99,6 +99,9 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     all: &AtomicU64,
 ) -> (u64, Result<(), ProxyError>) {
     let moved = RelayedBytes { own: AtomicU64::new(0), all };
+    // Bytes leave as the other end sent them: Nagle's algorithm would hold the last ones of a message until the
+    // program's kernel acknowledges, 40 ms later (RFC 9293 section 3.7.4). If it cannot be set, they are late.
+    let _ = tcp.set_nodelay(true);
     // With a linger time of zero, closing resets the connection. If that cannot be set, the program sees an orderly end
     // instead of a reset.
     let _ = tcp.set_zero_linger();

@@ -177,7 +177,7 @@ fn contents(bytes: &[u8], blake3: &str) -> Vec<u8> {
         wire::write(&mut raw, &opened(3)).await.unwrap();
         wire::write_piece(&mut raw, bytes).await.unwrap();
         wire::write_piece(&mut raw, &[]).await.unwrap();
-        let end = Message::ContentsEnd { blake3: blake3.into(), failure: None };
+        let end = Message::ContentsEnd { blake3: blake3.into(), failure: None, has_vanished: false };
         wire::write(&mut raw, &end).await.unwrap();
         raw
     })
@@ -455,7 +455,7 @@ fn a_stream_arrives_under_the_name_that_is_given_and_goes_out_again() {
 fn ends_of_other_versions_refuse_each_other_in_words() {
     let to = tempfile::tempdir().unwrap();
     // The hello of version 1, and of a later version.
-    for version in [1, 3] {
+    for version in [1, 4] {
         let hello = format!(
             r#"{{"say":"hello","version":{version},"direction":"push","path":"","options":{{"checksum":false,"delete":false,"dry_run":false}}}}"#
         );
@@ -467,7 +467,7 @@ fn ends_of_other_versions_refuse_each_other_in_words() {
             served.serve(&mut &*raw, &mut answer).await.unwrap_err();
             wire::read(&mut &*answer).await.unwrap()
         });
-        let said = format!("version {version} of the protocol is asked for, this is 2");
+        let said = format!("version {version} of the protocol is asked for, this is 3");
         assert_eq!(answer, Message::Refused { reason: said });
     }
 }

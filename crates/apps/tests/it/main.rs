@@ -5,3 +5,4 @@ mod copy;
 mod ends;
 mod mirror;
 mod proxy;
+mod repeat;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tacit_apps::metrics::ProxyCounts;
 use tacit_apps::proxy::allow::AllowList;
-use tacit_apps::proxy::relay::{Limits, RelayReport, serve};
+use tacit_apps::proxy::relay::{Limits, RelayReport, relay, serve};
 use tacit_apps::proxy::{ProxyError, ReplyCode, ask, asked, socks};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 use tokio::net::TcpListener;
@@ -164,4 +164,34 @@ proptest! {
             prop_assert_eq!(target.to_string().parse(), Ok(target));
         }
     }
+}
+
+/// A reply that is sent in two writes would wait in the kernel until the program acknowledges the first, some 40 ms.
+#[test]
+fn carried_connections_do_not_wait_for_full_segments() {
+    use std::os::fd::AsFd as _;
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (program, accepted) = tokio::join!(tokio::net::TcpStream::connect(address), listener.accept());
+        let (mut program, tcp) = (program.unwrap(), accepted.unwrap().0);
+        let socket = tcp.as_fd().try_clone_to_owned().unwrap();
+        let (mine, theirs) = duplex(64);
+        let (mut reader, mut writer) = split(theirs);
+        let bytes = std::sync::atomic::AtomicU64::new(0);
+        let carrying = relay(tcp, &mut reader, &mut writer, Limits::default().idle, &bytes);
+        let talking = async {
+            let (mut from, mut to) = split(mine);
+            to.write_all(b"x").await.unwrap();
+            program.read_u8().await.unwrap();
+            let nodelay = rustix::net::sockopt::tcp_nodelay(&socket).unwrap();
+            to.shutdown().await.unwrap();
+            program.shutdown().await.unwrap();
+            from.read_to_end(&mut Vec::new()).await.unwrap();
+            nodelay
+        };
+        let (carried, nodelay) = tokio::join!(carrying, talking);
+        carried.1.unwrap();
+        assert!(nodelay);
+    });
 }

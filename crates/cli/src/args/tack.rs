@@ -213,6 +213,9 @@ pub struct LsArgs {
     /// List subdirectories, too
     #[arg(short, long)]
     pub recursive: bool,
+    /// List partial files of interrupted copies (.HASH.tacit-part), too, and count them
+    #[arg(short, long)]
+    pub all: bool,
     /// Omit matching paths; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<Exclude>,

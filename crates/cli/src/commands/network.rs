@@ -1,5 +1,6 @@
 //! Commands that communicate with other machines, and code that several of them share.
 
+mod addresses;
 mod client;
 mod clients;
 mod config;

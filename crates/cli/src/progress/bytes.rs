@@ -19,6 +19,13 @@ impl ByteBar {
         self.0.set_position(bytes);
     }
 
+    /// Shows `text` behind the numbers.
+    pub fn say(&self, text: &str) {
+        if self.0.message() != text {
+            self.0.set_message(text.to_owned());
+        }
+    }
+
     /// Prints a line above the bar.
     pub fn note(&self, text: &str) {
         self.0.suspend(|| note(text));
@@ -28,7 +35,7 @@ impl ByteBar {
 /// Runs `work` with a bar, which is visible on a terminal if `wanted`.
 pub fn of_bytes<T>(wanted: bool, work: impl FnOnce(&ByteBar) -> T) -> T {
     let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"));
+    let bar = ByteBar(bar(None, target, "{bar:32} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left{msg}"));
     let result = work(&bar);
     bar.0.finish_and_clear();
     result

@@ -9,3 +9,4 @@ mod fetch;
 #[path = "../peers/mod.rs"]
 mod peers;
 mod proxy;
+mod reconnect;

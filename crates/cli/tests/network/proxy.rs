@@ -1,7 +1,8 @@
 //! `tacit proxy` as seen by its users, over loopback.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -206,4 +207,26 @@ fn five_hundred_programs_at_once_get_their_own_bytes_back() {
             });
         }
     });
+}
+
+#[test]
+fn a_proxy_that_runs_out_of_file_descriptors_says_so() {
+    let users = Users::new();
+    let port = echo();
+    users.key("server");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 48 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tacit")]);
+    command.args(["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"]);
+    command.env("XDG_CONFIG_HOME", users.path("client"));
+    let mut proxy = users.started(command, "socks5 at ");
+    let held: Vec<_> = (0..64).map(|_| TcpStream::connect(&proxy.address).unwrap()).collect();
+    let mut line = String::new();
+    proxy.says.read_line(&mut line).unwrap();
+    let wanted = "tacit: connections of programs wait: Too many open files (os error 24); the limit is 48";
+    assert!(line.starts_with(wanted), "{line}");
+    drop(held);
+    assert_eq!(socks(&proxy.address, port).1, 0, "descriptors are there again");
 }

@@ -138,7 +138,10 @@ impl OwnQueue {
 pub struct Config {
     /// IP version.
     pub ip: IpVersion,
-    /// Size of the largest IP packet that is certain to pass.
+    /// Size of IP packets that pass when a path changes and takes those of [`mtu`](Self::mtu) no more; `mtu` where packets never
+    /// get shorter.
+    pub min_mtu: Bytes,
+    /// Size of the largest IP packet that passes at first.
     pub mtu: Bytes,
     /// Size of the largest IP packet that is tried ([`mtu`](Self::mtu) for none; RFC 8899 section 5.1.2, MAX_PLPMTU).
     pub max_mtu: Bytes,
@@ -217,7 +220,12 @@ impl Config {
         Some(pacer.at_least(self.own_queue.map_or(0, |queue| queue.burst)))
     }
 
-    /// Bytes of UDP payload in the largest packet that is certain to pass.
+    /// Bytes of UDP payload of a packet of [`min_mtu`](Self::min_mtu).
+    pub(super) fn min_payload(&self) -> u32 {
+        self.payload_of(self.min_mtu.min(self.mtu))
+    }
+
+    /// Bytes of UDP payload in the largest packet that passes at first.
     pub fn payload(&self) -> u32 {
         self.payload_of(self.mtu)
     }
@@ -256,6 +264,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             ip: IpVersion::V4,
+            min_mtu: Bytes(1500),
             mtu: Bytes(1500),
             max_mtu: Bytes(1500),
             congestion: congestion::Config {

@@ -124,7 +124,8 @@ pub(super) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, clock_offset: u32, seed: u32) -> Self {
-        let mtu = PathMtu::new(config.payload(), config.payload(), config.usual_payload());
+        let sizes = [config.min_payload(), config.payload(), config.payload()];
+        let mtu = PathMtu::new(sizes, config.usual_payload());
         let path = Path::new(config, mtu, false, START, Start { seed, ..Start::default() });
         Self {
             config: *config,
@@ -173,7 +174,8 @@ impl Sender {
     /// The peer takes `max` bytes of UDP payload at most, and its number of the connection is `implied` in short data or not.
     pub fn set_peer(&mut self, max: u32, implied: bool) {
         let base = self.config.payload().min(max);
-        self.path.mtu = PathMtu::new(base, self.config.max_payload().min(max), self.config.usual_payload());
+        let sizes = [self.config.min_payload(), base, self.config.max_payload().min(max)];
+        self.path.mtu = PathMtu::new(sizes, self.config.usual_payload());
         self.implied = implied;
         self.path.set_mss(self.implied);
     }
@@ -410,7 +412,7 @@ impl Sender {
     }
 
     fn room_beside_sync(&self, now: Instant) -> u32 {
-        if self.is_short(now) { self.path.mss } else { room_for_data(self.path.mtu.payload()).max(1) }
+        if self.is_short(now) { self.path.mss } else { room_for_data(self.path.payload()).max(1) }
     }
 
     /// The first initial window of a connection leaves at once (RFC 9002 section 7.7); Linux does not pace it either

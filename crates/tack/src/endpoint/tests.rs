@@ -135,3 +135,39 @@ async fn a_call_leaves_its_mark_when_it_ends() {
     assert_eq!(read.unwrap(), b"late"[..]);
     silence.end();
 }
+
+/// A sender that does not wait loses what does not fit in the queue, and can see how much that is.
+#[tokio::test]
+async fn datagrams_that_wait_for_room_are_not_dropped() {
+    const MANY: usize = 1_000;
+    let (_server, _client, _, [here, _other], [there, _other_there]) = two().await;
+    let room = here.datagram_send_buffer_space();
+    assert!((1..MANY).contains(&room), "{room}");
+    // The driver does not run between these calls.
+    for _ in 0..MANY {
+        here.send_datagram(Bytes::from_static(b"at once")).unwrap();
+    }
+    assert_eq!(here.datagram_send_buffer_space(), 0);
+    assert_eq!(here.stats().datagrams_unsent, (MANY - room) as u64);
+    let sending = async {
+        for _ in 0..MANY {
+            here.send_datagram_wait(Bytes::from_static(b"in turn")).await.unwrap();
+        }
+    };
+    let reading = async {
+        loop {
+            there.read_datagram().await.unwrap();
+        }
+    };
+    tokio::select! {
+        sent = timeout(PATIENCE, sending) => sent.expect("there is room again and again"),
+        () = reading => {}
+    }
+    assert_eq!(here.stats().datagrams_unsent, (MANY - room) as u64, "none was dropped");
+    let too_long = Bytes::from(vec![0; here.max_datagram_size() + 1]);
+    let refused = timeout(PATIENCE, here.send_datagram_wait(too_long)).await.expect("it does not wait");
+    assert!(matches!(refused, Err(SendDatagramError::TooLarge { .. })), "{refused:?}");
+    here.close(0, "");
+    let ended = here.send_datagram_wait(Bytes::new()).await;
+    assert!(matches!(ended, Err(SendDatagramError::Connection(_))), "{ended:?}");
+}

@@ -22,9 +22,7 @@ const MAX_DATAGRAMS: usize = 256;
 impl Session {
     /// The client has repeated its first datagram, because our answer was lost.
     pub fn on_initiation(&mut self, initiation: &Initiation<'_>) {
-        if let Stage::Responding { ephemeral, response: Some(response), .. } = &self.stage
-            && *ephemeral == initiation.ephemeral()
-        {
+        if let Stage::Responding { response: Some(response), .. } = &self.stage {
             let again = datagram(kind::RESPONSE, initiation.client, response);
             // The client has sent enough bytes again to allow the repeated answer.
             self.outbox.push_back((self.remote, again));
@@ -225,6 +223,7 @@ impl Session {
             Some(Received::Datagram(_)) => {
                 if self.datagrams_in.len() == MAX_DATAGRAMS {
                     self.datagrams_in.pop_front();
+                    self.datagrams_dropped[1] += 1;
                 }
                 self.datagrams_in.push_back(Bytes::copy_from_slice(content));
                 self.notifiers.datagram.notify_waiters();

@@ -171,10 +171,22 @@ impl Session {
         let number = self.core.send_datagram(number).map_err(|error| too_long(error.1))?;
         self.datagrams_out.push_back((number, bytes));
         let oldest = self.core.oldest_datagram();
-        while self.datagrams_out.front().is_some_and(|(number, _)| *number < oldest) {
-            self.datagrams_out.pop_front();
-        }
+        self.drop_datagrams_before(oldest);
         Ok(())
+    }
+
+    /// Queues a datagram that may not drop another; `None` while there is no room.
+    pub fn send_datagram_in_room(&mut self, bytes: &Bytes) -> Result<Option<()>, SendDatagramError> {
+        self.alive()?;
+        if self.datagram_room() == 0 && bytes.len() <= self.max_datagram() {
+            return Ok(None);
+        }
+        self.send_datagram(bytes.clone()).map(Some)
+    }
+
+    /// Datagrams that can be queued before one is dropped.
+    pub fn datagram_room(&self) -> usize {
+        self.core.datagram_room()
     }
 
     pub fn next_datagram(&mut self) -> Result<Option<Bytes>, ConnectionError> {

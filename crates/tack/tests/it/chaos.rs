@@ -298,6 +298,16 @@ async fn a_path_that_falls_to_1200_bytes() {
     both_ways(chaos, 2_000_000).await;
 }
 
+/// It drops below the length of a first datagram, to IP packets of 1000 and of 576 bytes. Short packets still pass, so the
+/// connection does not time out.
+#[tokio::test]
+async fn a_path_that_falls_below_the_base() {
+    for mtu_then in [972, 548] {
+        let chaos = Chaos { mtu_falls_after: Some(300), mtu_then, ..Chaos::default() };
+        both_ways(chaos, 1_000_000).await;
+    }
+}
+
 #[tokio::test]
 async fn a_path_as_long_as_ethernet_is_used_whole() {
     let chaos = Chaos { mtu_falls_after: Some(0), mtu_then: LONGEST, ..Chaos::default() };

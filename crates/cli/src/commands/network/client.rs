@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use tacit_apps::copy::CopyError;
+use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::node::{self, Node, NodeError};
 use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
 use tokio::runtime::Runtime;
@@ -63,6 +64,19 @@ impl Client {
         let connect = node::connect(&self.store, &self.identity, &self.config, server, confirm);
         let (node, connection) = self.runtime.block_on(connect)?;
         Ok(Reached { connection, _node: node })
+    }
+
+    /// Connects to `server`, and keeps the connection: see [`link::keep`].
+    pub fn keep<'a>(
+        &self,
+        server: &str,
+        report: impl Fn(LinkEvent<'_>) + 'a,
+    ) -> Result<(Link, impl Future<Output = NodeError> + 'a), Failure> {
+        let confirm = |key| confirm_key(server, key);
+        let connect = node::connect(&self.store, &self.identity, &self.config, server, confirm);
+        let first = self.runtime.block_on(connect)?;
+        let (store, identity, config) = (self.store.clone(), self.identity.clone(), self.config.clone());
+        Ok(link::keep(first, store, identity, config, server.to_owned(), report))
     }
 
     /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal

@@ -1,5 +1,6 @@
 //! `tacit cp`.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -12,7 +13,8 @@ use tacit_apps::copy::limit::Limited;
 use tacit_apps::copy::sender::Source;
 use tacit_apps::copy::session::{pull, pull_into, push};
 use tacit_apps::copy::wire::Direction;
-use tacit_apps::copy::{self, Action, CopyError, CopyReport, Options, Progress};
+use tacit_apps::copy::{self, Action, CopyError, CopyReport, Earlier, Options, Progress};
+use tacit_apps::link::{Link, LinkEvent};
 use tacit_input::table::significant;
 use tacit_tack::{Connection, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
@@ -28,6 +30,10 @@ use crate::progress::{self, ByteBar};
 
 /// In place of a file name: standard input or output.
 const STANDARD: &str = "-";
+/// Time to wait for another connection after one broke (our choice).
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(600);
+/// Silence after which the progress line says so (our choice).
+const SILENCE_TOLD: Duration = Duration::from_secs(5);
 /// Interval between updates of the progress bar.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 /// Sources and destination of a copy, and its direction.
@@ -52,16 +58,94 @@ struct Report<'a> {
     dry_run: bool,
     duration_s: f64,
     throughput_bps: f64,
+    /// How often the connection broke.
+    reconnections: u64,
+    /// Why the copy did not end; what it did not report is not among `paths`.
+    error: Option<String>,
     #[serde(flatten)]
     outcome: &'a CopyReport,
 }
 
 /// One copy to or from one server.
 enum Job {
-    Push(Source, String),
+    Push {
+        /// What is sent; `None` once it was.
+        source: Option<Source>,
+        /// Its paths, from which a broken copy is begun again; none for standard input.
+        paths: Vec<String>,
+        to: String,
+    },
     Pull(Vec<String>, String),
     /// Copies the file to standard output.
     PullInto(String),
+}
+
+impl Job {
+    /// True if the copy can begin again after its connection broke.
+    fn can_repeat(&self) -> bool {
+        match self {
+            Self::Push { paths, .. } => !paths.is_empty(),
+            Self::Pull(..) => true,
+            Self::PullInto(_) => false,
+        }
+    }
+}
+
+/// What the progress line says about the connection.
+#[derive(Default)]
+struct Outages {
+    /// Lines that are not printed yet.
+    lines: RefCell<Vec<String>>,
+    /// Since when there has been no connection.
+    since: Cell<Option<Instant>>,
+    /// How often the connection broke.
+    count: Cell<u64>,
+    /// The number of bytes at the last change, and its time.
+    moved: Cell<(u64, Option<Instant>)>,
+}
+
+impl Outages {
+    fn on_event(&self, server: &str, event: &LinkEvent<'_>) {
+        let line = match event {
+            LinkEvent::Broken(why) => {
+                self.since.set(Some(now()));
+                self.count.set(self.count.get() + 1);
+                let minutes = RECONNECT_TIMEOUT.as_secs() / 60;
+                format!("tacit: {why}; connecting again for up to {minutes} minutes")
+            }
+            LinkEvent::RetryFailed(why, wait) => {
+                let (why, wait_s) = (why.to_string(), wait.as_secs_f64());
+                tracing::info!(target: "tacit::copy", ?why, wait_s, "no connection to the server");
+                return;
+            }
+            LinkEvent::Restored => {
+                let since = self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+                format!("tacit: connected to {server} again after {} s", since.as_secs())
+            }
+        };
+        self.lines.borrow_mut().push(printable(&line));
+    }
+
+    /// What the progress line says while nothing happens.
+    fn status(&self, bytes: u64) -> String {
+        if let Some(since) = self.since.get() {
+            return format!(", no connection for {} s", since.elapsed().as_secs());
+        }
+        let (before, at) = self.moved.get();
+        match at.filter(|_| before == bytes).map(|at| at.elapsed()) {
+            None => self.moved.set((bytes, Some(now()))),
+            Some(silence) if silence >= SILENCE_TOLD => {
+                return format!(", nothing for {} s", silence.as_secs());
+            }
+            Some(_) => (),
+        }
+        String::new()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
@@ -83,32 +167,43 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
     tacit_apps::open_many_files();
     let client = Client::new(&args.seen)?;
-    #[expect(clippy::disallowed_methods, reason = "a copy happens in real time")]
-    let now = Instant::now;
     let begun = now();
-    let progress = Progress::default();
+    let (progress, outages) = (Progress::default(), Outages::default());
     let (mut all, mut reported) = (CopyReport::default(), BTreeSet::new());
+    let mut stopped = None;
     for (server, job) in jobs {
-        let copied = client.copy(&server, job, &options, args, &progress, &mut reported);
+        let copied = client.copy(&server, job, &options, args, (&progress, &outages), &mut reported);
         match copied {
             Ok(Some(outcome)) => add(&mut all, outcome),
-            stopped => {
-                // A read of standard input may block forever.
-                client.runtime.shutdown_background();
-                return ended(stopped.map(|_| ()), &progress);
-            }
+            Ok(None) => stopped = Some(Ok(())),
+            Err(failure) => stopped = Some(Err(failure)),
+        }
+        if stopped.is_some() {
+            // What the copy that was stopped has transferred.
+            all.summary.received_bytes += progress.done_bytes.load(Relaxed);
+            break;
         }
     }
+    // A read of standard input may block forever.
     client.runtime.shutdown_background();
     let duration_s = begun.elapsed().as_secs_f64();
     let throughput_bps = all.summary.received_bytes as f64 * 8.0 / duration_s.max(1e-9);
     if args.json {
         let (dry_run, server, outcome) = (args.dry_run, servers.join(" "), &all);
-        let report = Report { direction, server, dry_run, duration_s, throughput_bps, outcome };
+        let error = stopped.as_ref().map(|how| match how {
+            Ok(()) => "interrupted".to_owned(),
+            Err(failure) => printable(&failure.to_string()),
+        });
+        let reconnections = outages.count.get();
+        let report =
+            Report { direction, server, dry_run, duration_s, throughput_bps, reconnections, error, outcome };
         match to_stdout {
             true => note(&serde_json::to_string(&report).map_err(std::io::Error::from)?),
             false => print_json(&report)?,
         }
+    }
+    if let Some(how) = stopped {
+        return ended(how, &progress);
     }
     // Standard output carries the file.
     let is_quiet = args.quiet || args.json || to_stdout;
@@ -162,9 +257,13 @@ fn jobs(plan: Plan, args: &CpArgs) -> Result<Vec<(String, Job)>, CopyError> {
             if sources.len() > 1 || args.delete || args.checksum || args.dry_run {
                 return wrong("- must be the only SRC, without --delete, --checksum and --dry-run");
             }
-            Ok(vec![(to.server, Job::Push(Source::stream(Box::new(tokio::io::stdin())), to.path))])
+            let source = Some(Source::stream(Box::new(tokio::io::stdin())));
+            Ok(vec![(to.server, Job::Push { source, paths: Vec::new(), to: to.path })])
         }
-        Plan::Push { sources, to } => Ok(vec![(to.server, Job::Push(Source::named(&sources)?, to.path))]),
+        Plan::Push { sources, to } => {
+            let source = Some(Source::named(&sources)?);
+            Ok(vec![(to.server, Job::Push { source, paths: sources, to: to.path })])
+        }
         Plan::Pull { from, to } if to == STANDARD => match &from[..] {
             [(server, paths)] if paths.len() == 1 && !args.delete && !args.checksum && !args.dry_run => {
                 Ok(vec![(server.clone(), Job::PullInto(paths[0].clone()))])
@@ -192,39 +291,81 @@ impl Client {
         job: Job,
         options: &Options,
         args: &CpArgs,
-        progress: &Progress,
+        (progress, outages): (&Progress, &Outages),
         reported: &mut BTreeSet<(String, Option<String>)>,
     ) -> Result<Option<CopyReport>, Failure> {
-        let reached = self.reach(server)?;
+        let (link, keeping) = self.keep(server, |event| outages.on_event(server, &event))?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
         let to_stdout = matches!(job, Job::PullInto(_));
+        let copying = link.clone();
         let copy = async {
             tokio::select! {
-                outcome = copy(job, options, rate, progress, &reached.connection) => {
+                biased;
+                outcome = copy_over(copying, job, options, rate, progress) => {
                     Ok(Some(outcome.map_err(|error| self.said_by(server, error))?))
                 }
+                why = keeping => Err(why.into()),
                 stopped = signals::stop() => stopped.map(|()| None),
             }
         };
-        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
+        let copied = progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {
                     let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
-                    draw(bar, progress, reported);
+                    draw(bar, progress, outages, args.quiet, reported);
                     if let Ok(done) = done {
+                        link.close();
                         return done;
                     }
                 }
             })
-        })
+        });
+        copied
     }
 }
 
-/// Updates the bar, and prints files that have failed since the last update.
-fn draw(bar: &ByteBar, progress: &Progress, reported: &mut BTreeSet<(String, Option<String>)>) {
+/// Carries out `job`, again and again while its connection breaks and another one is there in time.
+async fn copy_over(
+    mut link: Link,
+    mut job: Job,
+    options: &Options,
+    rate: Option<NonZeroU64>,
+    progress: &Progress,
+) -> Result<CopyReport, CopyError> {
+    let mut earlier = Earlier::default();
+    let mut broken = std::io::Error::from(std::io::ErrorKind::NotConnected);
+    while let Some(connection) = link.next(RECONNECT_TIMEOUT).await {
+        match copy(&mut job, options, rate, progress, &connection).await {
+            Err(CopyError::Io(error)) if connection.close_reason().is_some() && job.can_repeat() => {
+                earlier.add(progress);
+                broken = error;
+            }
+            copied => {
+                let mut outcome = copied?;
+                earlier.complete(progress, &mut outcome.summary);
+                return Ok(outcome);
+            }
+        }
+    }
+    Err(broken.into())
+}
+
+/// Updates the bar, and prints files that have failed, and connections that broke, since the last update.
+fn draw(
+    bar: &ByteBar,
+    progress: &Progress,
+    outages: &Outages,
+    is_quiet: bool,
+    reported: &mut BTreeSet<(String, Option<String>)>,
+) {
     let total_bytes = Some(progress.total_bytes.load(Relaxed)).filter(|bytes| *bytes > 0);
-    bar.draw(progress.done_bytes.load(Relaxed), total_bytes);
+    let done_bytes = progress.done_bytes.load(Relaxed);
+    bar.draw(done_bytes, total_bytes);
+    bar.say(&outages.status(done_bytes));
+    for line in outages.lines.take().into_iter().filter(|_| !is_quiet) {
+        bar.note(&line);
+    }
     for copy::Report { path, reason, .. } in progress.take_failures() {
         bar.note(&failed(&path, reason.as_deref()));
         reported.insert((path, reason));
@@ -236,7 +377,7 @@ fn failed(path: &str, reason: Option<&str>) -> String {
 }
 
 async fn copy(
-    job: Job,
+    job: &mut Job,
     options: &Options,
     rate: Option<NonZeroU64>,
     progress: &Progress,
@@ -244,26 +385,27 @@ async fn copy(
 ) -> Result<CopyReport, CopyError> {
     let (reader, writer) = streams(connection).await?;
     // Only the direction that carries file contents is limited; the other one carries little data.
-    let is_push = matches!(job, Job::Push(..));
+    let is_push = matches!(job, Job::Push { .. });
     let reader = Limited::new(reader, rate.filter(|_| !is_push));
     let writer = Limited::new(writer, rate.filter(|_| is_push));
     let mut reader = BufReader::with_capacity(READ_BYTES, reader);
     let mut writer = BufWriter::with_capacity(WRITE_BYTES, writer);
     match job {
-        Job::Push(source, path) => {
-            let outcome = push(source, &path, options, progress, &mut reader, &mut writer).await?;
+        Job::Push { source, paths, to } => {
+            let source = source.take().map_or_else(|| Source::named(&paths[..]), Ok)?;
+            let outcome = push(source, to, options, progress, &mut reader, &mut writer).await?;
             // The server has received everything and sent its summary. It waits for the end of the stream.
             writer.shutdown().await?;
             Ok(outcome)
         }
         Job::Pull(paths, to) => {
-            let outcome = pull(&paths, Path::new(&to), options, progress, &mut reader, &mut writer).await?;
+            let outcome = pull(paths, Path::new(to), options, progress, &mut reader, &mut writer).await?;
             finish(writer).await;
             Ok(outcome)
         }
         Job::PullInto(path) => {
             let outcome =
-                pull_into(&path, &mut tokio::io::stdout(), progress, &mut reader, &mut writer).await?;
+                pull_into(path, &mut tokio::io::stdout(), progress, &mut reader, &mut writer).await?;
             finish(writer).await;
             Ok(outcome)
         }

@@ -25,7 +25,11 @@ pub fn check(store: &Store) -> Result<(), Failure> {
 pub fn identity(store: &Store) -> Result<Identity, Failure> {
     match store.read_identity() {
         Err(TrustError::NoIdentity(path)) => {
-            let identity = store.make_identity()?;
+            let identity = match store.make_identity() {
+                // Another command has made it at the same time.
+                Err(TrustError::Exists(_)) => return Ok(store.read_identity()?),
+                made => made?,
+            };
             note(&format!("tacit: made a key: {}", path.display()));
             Ok(identity)
         }

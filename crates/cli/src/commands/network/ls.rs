@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tacit_apps::copy::is_part;
 use tacit_apps::copy::session::list;
-use tacit_apps::copy::wire::{Entry, Kind, Timestamp};
+use tacit_apps::copy::wire::{Entry, Kind, Listing, Timestamp};
 use tacit_apps::copy::{Action, CopyError, Options, Report};
 use tokio::io::{BufReader, BufWriter};
 
 use super::client::Client;
+use super::copy_summary::said_of_parts;
 use super::remote::{Remote, remote};
 use super::seen;
 use super::streams::{READ_BYTES, streams};
@@ -59,7 +61,7 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         places.push(place.ok_or_else(local)?);
     }
     let client = Client::new(&args.seen)?;
-    let (mut all, mut has_failed) = (Vec::new(), false);
+    let (mut all, mut has_failed, mut parts) = (Vec::new(), false, (0u64, 0u64));
     let options = Options { exclude: args.exclude.clone(), ..Options::default() };
     for Remote { server, path } in places {
         let reached = client.reach(&server)?;
@@ -67,8 +69,13 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             let (reader, writer) = streams(&reached.connection).await?;
             let mut reader = BufReader::with_capacity(READ_BYTES, reader);
             let mut writer = BufWriter::new(writer);
-            let paths = [path];
+            let (paths, is_recursive, with_parts) = (vec![path], args.recursive, args.all);
             let found = |found: Result<Entry, Report>| -> Result<(), ListError> {
+                if let Ok(Entry { path, kind: Kind::File { size_bytes, .. }, .. }) = &found
+                    && is_part(path)
+                {
+                    (parts.0, parts.1) = (parts.0 + 1, parts.1.saturating_add(*size_bytes));
+                }
                 match found {
                     Ok(entry) if args.json => all.push(Listed::from(entry)),
                     Ok(entry) => print(&Listed::from(entry).to_line()).map_err(ListError::Here)?,
@@ -80,7 +87,8 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
                 }
                 Ok(())
             };
-            list(&paths, args.recursive, &options, &mut reader, &mut writer, found).await
+            let listing = Listing { paths, is_recursive, with_parts };
+            list(listing, &options, &mut reader, &mut writer, found).await
         };
         client.runtime.block_on(listing).map_err(|error| match error {
             ListError::There(error) => client.said_by(&server, error),
@@ -89,6 +97,9 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     }
     if args.json {
         print_json(&all)?;
+    }
+    if parts.0 > 0 {
+        note(&said_of_parts(parts));
     }
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -44,6 +44,8 @@ const UNREAD_MAX: u64 = 64 << 20;
 const UNREAD_OF_STREAM: std::ops::RangeInclusive<u64> = 16 << 10..=256 << 10;
 /// Time for relayed connections to be reset when the TACK connection ends (our choice).
 const BREAK_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time between two notes that programs wait (our choice).
+const TELL_EVERY: Duration = Duration::from_secs(60);
 /// Default port of SOCKS5 (RFC 1928 section 3).
 const SOCKS_PORT: u16 = 1080;
 
@@ -95,6 +97,8 @@ struct Proxy {
     waiting: Arc<Semaphore>,
     /// The proxy is stopping and accepts no more connections.
     is_closing: AtomicBool,
+    /// When it was last said that programs wait.
+    told: Mutex<Option<Instant>>,
     /// Becomes true when connections to the other end must be closed.
     closed: watch::Sender<bool>,
     json: bool,
@@ -110,6 +114,14 @@ struct ConnectionLogLine<'a> {
     error: Option<String>,
 }
 
+/// What helps against `error`, if this program has too many open files.
+fn descriptors_hint(error: &std::io::Error) -> String {
+    match tacit_apps::descriptors_max().filter(|_| tacit_apps::is_lack_of_descriptors(error)) {
+        Some(max) => format!("; the limit is {max} (ulimit -Hn)"),
+        None => String::new(),
+    }
+}
+
 impl Proxy {
     fn new(args: &ProxyArgs) -> Arc<Self> {
         Arc::new(Self {
@@ -117,6 +129,7 @@ impl Proxy {
             places: Arc::new(Semaphore::new(args.connections as usize)),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             is_closing: AtomicBool::new(false),
+            told: Mutex::new(None),
             closed: watch::Sender::new(false),
             json: args.json,
         })
@@ -145,6 +158,17 @@ impl Proxy {
             note(&printable(&format!("tacit: {target}{error}")));
         }
         carried
+    }
+
+    /// Says, at most once in [`TELL_EVERY`], why connections of programs wait.
+    fn on_accept_error(&self, error: &std::io::Error) {
+        #[expect(clippy::disallowed_methods, reason = "connections are carried in real time")]
+        let now = Instant::now();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_none_or(|told| now.duration_since(told) >= TELL_EVERY) {
+            *told = Some(now);
+            note(&format!("tacit: connections of programs wait: {error}{}", descriptors_hint(error)));
+        }
     }
 
     /// Stops accepting connections and waits for those being carried.
@@ -304,9 +328,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
             why = keeping => return Err(why.into()),
             ended = proxy.end(args.grace) => ended?,
         }
-        if let Some(connection) = link.clone().connection(Duration::ZERO).await {
-            connection.close(0, "");
-        }
+        link.close();
         // Connections that are still being carried are aborted with a reset.
         let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }
@@ -337,10 +359,14 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// Accepts and carries connections of programs until the proxy is stopped.
 async fn programs(listener: TcpListener, purpose: Purpose, link: Link, proxy: Arc<Proxy>) {
     loop {
-        let Ok((tcp, _)) = listener.accept().await else {
-            // Most likely there are no file descriptors left. They become available when connections end.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
+        let tcp = match listener.accept().await {
+            Ok((tcp, _)) => tcp,
+            Err(error) => {
+                proxy.on_accept_error(&error);
+                // File descriptors become available when connections end.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
         };
         if proxy.is_closing.load(Relaxed) {
             return;

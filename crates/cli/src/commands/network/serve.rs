@@ -17,8 +17,9 @@ use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 use tokio::sync::{Semaphore, watch};
 
+use super::addresses::reachable;
 use super::clients::{clients, name_of};
-use super::copy_summary::said;
+use super::copy_summary::{said, said_of_parts};
 use super::signals::stop;
 use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES};
 use super::{identity, seen};
@@ -73,7 +74,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let address = node.endpoint().local_addr();
     if !args.quiet {
         let way = way(args);
-        note(&format!("tacit: serving {} for {way} at tack://{address}/, key {own}", path.display()));
+        let all: Vec<_> = reachable(address).iter().map(|address| format!("tack://{address}/")).collect();
+        note(&format!("tacit: serving {} for {way} at {}, key {own}", path.display(), all.join(" ")));
     }
     let server = Arc::new(Server {
         served,
@@ -86,6 +88,16 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         json: args.json,
         quiet: args.quiet,
     });
+    if !args.quiet && args.write {
+        let server = server.clone();
+        // A large tree takes a while.
+        runtime.spawn_blocking(move || {
+            let parts = server.served.parts();
+            if parts.0 > 0 {
+                note(&said_of_parts(parts));
+            }
+        });
+    }
     runtime.block_on(async {
         let endpoint = node.endpoint().clone();
         seen::serve(metrics, move || {

@@ -107,6 +107,11 @@ impl Connection {
         self.sender.max_datagram()
     }
 
+    /// Datagrams that [`send_datagram`](Self::send_datagram) takes before it drops one.
+    pub fn datagram_room(&self) -> usize {
+        self.sender.datagram_room()
+    }
+
     /// The number of the oldest datagram that waits, or of the next.
     pub fn oldest_datagram(&self) -> u64 {
         self.sender.beside.oldest()

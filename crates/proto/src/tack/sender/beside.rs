@@ -65,6 +65,11 @@ impl Beside {
         self.first + self.datagrams.len() as u64 - 1
     }
 
+    /// Datagrams for which there is room before the oldest is dropped.
+    pub fn datagram_room(&self) -> usize {
+        MAX_DATAGRAMS.saturating_sub(self.datagrams.len())
+    }
+
     /// The number of the oldest datagram that waits.
     pub fn oldest(&self) -> u64 {
         self.first
@@ -85,6 +90,11 @@ impl Sender {
     /// Bytes of the longest datagram that fits now.
     pub fn max_datagram(&self) -> u32 {
         room_for_datagram(self.path.mtu.payload())
+    }
+
+    /// See [`Beside::datagram_room`].
+    pub fn datagram_room(&self) -> usize {
+        self.beside.datagram_room()
     }
 
     /// The next message about streams.

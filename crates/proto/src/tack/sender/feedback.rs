@@ -154,9 +154,13 @@ impl Sender {
             let bytes = match carried {
                 Carried::Data(chunk) => {
                     sender.streams.on_acked(chunk);
+                    sender.data_arrived(number, chunk.len);
                     u64::from(chunk.len)
                 }
-                Carried::Datagram(len) => u64::from(len),
+                Carried::Datagram(len) => {
+                    sender.data_arrived(number, len);
+                    u64::from(len)
+                }
                 Carried::Control(control) => {
                     sender.on_control_acked(control);
                     0
@@ -196,6 +200,21 @@ impl Sender {
         }
     }
 
+    /// A packet with `len` bytes of data arrived: as long ones pass.
+    fn data_arrived(&mut self, number: Position, len: u32) {
+        if number >= self.path.start {
+            self.path.mtu.on_arrived(len);
+        }
+    }
+
+    /// A packet with `len` bytes of data was lost: perhaps as long ones pass no more.
+    fn data_lost(&mut self, now: Instant, number: Position, len: u32) {
+        let probe_timeout = self.probe_timeout();
+        if number >= self.path.start && self.path.mtu.on_lost(now, len, probe_timeout) {
+            self.path.set_mss(self.implied);
+        }
+    }
+
     /// The receiver holds the numbers of `range` lost. It cannot know about packets sent less than a round trip ago; each
     /// packet is thus sent again once per round trip at most.
     fn lose(&mut self, now: Instant, range: Range, seen: &mut Seen) {
@@ -214,10 +233,12 @@ impl Sender {
                     sender.rate.on_lost(place, u64::from(chunk.len));
                     seen.lost += sender.leave_network(number, u64::from(chunk.len));
                     sender.streams.on_lost(chunk);
+                    sender.data_lost(now, number, chunk.len);
                 }
                 Carried::Datagram(len) => {
                     sender.rate.on_lost(place, u64::from(len));
                     seen.lost += sender.leave_network(number, u64::from(len));
+                    sender.data_lost(now, number, len);
                 }
                 Carried::Control(control) => sender.on_control_lost(control),
                 Carried::Streams => sender.on_streams_told(false),
@@ -384,6 +405,7 @@ impl Sender {
             self.rate.limit_by_application(self.in_flight());
         }
         self.end_startup(round_over);
+        self.path.set_mss(self.implied);
         // The rate may have risen: data that waits for the pacer asks it again.
         self.end_pacing(now);
     }

@@ -16,6 +16,11 @@ use crate::units::{BitRate, Duration, Instant};
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
 const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
 
+/// The window holds at least that many packets: with fewer, one that the receiver has not acknowledged yet keeps the others
+/// waiting for its clock. As BBRMinPipeCwnd (draft-ietf-ccwg-bbr-03 section 2.8): two packets that wait for their
+/// acknowledgment at the receiver, and two on their way.
+const PACKETS_IN_WINDOW: u64 = 4;
+
 /// What the sender knows of the way to the peer and back, and how it uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
@@ -67,7 +72,7 @@ impl Path {
     /// A path on which the packet `first` is the next, and packets are as long as `mtu` says; data to the peer goes without its
     /// number of the connection where `implied`.
     pub fn new(config: &Config, mtu: PathMtu, implied: bool, first: Position, start: Start) -> Self {
-        let mss = mss(&mtu, implied);
+        let mss = mss(mtu.payload(), implied);
         let congestion = Controller::new(&config.congestion, mss, start);
         Self {
             start: first,
@@ -110,14 +115,20 @@ impl Path {
         self.congestion = Controller::new(&config.congestion, self.mss, start);
     }
 
-    /// Packets are as long as the search for their length says.
+    /// Bytes of UDP payload of a full packet: what the path takes, but no more than a part of the window.
+    pub fn payload(&self) -> u32 {
+        let part = self.congestion.cwnd() / PACKETS_IN_WINDOW;
+        self.mtu.payload_up_to(u32::try_from(part).unwrap_or(u32::MAX))
+    }
+
+    /// The window changed, or the search for the length of packets found another.
     pub fn set_mss(&mut self, implied: bool) {
-        self.mss = mss(&self.mtu, implied);
+        self.mss = mss(self.payload(), implied);
     }
 }
 
-fn mss(mtu: &PathMtu, implied: bool) -> u32 {
-    room_for_short_data(mtu.payload(), implied).max(1)
+fn mss(payload: u32, implied: bool) -> u32 {
+    room_for_short_data(payload, implied).max(1)
 }
 
 #[cfg(test)]

@@ -94,6 +94,27 @@ fn forged_first_datagrams_retries_and_refusals_keep_nobody_from_the_server() {
     assert_eq!(net.state_of(client), (true, Ok(())));
 }
 
+/// The first datagram is not authenticated: any host that sees it can send a twin ahead of it that differs in one bit.
+#[test]
+fn a_twin_of_the_first_datagram_that_differs_in_any_bit_keeps_nobody_from_the_server() {
+    let len = {
+        let mut net = Net::new();
+        net.connect();
+        let first = net.on_their_way().pop().expect("a client begins");
+        first.iter().rposition(|byte| *byte != 0).expect("it is not empty") + 1
+    };
+    for bit in 0..8 * len {
+        let mut net = Net::new();
+        let client = net.connect();
+        let first = net.on_their_way().pop().expect("a client begins");
+        let mut twin = first.clone();
+        twin[bit / 8] ^= 1 << (bit % 8);
+        net.server.handle(net.now, net.client_at, Ecn::NotEct, &mut twin);
+        net.run(Duration::from_secs(2));
+        assert_eq!(net.state_of(client), (true, Ok(())), "byte {}, bit {}", bit / 8, bit % 8);
+    }
+}
+
 #[test]
 fn a_connection_comes_about_where_half_of_all_datagrams_are_lost() {
     for seed in 0..40 {

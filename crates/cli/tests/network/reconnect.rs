@@ -1,0 +1,119 @@
+//! Copies whose connection breaks: they connect again by themselves, and say what happened.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::peers::{Server, Users, bytes, terminate};
+use serde_json::Value;
+
+const BIG: usize = 200_000_000;
+
+/// Starts a server at the address of one that is gone.
+fn again(users: &Users, gone: &Server) -> Server {
+    users.start("server", &["serve", "served", "--write", "--listen", &gone.address], "tack://")
+}
+
+/// Waits until the files in `directory` have this many bytes, or `copy` is over.
+fn wait_for(directory: &Path, count: u64, copy: &mut Child) {
+    let there = || {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+        entries.map(|entry| entry.metadata().map_or(0, |about| about.len())).sum::<u64>()
+    };
+    while there() < count {
+        assert!(copy.try_wait().unwrap().is_none(), "it ended before {count} bytes were there");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn copies_outlive_their_server() {
+    let users = Users::new();
+    for directory in ["served", "back", "small"] {
+        fs::create_dir_all(users.path(directory)).unwrap();
+    }
+    let content = bytes(BIG);
+    fs::write(users.path("small/first"), b"first").unwrap();
+    fs::write(users.path("small/second"), &content).unwrap();
+    let mut server = users.serve(&["served", "--write"]);
+    users.introduce(&server);
+    let (up, down) = (server.at(""), server.at("small"));
+    let ways = [
+        (vec!["cp", "--json", "small", &up], users.path("served/small")),
+        (vec!["cp", "--json", &down, "back"], users.path("back/small")),
+    ];
+    for (words, directory) in ways {
+        fs::create_dir_all(&directory).unwrap();
+        let mut copy = users.command("client", &words);
+        let mut copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(&directory, 10_000_000, &mut copy);
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        server = again(&users, &server);
+        let output = copy.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{words:?}: {said}");
+        assert!(said.contains("connecting again") && said.contains("again after"), "{said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["reconnections"], &report["error"]), (&1.into(), &Value::Null), "{report}");
+        // Both files and their directory were copied by this command, whichever attempt it was.
+        let summary = &report["summary"];
+        assert_eq!((&summary["failed"], &summary["skipped"]), (&0.into(), &0.into()), "{report}");
+        assert!(summary["copied"].as_u64().unwrap() >= 2, "{report}");
+        let actions = report["paths"].as_array().unwrap().iter().map(|path| &path["action"]);
+        assert!(actions.clone().any(|action| action == "resumed"), "{report}");
+        // It was received by this command, and not there before.
+        assert_eq!(summary["resumed_bytes"], 0, "{report}");
+        assert!(summary["received_bytes"].as_u64().unwrap() >= BIG as u64, "{report}");
+        assert!(fs::read(directory.join("second")).unwrap() == content);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "nothing is left");
+    }
+}
+
+#[test]
+fn an_interrupted_copy_says_what_it_has_done() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::create_dir_all(users.path("back")).unwrap();
+    fs::write(users.path("served/big"), bytes(BIG)).unwrap();
+    let server = users.serve(&["served"]);
+    users.introduce(&server);
+    let mut copy = users.command("client", &["cp", "--json", &server.at("big"), "back"]);
+    let mut copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&users.path("back"), 1_000_000, &mut copy);
+    terminate(&copy);
+    let output = copy.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["error"], "interrupted", "{report}");
+    let received = report["summary"]["received_bytes"].as_u64().unwrap();
+    assert!((1_000_000..BIG as u64).contains(&received), "{report}");
+}
+
+/// The first commands of a user make its key, each if no other has.
+#[test]
+fn first_commands_at_once_share_a_key() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"contents").unwrap();
+    let server = users.serve(&["served", "--anyone"]);
+    let key = users.key("server");
+    for round in 0..5 {
+        let user = format!("new{round}");
+        let peers = users.path(&user).join("tacit");
+        fs::create_dir_all(&peers).unwrap();
+        fs::write(peers.join("known-peers"), format!("{} {key}\n", server.address)).unwrap();
+        let list = || {
+            let mut command = users.command(&user, &["ls", &server.at("")]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let commands: Vec<_> = (0..8).map(|_| list()).collect();
+        for command in commands {
+            let output = command.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
