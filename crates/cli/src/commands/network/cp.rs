@@ -308,7 +308,7 @@ impl Client {
                 stopped = signals::stop() => stopped.map(|()| None),
             }
         };
-        let copied = progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
+        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {
@@ -320,8 +320,7 @@ impl Client {
                     }
                 }
             })
-        });
-        copied
+        })
     }
 }
 
