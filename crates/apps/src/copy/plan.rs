@@ -15,7 +15,7 @@ use super::{Action, CopyError, Progress, Rights};
 /// The next step for an entry.
 enum Step {
     /// The file is wanted, from the end of what an earlier copy left of it.
-    Want(Option<Left>),
+    Want(Option<Box<Left>>),
     Done,
     Unchanged,
 }
@@ -243,7 +243,7 @@ impl Receiver<'_> {
     }
 
     /// The partial file that an earlier copy of `path` left, if no other copy is writing it.
-    fn left(&mut self, path: &Relative, size_bytes: u64) -> Result<Option<Left>, String> {
+    fn left(&mut self, path: &Relative, size_bytes: u64) -> Result<Option<Box<Left>>, String> {
         let partial = self.partial(path)?;
         let found = self.tree.find(&partial).map_err(|error| error.to_string())?;
         let found = found.filter(|stat| tree::file_type(stat) == FileType::RegularFile);
@@ -254,6 +254,6 @@ impl Receiver<'_> {
         let Ok(mut file) = self.tree.lock(&partial) else { return Ok(None) };
         let Ok(Some(hasher)) = tree::hash_prefix(&mut file, length_bytes) else { return Ok(None) };
         self.left_max -= 1;
-        Ok(Some(Left { file, length_bytes, hasher }))
+        Ok(Some(Box::new(Left { file, length_bytes, hasher })))
     }
 }

@@ -55,8 +55,8 @@ impl Terms<'_> {
 /// A file that the receiver wants.
 pub(super) struct Want {
     pub index: usize,
-    /// What an earlier copy has left of it.
-    pub left: Option<Left>,
+    /// What an earlier copy has left of it: rare, and larger than the rest.
+    pub left: Option<Box<Left>>,
 }
 
 impl Want {
@@ -376,7 +376,7 @@ impl<'a> Receiver<'a> {
     fn open_part(
         &self,
         path: &Relative,
-        left: Option<Left>,
+        left: Option<Box<Left>>,
         offset_bytes: u64,
     ) -> Result<PartialFile, String> {
         let (mut file, hasher) = match left {

@@ -16,7 +16,7 @@ use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{self, Action, CopyError, CopyReport, Earlier, Options, Progress};
 use tacit_apps::link::{Link, LinkEvent};
 use tacit_input::table::significant;
-use tacit_tack::{Connection, SendStream};
+use tacit_tack::{Connection, ConnectionError, SendStream};
 use tokio::io::{AsyncWriteExt as _, BufReader, BufWriter};
 
 use super::client::Client;
@@ -308,7 +308,7 @@ impl Client {
                 stopped = signals::stop() => stopped.map(|()| None),
             }
         };
-        let copied = progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
+        progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
                 let mut copy = std::pin::pin!(copy);
                 loop {
@@ -320,8 +320,7 @@ impl Client {
                     }
                 }
             })
-        });
-        copied
+        })
     }
 }
 
@@ -337,7 +336,7 @@ async fn copy_over(
     let mut broken = std::io::Error::from(std::io::ErrorKind::NotConnected);
     while let Some(connection) = link.next(RECONNECT_TIMEOUT).await {
         match copy(&mut job, options, rate, progress, &connection).await {
-            Err(CopyError::Io(error)) if connection.close_reason().is_some() && job.can_repeat() => {
+            Err(CopyError::Io(error)) if job.can_repeat() && is_broken(&connection) => {
                 earlier.add(progress);
                 broken = error;
             }
@@ -349,6 +348,12 @@ async fn copy_over(
         }
     }
     Err(broken.into())
+}
+
+/// True if the connection ended and nobody meant it to: a server that is stopped closes it.
+fn is_broken(connection: &Connection) -> bool {
+    let reason = connection.close_reason();
+    reason.is_some_and(|reason| !matches!(reason, ConnectionError::ApplicationClosed { .. }))
 }
 
 /// Updates the bar, and prints files that have failed, and connections that broke, since the last update.

@@ -1,5 +1,7 @@
 //! `tacit serve`.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tacit_apps::trust::Store;
 use tacit_input::InputError;
 use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
+use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
 use super::addresses::reachable;
@@ -73,9 +76,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
-        let way = way(args);
-        let all: Vec<_> = reachable(address).iter().map(|address| format!("tack://{address}/")).collect();
-        note(&format!("tacit: serving {} for {way} at {}, key {own}", path.display(), all.join(" ")));
+        tell_address(args, path, address, own);
     }
     let server = Arc::new(Server {
         served,
@@ -89,14 +90,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         quiet: args.quiet,
     });
     if !args.quiet && args.write {
-        let server = server.clone();
-        // A large tree takes a while.
-        runtime.spawn_blocking(move || {
-            let parts = server.served.parts();
-            if parts.0 > 0 {
-                note(&said_of_parts(parts));
-            }
-        });
+        tell_parts(&runtime, server.clone());
     }
     runtime.block_on(async {
         let endpoint = node.endpoint().clone();
@@ -133,6 +127,22 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     runtime.shutdown_background();
     drop(node);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says where the server is.
+fn tell_address(args: &ServeArgs, path: &Path, address: SocketAddr, own: PublicKey) {
+    let all: Vec<_> = reachable(address).iter().map(|address| format!("tack://{address}/")).collect();
+    note(&format!("tacit: serving {} for {} at {}, key {own}", path.display(), way(args), all.join(" ")));
+}
+
+/// Counts the parts of interrupted copies, which takes a while in a large tree.
+fn tell_parts(runtime: &Runtime, server: Arc<Server>) {
+    runtime.spawn_blocking(move || {
+        let parts = server.served.parts();
+        if parts.0 > 0 {
+            note(&said_of_parts(parts));
+        }
+    });
 }
 
 /// A description of what the server allows.
