@@ -17,7 +17,7 @@ use self::bounded::Overflow;
 pub use self::codel::CoDel;
 pub use self::dual_pi2::DualPi2;
 pub use self::fq_codel::FqCoDel;
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// Capacity of a queue; a packet that would exceed either limit is dropped. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +45,9 @@ impl QueueLimit {
 
 /// A packet and its time of queueing.
 #[derive(Clone, Copy, Debug)]
-pub struct Queued<P> {
+pub struct Queued {
     /// The packet.
-    pub payload: P,
+    pub payload: PacketRef,
     /// When it was queued.
     pub at: Instant,
     /// Its length, cached because computing it costs more.
@@ -163,18 +163,18 @@ impl From<QueueLimit> for QueueConfig {
 /// Every accepted packet leaves exactly once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// callback of [`Queue::push`] or [`Queue::front`].
 #[derive(Clone, Debug)]
-pub enum Queue<P> {
+pub enum Queue {
     /// See [`Discipline::DropTail`] and [`Discipline::DropHead`].
-    Bounded(Bounded<P>),
+    Bounded(Bounded),
     /// See [`Discipline::CoDel`].
-    CoDel(Box<CoDel<P>>),
+    CoDel(Box<CoDel>),
     /// See [`Discipline::FqCoDel`].
-    FqCoDel(Box<FqCoDel<P>>),
+    FqCoDel(Box<FqCoDel>),
     /// See [`Discipline::DualPi2`].
-    DualPi2(Box<DualPi2<P>>),
+    DualPi2(Box<DualPi2>),
 }
 
-impl<P: Payload> Queue<P> {
+impl Queue {
     /// An empty queue.
     pub fn new(config: QueueConfig) -> Self {
         match config.discipline {
@@ -190,7 +190,7 @@ impl<P: Payload> Queue<P> {
     /// dropped for it, or with `payload` itself if it was dropped after all.
     // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
-    pub fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+    pub fn push(&mut self, now: Instant, payload: PacketRef, dropped: &mut impl FnMut(PacketRef)) -> bool {
         match self {
             Self::Bounded(queue) => queue.push(now, payload, dropped),
             Self::CoDel(queue) => queue.push(now, payload),
@@ -223,7 +223,7 @@ impl<P: Payload> Queue<P> {
     /// The packet that leaves next, decided at `now`; later arrivals change it only if they drop the head. `dropped` is
     /// called with packets that are dropped before it.
     #[inline]
-    pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+    pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         match self {
             Self::Bounded(queue) => queue.front(),
             Self::CoDel(queue) => queue.front(now, dropped),
@@ -235,7 +235,7 @@ impl<P: Payload> Queue<P> {
     /// Removes the packet that [`Queue::front`] returned; `None` without one.
     // Always inlined: otherwise each packet is moved once more.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<Queued<P>> {
+    pub fn pop(&mut self) -> Option<Queued> {
         match self {
             Self::Bounded(queue) => queue.pop(),
             Self::CoDel(queue) => queue.pop(),
@@ -269,7 +269,7 @@ impl<P: Payload> Queue<P> {
 
     /// Calls `see` with each waiting packet, in order within each flow. `see` may replace it with a packet of the same
     /// length.
-    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         match self {
             Self::Bounded(queue) => queue.each(see),
             Self::CoDel(queue) => queue.each(see),
@@ -279,7 +279,7 @@ impl<P: Payload> Queue<P> {
     }
 
     /// The waiting packets, in the order in which they leave if nothing is dropped and flows do not take turns.
-    pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Queued> {
         let (bounded, codel, fq, dual) = match self {
             Self::Bounded(queue) => (Some(queue.iter()), None, None, None),
             Self::CoDel(queue) => (None, Some(queue.iter()), None, None),
@@ -292,7 +292,7 @@ impl<P: Payload> Queue<P> {
     }
 
     /// Drops the packets for which `unwanted` returns true; returns their number.
-    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub fn retract(&mut self, unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         match self {
             Self::Bounded(queue) => queue.retract(unwanted),
             Self::CoDel(queue) => queue.retract(unwanted),

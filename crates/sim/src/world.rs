@@ -7,16 +7,18 @@ mod small_queues;
 
 use std::collections::VecDeque;
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationId};
 use tacit_link::wired::Pipe;
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{Duration, FlowId, HostId, Instant};
+use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
 use crate::drivers::Drivers;
 use crate::drivers::fwp::Ask;
 use crate::flow::{End, Feeder, Flow};
+use crate::packets::Packets;
 use crate::record::{RunOutcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::{BssSetup, FlowSetup, Setup};
@@ -85,9 +87,10 @@ pub struct World<'o, P: Carried = Packet> {
     components: Vec<Component>,
     timers: Vec<[u32; 2]>,
     topology: Topology,
-    pipes: Vec<Pipe<P>>,
+    packets: Packets<P>,
+    pipes: Vec<Pipe>,
     pipe_ends: Vec<HostId>,
-    bss: Vec<Bss<P>>,
+    bss: Vec<Bss>,
     /// The host of each function of each channel.
     bss_hosts: Vec<Vec<HostId>>,
     /// First component of the channels; pipes come before.
@@ -183,6 +186,7 @@ impl<'o, P: Carried> World<'o, P> {
             topology,
             bss_component: pipes.len() as u32,
             has_categories: bss.iter().any(|channel| channel.categories().len() > 1),
+            packets: Packets::new(setup.inspects_acks()),
             pipes,
             pipe_ends,
             bss,
@@ -330,8 +334,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// `host` sends `packet`, which is no flow's of this world. Everything due by `now` must have been
     /// done.
-    pub fn inject(&mut self, now: Instant, host: HostId, packet: &P) {
+    pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
         self.now = self.now.max(now);
+        let packet = self.packets.insert(packet);
         self.send(host, packet);
     }
 
@@ -445,8 +450,8 @@ impl<'o, P: Carried> World<'o, P> {
     #[inline(always)]
     fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
         loop {
-            if let Some(packet) = self.pipes[index].poll_deliver(self.now) {
-                self.deliver(self.pipe_ends[index], &packet);
+            if let Some(packet) = self.pipes[index].poll_deliver(self.now, &mut self.packets.holders) {
+                self.deliver(self.pipe_ends[index], packet);
             }
             // It is asked once more only where there is more: mostly there is not.
             let next = self.pipes[index].poll_timeout();
@@ -471,14 +476,15 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Handles the events due on a channel; returns when the next one is, unless a consequence has woken it before.
     fn handle_bss(&mut self, index: usize) -> Option<Instant> {
-        let next = self.bss[index].handle_timeout(self.now);
+        let next = self.bss[index].handle_timeout(self.now, &mut self.packets.holders);
         while let Some(interrupt) = self.bss[index].poll_interrupt() {
-            let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
+            let function =
+                self.drivers[index].interrupt(self.now, &interrupt, &mut self.packets, &self.addresses);
             self.act(index, function);
         }
         while let Some(delivery) = self.bss[index].poll_deliver() {
             if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][delivery.to.index()], &delivery.payload);
+                self.deliver(self.bss_hosts[index][delivery.to.index()], delivery.payload);
             } else {
                 self.deliver_through_driver(index, delivery);
             }
@@ -492,7 +498,7 @@ impl<'o, P: Carried> World<'o, P> {
         }
         if let Some(observer) = &mut self.observer {
             while let Some(frame) = self.bss[index].poll_air() {
-                observer.on_air(index, &frame);
+                observer.on_air(index, &frame.map(|packet| self.packets.take(packet)));
             }
         }
         if !self.throttled.is_empty() {
@@ -502,11 +508,10 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
-    // By reference, like its callees: a packet is moved where it comes to rest and nowhere between.
-    #[inline(always)]
-    fn deliver(&mut self, host: HostId, packet: &P) {
-        self.digest.mix(packet.trace_word());
-        if packet.destination() == host {
+    fn deliver(&mut self, host: HostId, packet: PacketRef) {
+        let content = self.packets.content(packet);
+        self.digest.mix(content.trace_word());
+        if content.destination() == host {
             self.take_in(host, packet);
         } else {
             self.send(host, packet);
@@ -515,20 +520,24 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// A packet for `host` arrived there.
     #[inline(never)]
-    fn take_in(&mut self, host: HostId, packet: &P) {
-        let Some(packet) = packet.simulated() else {
-            let missing_frames = self.missing_frames;
-            self.arrived.push_back(Arrived { host, packet: packet.clone(), missing_frames });
+    fn take_in(&mut self, host: HostId, packet: PacketRef) {
+        let Some(simulated) = self.packets.simulated(packet) else {
+            let (packet, missing_frames) = (self.packets.take(packet), self.missing_frames);
+            self.arrived.push_back(Arrived { host, packet, missing_frames });
             return;
         };
+        self.packets.holders.release(packet);
+        let packet = simulated;
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
-        flow.handle_packet(self.now, end, packet.clone());
         if let Feeder::Program { number, .. } = flow.feeder {
             let (now, id) = (self.now, flow.id);
-            self.apps[number as usize].watch(id, end, packet);
+            flow.handle_packet(now, end, packet.clone());
+            self.apps[number as usize].watch(id, end, &packet);
             self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
+        } else {
+            flow.handle_packet(self.now, end, packet);
         }
         self.pump(index, end);
     }
@@ -550,55 +559,57 @@ impl<'o, P: Carried> World<'o, P> {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
-            if self.wire.is_some() {
-                self.send_through_the_wire(host, &packet);
-            } else {
-                self.send(host, &packet.into());
-            }
+            self.send_new(host, packet);
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
     }
 
-    /// Sends `packet` as bytes give it back, where the setup asks for that.
-    #[inline(never)]
-    fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
-        let Some(check) = &mut self.wire else { return };
-        match check.pass(packet) {
-            Ok(packet) => self.send(host, &packet.into()),
+    /// Sends a packet of a flow; as bytes give it back, where the setup asks for that.
+    fn send_new(&mut self, host: HostId, packet: Packet) {
+        let packet = match &mut self.wire {
+            None => Ok(packet),
+            Some(check) => check.pass(&packet),
+        };
+        match packet {
+            Ok(packet) => {
+                let packet = self.packets.insert(packet.into());
+                self.send(host, packet);
+            }
             Err(what) => self.broken = Some(what),
         }
     }
 
-    #[inline(always)]
-    fn send(&mut self, host: HostId, packet: &P) {
+    fn send(&mut self, host: HostId, packet: PacketRef) {
         match self.way_out(host, packet) {
             Some(port) => self.offer(port, packet),
-            None => self.broken = Some(no_way(host, packet.destination()).to_string()),
+            None => {
+                let destination = self.packets.take(packet).destination();
+                self.broken = Some(no_way(host, destination).to_string());
+            }
         }
     }
 
     /// Where `host` sends `packet`.
-    #[inline(always)]
-    fn way_out(&self, host: HostId, packet: &P) -> Option<Port> {
-        let port = self.topology.next_hop(host, packet.destination())?;
+    fn way_out(&self, host: HostId, packet: PacketRef) -> Option<Port> {
+        let port = self.topology.next_hop(host, self.packets.content(packet).destination())?;
         if self.has_categories { self.way_out_in_category(port, packet) } else { Some(port) }
     }
 
     /// Where `packet` goes from `port`, where several categories are in use.
     #[inline(never)]
-    fn way_out_in_category(&self, port: Port, packet: &P) -> Option<Port> {
+    fn way_out_in_category(&self, port: Port, packet: PacketRef) -> Option<Port> {
+        let packet = self.packets.content(packet);
         let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
         let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
         Some(in_category(port, &self.bss, category))
     }
 
-    #[inline]
-    fn offer(&mut self, port: Port, packet: &P) {
+    fn offer(&mut self, port: Port, packet: PacketRef) {
         match port {
             Port::Pipe(index) => {
                 let pipe = &mut self.pipes[index as usize];
                 let was_busy = pipe.is_busy();
-                pipe.enqueue(self.now, packet.clone());
+                pipe.enqueue(self.now, packet, &mut self.packets.holders);
                 if !was_busy {
                     self.scheduler.wake(index, pipe.poll_timeout());
                 }
@@ -606,15 +617,13 @@ impl<'o, P: Carried> World<'o, P> {
             Port::Wifi { bss, from, to } if self.drivers[usize::from(bss)].all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
-            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet.clone()),
+            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
         }
     }
 
-    // Always: a call here moves each packet once more.
-    #[inline(always)]
-    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: &P) {
+    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
         let channel = &mut self.bss[usize::from(bss)];
-        if channel.offer(self.now, from, to, packet.clone()) == Offered::Contends {
+        if channel.offer(self.now, from, to, packet, &mut self.packets.holders) == Offered::Contends {
             self.scheduler.wake(self.bss_component + u32::from(bss), channel.poll_timeout());
         }
     }
@@ -636,16 +645,18 @@ impl<'o, P: Carried> World<'o, P> {
         let mut idle_flows = 0;
         while idle_flows < self.saturators[index].flows.len() {
             let saturator = &mut self.saturators[index];
-            let flow = &mut self.flows[saturator.flows[saturator.next]];
-            let port = saturator.port;
-            if !has_room(port, self.now, &mut self.pipes, &self.bss, flow) {
+            let (flow, port) = (saturator.flows[saturator.next], saturator.port);
+            let len = self.flows[flow].saturating_packet_len();
+            if !self.has_room(port, len) {
                 break;
             }
+            let (saturator, flow) = (&mut self.saturators[index], &mut self.flows[flow]);
             saturator.next = (saturator.next + 1) % saturator.flows.len();
             match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
                 Some(packet) => {
                     idle_flows = 0;
-                    self.offer(port, &packet.into());
+                    let packet = self.packets.insert(packet.into());
+                    self.offer(port, packet);
                 }
                 None => idle_flows += 1,
             }
@@ -653,6 +664,20 @@ impl<'o, P: Carried> World<'o, P> {
         let saturator = &self.saturators[index];
         if let Port::Pipe(pipe) = saturator.port {
             self.scheduler.wake(saturator.component, self.pipes[pipe as usize].half_begun_at());
+        }
+    }
+
+    /// Whether the queue of `port` takes another packet of `len` bytes of a saturating source.
+    fn has_room(&mut self, port: Port, len: Bytes) -> bool {
+        match port {
+            Port::Pipe(index) => {
+                let pipe = &mut self.pipes[index as usize];
+                pipe.has_room(self.now, len, &mut self.packets.holders) && pipe.waiting() < SATURATION_PACKETS
+            }
+            Port::Wifi { bss: index, from, to } => {
+                let channel = &self.bss[usize::from(index)];
+                channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
+            }
         }
     }
 
@@ -693,7 +718,7 @@ impl<'o, P: Carried> World<'o, P> {
         while let Some(port) = self.topology.next_hop(at, sink) {
             at = match port {
                 Port::Pipe(pipe) => {
-                    queueing += self.pipes[pipe as usize].longest_wait(self.now);
+                    queueing += self.pipes[pipe as usize].longest_wait(self.now, &mut self.packets.holders);
                     self.pipe_ends[pipe as usize]
                 }
                 Port::Wifi { bss, to, .. } => self.bss_hosts[usize::from(bss)][to.index()],
@@ -727,12 +752,7 @@ fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
 }
 
 /// Where `end` of `flow` sends.
-fn first_hop<P: Carried>(
-    flow: &FlowSetup,
-    end: End,
-    topology: &Topology,
-    channels: &[Bss<P>],
-) -> Option<Port> {
+fn first_hop(flow: &FlowSetup, end: End, topology: &Topology, channels: &[Bss]) -> Option<Port> {
     let (from, to) = match end {
         End::Source => (flow.source, flow.sink),
         End::Sink => (flow.sink, flow.source),
@@ -741,7 +761,7 @@ fn first_hop<P: Carried>(
 }
 
 /// `port` for packets of `category`.
-fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCategory) -> Port {
+fn in_category(port: Port, channels: &[Bss], category: AccessCategory) -> Port {
     match port {
         Port::Pipe(_) => port,
         Port::Wifi { bss, from, to } => {
@@ -749,26 +769,6 @@ fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCate
             let in_category = |function| channel.function(channel.station(function), category);
             let (from, to) = (in_category(from), in_category(to));
             Port::Wifi { bss, from, to }
-        }
-    }
-}
-
-fn has_room<P: Carried>(
-    port: Port,
-    now: Instant,
-    pipes: &mut [Pipe<P>],
-    bss: &[Bss<P>],
-    flow: &Flow,
-) -> bool {
-    let len = flow.saturating_packet_len();
-    match port {
-        Port::Pipe(index) => {
-            let pipe = &mut pipes[index as usize];
-            pipe.has_room(now, len) && pipe.waiting() < SATURATION_PACKETS
-        }
-        Port::Wifi { bss: index, from, to } => {
-            let channel = &bss[usize::from(index)];
-            channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
         }
     }
 }

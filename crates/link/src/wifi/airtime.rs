@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::PayloadClass;
+use crate::packet::PayloadClass;
 
 /// Use of channel time. The categories cover every moment exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

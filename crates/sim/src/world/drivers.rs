@@ -1,5 +1,6 @@
 //! Connects drivers with hosts and channels.
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{Delivery, FunctionId};
 use tacit_proto::units::FlowId;
 
@@ -14,12 +15,20 @@ use crate::topology::Port;
 impl<P: Carried> World<'_, P> {
     /// Carries out the requests of the driver of `function`.
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
-        while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
+        while let Some(wish) =
+            self.drivers[index].act(self.now, function, &mut self.bss[index], &mut self.packets)
+        {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, &packet),
-                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
+                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
+                Wish::Send { packet } => {
+                    let packet = self.packets.insert(packet);
+                    self.send(self.bss_hosts[index][function.index()], packet);
+                }
                 Wish::Requeue { packet } => self.queue_copy(index, function, packet),
-                Wish::Deliver { packet } => self.deliver(self.bss_hosts[index][function.index()], &packet),
+                Wish::Deliver { packet } => {
+                    let packet = self.packets.insert(packet);
+                    self.deliver(self.bss_hosts[index][function.index()], packet);
+                }
                 Wish::Tell { flow, told } => self.tell(flow, told),
                 Wish::Wrong { packet, what } => {
                     self.broken =
@@ -54,7 +63,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Forwards a packet that was reconstituted from a link-layer ACK.
-    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
+    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
             Some([flow.setup.source, flow.setup.sink].contains(&packet.destination()))
@@ -62,6 +71,7 @@ impl<P: Carried> World<'_, P> {
         let is_known = (packet.destination().0 as usize) < self.setup.hosts.len()
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
+            let packet = self.packets.insert(packet);
             self.deliver(self.bss_hosts[index][function.index()], packet);
         } else {
             self.broken = Some(format!(
@@ -74,21 +84,25 @@ impl<P: Carried> World<'_, P> {
     /// Queues a packet that a driver sends to a client again; it is not offered to the driver a second time.
     fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
         let host = self.bss_hosts[index][function.index()];
-        let Some(Port::Wifi { from, to, .. }) = self.way_out(host, &packet) else { return };
-        let copy = packet.clone();
-        if !self.bss[index].enqueue(self.now, from, to, packet) {
-            self.drivers[index].refused(self.now, function, &copy);
+        let queued = self.packets.insert(packet.clone());
+        let Some(Port::Wifi { from, to, .. }) = self.way_out(host, queued) else {
+            self.packets.holders.release(queued);
+            return;
+        };
+        if !self.bss[index].enqueue(self.now, from, to, queued, &mut self.packets.holders) {
+            self.drivers[index].refused(self.now, function, &packet);
         }
     }
 
     /// Offers `packet` to drivers. Out of line, because stock stations do not need it.
     #[inline(never)]
-    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
-        let Some(packet) = self.drivers[usize::from(bss)].outgoing(self.now, from, to, packet) else {
+    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
+        let drivers = &mut self.drivers[usize::from(bss)];
+        let Some(packet) = drivers.outgoing(self.now, from, to, packet, &mut self.packets) else {
             self.act(usize::from(bss), from);
             return;
         };
-        self.queue_on_air(bss, from, to, &packet);
+        self.queue_on_air(bss, from, to, packet);
     }
 
     /// A packet arrived at a station with a driver.
@@ -96,11 +110,14 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn deliver_through_driver(
         &mut self,
         index: usize,
-        Delivery { to: function, from, missing, payload }: Delivery<P>,
+        Delivery { to: function, from, missing, payload }: Delivery,
     ) {
-        if let Some(packet) = self.drivers[index].incoming(self.now, function, from, payload, missing) {
+        let drivers = &mut self.drivers[index];
+        if let Some(packet) =
+            drivers.incoming(self.now, [from, function], payload, missing, &mut self.packets)
+        {
             self.missing_frames = missing;
-            self.deliver(self.bss_hosts[index][function.index()], &packet);
+            self.deliver(self.bss_hosts[index][function.index()], packet);
             self.missing_frames = 0;
         }
         if self.drivers[index].acts_on_arrivals(function) {

@@ -25,6 +25,11 @@ impl<P: Carried> World<'_, P> {
         for (index, channel) in self.bss.iter().enumerate() {
             channel.check().map_err(|what| format!("channel {index}: {what}"))?;
         }
+        self.packets.holders.check(|see| {
+            self.pipes.iter().for_each(|pipe| pipe.each_held(see));
+            self.bss.iter().for_each(|channel| channel.each_held(see));
+            self.drivers.iter().for_each(|drivers| drivers.each_held(see));
+        })?;
         for (index, drivers) in self.drivers.iter().enumerate() {
             drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
         }

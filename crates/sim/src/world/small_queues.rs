@@ -2,6 +2,7 @@
 //! TCP derives the limit from its rate, TACK from the size of an A-MPDU.
 
 use tacit_link::wifi::{Bss, FunctionId};
+use tacit_proto::FlowKey;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::transport;
 
@@ -22,11 +23,7 @@ pub(super) fn limits(flow: &FlowSetup) -> bool {
 }
 
 /// What the source and the sink of `flow` leave to the queues of their stations, where TACK has to know.
-pub(super) fn own_queues<P: Carried>(
-    flow: &FlowSetup,
-    topology: &Topology,
-    channels: &[Bss<P>],
-) -> [Option<OwnQueue>; 2] {
+pub(super) fn own_queues(flow: &FlowSetup, topology: &Topology, channels: &[Bss]) -> [Option<OwnQueue>; 2] {
     let Traffic::Connection { config: transport::Config::Tack(tack), .. } = &flow.traffic else {
         return [None; 2];
     };
@@ -60,11 +57,7 @@ impl<P: Carried> World<'_, P> {
             }
             let Some(packet) = self.flows[index].poll_transmit(self.now, end) else { break false };
             lying = lying.map(|lying| lying + packet.len().0);
-            if self.wire.is_some() {
-                self.send_through_the_wire(host, &packet);
-            } else {
-                self.send(host, &packet.into());
-            }
+            self.send_new(host, packet);
         };
         if waits && !self.throttled.contains(&(index, end)) {
             self.throttled.push((index, end));
@@ -105,8 +98,8 @@ impl<P: Carried> World<'_, P> {
     /// Bytes sent by `end` of flow `index` that lie in the queue of its station.
     fn lying(&self, index: usize, end: End, (bss, from, next): (u16, FunctionId, FunctionId)) -> u64 {
         let flow = &self.flows[index];
-        let to = if end == End::Source { flow.setup.sink } else { flow.setup.source };
-        let is_own = |packet: &P| packet.flow() == Some(flow.id) && packet.destination() == to;
-        self.bss[usize::from(bss)].unsettled(from, next, is_own).0
+        let host = if end == End::Source { flow.setup.source } else { flow.setup.sink };
+        let own = FlowKey::simulated(flow.id, host);
+        self.bss[usize::from(bss)].unsettled(from, next, |packet| packet.flow == own).0
     }
 }

@@ -3,7 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::stations::Stations;
-use crate::payload::PayloadClass;
+use crate::packet::PayloadClass;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use crate::wifi::functions::FunctionId;
 
@@ -63,9 +63,9 @@ impl Accounts {
     }
 
     /// The wait has ended: charges it to the stations that now use the channel.
-    pub fn charge_wait<P>(
+    pub fn charge_wait(
         &mut self,
-        stations: &mut Stations<P>,
+        stations: &mut Stations,
         winners: impl Iterator<Item = (FunctionId, PayloadClass)> + Clone,
     ) {
         let count = winners.clone().count();

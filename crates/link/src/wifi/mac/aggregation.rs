@@ -3,7 +3,7 @@
 use tacit_proto::units::{Bytes, Duration};
 
 use super::plan::PpduPlan;
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{
     ACK_LEN, FCS_LEN, MPDU_DELIMITER_LEN, Mode, Phy, SingleMpdu, amsdu_subframe_len, bitmap_bits,
@@ -192,15 +192,15 @@ impl AggregationLimits {
     /// Adds packet `next` as a subframe to the A-MSDU of `msdus`, the last MPDU of `plan` with length `len`, if it
     /// fits.
     #[inline]
-    pub fn join<'a, P: Payload + 'a>(
+    pub fn join<'a>(
         &self,
         plan: &mut PpduPlan,
         len: &mut u32,
-        msdus: impl Iterator<Item = &'a P>,
-        next: &P,
+        msdus: impl Iterator<Item = &'a PacketRef>,
+        next: &PacketRef,
     ) -> bool {
         let Some(max_amsdu) = self.max_amsdu else { return false };
-        let subframe = |payload: &P| amsdu_subframe_len(payload.len().0 as u32);
+        let subframe = |payload: &PacketRef| amsdu_subframe_len(payload.len().0 as u32);
         let amsdu = msdus.map(|payload| subframe(payload).next_multiple_of(4)).sum::<u32>() + subframe(next);
         let longer = self.mac_header_len + amsdu + FCS_LEN;
         let before = plan.padded_bytes - self.subframe_len(*len);

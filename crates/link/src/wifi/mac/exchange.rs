@@ -6,7 +6,6 @@ use super::peer::Peer;
 use super::plan::Outgoing;
 use super::protection::Handshake;
 use super::rules::{HoldLimits, Rules};
-use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
@@ -48,12 +47,12 @@ impl Exchange {
     /// in use before `outgoing`. `from` may hold the channel within `hold_limits`.
     // Always inlined: an exchange is large, and most are of one kind.
     #[inline(always)]
-    pub fn behind<P: Payload>(
+    pub fn behind(
         rules: &Rules,
         handshake: Option<Handshake>,
         at: Instant,
         (from, hold_limits): (FunctionId, HoldLimits),
-        (peer, outgoing): (&Peer<P>, Outgoing),
+        (peer, outgoing): (&Peer, Outgoing),
     ) -> Self {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {

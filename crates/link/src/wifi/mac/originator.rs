@@ -13,7 +13,7 @@ use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::sent_buffer::SentBuffer;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{Holders, PacketRef, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
@@ -22,6 +22,7 @@ use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// How long packets waited before their first transmission.
 pub(crate) struct Delays<'a> {
+    pub holders: &'a mut Holders,
     pub waits: &'a mut Waits<8>,
     /// Sum of the waits.
     pub time: &'a mut Duration,
@@ -56,7 +57,7 @@ pub(crate) enum Need {
 
 /// All state of a station for one destination.
 #[derive(Clone, Debug)]
-pub(crate) struct Originator<P> {
+pub(crate) struct Originator {
     pub mode: Mode,
     pub control_mode: Mode,
     pub(super) limits: AggregationLimits,
@@ -64,8 +65,8 @@ pub(crate) struct Originator<P> {
     acks: LinkAcks,
     /// Adapts mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
-    pub(super) queue: Queue<P>,
-    pub(super) window: VecDeque<Mpdu<P>>,
+    pub(super) queue: Queue,
+    pub(super) window: VecDeque<Mpdu>,
     pub(super) next_sequence: u16,
     /// MPDUs in the window that wait to be sent.
     pub(super) waiting: u32,
@@ -85,13 +86,13 @@ pub(crate) struct Originator<P> {
     untold: Option<u16>,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
-    settled_acks: VecDeque<(P, bool)>,
+    settled_acks: VecDeque<(PacketRef, bool)>,
     /// Outcomes of packets, if a driver asked for them.
-    pub fates: Fates<P>,
+    pub fates: Fates,
     /// Vectors of A-MSDUs that left the window, for reuse.
-    spare: Vec<Vec<P>>,
+    spare: Vec<Vec<PacketRef>>,
     /// Sent MPDUs that the recipient may still request.
-    pub(super) sent: Option<Box<SentBuffer<P>>>,
+    pub(super) sent: Option<Box<SentBuffer>>,
     /// A request to the peer for missing data is due.
     pub(super) asks_due: bool,
     /// Originators for the other spatial streams, if each stream has its own aggregate. They share the queue of the
@@ -110,7 +111,7 @@ pub(crate) struct Settled {
     pub mpdus: u32,
 }
 
-impl<P: Payload> Originator<P> {
+impl Originator {
     pub fn new(
         mode: Mode,
         control_mode: Mode,
@@ -197,34 +198,46 @@ impl<P: Payload> Originator<P> {
     }
 
     /// The next pure ACK that left the window, and whether it was delivered.
-    pub fn poll_settled_ack(&mut self) -> Option<(P, bool)> {
+    pub fn poll_settled_ack(&mut self) -> Option<(PacketRef, bool)> {
         self.settled_acks.pop_front()
     }
 
     /// Takes back the queued packets that match `unwanted` and have no sequence number yet.
-    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
-        self.queue.retract(unwanted)
+    pub fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool, holders: &mut Holders) -> usize {
+        self.queue.retract(|packet| {
+            let goes = unwanted(packet);
+            if goes {
+                holders.release(*packet);
+            }
+            goes
+        })
     }
 
     /// Queues `payload`; returns whether it was accepted, and how many earlier packets were dropped for it.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, payload: P) -> (bool, u32) {
+    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> (bool, u32) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        let taken = self.queue.push(now, payload, &mut |payload| losses.take(payload));
+        let taken = self.queue.push(now, packet, &mut |packet| losses.take(packet, holders));
         (taken, losses.count)
     }
 
     /// Queues `payload` after `filter`; returns the result of [`Originator::enqueue`] and the number of ACKs the filter
     /// dropped.
     #[inline(never)]
-    pub fn enqueue_filtered(&mut self, now: Instant, filter: AckFilter, payload: P) -> (bool, u32, u64) {
+    pub fn enqueue_filtered(
+        &mut self,
+        now: Instant,
+        filter: AckFilter,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> (bool, u32, u64) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        let (taken, filtered) =
-            filter.push(&mut self.queue, now, payload, &mut |payload| losses.take(payload));
+        let mut dropped = |packet, holders: &mut Holders| losses.take(packet, holders);
+        let (taken, filtered) = filter.push(&mut self.queue, now, packet, holders, &mut dropped);
         (taken, losses.count, filtered)
     }
 
-    pub fn queue(&self) -> &Queue<P> {
+    pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
@@ -297,7 +310,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// MPDUs of the PPDU on the air, in order.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu<P>> {
+    pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu> {
         self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
     }
 
@@ -426,11 +439,10 @@ impl<P: Payload> Originator<P> {
             if queued.at > queued_by || waited > lifetime || !self.limits.admit(plan, len) {
                 break;
             }
-            plan.count_fresh(len, queued.len, queued.payload.class());
+            plan.count_fresh(len, queued.len, queued.payload.class);
             delays.record(waited);
             self.window.push_back(Mpdu {
-                // The packet is copied directly to its place; taking it out first would cost a second move.
-                msdus: Msdus::new(queued.payload.clone(), Vec::new()),
+                msdus: Msdus::new(queued.payload, Vec::new()),
                 bytes: queued.len.0 as u32,
                 sequence: sequence_add(self.next_sequence, count),
                 len,
@@ -459,7 +471,7 @@ impl<P: Payload> Originator<P> {
                 break;
             }
             let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-            let front = self.queue.front(now, &mut |payload| losses.take(payload));
+            let front = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders));
             plan.discarded += losses.count;
             let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
@@ -470,7 +482,7 @@ impl<P: Payload> Originator<P> {
             let Some(queued) = self.queue.pop() else { break };
             if too_old {
                 plan.expired += 1;
-                losses.report(queued.payload);
+                losses.report(queued.payload, delays.holders);
                 continue;
             }
             delays.record(now - queued.at);
@@ -503,11 +515,11 @@ impl<P: Payload> Originator<P> {
         now: Instant,
         (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
-        mut mpdu: Mpdu<P>,
+        mut mpdu: Mpdu,
         delays: &mut Delays<'_>,
     ) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
+        while let Some(queued) = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders)) {
             let in_time = now.saturating_since(queued.at) <= lifetime;
             if queued.at > queued_by
                 || !in_time
@@ -535,9 +547,9 @@ impl<P: Payload> Originator<P> {
     }
 
     /// An ACK arrived for the one MPDU in flight.
-    pub fn acknowledged(&mut self) -> Settled {
+    pub fn acknowledged(&mut self, holders: &mut Holders) -> Settled {
         self.sync_due = false;
-        self.settle(|_| true, u32::MAX, Instant::ZERO)
+        self.settle(|_| true, u32::MAX, Instant::ZERO, holders)
     }
 
     /// A Block Ack arrived: bit i of `bitmap` is for number `start + i`.
@@ -549,6 +561,7 @@ impl<P: Payload> Originator<P> {
         bitmap: &AckBitmap,
         retry_limit: u32,
         oldest: Instant,
+        holders: &mut Holders,
     ) -> Settled {
         if std::mem::take(&mut self.request_due) {
             // It answers the request, which announced the start of the window.
@@ -557,7 +570,7 @@ impl<P: Payload> Originator<P> {
         self.request_retries = 0;
         self.sync_due = false;
         let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
-        let settled = self.settle(acked, retry_limit, oldest);
+        let settled = self.settle(acked, retry_limit, oldest, holders);
         if settled.dropped > 0 {
             self.request_due = self.has_agreement();
         }
@@ -565,9 +578,9 @@ impl<P: Payload> Originator<P> {
     }
 
     /// No ACK came for the MPDU in flight: sends it again, unless no retry is left.
-    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant) -> Settled {
+    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant, holders: &mut Holders) -> Settled {
         let agreement = self.has_agreement();
-        let settled = self.settle(|_| false, retry_limit, oldest);
+        let settled = self.settle(|_| false, retry_limit, oldest, holders);
         if settled.dropped > 0 && agreement {
             self.request_due = true;
         }
@@ -588,7 +601,7 @@ impl<P: Payload> Originator<P> {
 
     /// No Block Ack came after a request. After `retry_limit` attempts, all MPDUs in flight are given up and the window
     /// moves on (802.11-2020 clause 10.25.6).
-    pub fn request_missed(&mut self, retry_limit: u32) -> Settled {
+    pub fn request_missed(&mut self, retry_limit: u32, holders: &mut Holders) -> Settled {
         self.request_retries += 1;
         if self.request_retries <= retry_limit {
             return Settled::default();
@@ -596,7 +609,7 @@ impl<P: Payload> Originator<P> {
         self.request_due = false;
         self.request_retries = 0;
         self.sync_due = true;
-        self.settle(|_| false, 0, Instant::ZERO)
+        self.settle(|_| false, 0, Instant::ZERO, holders)
     }
 
     /// A CTS arrived.
@@ -607,11 +620,11 @@ impl<P: Payload> Originator<P> {
 
     /// No CTS arrived, so no part of the PPDU was sent. After `short_retry_limit` attempts the PPDU is given up
     /// (802.11-2020 clause 10.3.4.4).
-    pub fn rts_missed(&mut self, short_retry_limit: u32) -> Settled {
+    pub fn rts_missed(&mut self, short_retry_limit: u32, holders: &mut Holders) -> Settled {
         self.rts_retries += 1;
         if self.rts_retries > short_retry_limit {
             self.rts_retries = 0;
-            let settled = self.settle(|_| false, 0, Instant::ZERO);
+            let settled = self.settle(|_| false, 0, Instant::ZERO, holders);
             self.request_due |= self.has_agreement();
             self.sync_due = true;
             return settled;
@@ -627,17 +640,23 @@ impl<P: Payload> Originator<P> {
 
     /// Settles every MPDU in flight: acknowledged, to be sent again, or given up because it was retried `retry_limit`
     /// times or queued before `oldest`.
-    fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
-        if let Some(settled) = self.settle_all(&acked) {
+    fn settle(
+        &mut self,
+        acked: impl Fn(u16) -> bool,
+        retry_limit: u32,
+        oldest: Instant,
+        holders: &mut Holders,
+    ) -> Settled {
+        if let Some(settled) = self.settle_all(&acked, holders) {
             return settled;
         }
-        self.settle_each(acked, retry_limit, oldest)
+        self.settle_each(acked, retry_limit, oldest, holders)
     }
 
     /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
     /// only counts are needed; otherwise returns `None` and changes nothing.
     #[inline]
-    fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
+    fn settle_all(&mut self, acked: impl Fn(u16) -> bool, holders: &mut Holders) -> Option<Settled> {
         if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
         {
             return None;
@@ -651,12 +670,20 @@ impl<P: Payload> Originator<P> {
             settled.after_retry += u32::from(mpdu.retries > 0);
         }
         settled.first_try = settled.mpdus - settled.after_retry;
-        self.window.clear();
+        for mpdu in self.window.drain(..) {
+            mpdu.msdus.release(holders);
+        }
         Some(settled)
     }
 
     /// Settles every MPDU in flight, one by one.
-    fn settle_each(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
+    fn settle_each(
+        &mut self,
+        acked: impl Fn(u16) -> bool,
+        retry_limit: u32,
+        oldest: Instant,
+        holders: &mut Holders,
+    ) -> Settled {
         let mut settled = Settled::default();
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::InFlight {
@@ -671,12 +698,12 @@ impl<P: Payload> Originator<P> {
                     settled.after_retry += msdus;
                 }
                 settled.bytes += u64::from(mpdu.bytes);
-                self.fates.note(&mpdu.msdus, true);
+                self.fates.note(&mpdu.msdus, true, holders);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 // A copy was counted before.
                 settled.dropped += if self.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
-                self.fates.note(&mpdu.msdus, false);
+                self.fates.note(&mpdu.msdus, false, holders);
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;
@@ -687,15 +714,13 @@ impl<P: Payload> Originator<P> {
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
             let passed_up = self.is_passed_up(&mpdu);
-            let buffer = if self.reports_acks {
-                mpdu.msdus.into_each(|payload| {
-                    if payload.class() == PayloadClass::Ack {
-                        self.settled_acks.push_back((payload, passed_up));
-                    }
-                })
-            } else {
-                mpdu.msdus.into_buffer()
-            };
+            let buffer = mpdu.msdus.into_each(|packet| {
+                if self.reports_acks && packet.class == PayloadClass::Ack {
+                    self.settled_acks.push_back((packet, passed_up));
+                } else {
+                    holders.release(packet);
+                }
+            });
             if buffer.capacity() > 0 {
                 self.spare.push(buffer);
             }
@@ -708,7 +733,7 @@ impl<P: Payload> Originator<P> {
     ///
     /// After an MPDU that was given up, the recipient still holds the later MPDUs. It releases them when it learns the
     /// start of the window, from a request or from a number beyond its own window (802.11-2020 clause 10.25.6).
-    fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
+    fn is_passed_up(&mut self, mpdu: &Mpdu) -> bool {
         if mpdu.state == MpduState::GivenUp {
             // Without an agreement nothing is reordered.
             self.untold = (self.limits.window > 1).then_some(mpdu.sequence);
@@ -733,8 +758,19 @@ impl<P: Payload> Originator<P> {
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 
+    /// Shows `see` every packet that it holds.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.queue.iter().for_each(|queued| see(&queued.payload));
+        for stream in self.streams() {
+            let kept = stream.sent.iter().flat_map(|sent| sent.iter());
+            stream.window.iter().chain(kept).flat_map(|mpdu| mpdu.msdus.iter()).for_each(&mut *see);
+            stream.settled_acks.iter().for_each(|(packet, _)| see(packet));
+            stream.fates.iter().for_each(&mut *see);
+        }
+    }
+
     /// The packets that [`Originator::backlog`] counts.
-    pub fn unsettled(&self) -> impl Iterator<Item = &P> {
+    pub fn unsettled(&self) -> impl Iterator<Item = &PacketRef> {
         let windows = self.streams().flat_map(|stream| &stream.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
         unsettled.flat_map(|mpdu| mpdu.msdus.iter()).chain(self.queue.iter().map(|queued| &queued.payload))
@@ -742,28 +778,29 @@ impl<P: Payload> Originator<P> {
 }
 
 /// Packets that a queue accepted and dropped later: counts them, and keeps pure ACKs if a driver asked for them.
-struct Losses<'a, P> {
-    settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
+struct Losses<'a> {
+    settled_acks: Option<&'a mut VecDeque<(PacketRef, bool)>>,
     count: u32,
 }
 
-impl<'a, P: Payload> Losses<'a, P> {
+impl<'a> Losses<'a> {
     #[inline]
-    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(P, bool)>) -> Self {
+    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(PacketRef, bool)>) -> Self {
         Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
     }
 
     /// A packet that the queue's discipline dropped.
-    fn take(&mut self, payload: P) {
+    fn take(&mut self, packet: PacketRef, holders: &mut Holders) {
         self.count += 1;
-        self.report(payload);
+        self.report(packet, holders);
     }
 
-    fn report(&mut self, payload: P) {
-        if let Some(settled_acks) = &mut self.settled_acks
-            && payload.class() == PayloadClass::Ack
-        {
-            settled_acks.push_back((payload, false));
+    fn report(&mut self, packet: PacketRef, holders: &mut Holders) {
+        match &mut self.settled_acks {
+            Some(settled_acks) if packet.class == PayloadClass::Ack => {
+                settled_acks.push_back((packet, false))
+            }
+            _ => holders.release(packet),
         }
     }
 }

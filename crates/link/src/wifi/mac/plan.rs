@@ -3,7 +3,7 @@
 use tacit_proto::units::Bytes;
 
 use super::mpdu::Mpdu;
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
@@ -71,7 +71,7 @@ impl PpduPlan {
 
     // Always inlined: a call would build each MPDU twice.
     #[inline(always)]
-    pub fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
+    pub fn count(&mut self, mpdu: &Mpdu) {
         let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
         self.msdus += msdus;
         self.tcp_acks += acks;
@@ -86,7 +86,7 @@ impl PpduPlan {
     }
 
     /// The frame that `mpdu` of this PPDU is on the air.
-    pub fn frame_of<P: Clone>(&self, mpdu: &Mpdu<P>) -> Frame<P> {
+    pub fn frame_of(&self, mpdu: &Mpdu) -> Frame<PacketRef> {
         let (first, rest) = mpdu.msdus.parts();
         Frame::Data {
             sequence: mpdu.sequence,

@@ -13,7 +13,7 @@ use super::plan::Outgoing;
 use super::protection::{Handshake, Step};
 use super::random_access::RandomAccess;
 use super::rules::{HoldLimits, Rules};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{Holders, PacketRef, PayloadClass};
 use crate::queue::AckFilter;
 use crate::waits::Waits;
 use crate::wifi::airtime::StationAirtime;
@@ -26,7 +26,7 @@ use crate::wifi::phy::{Mode, Phy, ResourceUnit};
 
 /// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
-pub(crate) struct Station<P> {
+pub(crate) struct Station {
     pub id: FunctionId,
     /// The functions it exchanges packets with: those of [`Station::peers`].
     reach: Peers,
@@ -37,7 +37,7 @@ pub(crate) struct Station<P> {
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
     /// The clients, for the access point; the access point, for a client, and those it has direct links to.
-    pub peers: Vec<Peer<P>>,
+    pub peers: Vec<Peer>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
     /// Whose turn the present TXOP is.
@@ -71,13 +71,13 @@ pub(crate) struct Station<P> {
     pub random_access: Option<Box<RandomAccess>>,
 }
 
-impl<P: Payload> Station<P> {
+impl Station {
     pub fn new(
         id: FunctionId,
         reach: Peers,
         category: AccessCategory,
         contention: Contention,
-        peers: Vec<Peer<P>>,
+        peers: Vec<Peer>,
         max_mpdus: u32,
     ) -> Self {
         let streams = peers.iter().map(|peer| peer.originator.streams().count()).max().unwrap_or(1);
@@ -144,19 +144,26 @@ impl<P: Payload> Station<P> {
     }
 
     /// Queues `payload` for a peer behind `filter`; false when the queue dropped it.
-    // Always: a call here moves each packet once more.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        filter: AckFilter,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> bool {
         let originator = &mut self.peers[peer].originator;
         let (taken, discarded) = if filter == AckFilter::Off {
-            originator.enqueue(now, payload)
+            originator.enqueue(now, packet, holders)
         } else {
-            let (taken, discarded, filtered) = originator.enqueue_filtered(now, filter, payload);
+            let (taken, discarded, filtered) = originator.enqueue_filtered(now, filter, packet, holders);
             self.counters.filtered_acks += filtered;
             (taken, discarded)
         };
         self.counters.queue_discards += u64::from(discarded);
         if !taken {
+            holders.release(packet);
             self.counters.queue_drops += 1;
             return false;
         }
@@ -207,7 +214,12 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts together the PPDU for the peer whose turn it is; `None` when nothing is left after all (waiting packets were too old).
-    pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
+    pub fn next_outgoing(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        holders: &mut Holders,
+    ) -> Option<Outgoing> {
         while let Some(peer) = self.next_turn() {
             self.turn_of = peer;
             let entry = &mut self.peers[peer];
@@ -220,7 +232,8 @@ impl<P: Payload> Station<P> {
                 }
                 Need::Ask => return Some(Outgoing::Ask { peer }),
                 Need::Data => {
-                    let data = self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
+                    let data = self
+                        .data(peer, holders, |originator, delays| originator.build(now, lifetime, delays));
                     if data.is_some() {
                         return data;
                     }
@@ -237,7 +250,7 @@ impl<P: Payload> Station<P> {
         &mut self,
         at: Instant,
         most: usize,
-        together: impl Fn(&Peer<P>, &Peer<P>) -> bool,
+        together: impl Fn(&Peer, &Peer) -> bool,
         users: &mut Vec<usize>,
     ) {
         users.clear();
@@ -262,7 +275,7 @@ impl<P: Payload> Station<P> {
 
     /// The peers in the round-robin to send to at once, in the order of their turns: as far as they need data and go `together` with the
     /// first. None where the first needs something else.
-    pub fn ready_users(&self, together: impl Fn(&Peer<P>, &Peer<P>) -> bool) -> Vec<usize> {
+    pub fn ready_users(&self, together: impl Fn(&Peer, &Peer) -> bool) -> Vec<usize> {
         let Some(first) = self.turns.front().map(|peer| &self.peers[*peer]) else { return Vec::new() };
         if first.originator.need() != Need::Data {
             return Vec::new();
@@ -304,8 +317,9 @@ impl<P: Payload> Station<P> {
         lifetime: Duration,
         peer: usize,
         part: ([Mode; 2], u32, usize),
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
-        self.data(peer, |originator, delays| originator.build_part(now, lifetime, part, delays))
+        self.data(peer, holders, |originator, delays| originator.build_part(now, lifetime, part, delays))
     }
 
     /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
@@ -315,13 +329,14 @@ impl<P: Payload> Station<P> {
         lifetime: Duration,
         peer: usize,
         part: ([Mode; 2], u32, usize),
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
         let originator = &self.peers[peer].originator;
         if originator.need() != Need::Data {
             return None;
         }
         let single = [originator.mode, originator.control_mode];
-        let outgoing = self.part_of(now, lifetime, peer, part);
+        let outgoing = self.part_of(now, lifetime, peer, part, holders);
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.leave(now);
@@ -411,9 +426,15 @@ impl<P: Payload> Station<P> {
     /// Puts together the next PPDU of a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
     /// is goes on while it has something, and PPDUs to others in the rest take nothing from their own turns. Were the rest
     /// of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
-    pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
+    pub fn next_outgoing_within(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        room: Room,
+        holders: &mut Holders,
+    ) -> Option<Outgoing> {
         while let Some(peer) = self.next_within() {
-            let outgoing = self.outgoing_within(now, lifetime, peer, room);
+            let outgoing = self.outgoing_within(now, lifetime, peer, room, holders);
             // The rest of the TXOP is too short.
             if outgoing.is_some() || self.peers[peer].ready {
                 return outgoing;
@@ -430,6 +451,7 @@ impl<P: Payload> Station<P> {
         lifetime: Duration,
         peer: usize,
         room: Room,
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
         let originator = &self.peers[peer].originator;
         let outgoing = match originator.need() {
@@ -437,7 +459,7 @@ impl<P: Payload> Station<P> {
             Need::Nothing | Need::Ask => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
                 .then(|| Outgoing::Request { peer, class: originator.last_class() }),
-            Need::Data => self.data(peer, |originator, delays| {
+            Need::Data => self.data(peer, holders, |originator, delays| {
                 originator.build_within(now, lifetime, room, delays);
             }),
         };
@@ -454,9 +476,10 @@ impl<P: Payload> Station<P> {
     fn data(
         &mut self,
         peer: usize,
-        build: impl FnOnce(&mut Originator<P>, &mut Delays<'_>),
+        holders: &mut Holders,
+        build: impl FnOnce(&mut Originator, &mut Delays<'_>),
     ) -> Option<Outgoing> {
-        let mut delays = Delays { waits: &mut self.waits, time: &mut self.queueing_time };
+        let mut delays = Delays { holders, waits: &mut self.waits, time: &mut self.queueing_time };
         build(&mut self.peers[peer].originator, &mut delays);
         let plan = self.peers[peer].originator.plan();
         self.counters.mpdus_dropped += u64::from(plan.expired);
@@ -490,8 +513,8 @@ impl<P: Payload> Station<P> {
 
     /// Wins an access at `at`; returns its PPDU, `None` when all waiting packets were too old.
     #[inline]
-    pub fn begin_access(&mut self, at: Instant, rules: &Rules) -> Option<Outgoing> {
-        let outgoing = self.next_outgoing(at, rules.config.lifetime);
+    pub fn begin_access(&mut self, at: Instant, rules: &Rules, holders: &mut Holders) -> Option<Outgoing> {
+        let outgoing = self.next_outgoing(at, rules.config.lifetime, holders);
         self.active = outgoing.is_some() || self.trigger_due;
         let outgoing = outgoing?;
         self.transmitting = true;
@@ -572,7 +595,7 @@ impl<P: Payload> Station<P> {
             return Ok(());
         }
         let id = self.id.index();
-        let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
+        let idle = |peer: &&Peer| !peer.ready && peer.originator.backlog() > 0;
         if let Some(peer) = self.peers.iter().find(idle) {
             return Err(format!("station {id} holds packets for {} and does not send them", peer.id.index()));
         }
