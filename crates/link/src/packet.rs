@@ -84,6 +84,7 @@ impl Default for Holders {
 
 impl Holders {
     /// The place of a new packet, with one holder.
+    #[inline]
     pub fn insert(&mut self) -> u32 {
         if self.first_free == NO_FREE_PLACE {
             self.counts.push(1);
@@ -109,6 +110,7 @@ impl Holders {
     }
 
     /// The packet has one more holder.
+    #[inline]
     pub fn hold(&mut self, packet: PacketRef) {
         let count = &mut self.counts[packet.id as usize];
         debug_assert!(*count & FREE == 0, "packet {} is held", packet.id);
@@ -116,6 +118,7 @@ impl Holders {
     }
 
     /// The packet has one holder less.
+    #[inline]
     pub fn release(&mut self, packet: PacketRef) {
         let count = &mut self.counts[packet.id as usize];
         debug_assert!(*count & FREE == 0, "packet {} is held", packet.id);

@@ -30,7 +30,6 @@ pub struct QueueLimit {
 
 impl QueueLimit {
     /// Whether a queue with `packets` and `bytes` has room for a packet of `more` bytes.
-    #[inline]
     pub fn admits(&self, packets: usize, bytes: Bytes, more: Bytes) -> bool {
         self.packets.is_none_or(|limit| packets < limit as usize)
             && self.bytes.is_none_or(|limit| bytes + more <= limit)
@@ -158,7 +157,7 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue in use. Those with an AQM are out of line, so that they do not slow down the others.
+/// A queue in use. Those with an AQM are boxed, because most queues have none.
 ///
 /// Every accepted packet leaves exactly once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// callback of [`Queue::push`] or [`Queue::front`].
@@ -188,8 +187,6 @@ impl Queue {
 
     /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with earlier packets that were
     /// dropped for it, or with `payload` itself if it was dropped after all.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
     pub fn push(&mut self, now: Instant, payload: PacketRef, dropped: &mut impl FnMut(PacketRef)) -> bool {
         match self {
             Self::Bounded(queue) => queue.push(now, payload, dropped),
@@ -210,7 +207,6 @@ impl Queue {
     }
 
     /// True if a packet of `len` bytes could be queued without loss.
-    #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         match self {
             Self::Bounded(queue) => queue.has_room(len),
@@ -222,7 +218,6 @@ impl Queue {
 
     /// The packet that leaves next, decided at `now`; later arrivals change it only if they drop the head. `dropped` is
     /// called with packets that are dropped before it.
-    #[inline]
     pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         match self {
             Self::Bounded(queue) => queue.front(),
@@ -233,8 +228,6 @@ impl Queue {
     }
 
     /// Removes the packet that [`Queue::front`] returned; `None` without one.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
     pub fn pop(&mut self) -> Option<Queued> {
         match self {
             Self::Bounded(queue) => queue.pop(),
@@ -246,7 +239,6 @@ impl Queue {
 
     /// Since when the next packet has waited; an earlier time if it is not decided yet because flows take turns. `None`
     /// if the queue is empty.
-    #[inline]
     pub fn waiting_since(&self) -> Option<Instant> {
         match self {
             Self::Bounded(queue) => queue.front().map(|queued| queued.at),
@@ -302,7 +294,6 @@ impl Queue {
     }
 
     /// Number of waiting packets.
-    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Bounded(queue) => queue.len(),
@@ -313,7 +304,6 @@ impl Queue {
     }
 
     /// True if the queue is empty.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

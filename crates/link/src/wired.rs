@@ -135,6 +135,7 @@ impl Pipe {
     }
 
     /// Offers `payload` at `now`; returns false if the queue dropped it.
+    #[inline]
     pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> bool {
         self.counters.offered += 1;
         let Entry::DropTail(line) = &mut self.entry else {
@@ -176,6 +177,7 @@ impl Pipe {
     }
 
     /// True if a packet of `len` bytes would be accepted at `now` without dropping another.
+    #[inline]
     pub fn has_room(&mut self, now: Instant, len: Bytes, holders: &mut Holders) -> bool {
         self.advance(now, holders);
         match &self.entry {
@@ -218,6 +220,7 @@ impl Pipe {
     }
 
     /// The next packet that has arrived by `now`, including lost ones.
+    #[inline]
     fn next_arrived(&mut self, now: Instant) -> Option<InTransit> {
         if let Entry::Staged(staged) = &mut self.entry
             && let Some(packet) = staged.pop_impaired(now)

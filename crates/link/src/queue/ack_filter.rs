@@ -26,7 +26,6 @@ pub enum AckFilter {
 impl AckFilter {
     /// Queues `payload` at `now` and drops the ACKs it makes redundant, or replaces an ACK by it. Returns whether it
     /// was accepted, and the number of removed ACKs. `dropped` is as in [`Queue::push`].
-    #[inline(never)]
     pub(crate) fn push(
         self,
         queue: &mut Queue,

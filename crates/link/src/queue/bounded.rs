@@ -32,8 +32,6 @@ impl Bounded {
     }
 
     /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with the packets dropped for it.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
     pub(super) fn push(
         &mut self,
         now: Instant,
@@ -50,7 +48,6 @@ impl Bounded {
     }
 
     /// Drops the oldest packets until `len` bytes fit, if the queue does this.
-    #[inline(never)]
     fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(PacketRef)) -> bool {
         if self.overflow == Overflow::DropTail {
             return false;
@@ -63,31 +60,26 @@ impl Bounded {
     }
 
     /// True if a packet of `len` bytes could be queued without loss.
-    #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.len(), self.fifo.bytes(), len)
     }
 
     /// The packet that leaves next.
-    #[inline]
     pub fn front(&self) -> Option<&Queued> {
         self.fifo.front()
     }
 
     /// Removes the packet that leaves next.
-    #[inline]
     pub fn pop(&mut self) -> Option<Queued> {
         self.fifo.pop()
     }
 
     /// Removes and drops the next `count` packets; there must be at least that many.
-    #[inline]
     pub(crate) fn discard(&mut self, count: usize) {
         self.fifo.discard(count);
     }
 
     /// The waiting packets, in order.
-    #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.fifo.iter()
     }
@@ -115,13 +107,11 @@ impl Bounded {
     }
 
     /// Number of waiting packets.
-    #[inline]
     pub fn len(&self) -> usize {
         self.fifo.len()
     }
 
     /// True if the queue is empty.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -168,7 +168,6 @@ impl CoDel {
         }
     }
 
-    #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: PacketRef) -> bool {
         let len = payload.len();
         if !self.has_room(len) {
@@ -180,13 +179,11 @@ impl CoDel {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
         self.limit.admits(self.len(), self.fifo.bytes() + next, len)
     }
 
-    #[inline(never)]
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.next = self.control.dequeue(&self.config, self.largest, &mut self.fifo, now, dropped);
@@ -194,7 +191,6 @@ impl CoDel {
         self.next.as_ref()
     }
 
-    #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued> {
         self.next.take()
     }

@@ -125,7 +125,6 @@ impl DualPi2 {
         }
     }
 
-    #[inline(never)]
     pub(super) fn push(&mut self, now: Instant, payload: PacketRef) -> bool {
         let len = payload.len();
         if !self.has_room(len) {
@@ -138,7 +137,6 @@ impl DualPi2 {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
         self.limit.admits(self.len(), self.l4s.fifo.bytes() + self.classic.fifo.bytes() + next, len)
@@ -148,7 +146,6 @@ impl DualPi2 {
         self.control.advance(&self.config, now, self.classic.fifo.front().map(|queued| queued.at));
     }
 
-    #[inline(never)]
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.advance(now);
@@ -206,7 +203,6 @@ impl DualPi2 {
         Some(is_l4s)
     }
 
-    #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued> {
         self.next.take()
     }

@@ -19,14 +19,11 @@ impl Fifo {
         Self { packets: VecDeque::new(), bytes: Bytes(0) }
     }
 
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
     pub(super) fn push(&mut self, queued: Queued) {
         self.bytes += queued.len;
         self.packets.push_back(queued);
     }
 
-    #[inline]
     pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.packets.pop_front()?;
         self.bytes -= queued.len;
@@ -34,18 +31,15 @@ impl Fifo {
     }
 
     /// Removes and drops the first `count` packets; there must be at least that many.
-    #[inline]
     pub(super) fn discard(&mut self, count: usize) {
         let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
         self.bytes -= bytes;
     }
 
-    #[inline]
     pub(super) fn front(&self) -> Option<&Queued> {
         self.packets.front()
     }
 
-    #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.packets.iter()
     }
@@ -72,12 +66,10 @@ impl Fifo {
         });
     }
 
-    #[inline]
     pub(super) fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    #[inline]
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }

@@ -65,7 +65,6 @@ impl FqCoDel {
     }
 
     /// Never refuses: if a packet does not fit, the longest flow loses its oldest packets.
-    #[inline(never)]
     pub(super) fn push(
         &mut self,
         now: Instant,
@@ -94,7 +93,6 @@ impl FqCoDel {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.packets, self.bytes, len)
     }
@@ -128,7 +126,6 @@ impl FqCoDel {
         true
     }
 
-    #[inline(never)]
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.next = self.dequeue(now, dropped);
@@ -171,7 +168,6 @@ impl FqCoDel {
         }
     }
 
-    #[inline(never)]
     pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.next.take()?;
         self.packets -= 1;

@@ -100,7 +100,6 @@ impl Cell {
     }
 
     /// Accounts the time up to `until` as `what`, to `station` and its PPDUs of `class`.
-    #[inline]
     pub fn charge(&mut self, station: FunctionId, class: PayloadClass, what: AirtimeUse, until: Instant) {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
     }
@@ -125,7 +124,6 @@ impl Cell {
     }
 
     /// The transmission of `id` in a channel access at `at`; `None` if all its packets have expired.
-    #[inline]
     pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
         let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);

@@ -10,7 +10,7 @@ use crate::queue::{AckFilter, Discipline, QueueLimit};
 use crate::wired::impair::Impairments;
 
 /// State of such a transmitter. The packets are stored with those in flight, because after acceptance no decision about
-/// them is left. Each packet is therefore moved once in and once out; a separate queue would move it twice more.
+/// them is left.
 ///
 /// It accepts the same packets, which leave at the same times after the same waits, as a drop-tail
 /// [`Queue`](crate::queue::Queue) before the same transmitter.

@@ -90,7 +90,7 @@ impl Staged {
             match &mut self.impaired {
                 None => pipe.transit.push_back(packet),
                 Some(impaired) => {
-                    pipe.counters.duplicated += impaired.launch(end, delay, packet, pipe.holders)
+                    pipe.counters.duplicated += impaired.launch(end, delay, packet, pipe.holders);
                 }
             }
             self.first_changed(pipe.config);

@@ -2,32 +2,38 @@
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Delivery, FunctionId};
-use tacit_proto::units::FlowId;
+use tacit_proto::units::{FlowId, Instant};
 
-use super::World;
+use super::{Channel, World};
 use crate::Carried;
 use crate::drivers::Wish;
 use crate::drivers::fwp::{Ask, Told};
 use crate::flow::Feeder;
+use crate::packets::Packets;
 use crate::setup::FlowSetup;
 use crate::topology::Port;
+
+impl<P: Carried> Channel<P> {
+    /// The next request of the driver of `function` to the world.
+    fn act(&mut self, now: Instant, function: FunctionId, packets: &mut Packets<P>) -> Option<Wish<P>> {
+        self.drivers.act(now, function, &mut self.bss, packets)
+    }
+}
 
 impl<P: Carried> World<'_, P> {
     /// Carries out the requests of the driver of `function`.
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
-        while let Some(wish) =
-            self.drivers[index].act(self.now, function, &mut self.bss[index], &mut self.packets)
-        {
+        while let Some(wish) = self.channels[index].act(self.now, function, &mut self.packets) {
             match wish {
                 Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
                 Wish::Send { packet } => {
                     let packet = self.packets.insert(packet);
-                    self.send(self.bss_hosts[index][function.index()], packet);
+                    self.send(self.channels[index].hosts[function.index()], packet);
                 }
-                Wish::Requeue { packet } => self.queue_copy(index, function, packet),
+                Wish::Requeue { packet } => self.queue_copy(index, function, &packet),
                 Wish::Deliver { packet } => {
                     let packet = self.packets.insert(packet);
-                    self.deliver(self.bss_hosts[index][function.index()], packet);
+                    self.deliver(self.channels[index].hosts[function.index()], packet);
                 }
                 Wish::Tell { flow, told } => self.tell(flow, told),
                 Wish::Wrong { packet, what } => {
@@ -36,10 +42,11 @@ impl<P: Carried> World<'_, P> {
                 }
             }
         }
-        if let Some(at) = self.drivers[index].poll_timeout(function) {
-            self.scheduler.wake(self.driver_components[index] + function.index() as u32, Some(at));
+        let Channel { bss, drivers, component, first_driver, .. } = &self.channels[index];
+        if let Some(at) = drivers.poll_timeout(function) {
+            self.scheduler.wake(first_driver + function.index() as u32, Some(at));
         }
-        self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
+        self.scheduler.wake(*component, bss.poll_timeout());
     }
 
     /// Sends a message to the program that reads `flow`.
@@ -54,9 +61,9 @@ impl<P: Carried> World<'_, P> {
     /// Passes a program's request to a shim.
     pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
-        for (index, drivers) in self.drivers.iter_mut().enumerate() {
+        for Channel { drivers, first_driver, .. } in &mut self.channels {
             if let Some(function) = drivers.ask(flow, [source, sink], ask) {
-                let component = self.driver_components[index] + function.index() as u32;
+                let component = *first_driver + function.index() as u32;
                 self.scheduler.wake(component, Some(self.now));
             }
         }
@@ -72,7 +79,7 @@ impl<P: Carried> World<'_, P> {
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
             let packet = self.packets.insert(packet);
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            self.deliver(self.channels[index].hosts[function.index()], packet);
         } else {
             self.broken = Some(format!(
                 "function {} made an ACK for an unknown host or flow: {packet:?}",
@@ -82,22 +89,22 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Queues a packet that a driver sends to a client again; it is not offered to the driver a second time.
-    fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
-        let host = self.bss_hosts[index][function.index()];
+    fn queue_copy(&mut self, index: usize, function: FunctionId, packet: &P) {
+        let host = self.channels[index].hosts[function.index()];
         let queued = self.packets.insert(packet.clone());
         let Some(Port::Wifi { from, to, .. }) = self.way_out(host, queued) else {
             self.packets.holders.release(queued);
             return;
         };
-        if !self.bss[index].enqueue(self.now, from, to, queued, &mut self.packets.holders) {
-            self.drivers[index].refused(self.now, function, &packet);
+        if !self.channels[index].bss.enqueue(self.now, from, to, queued, &mut self.packets.holders) {
+            self.channels[index].drivers.refused(self.now, function, packet);
         }
     }
 
     /// Offers `packet` to drivers. Out of line, because stock stations do not need it.
     #[inline(never)]
     pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
-        let drivers = &mut self.drivers[usize::from(bss)];
+        let drivers = &mut self.channels[usize::from(bss)].drivers;
         let Some(packet) = drivers.outgoing(self.now, from, to, packet, &mut self.packets) else {
             self.act(usize::from(bss), from);
             return;
@@ -112,15 +119,15 @@ impl<P: Carried> World<'_, P> {
         index: usize,
         Delivery { to: function, from, missing, payload }: Delivery,
     ) {
-        let drivers = &mut self.drivers[index];
+        let drivers = &mut self.channels[index].drivers;
         if let Some(packet) =
             drivers.incoming(self.now, [from, function], payload, missing, &mut self.packets)
         {
             self.missing_frames = missing;
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            self.deliver(self.channels[index].hosts[function.index()], packet);
             self.missing_frames = 0;
         }
-        if self.drivers[index].acts_on_arrivals(function) {
+        if self.channels[index].drivers.acts_on_arrivals(function) {
             self.act(index, function);
         }
     }

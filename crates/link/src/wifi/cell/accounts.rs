@@ -37,13 +37,11 @@ impl Accounts {
     }
 
     /// Accounts the time up to `until` as `what`; returns the part that counts.
-    #[inline]
     pub fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         self.ledger.book(what, until)
     }
 
     /// Accounts the time up to `until` as `what`, to `account` and its PPDUs of `class`.
-    #[inline]
     pub fn charge(
         &mut self,
         account: &mut StationAirtime,

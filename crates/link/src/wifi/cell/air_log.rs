@@ -53,7 +53,6 @@ impl AirLog {
     }
 
     /// True if recording is enabled.
-    #[inline]
     pub fn is_kept(&self) -> bool {
         self.frames.is_some()
     }
@@ -76,7 +75,6 @@ impl AirLog {
     }
 
     /// Records an MPDU of the current PPDU; `last` is true for its last one.
-    #[inline]
     pub fn record_mpdu(
         &mut self,
         exchange: &Exchange,
@@ -111,7 +109,6 @@ impl AirLog {
     }
 
     /// Records the link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
-    #[inline]
     pub fn record_response(
         &mut self,
         exchange: &Exchange,

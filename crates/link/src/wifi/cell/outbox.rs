@@ -22,7 +22,7 @@ pub struct Delivery {
 }
 
 /// Events that wait to be polled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     pub delivered: VecDeque<Delivery>,
     /// Functions that took packets from a queue, and the function each queue is for.
@@ -30,15 +30,8 @@ pub(crate) struct Outbox {
     pub interrupts: VecDeque<Interrupt>,
 }
 
-impl Default for Outbox {
-    fn default() -> Self {
-        Self { delivered: VecDeque::new(), drained: Vec::new(), interrupts: VecDeque::new() }
-    }
-}
-
 impl Outbox {
     /// Adds the packets that the receiver of `exchange` passes up.
-    #[inline]
     pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(PacketRef) {
         let (to, from) = (exchange.to, exchange.from);
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })

@@ -11,7 +11,6 @@ use crate::wifi::mac::peer::Peer;
 
 impl Cell {
     /// [`receive_data`](Self::receive_data) for a PPDU with one aggregate per spatial stream.
-    #[inline(never)]
     pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);

@@ -24,14 +24,12 @@ pub(crate) enum Round {
 
 impl Cell {
     /// Whether `id` uses multi-user accesses when possible.
-    #[inline]
     pub fn has_rounds(&self, id: FunctionId) -> bool {
         self.rules.most_users > 1 && self.stations[id].is_access_point()
     }
 
     /// The round that `id` begins at `at`, in a new access or, within `limit`, in its TXOP; `None` if none is due:
     /// fewer than two users are next, and no client is to be triggered.
-    #[inline(never)]
     pub fn begin_round(&mut self, at: Instant, id: FunctionId, limit: Option<Duration>) -> Option<Round> {
         let ofdma = self.rules.config.ofdma?;
         let station = &mut self.stations[id];

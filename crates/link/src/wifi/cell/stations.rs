@@ -25,13 +25,11 @@ impl Stations {
     }
 
     /// How the functions are numbered.
-    #[inline]
     pub fn numbers(&self) -> Functions {
         self.numbers
     }
 
     /// The station that `function` belongs to.
-    #[inline]
     pub fn station_of(&self, function: FunctionId) -> StationId {
         self.numbers.station(function)
     }
@@ -64,19 +62,16 @@ impl Stations {
     }
 
     /// The receiver of an exchange, in the initiator's records.
-    #[inline]
     pub fn peer(&self, exchange: &Exchange) -> &Peer {
         &self[exchange.from].peers[exchange.peer()]
     }
 
     /// The originator of an exchange's MPDUs.
-    #[inline]
     pub fn originator(&self, exchange: &Exchange) -> &Originator {
         &self.peer(exchange).originator
     }
 
     /// The mode of responses in an exchange.
-    #[inline]
     pub fn control_mode(&self, exchange: &Exchange) -> &Mode {
         &self.originator(exchange).control_mode
     }
@@ -85,14 +80,12 @@ impl Stations {
 impl Index<FunctionId> for Stations {
     type Output = Station;
 
-    #[inline]
     fn index(&self, function: FunctionId) -> &Station {
         &self.functions[function.index()]
     }
 }
 
 impl IndexMut<FunctionId> for Stations {
-    #[inline]
     fn index_mut(&mut self, function: FunctionId) -> &mut Station {
         &mut self.functions[function.index()]
     }

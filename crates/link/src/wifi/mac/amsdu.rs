@@ -11,7 +11,6 @@ pub(crate) struct Msdus {
 }
 
 impl Msdus {
-    #[inline]
     pub fn new(first: PacketRef, empty: Vec<PacketRef>) -> Self {
         debug_assert!(empty.is_empty(), "a used buffer was cleared");
         Self { first, rest: empty }
@@ -21,7 +20,6 @@ impl Msdus {
         self.rest.push(next);
     }
 
-    #[inline]
     pub fn count(&self) -> u32 {
         1 + self.rest.len() as u32
     }
@@ -36,7 +34,6 @@ impl Msdus {
     }
 
     /// Passes every packet on; returns the buffer, empty.
-    #[inline]
     pub fn into_each(self, mut each: impl FnMut(PacketRef)) -> Vec<PacketRef> {
         let Self { first, mut rest } = self;
         each(first);
@@ -67,13 +64,11 @@ impl Msdus {
     }
 
     /// Number of pure acknowledgments among the packets.
-    #[inline]
     pub fn acks(&self) -> u32 {
         let first = u32::from(self.first.class == PayloadClass::Ack);
         if self.rest.is_empty() { first } else { first + self.acks_of_rest() }
     }
 
-    #[inline(never)]
     fn acks_of_rest(&self) -> u32 {
         self.rest.iter().map(|payload| u32::from(payload.class == PayloadClass::Ack)).sum()
     }

@@ -35,7 +35,6 @@ pub(crate) enum Recipient {
 
 impl Recipient {
     /// Accepts an MPDU received at `now` and passes up the MPDUs in order.
-    #[inline]
     pub fn receive(
         &mut self,
         now: Instant,
@@ -65,7 +64,6 @@ impl Recipient {
 
     /// Number of MPDUs directly before `sequence`, which just arrived, that were sent and did not arrive. This is known
     /// only for unacknowledged data, because other data is sent again.
-    #[inline]
     pub fn missing_before(&self, sequence: u16) -> u16 {
         match self {
             Self::Unanswered { next } => sequence_distance(*next, sequence),
@@ -96,7 +94,6 @@ impl Recipient {
 
     /// Accepts the leading part of `mpdus`, received at `now`, that is next in order while no frame waits behind a gap.
     /// It has the effect of [`receive`](Self::receive) for each of them. Returns how many it accepted.
-    #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
         mpdus: impl Iterator<Item = (u16, &'a Msdus)>,
@@ -121,7 +118,6 @@ impl Recipient {
     }
 
     /// Since when frames have waited behind a gap.
-    #[inline]
     pub fn gap_since(&self) -> Option<Instant> {
         match self {
             Self::Block(recipient) => recipient.gap_since,
@@ -162,7 +158,6 @@ impl BlockAckRecipient {
     }
 
     /// Number of sequence numbers in each window.
-    #[inline]
     fn window(&self) -> u16 {
         self.scoreboard.len()
     }
@@ -203,7 +198,6 @@ impl BlockAckRecipient {
     }
 
     /// [`Recipient::receive_in_order`] under an agreement.
-    #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
         mpdus: impl Iterator<Item = (u16, &'a Msdus)>,

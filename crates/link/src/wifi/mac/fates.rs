@@ -7,16 +7,10 @@ use crate::packet::{Holders, PacketRef};
 
 /// Packets whose MPDUs were acknowledged or given up, in the order of their numbers. Recorded only after
 /// [`Fates::ask`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fates {
     asked: bool,
     decided: VecDeque<(PacketRef, bool)>,
-}
-
-impl Default for Fates {
-    fn default() -> Self {
-        Self { asked: false, decided: VecDeque::new() }
-    }
 }
 
 impl Fates {
@@ -26,13 +20,11 @@ impl Fates {
     }
 
     /// True after [`Fates::ask`].
-    #[inline]
     pub fn is_asked(&self) -> bool {
         self.asked
     }
 
     /// Records that the packets of an MPDU were acknowledged or given up.
-    #[inline]
     pub fn note(&mut self, msdus: &Msdus, acknowledged: bool, holders: &mut Holders) {
         if self.asked {
             msdus.share(holders, &mut |packet| self.decided.push_back((packet, acknowledged)));

@@ -29,7 +29,6 @@ pub(crate) struct Delays<'a> {
 }
 
 impl Delays<'_> {
-    #[inline]
     fn record(&mut self, delay: Duration) {
         self.waits.record(delay);
         *self.time += delay;
@@ -162,7 +161,6 @@ impl Originator {
     }
 
     /// Whether its PPDUs are answered by an ACK or a Block Ack.
-    #[inline]
     pub fn is_answered(&self) -> bool {
         self.acks == LinkAcks::Normal
     }
@@ -173,7 +171,6 @@ impl Originator {
     }
 
     /// Whether a Block Ack agreement defines how its PPDUs are answered.
-    #[inline]
     pub fn has_agreement(&self) -> bool {
         self.is_answered() && self.limits.window > 1
     }
@@ -214,7 +211,6 @@ impl Originator {
     }
 
     /// Queues `payload`; returns whether it was accepted, and how many earlier packets were dropped for it.
-    #[inline]
     pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> (bool, u32) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
         let taken = self.queue.push(now, packet, &mut |packet| losses.take(packet, holders));
@@ -223,7 +219,6 @@ impl Originator {
 
     /// Queues `payload` after `filter`; returns the result of [`Originator::enqueue`] and the number of ACKs the filter
     /// dropped.
-    #[inline(never)]
     pub fn enqueue_filtered(
         &mut self,
         now: Instant,
@@ -246,7 +241,6 @@ impl Originator {
         self.queue.reset_peak();
     }
 
-    #[inline]
     pub fn need(&self) -> Need {
         if self.has_stream_queues() {
             self.need_of_streams()
@@ -282,13 +276,11 @@ impl Originator {
     }
 
     /// Bytes of an MPDU of `len` bytes in that PPDU, including its delimiter and padding.
-    #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         self.limits.subframe_len(len)
     }
 
     /// Bytes of a Block Ack in response to that PPDU.
-    #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         self.limits.block_ack_len()
     }
@@ -327,7 +319,6 @@ impl Originator {
 
     /// Drops packets that are too old, then assembles a PPDU that fits in `room`; the PPDU is empty if the first MPDU
     /// does not fit.
-    #[inline(never)]
     pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
@@ -350,7 +341,6 @@ impl Originator {
     /// sent in the first mode of `modes` and answered in the second. [`Originator::mode`] and
     /// [`Originator::control_mode`] keep these values until the round ends. `rate` is the noise index of the first
     /// mode.
-    #[inline(never)]
     pub fn build_part(
         &mut self,
         now: Instant,
@@ -369,12 +359,10 @@ impl Originator {
     }
 
     /// Chooses the mode if the rate adapts; returns the index of the rate.
-    #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {
         if self.rate_control.is_some() { self.choose_adapted(now) } else { 0 }
     }
 
-    #[inline(never)]
     fn choose_adapted(&mut self, now: Instant) -> usize {
         let Some(control) = &mut self.rate_control else { return 0 };
         let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
@@ -387,8 +375,6 @@ impl Originator {
 
     /// Assembles a PPDU from packets that were queued at the first of `ages` or before, and at most as long ago as the
     /// second.
-    // Always inlined, as are its callees: a call moves each MPDU.
-    #[inline(always)]
     pub(super) fn assemble(
         &mut self,
         now: Instant,
@@ -420,7 +406,6 @@ impl Originator {
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is
     /// dropped and each has its own MPDU.
-    #[inline(always)]
     fn fill_in_order(
         &mut self,
         now: Instant,
@@ -456,7 +441,6 @@ impl Originator {
         self.next_sequence = sequence_add(self.next_sequence, count);
     }
 
-    #[inline(never)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
@@ -507,9 +491,7 @@ impl Originator {
         }
     }
 
-    /// Puts `mpdu` into the window, with the following packets of the queue in its A-MSDU. Not inlined: most MPDUs
-    /// carry one packet.
-    #[inline(never)]
+    /// Puts `mpdu` into the window, with the following packets of the queue in its A-MSDU.
     fn join_packets(
         &mut self,
         now: Instant,
@@ -538,7 +520,6 @@ impl Originator {
     }
 
     /// Reports the outcome of the PPDU to rate control.
-    #[inline]
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
@@ -553,8 +534,6 @@ impl Originator {
     }
 
     /// A Block Ack arrived: bit i of `bitmap` is for number `start + i`.
-    // Never inlined: in its caller, the loop over the window runs out of registers.
-    #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
         start: u16,
@@ -655,7 +634,6 @@ impl Originator {
 
     /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
     /// only counts are needed; otherwise returns `None` and changes nothing.
-    #[inline]
     fn settle_all(&mut self, acked: impl Fn(u16) -> bool, holders: &mut Holders) -> Option<Settled> {
         if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
         {
@@ -784,7 +762,6 @@ struct Losses<'a> {
 }
 
 impl<'a> Losses<'a> {
-    #[inline]
     fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(PacketRef, bool)>) -> Self {
         Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
     }
@@ -798,7 +775,7 @@ impl<'a> Losses<'a> {
     fn report(&mut self, packet: PacketRef, holders: &mut Holders) {
         match &mut self.settled_acks {
             Some(settled_acks) if packet.class == PayloadClass::Ack => {
-                settled_acks.push_back((packet, false))
+                settled_acks.push_back((packet, false));
             }
             _ => holders.release(packet),
         }

@@ -87,14 +87,12 @@ impl Peer {
     }
 
     /// Enters the round-robin at `at`.
-    #[inline]
     pub(super) fn enter(&mut self, at: Instant) {
         self.ready = true;
         self.log.wait(at);
     }
 
     /// Leaves the round-robin at `at`.
-    #[inline]
     pub(super) fn leave(&mut self, at: Instant) {
         self.ready = false;
         self.log.end_wait(at);

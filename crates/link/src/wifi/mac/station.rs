@@ -110,25 +110,21 @@ impl Station {
     }
 
     /// True for a function of the access point.
-    #[inline]
     pub fn is_access_point(&self) -> bool {
         matches!(self.reach, Peers::Clients { .. })
     }
 
     /// True when it exchanges packets with `other`.
-    #[inline]
     pub fn reaches(&self, other: FunctionId) -> bool {
         self.reach.contains(other)
     }
 
     /// Position of `peer` in [`Station::peers`].
-    #[inline]
     pub fn peer_index(&self, peer: FunctionId) -> usize {
         self.reach.index(peer)
     }
 
     /// True when something waits to be sent.
-    #[inline]
     pub fn has_traffic(&self) -> bool {
         self.has_data() || self.trigger_due
     }
@@ -144,7 +140,6 @@ impl Station {
     }
 
     /// Queues `payload` for a peer behind `filter`; false when the queue dropped it.
-    #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Instant,
@@ -175,7 +170,6 @@ impl Station {
     }
 
     /// Puts a peer in the round-robin if it needs anything: behind the others, or before them if it needs a request or airtime decides.
-    #[inline]
     fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
         let need = entry.originator.need();
@@ -365,7 +359,6 @@ impl Station {
     }
 
     /// Takes the peer that is next out of the round-robin.
-    #[inline]
     fn next_turn(&mut self) -> Option<usize> {
         match self.scheduler {
             ApScheduler::RoundRobin => self.turns.pop_front(),
@@ -380,7 +373,6 @@ impl Station {
 
     /// The first peer whose airtime is not used up; the others get a quantum more and go behind. Requests, which are
     /// short and let the recipient go on, do not wait.
-    #[inline(never)]
     fn next_by_airtime(&mut self) -> Option<usize> {
         let quantum_ns = ApScheduler::AIRTIME_QUANTUM.as_nanos() as i64;
         loop {
@@ -396,7 +388,6 @@ impl Station {
     }
 
     /// The data of `exchange`, to or from `peer`, took some of the channel.
-    #[inline]
     pub fn spend_airtime(&mut self, peer: usize, exchange: &Exchange) {
         if self.scheduler == ApScheduler::Airtime {
             let airtime = exchange.data_time();
@@ -444,7 +435,6 @@ impl Station {
     }
 
     /// Puts together the PPDU that `peer` needs, out of its turn and in `room`; `None` when nothing fits.
-    #[inline(never)]
     pub fn outgoing_within(
         &mut self,
         now: Instant,
@@ -472,7 +462,6 @@ impl Station {
     }
 
     /// Data for `peer`, if `build` finds any; books the packets taken from the queue.
-    #[inline]
     fn data(
         &mut self,
         peer: usize,
@@ -492,14 +481,12 @@ impl Station {
     }
 
     /// Moves the peers whose queues have more room now to `drained`.
-    #[inline]
     pub fn report_drained(&mut self, drained: &mut Vec<(FunctionId, FunctionId)>) {
         drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
     /// Another station took the medium at `at`: counts down the elapsed slots of `idle`, and stays on the list of active
     /// stations while it has something to send or slots are left.
-    #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
         self.contention.freeze(idle, at, phy);
         self.active = self.has_traffic() || !self.contention.is_over();
@@ -512,7 +499,6 @@ impl Station {
     }
 
     /// Wins an access at `at`; returns its PPDU, `None` when all waiting packets were too old.
-    #[inline]
     pub fn begin_access(&mut self, at: Instant, rules: &Rules, holders: &mut Holders) -> Option<Outgoing> {
         let outgoing = self.next_outgoing(at, rules.config.lifetime, holders);
         self.active = outgoing.is_some() || self.trigger_due;
@@ -527,14 +513,11 @@ impl Station {
     }
 
     /// The exchange that it begins at `at` with `outgoing`, at an access of its own.
-    #[inline(never)]
     pub fn exchange(&self, rules: &Rules, at: Instant, outgoing: Outgoing) -> Exchange {
         self.exchange_behind(rules, None, at, outgoing)
     }
 
     /// The exchange that it begins at `at` with `handshake`, or with that of the protection in use.
-    // Always: an exchange is large, and most are of one kind.
-    #[inline(always)]
     pub fn exchange_behind(
         &self,
         rules: &Rules,
@@ -555,7 +538,6 @@ impl Station {
     }
 
     /// Its exchange is over at `at`.
-    #[inline]
     pub fn finish(&mut self, exchange: &Exchange, at: Instant) {
         let peer = exchange.peer();
         self.transmitting = false;
@@ -649,7 +631,6 @@ impl Station {
         self.counters.burst_ppdus += 1;
     }
 
-    #[inline]
     fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,

@@ -15,7 +15,6 @@ use crate::wifi::bitmap::AckBitmap;
 
 impl Originator {
     /// Whether each spatial stream has its own aggregate.
-    #[inline]
     pub fn has_stream_queues(&self) -> bool {
         !self.others.is_empty()
     }
@@ -26,7 +25,6 @@ impl Originator {
     }
 
     /// Settles each stream; returns the combined outcome.
-    #[inline]
     pub fn settle_streams(&mut self, mut settle: impl FnMut(&mut Self) -> Settled) -> Settled {
         let mut settled = settle(self);
         for stream in &mut self.others {

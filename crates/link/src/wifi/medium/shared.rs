@@ -95,7 +95,6 @@ impl Shared {
     }
 
     /// When the channel state changes next.
-    #[inline]
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
@@ -107,7 +106,6 @@ impl Shared {
     }
 
     /// Processes the events due at `at`.
-    #[inline]
     pub fn step(&mut self, cell: &mut Cell, at: Instant) {
         match self.phase {
             Phase::Idle => {
@@ -130,7 +128,6 @@ impl Shared {
     }
 
     /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does.
-    #[inline]
     pub fn idle_use(&self) -> AirtimeUse {
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
@@ -291,7 +288,6 @@ impl Shared {
 
     /// In the idle period that begins, bystanders defer until the reservation ends. The two ends of the TXOP do not:
     /// frames addressed to a station do not set its NAV.
-    #[inline(never)]
     fn keep_reservation(&mut self, cell: &mut Cell) {
         let Reservation { until, ends } = self.reservation;
         self.reserved_until = self.reserved_until.max(until);
@@ -381,7 +377,6 @@ impl Shared {
     }
 
     /// Starts the PPDU of the exchange.
-    #[inline]
     fn start_data(&mut self, cell: &mut Cell, exchange: Exchange) {
         match exchange.outgoing {
             Outgoing::Request { class, .. } => {
@@ -436,7 +431,6 @@ impl Shared {
     // --- Rest of the TXOP -------------------------------------------------------------------
 
     /// The last frame of an exchange has ended.
-    #[inline]
     fn after_exchange(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
         if cell.rules.may_go_on {
             self.go_on_after_response(cell, exchange, lost);
@@ -446,14 +440,12 @@ impl Shared {
     }
 
     /// The response ended; the TXOP may continue.
-    #[inline(never)]
     fn go_on_after_response(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
         let next = Next::after_response(cell, exchange, lost);
         self.go_on(cell, &next, exchange, exchange.response_end);
     }
 
     /// No part of the PPDU arrived, so there is no response.
-    #[inline(never)]
     fn go_on_without_response(&mut self, cell: &mut Cell, exchange: &Exchange) {
         if exchange.handshake == Handshake::Granted {
             let next = Next::after_lost_reverse(cell, exchange, self.next_idle());
@@ -491,7 +483,6 @@ impl Shared {
 
     // --- To several users at once -----------------------------------------------------------
 
-    #[inline(never)]
     fn start_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
         cell.accounts.accesses += 1;
         self.go_on_with_round(cell, at, round);
@@ -505,7 +496,6 @@ impl Shared {
     }
 
     /// The PPDU on the air ended: a multi-user PPDU or the responses to it.
-    #[inline(never)]
     fn step_round(&mut self, cell: &mut Cell) {
         let next_idle = self.next_idle();
         let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
@@ -611,7 +601,6 @@ impl Shared {
 
     /// The last of the PPDUs that collided with `round` ended. If `round` lasted longest, its users receive the trigger
     /// after it, and with capture also the MPDUs after the end of the other PPDUs; all else is lost.
-    #[inline(never)]
     fn collided_round_ended(&mut self, cell: &mut Cell, mut round: Round, until: Instant) {
         let next_idle = self.next_idle();
         for exchange in &self.colliding {
