@@ -1,8 +1,8 @@
-//! Sans-IO links, generic over their payload.
+//! Sans-IO links. They move handles of packets and know no content.
 
 pub mod cellular;
 pub mod loss;
-pub mod payload;
+pub mod packet;
 pub mod queue;
 pub mod random;
 mod waits;
@@ -11,6 +11,6 @@ pub mod wired;
 
 pub use cellular::Trace;
 pub use loss::{GilbertElliott, Loss};
-pub use payload::{Payload, PayloadClass};
+pub use packet::{Holders, PacketRef, PayloadClass};
 pub use queue::{QueueConfig, QueueLimit};
 pub use wifi::AirFrame;

@@ -17,7 +17,7 @@ use self::bounded::Overflow;
 pub use self::codel::CoDel;
 pub use self::dual_pi2::DualPi2;
 pub use self::fq_codel::FqCoDel;
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// Capacity of a queue; a packet that would exceed either limit is dropped. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,6 @@ pub struct QueueLimit {
 
 impl QueueLimit {
     /// Whether a queue with `packets` and `bytes` has room for a packet of `more` bytes.
-    #[inline]
     pub fn admits(&self, packets: usize, bytes: Bytes, more: Bytes) -> bool {
         self.packets.is_none_or(|limit| packets < limit as usize)
             && self.bytes.is_none_or(|limit| bytes + more <= limit)
@@ -45,9 +44,9 @@ impl QueueLimit {
 
 /// A packet and its time of queueing.
 #[derive(Clone, Copy, Debug)]
-pub struct Queued<P> {
+pub struct Queued {
     /// The packet.
-    pub payload: P,
+    pub payload: PacketRef,
     /// When it was queued.
     pub at: Instant,
     /// Its length, cached because computing it costs more.
@@ -158,20 +157,20 @@ impl From<QueueLimit> for QueueConfig {
     }
 }
 
-/// A queue in use. Those with an AQM are out of line, so that they do not slow down the others.
+/// A queue in use. Those with an AQM are boxed, because most queues have none.
 ///
 /// Every accepted packet leaves exactly once: by [`Queue::pop`], by [`Queue::retract`], or through the `dropped`
 /// callback of [`Queue::push`] or [`Queue::front`].
 #[derive(Clone, Debug)]
-pub enum Queue<P> {
+pub enum Queue {
     /// See [`Discipline::DropTail`] and [`Discipline::DropHead`].
-    Bounded(Bounded<P>),
+    Bounded(Bounded),
     /// See [`Discipline::CoDel`].
-    CoDel(Box<CoDel<P>>),
+    CoDel(Box<CoDel>),
     /// See [`Discipline::FqCoDel`].
-    FqCoDel(Box<FqCoDel<P>>),
+    FqCoDel(Box<FqCoDel>),
     /// See [`Discipline::DualPi2`].
-    DualPi2(Box<DualPi2<P>>),
+    DualPi2(Box<DualPi2>),
 }
 
 /// The waiting packets of a queue, by its discipline.
@@ -202,7 +201,7 @@ where
     }
 }
 
-impl<P: Payload> Queue<P> {
+impl Queue {
     /// An empty queue.
     pub fn new(config: QueueConfig) -> Self {
         match config.discipline {
@@ -216,9 +215,7 @@ impl<P: Payload> Queue<P> {
 
     /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with earlier packets that were
     /// dropped for it, or with `payload` itself if it was dropped after all.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
-    pub fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+    pub fn push(&mut self, now: Instant, payload: PacketRef, dropped: &mut impl FnMut(PacketRef)) -> bool {
         match self {
             Self::Bounded(queue) => queue.push(now, payload, dropped),
             Self::CoDel(queue) => queue.push(now, payload),
@@ -238,7 +235,6 @@ impl<P: Payload> Queue<P> {
     }
 
     /// True if a packet of `len` bytes could be queued without loss.
-    #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         match self {
             Self::Bounded(queue) => queue.has_room(len),
@@ -250,8 +246,7 @@ impl<P: Payload> Queue<P> {
 
     /// The packet that leaves next, decided at `now`; later arrivals change it only if they drop the head. `dropped` is
     /// called with packets that are dropped before it.
-    #[inline]
-    pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+    pub fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         match self {
             Self::Bounded(queue) => queue.front(),
             Self::CoDel(queue) => queue.front(now, dropped),
@@ -261,9 +256,7 @@ impl<P: Payload> Queue<P> {
     }
 
     /// Removes the packet that [`Queue::front`] returned; `None` without one.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<Queued<P>> {
+    pub fn pop(&mut self) -> Option<Queued> {
         match self {
             Self::Bounded(queue) => queue.pop(),
             Self::CoDel(queue) => queue.pop(),
@@ -274,7 +267,6 @@ impl<P: Payload> Queue<P> {
 
     /// Since when the next packet has waited; an earlier time if it is not decided yet because flows take turns. `None`
     /// if the queue is empty.
-    #[inline]
     pub fn waiting_since(&self) -> Option<Instant> {
         match self {
             Self::Bounded(queue) => queue.front().map(|queued| queued.at),
@@ -297,7 +289,7 @@ impl<P: Payload> Queue<P> {
 
     /// Calls `see` with each waiting packet, in order within each flow. `see` may replace it with a packet of the same
     /// length.
-    fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         match self {
             Self::Bounded(queue) => queue.each(see),
             Self::CoDel(queue) => queue.each(see),
@@ -307,7 +299,7 @@ impl<P: Payload> Queue<P> {
     }
 
     /// The waiting packets, in the order in which they leave if nothing is dropped and flows do not take turns.
-    pub fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Queued> {
         match self {
             Self::Bounded(queue) => Waiting::Bounded(queue.iter()),
             Self::CoDel(queue) => Waiting::CoDel(queue.iter()),
@@ -317,7 +309,7 @@ impl<P: Payload> Queue<P> {
     }
 
     /// Drops the packets for which `unwanted` returns true; returns their number.
-    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub fn retract(&mut self, unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         match self {
             Self::Bounded(queue) => queue.retract(unwanted),
             Self::CoDel(queue) => queue.retract(unwanted),
@@ -327,7 +319,6 @@ impl<P: Payload> Queue<P> {
     }
 
     /// Number of waiting packets.
-    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Bounded(queue) => queue.len(),
@@ -338,7 +329,6 @@ impl<P: Payload> Queue<P> {
     }
 
     /// True if the queue is empty.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

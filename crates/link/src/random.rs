@@ -18,19 +18,16 @@ impl Stream {
     }
 
     /// 32 uniform bits.
-    #[inline]
     pub fn draw(&mut self) -> u32 {
         self.0.next_u32()
     }
 
     /// Uniform in `0..=max`, without division; the bias is below `max / 2^32`.
-    #[inline]
     pub fn up_to(&mut self, max: u32) -> u32 {
         ((u64::from(self.draw()) * (u64::from(max) + 1)) >> 32) as u32
     }
 
     /// True with probability `ratio`; uses no random number if the result is certain.
-    #[inline]
     pub fn hit(&mut self, ratio: Ratio) -> bool {
         ratio != Ratio::ZERO && ratio.hit_by(self.draw())
     }

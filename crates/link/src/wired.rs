@@ -15,7 +15,7 @@ use self::line::DropTailTransmitter;
 pub use self::service::{RateScript, Service};
 use self::staged::{Beside, Staged};
 use crate::loss::{Loss, LossProcess};
-use crate::payload::Payload;
+use crate::packet::{Holders, PacketRef};
 use crate::queue::{AckFilter, QueueConfig};
 use crate::random::Stream;
 
@@ -83,13 +83,13 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// However many packets are in flight, one event is pending: the next arrival, or the next transmission if no packet is
 /// in flight or packets may overtake one another.
 #[derive(Clone, Debug)]
-pub struct Pipe<P> {
+pub struct Pipe {
     config: PipeConfig,
     loss: LossProcess,
-    entry: Entry<P>,
+    entry: Entry,
     /// Packets that arrive in the order in which they were sent. Packets that wait to be sent are included if they have
     /// no queue of their own.
-    transit: VecDeque<InTransit<P>>,
+    transit: VecDeque<InTransit>,
     counters: PipeCounters,
     waits: Waits,
     /// Those of L4S packets in a queue with an AQM.
@@ -98,23 +98,22 @@ pub struct Pipe<P> {
 
 /// Where packets wait, and their transmitter.
 #[derive(Clone, Debug)]
-enum Entry<P> {
+enum Entry {
     /// A drop-tail queue before a fixed rate, as on most wires.
     DropTail(DropTailTransmitter),
     /// Any other configuration.
-    Staged(Box<Staged<P>>),
+    Staged(Box<Staged>),
 }
 
-#[derive(Clone, Debug)]
-struct InTransit<P> {
+#[derive(Clone, Copy, Debug)]
+struct InTransit {
     /// When it arrives.
     at: Instant,
-    len: Bytes,
     lost: bool,
-    payload: P,
+    payload: PacketRef,
 }
 
-impl<P: Payload> Pipe<P> {
+impl Pipe {
     /// An idle pipe. Loss, jitter, reordering and duplication each draw from a stream of `seed` named after the
     /// impairment and `name`.
     pub fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
@@ -125,7 +124,7 @@ impl<P: Payload> Pipe<P> {
         Self::with_entry(entry, config, seed, name)
     }
 
-    fn with_entry(entry: Entry<P>, config: PipeConfig, seed: u64, name: &str) -> Self {
+    fn with_entry(entry: Entry, config: PipeConfig, seed: u64, name: &str) -> Self {
         let loss = LossProcess::new(config.loss.clone(), Stream::new(seed, &format!("loss {name}")));
         Self {
             config,
@@ -139,35 +138,35 @@ impl<P: Payload> Pipe<P> {
     }
 
     /// Offers `payload` at `now`; returns false if the queue dropped it.
-    // Always inlined: a call would move each packet once more.
-    #[inline(always)]
-    pub fn enqueue(&mut self, now: Instant, payload: P) -> bool {
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> bool {
         self.counters.offered += 1;
         let Entry::DropTail(line) = &mut self.entry else {
-            return self.enqueue_staged(now, payload);
+            return self.enqueue_staged(now, packet, holders);
         };
         line.advance(now, &mut self.waits);
-        let len = payload.len();
+        let len = packet.len();
         let Some(end) = line.take(now, len, &mut self.waits) else {
             self.counters.dropped += 1;
+            holders.release(packet);
             return false;
         };
         let lost = self.loss.takes();
-        self.transit.push_back(InTransit { at: end + self.config.delay, len, lost, payload });
+        self.transit.push_back(InTransit { at: end + self.config.delay, lost, payload: packet });
         true
     }
 
     #[inline(never)]
-    fn enqueue_staged(&mut self, now: Instant, payload: P) -> bool {
-        self.advance(now);
-        match self.staged() {
-            Some((staged, beside)) => staged.enqueue(now, payload, beside),
+    fn enqueue_staged(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> bool {
+        self.advance(now, holders);
+        match self.staged(holders) {
+            Some((staged, beside)) => staged.enqueue(now, packet, beside),
             None => false,
         }
     }
 
     /// The queue and the transmitter, if they are separate, and the other parts that they need.
-    fn staged(&mut self) -> Option<(&mut Staged<P>, Beside<'_, P>)> {
+    fn staged<'a>(&'a mut self, holders: &'a mut Holders) -> Option<(&'a mut Staged, Beside<'a>)> {
         let Entry::Staged(staged) = &mut self.entry else { return None };
         let beside = Beside {
             config: &self.config,
@@ -176,13 +175,15 @@ impl<P: Payload> Pipe<P> {
             l4s_waits: &mut self.l4s_waits,
             counters: &mut self.counters,
             transit: &mut self.transit,
+            holders,
         };
         Some((staged, beside))
     }
 
     /// True if a packet of `len` bytes would be accepted at `now` without dropping another.
-    pub fn has_room(&mut self, now: Instant, len: Bytes) -> bool {
-        self.advance(now);
+    #[inline]
+    pub fn has_room(&mut self, now: Instant, len: Bytes, holders: &mut Holders) -> bool {
+        self.advance(now, holders);
         match &self.entry {
             Entry::DropTail(line) => line.has_room(len),
             Entry::Staged(staged) => staged.has_room(len),
@@ -191,30 +192,31 @@ impl<P: Payload> Pipe<P> {
 
     /// Transmits the packets whose transmission has started by `now`.
     #[inline]
-    fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant, holders: &mut Holders) {
         match &mut self.entry {
             Entry::DropTail(line) => line.advance(now, &mut self.waits),
-            Entry::Staged(_) => self.advance_staged(now),
+            Entry::Staged(_) => self.advance_staged(now, holders),
         }
     }
 
     #[inline(never)]
-    fn advance_staged(&mut self, now: Instant) {
-        if let Some((staged, mut beside)) = self.staged() {
+    fn advance_staged(&mut self, now: Instant, holders: &mut Holders) {
+        if let Some((staged, mut beside)) = self.staged(holders) {
             staged.advance(now, &mut beside);
         }
     }
 
     /// The next packet that has arrived by `now`; lost ones are skipped. Call this until it returns `None`.
     #[inline]
-    pub fn poll_deliver(&mut self, now: Instant) -> Option<P> {
-        self.advance(now);
-        while let Some(InTransit { len, lost, payload, .. }) = self.next_arrived(now) {
+    pub fn poll_deliver(&mut self, now: Instant, holders: &mut Holders) -> Option<PacketRef> {
+        self.advance(now, holders);
+        while let Some(InTransit { lost, payload, .. }) = self.next_arrived(now) {
             if lost {
                 self.counters.lost += 1;
+                holders.release(payload);
             } else {
                 self.counters.delivered += 1;
-                self.counters.delivered_bytes += len;
+                self.counters.delivered_bytes += payload.len();
                 return Some(payload);
             }
         }
@@ -222,9 +224,8 @@ impl<P: Payload> Pipe<P> {
     }
 
     /// The next packet that has arrived by `now`, including lost ones.
-    // Always inlined: a call would move each packet once more.
-    #[inline(always)]
-    fn next_arrived(&mut self, now: Instant) -> Option<InTransit<P>> {
+    #[inline]
+    fn next_arrived(&mut self, now: Instant) -> Option<InTransit> {
         if let Entry::Staged(staged) = &mut self.entry
             && let Some(packet) = staged.pop_impaired(now)
         {
@@ -266,8 +267,8 @@ impl<P: Payload> Pipe<P> {
     }
 
     /// How long the oldest waiting packet has waited at `now`; zero if none waits.
-    pub fn longest_wait(&mut self, now: Instant) -> Duration {
-        self.advance(now);
+    pub fn longest_wait(&mut self, now: Instant, holders: &mut Holders) -> Duration {
+        self.advance(now, holders);
         let since = match &self.entry {
             Entry::DropTail(line) => line.oldest_at(),
             Entry::Staged(staged) => staged.oldest_at(),
@@ -298,6 +299,14 @@ impl<P: Payload> Pipe<P> {
             }
     }
 
+    /// Shows `see` these packets.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.transit.iter().for_each(|packet| see(&packet.payload));
+        if let Entry::Staged(staged) = &self.entry {
+            staged.each_held(see);
+        }
+    }
+
     /// Time from queueing to the start of transmission, in microseconds and accurate to 3 %, of packets whose
     /// transmission started after [`start_measuring`](Self::start_measuring).
     pub fn queueing_delay_us(&self) -> Histogram<u64> {
@@ -326,7 +335,49 @@ mod tests {
 
     use super::*;
     use crate::cellular::Trace;
+    use crate::packet::tests::Store;
     use crate::queue::{CoDelConfig, Discipline, DualPi2Config, FqCoDelConfig, QueueLimit};
+
+    /// A pipe, and the packets in it.
+    struct Line {
+        pipe: Pipe,
+        store: Store,
+    }
+
+    impl Line {
+        fn new(config: PipeConfig, seed: u64, name: &str) -> Self {
+            Self { pipe: Pipe::new(config, seed, name), store: Store::default() }
+        }
+
+        fn enqueue(&mut self, now: Instant, packet: Packet) -> bool {
+            let packet = self.store.insert(packet);
+            self.pipe.enqueue(now, packet, &mut self.store.holders)
+        }
+
+        fn poll_deliver(&mut self, now: Instant) -> Option<Packet> {
+            let packet = self.pipe.poll_deliver(now, &mut self.store.holders);
+            self.store
+                .holders
+                .check(|see| {
+                    packet.iter().for_each(&mut *see);
+                    self.pipe.each_held(see);
+                })
+                .unwrap();
+            packet.map(|packet| self.store.take(packet))
+        }
+
+        fn longest_wait(&mut self, now: Instant) -> Duration {
+            self.pipe.longest_wait(now, &mut self.store.holders)
+        }
+    }
+
+    impl std::ops::Deref for Line {
+        type Target = Pipe;
+
+        fn deref(&self) -> &Pipe {
+            &self.pipe
+        }
+    }
 
     fn packet(number: u64) -> Packet {
         Packet {
@@ -351,8 +402,8 @@ mod tests {
         PipeConfig::new(BitRate::from_mbps(12), Duration::from_millis(5), queue.into())
     }
 
-    fn pipe(queue_packets: u32, loss: Loss) -> Pipe<Packet> {
-        Pipe::new(PipeConfig { loss, ..config(queue_packets) }, 1, "pipe")
+    fn pipe(queue_packets: u32, loss: Loss) -> Line {
+        Line::new(PipeConfig { loss, ..config(queue_packets) }, 1, "pipe")
     }
 
     #[test]
@@ -415,7 +466,7 @@ mod tests {
     /// Sends `count` packets through an impaired pipe, one per millisecond; returns the packets that arrive, with times
     /// in microseconds.
     fn sent_through(impairments: Impairments, count: u64) -> (Vec<(u64, u64)>, PipeCounters) {
-        let mut pipe = Pipe::new(PipeConfig { impairments, ..config(10) }, 1, "pipe");
+        let mut pipe = Line::new(PipeConfig { impairments, ..config(10) }, 1, "pipe");
         let mut out = Vec::new();
         let mut next = 0;
         loop {
@@ -441,7 +492,7 @@ mod tests {
     fn a_full_queue_that_drops_its_head_keeps_the_newest() {
         let mut config = config(2);
         config.queue.discipline = Discipline::DropHead;
-        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut pipe = Line::new(config, 1, "pipe");
         assert!((0..6).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
         let end = Instant::ZERO + Duration::from_secs(1);
         let delivered: Vec<_> =
@@ -455,7 +506,7 @@ mod tests {
     fn overloaded(discipline: Discipline, service: Service, ms: u64, every: u64) -> Vec<(u64, PipeCounters)> {
         let limit = QueueLimit { packets: Some(1_000), bytes: None };
         let config = PipeConfig { queue: QueueConfig { limit, discipline }, service, ..config(0) };
-        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut pipe = Line::new(config, 1, "pipe");
         let mut out = Vec::new();
         for n in 0..2 * ms {
             let now = Instant::ZERO + Duration::from_micros(500) * n;
@@ -522,7 +573,7 @@ mod tests {
         let config = PipeConfig { queue: QueueConfig { discipline, ..config(0).queue }, ..config(0) };
         let config =
             PipeConfig { queue: QueueConfig { limit: QueueLimit::default(), ..config.queue }, ..config };
-        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut pipe = Line::new(config, 1, "pipe");
         let of_flow = |flow, n| Packet { flow: FlowId(flow), ..packet(n) };
         (0..6).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(0, n))));
         (10..12).for_each(|n| assert!(pipe.enqueue(Instant::ZERO, of_flow(1, n))));
@@ -545,7 +596,7 @@ mod tests {
         let delays = pipe.queueing_delay_us();
         assert_eq!((delays.len(), delays.min()), (4, 0));
         assert!((2_950..=3_050).contains(&delays.max()), "{}", delays.max());
-        pipe.start_measuring();
+        pipe.pipe.start_measuring();
         assert_eq!(pipe.queueing_delay_us().len(), 0);
     }
 
@@ -564,7 +615,7 @@ mod tests {
     fn a_trace_delivers_at_its_opportunities() {
         let trace = Trace::parse("2\n2\n7\n").unwrap();
         let config = PipeConfig { service: Service::Trace(Arc::new(trace)), ..config(10) };
-        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut pipe = Line::new(config, 1, "pipe");
         for n in 0..4 {
             pipe.enqueue(Instant::ZERO, packet(n));
         }
@@ -630,7 +681,7 @@ mod tests {
     fn a_lost_packet_has_no_copies() {
         let impairments = Impairments { duplication: Ratio::ONE, ..Impairments::NONE };
         let config = PipeConfig { impairments, loss: Loss::Scripted(vec![1]), ..config(10) };
-        let mut pipe = Pipe::new(config, 1, "pipe");
+        let mut pipe = Line::new(config, 1, "pipe");
         assert!((0..3).all(|n| pipe.enqueue(Instant::ZERO, packet(n))));
         let delivered: Vec<_> =
             std::iter::from_fn(|| pipe.poll_deliver(at(1_000))).map(|packet| number(&packet)).collect();

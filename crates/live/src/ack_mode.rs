@@ -81,6 +81,7 @@ impl FromStr for AckMode {
 mod tests {
     use etherparse::PacketBuilder;
     use tacit_link::queue::AckHold;
+    use tacit_proto::hack::AckPacket as _;
     use tacit_proto::units::{HostId, Instant};
 
     use super::*;
@@ -106,7 +107,9 @@ mod tests {
         let mut hold = AckHold::new(mode.hold().unwrap());
         let mut passed = Vec::new();
         for (ack, payload) in segments {
-            hold.offer(Instant::ZERO, segment(*ack, payload), &mut |frame| passed.push(ack_of(&frame)));
+            let frame = segment(*ack, payload);
+            let of = (frame.flow_key(), frame.ack_info());
+            hold.offer(Instant::ZERO, of, frame, &mut |frame| passed.push(ack_of(&frame)));
         }
         passed
     }

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
-use tacit_link::{Payload, PayloadClass};
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
+use tacit_proto::packet::Ecn;
 use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
@@ -224,51 +225,6 @@ impl PartialEq for Frame {
     }
 }
 
-impl Payload for Frame {
-    fn len(&self) -> Bytes {
-        match self {
-            Self::Simulated(packet) => Payload::len(packet),
-            Self::Live(datagram) => Bytes(datagram.bytes.len() as u64),
-        }
-    }
-
-    fn class(&self) -> PayloadClass {
-        match self {
-            Self::Simulated(packet) => packet.class(),
-            Self::Live(datagram) if datagram.summary.is_pure_ack() => PayloadClass::Ack,
-            Self::Live(_) => PayloadClass::Data,
-        }
-    }
-
-    fn flow_key(&self) -> FlowKey {
-        match self {
-            Self::Simulated(packet) => packet.flow_key(),
-            Self::Live(datagram) => datagram.summary.flow,
-        }
-    }
-
-    fn ack_info(&self) -> Option<AckInfo> {
-        match self {
-            Self::Simulated(packet) => packet.ack_info(),
-            Self::Live(datagram) => ack_info(&datagram.bytes),
-        }
-    }
-
-    fn is_l4s(&self) -> bool {
-        match self {
-            Self::Simulated(packet) => packet.is_l4s(),
-            Self::Live(datagram) => is_l4s(&datagram.bytes),
-        }
-    }
-
-    fn mark_congestion(&mut self) -> bool {
-        match self {
-            Self::Simulated(packet) => packet.mark_congestion(),
-            Self::Live(datagram) => mark_congestion(Arc::make_mut(&mut datagram.bytes)),
-        }
-    }
-}
-
 /// The Differentiated Services Code Point of an IP packet (RFC 2474 section 3); 0 if it cannot be parsed.
 fn dscp(bytes: &[u8]) -> u8 {
     match bytes {
@@ -278,13 +234,14 @@ fn dscp(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Whether the ECN field of an IP packet is ECT(1) or CE (RFC 9331 section 2).
-fn is_l4s(bytes: &[u8]) -> bool {
-    match bytes {
-        [first, tos, ..] if *first >> 4 == 4 => tos & 1 != 0,
-        [first, second, ..] if *first >> 4 == 6 => second & 0x10 != 0,
-        _ => false,
-    }
+/// The ECN field of an IP packet (RFC 3168 section 5); [`Ecn::NotEct`] if it cannot be parsed.
+fn ecn(bytes: &[u8]) -> Ecn {
+    wire::ecn_of(match bytes {
+        [first, tos, ..] if *first >> 4 == 4 => *tos,
+        // The traffic class starts in the second half of the first byte.
+        [first, second, ..] if *first >> 4 == 6 => *second >> 4,
+        _ => 0,
+    })
 }
 
 /// Sets the ECN field of an IP packet to congestion experienced, unless it is zero, and corrects the checksum of an
@@ -330,11 +287,17 @@ impl AckPacket for Frame {
     }
 
     fn flow_key(&self) -> FlowKey {
-        Payload::flow_key(self)
+        match self {
+            Self::Simulated(packet) => packet.flow_key(),
+            Self::Live(datagram) => datagram.summary.flow,
+        }
     }
 
     fn ack_info(&self) -> Option<AckInfo> {
-        Payload::ack_info(self)
+        match self {
+            Self::Simulated(packet) => packet.ack_info(),
+            Self::Live(datagram) => ack_info(&datagram.bytes),
+        }
     }
 
     fn timestamps(&self) -> Option<FlowTimestamps> {
@@ -361,6 +324,37 @@ impl Carried for Frame {
         match addresses.simulated(bytes) {
             Some(packet) => Some(Self::Simulated(packet)),
             None => Datagram::addressed(bytes, addresses).map(Self::Live),
+        }
+    }
+
+    fn len(&self) -> Bytes {
+        match self {
+            Self::Simulated(packet) => packet.len(),
+            Self::Live(datagram) => Bytes(datagram.bytes.len() as u64),
+        }
+    }
+
+    fn class(&self) -> PayloadClass {
+        match self {
+            Self::Simulated(packet) => packet.class(),
+            Self::Live(datagram) if datagram.summary.is_pure_ack() => PayloadClass::Ack,
+            Self::Live(_) => PayloadClass::Data,
+        }
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self {
+            Self::Simulated(packet) => packet.ip.ecn,
+            Self::Live(datagram) => ecn(&datagram.bytes),
+        }
+    }
+
+    fn mark_congestion(&mut self) {
+        match self {
+            Self::Simulated(packet) => packet.mark_congestion(),
+            Self::Live(datagram) => {
+                mark_congestion(Arc::make_mut(&mut datagram.bytes));
+            }
         }
     }
 
@@ -441,8 +435,9 @@ mod tests {
             let checksum = Ipv4HeaderSlice::from_slice(&bytes).unwrap().to_header().calc_header_checksum();
             bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
             let mut frame = Frame::Live(Datagram::new(&bytes, HostId(1)));
-            assert_eq!(frame.is_l4s(), ecn == 1 || ecn == 3, "ECT(1) and CE");
-            assert_eq!(frame.mark_congestion(), ecn != 0);
+            assert_eq!(frame.ecn(), wire::ecn_of(ecn));
+            frame.mark_congestion();
+            assert_eq!(frame.ecn() == Ecn::Ce, ecn != 0);
             let Frame::Live(datagram) = frame else { unreachable!("it was made live") };
             let header = Ipv4HeaderSlice::from_slice(datagram.bytes()).unwrap();
             assert_eq!(datagram.bytes()[1], marked);
@@ -476,7 +471,7 @@ mod tests {
     #[test]
     fn filters_read_of_bytes_what_they_read_of_packets() {
         use etherparse::TcpOptionElement::{Noop, SelectiveAcknowledgement, Timestamp, WindowScale};
-        let info = |frame: &Frame| Payload::ack_info(frame);
+        let info = AckPacket::ack_info;
         let sacking =
             [Noop, Noop, Timestamp(5, 4), Noop, Noop, SelectiveAcknowledgement((20, 30), [None; 3])];
         let ack = info(&frame(|tcp| tcp.ack(9).options(&sacking).unwrap(), b"")).unwrap();

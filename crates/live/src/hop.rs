@@ -11,6 +11,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tacit_link::queue::AckHold;
 use tacit_proto::fwp;
+use tacit_proto::hack::AckPacket as _;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::setup::ApDriver;
@@ -322,10 +323,13 @@ impl Hop<'_> {
                 if let Some(shim) = &mut shim {
                     shim.outgoing(now, &datagram);
                 }
-                let mut pass = |frame| let_in(world, meter, now, (host, direction), &frame);
+                let mut pass = |frame| let_in(world, meter, now, (host, direction), frame);
+                let frame = Frame::Live(datagram);
                 match thinner {
-                    Some(thinner) => thinner.offer(now, Frame::Live(datagram), &mut pass),
-                    None => pass(Frame::Live(datagram)),
+                    Some(thinner) => {
+                        drop(thinner.offer(now, (frame.flow_key(), frame.ack_info()), frame, &mut pass));
+                    }
+                    None => pass(frame),
                 }
             };
             let mut left = READ_BATCH;
@@ -346,7 +350,7 @@ impl Hop<'_> {
         let (world, meter, ports) = (&mut self.world, &mut self.meter, &self.ports);
         thinner.handle_timeout(now, &mut |frame| {
             let side = usize::from(frame.destination() != ports[1].host);
-            let_in(world, meter, now, (ports[side].host, WAYS_IN[side]), &frame);
+            let_in(world, meter, now, (ports[side].host, WAYS_IN[side]), frame);
         });
     }
 
@@ -431,9 +435,9 @@ fn let_in(
     meter: &mut Meter,
     now: Instant,
     (host, direction): (HostId, Direction),
-    frame: &Frame,
+    frame: Frame,
 ) {
-    if let Frame::Live(datagram) = frame {
+    if let Frame::Live(datagram) = &frame {
         meter.packet_in(now, direction, datagram);
     }
     world.inject(now, host, frame);

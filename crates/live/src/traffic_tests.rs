@@ -84,7 +84,7 @@ impl Hop {
     fn send(&mut self, from_client: bool, bytes: Vec<u8>) {
         let (host, peer) =
             if from_client { (self.bound.near, self.bound.far) } else { (self.bound.far, self.bound.near) };
-        self.world.inject(self.now, host, &Frame::Live(Datagram::new(&bytes, peer)));
+        self.world.inject(self.now, host, Frame::Live(Datagram::new(&bytes, peer)));
         self.sent[usize::from(from_client)].push(bytes);
     }
 
@@ -272,7 +272,7 @@ fn a_packet_for_nobody_ends_the_run_instead_of_vanishing() {
     let mut hop = Hop::new("stock");
     let lost = Datagram::new(&ack(1), HostId(77));
     let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        hop.world.inject(hop.now, hop.bound.near, &Frame::Live(lost));
+        hop.world.inject(hop.now, hop.bound.near, Frame::Live(lost));
         hop.world.handle_timeout(hop.now + Duration::from_secs(1))
     }));
     assert!(!matches!(sent, Ok(Ok(()))));

@@ -342,8 +342,9 @@ fn ecn_bits(ecn: Ecn) -> u8 {
     }
 }
 
-fn ecn_of(bits: u8) -> Ecn {
-    match bits {
+/// The ECN field in the two low `bits` (RFC 3168 section 5).
+pub fn ecn_of(bits: u8) -> Ecn {
+    match bits & 0b11 {
         0 => Ecn::NotEct,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,

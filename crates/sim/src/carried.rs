@@ -2,20 +2,37 @@
 
 use std::fmt::Debug;
 
-use tacit_link::Payload;
+use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
 use tacit_proto::hack::AckPacket;
-use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::units::{FlowId, HostId};
+use tacit_proto::packet::{Ecn, Packet, Transport};
+use tacit_proto::units::{Bytes, FlowId, HostId};
 use tacit_proto::wire;
 
-/// Payload of a world's links: simulated packets, or both those and the bytes of a live hop.
-pub trait Carried: Payload + AckPacket + From<Packet> + Debug {
+/// What a world carries: simulated packets, or both those and the bytes of a live hop.
+pub trait Carried: Clone + AckPacket + From<Packet> + Debug {
     /// Table of hosts by address, for hosts whose number is not part of their address.
     type Addresses: Debug + Default;
 
     /// The packet in `bytes` when they reach a host; `None` if it cannot be forwarded.
     fn from_bytes(bytes: &[u8], addresses: &Self::Addresses) -> Option<Self>;
+
+    /// Bytes of the IP packet.
+    fn len(&self) -> Bytes;
+
+    /// Never true for an IP packet.
+    fn is_empty(&self) -> bool {
+        self.len() == Bytes(0)
+    }
+
+    /// Class for airtime statistics.
+    fn class(&self) -> PayloadClass;
+
+    /// Its ECN field (RFC 3168 section 5).
+    fn ecn(&self) -> Ecn;
+
+    /// Sets the ECN field to congestion experienced, if the packet is ECN-capable.
+    fn mark_congestion(&mut self);
 
     /// Its destination.
     fn destination(&self) -> HostId;
@@ -41,6 +58,24 @@ impl Carried for Packet {
 
     fn from_bytes(bytes: &[u8], (): &()) -> Option<Self> {
         wire::decode(bytes).ok()
+    }
+
+    fn len(&self) -> Bytes {
+        Self::len(self)
+    }
+
+    fn class(&self) -> PayloadClass {
+        if self.is_feedback() { PayloadClass::Ack } else { PayloadClass::Data }
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ip.ecn
+    }
+
+    fn mark_congestion(&mut self) {
+        if self.ip.ecn != Ecn::NotEct {
+            self.ip.ecn = Ecn::Ce;
+        }
     }
 
     #[inline]

@@ -10,6 +10,7 @@ pub(crate) mod fwp;
 mod hack;
 mod oracle;
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Functions, Interrupt, StationId};
 use tacit_proto::hack::{Config as HackConfig, FlowCounters};
 use tacit_proto::units::{FlowId, HostId, Instant};
@@ -20,6 +21,7 @@ use self::fwp::{Ask, ClientShim, Told};
 use self::hack::HackDriver;
 use self::oracle::Oracle;
 use crate::Carried;
+use crate::packets::Packets;
 use crate::record::DriverCounters;
 use crate::setup::{ApDriver, BssSetup, ClientDriver};
 
@@ -31,7 +33,7 @@ enum StationDriver<P> {
     /// ACKs are appended to link-layer ACKs.
     Hack(Box<HackDriver<P>>),
     /// Pure ACKs wait, and later ones replace them.
-    AckHold(HoldDriver<P>),
+    AckHold(HoldDriver),
     /// The access point acknowledges data on behalf of its clients.
     FastAck(Box<ApAgent>),
     /// Placeholders replace segments that did not arrive.
@@ -56,30 +58,43 @@ pub(crate) enum Wish<P> {
 }
 
 impl<P: Carried> StationDriver<P> {
-    /// The host sends `packet` to `to`. Returns it if it must be queued unchanged.
-    fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
+    /// The host sends `packet` to `to`. Returns the packet to be queued, if any.
+    fn outgoing(
+        &mut self,
+        now: Instant,
+        to: FunctionId,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         match self {
             Self::Stock => Some(packet),
-            Self::Hack(hack) => hack.outgoing(now, to, packet),
-            Self::AckHold(hold) => hold.outgoing(now, to, packet),
-            Self::FastAck(agent) => agent.downlink(now, packet),
+            Self::Hack(hack) => hack.outgoing(now, to, packet, packets),
+            Self::AckHold(hold) => hold.outgoing(now, to, packet, packets),
+            Self::FastAck(agent) => agent.downlink(now, packet, packets),
             Self::Fwp(shim) => {
-                shim.outgoing(now, &packet);
+                shim.outgoing(now, packets.content(packet));
                 Some(packet)
             }
         }
     }
 
     /// `packet` arrived from `from`, and `missing` frames before it did not. Returns the packet for the host, if any.
-    fn incoming(&mut self, now: Instant, from: FunctionId, packet: P, missing: u16) -> Option<P> {
+    fn incoming(
+        &mut self,
+        now: Instant,
+        from: FunctionId,
+        packet: PacketRef,
+        missing: u16,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         match self {
             Self::Stock | Self::AckHold(_) => Some(packet),
             Self::Hack(hack) => {
-                hack.incoming(now, from, &packet);
+                hack.incoming(now, from, packets.content(packet));
                 Some(packet)
             }
-            Self::FastAck(agent) => agent.uplink(now, packet),
-            Self::Fwp(shim) => shim.incoming(now, packet, missing),
+            Self::FastAck(agent) => agent.uplink(now, packet, packets),
+            Self::Fwp(shim) => shim.incoming(now, packet, missing, packets),
         }
     }
 
@@ -92,11 +107,17 @@ impl<P: Carried> StationDriver<P> {
     }
 
     /// Handles an interrupt of the MAC.
-    fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
+    fn interrupt(
+        &mut self,
+        now: Instant,
+        interrupt: &Interrupt,
+        packets: &Packets<P>,
+        addresses: &P::Addresses,
+    ) {
         match self {
             Self::Stock | Self::AckHold(_) | Self::Fwp(_) => {}
-            Self::Hack(hack) => hack.interrupt(now, interrupt, addresses),
-            Self::FastAck(agent) => agent.interrupt(now, interrupt),
+            Self::Hack(hack) => hack.interrupt(now, interrupt, packets, addresses),
+            Self::FastAck(agent) => agent.interrupt(now, interrupt, packets),
         }
     }
 
@@ -117,12 +138,12 @@ impl<P: Carried> StationDriver<P> {
     }
 
     /// Carries out its requests to the channel; returns the next request to the world, `None` if there are no more.
-    fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
+    fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<Wish<P>> {
         match self {
             Self::Stock => None,
-            Self::Hack(hack) => hack.act(now, channel),
+            Self::Hack(hack) => hack.act(now, channel, packets),
             Self::AckHold(hold) => {
-                hold.act(now, channel);
+                hold.act(now, channel, &mut packets.holders);
                 None
             }
             Self::FastAck(agent) => agent.poll(),
@@ -203,7 +224,7 @@ pub(crate) struct Drivers<P> {
 
 impl<P: Carried> Drivers<P> {
     /// The drivers in `set` for the stations of `channel`, which is configured for them.
-    pub fn new(set: &BssSetup, channel: &mut Bss<P>) -> Self {
+    pub fn new(set: &BssSetup, channel: &mut Bss) -> Self {
         let functions = channel.functions();
         let mut all = Self { functions, drivers: Vec::new(), of_function: Vec::new(), oracle: None };
         if set.is_stock() {
@@ -245,7 +266,7 @@ impl<P: Carried> Drivers<P> {
         all
     }
 
-    fn install_hack(&mut self, station: StationId, config: HackConfig, set: &BssSetup, channel: &mut Bss<P>) {
+    fn install_hack(&mut self, station: StationId, config: HackConfig, set: &BssSetup, channel: &mut Bss) {
         let functions = self.functions;
         for function in functions.of_station(station) {
             let speaks = |peer| set.hack_config(functions.station(peer)).is_some();
@@ -323,12 +344,19 @@ impl<P: Carried> Drivers<P> {
     }
 
     /// `from` sends `packet` to `to`. Returns it if no driver takes it.
-    pub fn outgoing(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: P) -> Option<P> {
+    pub fn outgoing(
+        &mut self,
+        now: Instant,
+        from: FunctionId,
+        to: FunctionId,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         if let Some(oracle) = &mut self.oracle {
-            oracle.given(now, from, to, &packet);
+            oracle.given(now, from, to, packet, packets);
         }
         match self.of_mut(from) {
-            Some(driver) => driver.outgoing(now, to, packet),
+            Some(driver) => driver.outgoing(now, to, packet, packets),
             None => Some(packet),
         }
     }
@@ -338,13 +366,13 @@ impl<P: Carried> Drivers<P> {
     pub fn incoming(
         &mut self,
         now: Instant,
-        function: FunctionId,
-        from: FunctionId,
-        packet: P,
+        [from, function]: [FunctionId; 2],
+        packet: PacketRef,
         missing: u16,
-    ) -> Option<P> {
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         match self.of_mut(function) {
-            Some(driver) => driver.incoming(now, from, packet, missing),
+            Some(driver) => driver.incoming(now, from, packet, missing, packets),
             None => Some(packet),
         }
     }
@@ -372,7 +400,8 @@ impl<P: Carried> Drivers<P> {
     pub fn interrupt(
         &mut self,
         now: Instant,
-        interrupt: &Interrupt<P>,
+        interrupt: &Interrupt,
+        packets: &mut Packets<P>,
         addresses: &P::Addresses,
     ) -> FunctionId {
         if let (Some(oracle), Interrupt::Received { function, from, .. }) = (&mut self.oracle, interrupt) {
@@ -380,15 +409,24 @@ impl<P: Carried> Drivers<P> {
         }
         let function = interrupt.function();
         if let Some(driver) = self.of_mut(function) {
-            driver.interrupt(now, interrupt, addresses);
+            driver.interrupt(now, interrupt, packets, addresses);
+        }
+        if let Some(packet) = interrupt.packet() {
+            packets.holders.release(*packet);
         }
         function
     }
 
     /// Carries out the requests of the driver of `function` to the channel; returns the next request to the world,
     /// `None` if there are no more.
-    pub fn act(&mut self, now: Instant, function: FunctionId, channel: &mut Bss<P>) -> Option<Wish<P>> {
-        let wish = self.of_mut(function)?.act(now, channel)?;
+    pub fn act(
+        &mut self,
+        now: Instant,
+        function: FunctionId,
+        channel: &mut Bss,
+        packets: &mut Packets<P>,
+    ) -> Option<Wish<P>> {
+        let wish = self.of_mut(function)?.act(now, channel, packets)?;
         Some(match (wish, &mut self.oracle) {
             (Wish::PassUp { from, packet }, Some(oracle)) => match oracle.judge(function, from, &packet) {
                 Ok(()) => Wish::PassUp { from, packet },
@@ -396,6 +434,15 @@ impl<P: Carried> Drivers<P> {
             },
             (wish, _) => wish,
         })
+    }
+
+    /// Shows `see` every packet that a driver holds by its handle.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        for driver in &self.drivers {
+            if let StationDriver::AckHold(hold) = driver {
+                hold.each_held(see);
+            }
+        }
     }
 
     /// Checks invariants that always hold.

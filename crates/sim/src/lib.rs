@@ -6,6 +6,7 @@ mod carried;
 mod digest;
 mod drivers;
 mod flow;
+mod packets;
 pub mod record;
 mod scheduler;
 pub mod setup;

@@ -52,6 +52,14 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Whether a queue decides by the content of pure ACKs.
+    pub(crate) fn inspects_acks(&self) -> bool {
+        let pipes = self.wired.iter().flat_map(|link| [&link.forward, &link.backward]);
+        let channels = self.bss.iter().map(|set| &set.config);
+        let stations = channels.flat_map(|config| [config.ap_ack_filter, config.station_ack_filter]);
+        pipes.map(|pipe| pipe.ack_filter).chain(stations).any(|filter| filter != AckFilter::Off)
+    }
+
     /// Refuses an inconsistent setup.
     ///
     /// # Errors

@@ -7,16 +7,18 @@ mod small_queues;
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationId};
-use tacit_link::wired::Pipe;
+use tacit_link::PacketRef;
+use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationCounters, StationId};
+use tacit_link::wired::{Pipe, PipeCounters};
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{Duration, FlowId, HostId, Instant};
+use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
 use crate::drivers::Drivers;
 use crate::drivers::fwp::Ask;
 use crate::flow::{End, Feeder, Flow};
+use crate::packets::Packets;
 use crate::record::{RunOutcome, SeriesPoint};
 use crate::scheduler::Scheduler;
 use crate::setup::{BssSetup, FlowSetup, Setup};
@@ -52,11 +54,32 @@ struct Saturator {
     component: u32,
 }
 
-/// Counters as they were when measuring started.
-#[derive(Debug, Default)]
-struct Before {
-    pipes: Vec<tacit_link::wired::PipeCounters>,
-    bss: Vec<(u64, u64, Vec<tacit_link::wifi::StationCounters>)>,
+/// One direction of a wire.
+struct Wire {
+    pipe: Pipe,
+    /// The host at its end.
+    to: HostId,
+    /// Its counters when measuring started.
+    before: PipeCounters,
+}
+
+/// A basic service set, and what connects it with its hosts.
+struct Channel<P> {
+    bss: Bss,
+    /// The host of each function.
+    hosts: Vec<HostId>,
+    drivers: Drivers<P>,
+    component: u32,
+    /// The component of the driver of the first function; those of the others follow.
+    first_driver: u32,
+    /// Accesses, collisions and the counters of each station when measuring started.
+    before: (u64, u64, Vec<StationCounters>),
+}
+
+/// A program.
+struct Program {
+    app: App,
+    component: u32,
 }
 
 /// A packet that reached its destination.
@@ -85,22 +108,13 @@ pub struct World<'o, P: Carried = Packet> {
     components: Vec<Component>,
     timers: Vec<[u32; 2]>,
     topology: Topology,
-    pipes: Vec<Pipe<P>>,
-    pipe_ends: Vec<HostId>,
-    bss: Vec<Bss<P>>,
-    /// The host of each function of each channel.
-    bss_hosts: Vec<Vec<HostId>>,
-    /// First component of the channels; pipes come before.
-    bss_component: u32,
+    packets: Packets<P>,
+    wires: Vec<Wire>,
+    channels: Vec<Channel<P>>,
     /// A channel has several access categories.
     has_categories: bool,
-    drivers: Vec<Drivers<P>>,
-    /// First component of the drivers of each channel.
-    driver_components: Vec<u32>,
     flows: Vec<Flow>,
-    apps: Vec<App>,
-    /// Components of the programs.
-    app_components: Vec<u32>,
+    programs: Vec<Program>,
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
     /// Requests of programs to shims.
@@ -112,7 +126,6 @@ pub struct World<'o, P: Carried = Packet> {
     saturators: Vec<Saturator>,
     /// The one of each port that has one, by port.
     saturator_of: Vec<(Port, usize)>,
-    before: Before,
     series: Vec<SeriesPoint>,
     digest: Digest,
     events: u64,
@@ -144,32 +157,34 @@ impl<'o, P: Carried> World<'o, P> {
         }
         let end = Instant::ZERO + setup.duration;
         let host = |id: HostId| setup.hosts[id.0 as usize].as_str();
-        let mut pipes = Vec::new();
-        let mut pipe_ends = Vec::new();
+        let mut wires = Vec::new();
         for link in &setup.wired {
             for (from, to, config) in [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)] {
                 let name = format!("{} to {}", host(from), host(to));
-                pipes.push(Pipe::new(config.clone(), setup.seed, &name));
-                pipe_ends.push(to);
+                let pipe = Pipe::new(config.clone(), setup.seed, &name);
+                wires.push(Wire { pipe, to, before: PipeCounters::default() });
             }
         }
-        let mut bss = Vec::new();
-        let mut bss_hosts = Vec::new();
-        let mut drivers = Vec::new();
-        for set in &setup.bss {
+        let mut channels = Vec::new();
+        for (index, set) in setup.bss.iter().enumerate() {
             let hosts: Vec<_> = set.hosts().collect();
             let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
             let window = (setup.measure_from, end);
-            let mut channel = Bss::new(set.config.clone(), setup.seed, names[0], &names, window);
+            let mut bss = Bss::new(set.config.clone(), setup.seed, names[0], &names, window);
             if observer.is_some() {
-                channel.record_air();
+                bss.record_air();
             }
-            drivers.push(Drivers::new(set, &mut channel));
-            let functions = channel.functions();
-            bss_hosts.push(functions.all().map(|id| hosts[functions.station(id).index()]).collect());
-            bss.push(channel);
+            let (drivers, functions) = (Drivers::new(set, &mut bss), bss.functions());
+            channels.push(Channel {
+                hosts: functions.all().map(|id| hosts[functions.station(id).index()]).collect(),
+                drivers,
+                component: (wires.len() + index) as u32,
+                first_driver: 0,
+                before: (0, 0, stations(set).map(|station| bss.counters(station)).collect()),
+                bss,
+            });
         }
-        let (flows, apps) = apps::build(setup, |flow| small_queues::own_queues(flow, &topology, &bss));
+        let (flows, apps) = apps::build(setup, |flow| small_queues::own_queues(flow, &topology, &channels));
         let looks = observer.as_ref().and_then(|observer| observer.looks_every());
         let look_every = looks.filter(|every| *every != Duration::ZERO).unwrap_or(Duration::MAX);
         let mut world = Self {
@@ -181,24 +196,18 @@ impl<'o, P: Carried> World<'o, P> {
             components: Vec::new(),
             timers: Vec::new(),
             topology,
-            bss_component: pipes.len() as u32,
-            has_categories: bss.iter().any(|channel| channel.categories().len() > 1),
-            pipes,
-            pipe_ends,
-            bss,
-            bss_hosts,
-            drivers,
-            driver_components: Vec::new(),
+            has_categories: channels.iter().any(|channel| channel.bss.categories().len() > 1),
+            packets: Packets::new(setup.inspects_acks()),
+            wires,
+            channels,
             flows,
-            apps,
-            app_components: Vec::new(),
+            programs: apps.into_iter().map(|app| Program { app, component: 0 }).collect(),
             written: Vec::new(),
             asks: Vec::new(),
             has_small_queues: !setup.bss.is_empty() && setup.flows.iter().any(small_queues::limits),
             throttled: Vec::new(),
             saturators: Vec::new(),
             saturator_of: Vec::new(),
-            before: Before::default(),
             series: Vec::new(),
             digest: Digest::new(),
             events: 0,
@@ -219,8 +228,8 @@ impl<'o, P: Carried> World<'o, P> {
     /// originals. That changes nothing unless one is wrong, and spares remembering them.
     #[must_use]
     pub fn without_oracle(mut self) -> Self {
-        self.drivers.iter_mut().for_each(Drivers::dismiss_oracle);
-        self.apps.iter_mut().for_each(App::dismiss_oracle);
+        self.channels.iter_mut().for_each(|channel| channel.drivers.dismiss_oracle());
+        self.programs.iter_mut().for_each(|program| program.app.dismiss_oracle());
         self
     }
 
@@ -231,8 +240,8 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Numbers the components and schedules the first event of each.
     fn schedule_components(&mut self) -> Result<(), RunError> {
-        self.components.extend((0..self.pipes.len()).map(Component::Pipe));
-        self.components.extend((0..self.bss.len()).map(Component::Bss));
+        self.components.extend((0..self.wires.len()).map(Component::Pipe));
+        self.components.extend((0..self.channels.len()).map(Component::Bss));
         let mut first_events = Vec::new();
         let mut add = |components: &mut Vec<Component>, component, at| {
             components.push(component);
@@ -241,9 +250,9 @@ impl<'o, P: Carried> World<'o, P> {
             number
         };
         let components = &mut self.components;
-        for (index, drivers) in self.drivers.iter().enumerate() {
-            self.driver_components.push(components.len() as u32);
-            for function in drivers.functions() {
+        for (index, channel) in self.channels.iter_mut().enumerate() {
+            channel.first_driver = components.len() as u32;
+            for function in channel.drivers.functions() {
                 add(components, Component::Driver(index, function), None);
             }
         }
@@ -264,7 +273,7 @@ impl<'o, P: Carried> World<'o, P> {
             }
             let FlowSetup { source, sink, access_category, .. } = flow.setup;
             let port = self.topology.next_hop(source, sink).ok_or_else(|| no_way(source, sink))?;
-            let port = in_category(port, &self.bss, access_category);
+            let port = in_category(port, &self.channels, access_category);
             match self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
                 Ok(place) => self.saturators[self.saturator_of[place].1].flows.push(index),
                 Err(place) => {
@@ -276,16 +285,15 @@ impl<'o, P: Carried> World<'o, P> {
             }
         }
         // Last, so that no other component's number moves.
-        for (index, app) in self.apps.iter().enumerate() {
-            let component = add(components, Component::App(index), app.poll_timeout());
-            self.app_components.push(component);
+        for (index, program) in self.programs.iter_mut().enumerate() {
+            program.component = add(components, Component::App(index), program.app.poll_timeout());
         }
         self.scheduler = Scheduler::new(self.components.len());
         for (component, at) in first_events {
             self.scheduler.wake(component, at);
         }
-        for (index, channel) in self.bss.iter().enumerate() {
-            self.scheduler.wake(self.bss_component + index as u32, channel.poll_timeout());
+        for channel in &self.channels {
+            self.scheduler.wake(channel.component, channel.bss.poll_timeout());
         }
         Ok(())
     }
@@ -330,8 +338,9 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// `host` sends `packet`, which is no flow's of this world. Everything due by `now` must have been
     /// done.
-    pub fn inject(&mut self, now: Instant, host: HostId, packet: &P) {
+    pub fn inject(&mut self, now: Instant, host: HostId, packet: P) {
         self.now = self.now.max(now);
+        let packet = self.packets.insert(packet);
         self.send(host, packet);
     }
 
@@ -389,7 +398,7 @@ impl<'o, P: Carried> World<'o, P> {
                 }
             },
             Component::Driver(index, function) => {
-                self.drivers[index].handle_timeout(self.now, function);
+                self.channels[index].drivers.handle_timeout(self.now, function);
                 self.act(index, function);
             }
             Component::Timer(index, end) => {
@@ -425,31 +434,32 @@ impl<'o, P: Carried> World<'o, P> {
     fn with_app(&mut self, index: usize, call: impl FnOnce(&mut App, &mut Sockets<'_>)) {
         let mut written = std::mem::take(&mut self.written);
         let mut asks = std::mem::take(&mut self.asks);
-        call(&mut self.apps[index], &mut Sockets::new(&mut self.flows, &mut written, &mut asks));
+        call(&mut self.programs[index].app, &mut Sockets::new(&mut self.flows, &mut written, &mut asks));
         // Register flows with the shim before anything is sent, so that the shim sees all packets of the host.
         for (flow, ask) in asks.drain(..) {
             self.ask(flow, ask);
         }
         self.asks = asks;
-        if let Some(what) = self.apps[index].broken() {
+        if let Some(what) = self.programs[index].app.broken() {
             self.broken = Some(what);
         }
         for (flow, end) in written.drain(..) {
             self.pump(flow.0 as usize, end);
         }
         self.written = written;
-        self.scheduler.wake(self.app_components[index], self.apps[index].poll_timeout());
+        let Program { app, component } = &self.programs[index];
+        self.scheduler.wake(*component, app.poll_timeout());
     }
 
     /// Delivers packets that have arrived from a pipe; returns when it is to be asked next.
     #[inline(always)]
     fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
         loop {
-            if let Some(packet) = self.pipes[index].poll_deliver(self.now) {
-                self.deliver(self.pipe_ends[index], &packet);
+            if let Some(packet) = self.wires[index].pipe.poll_deliver(self.now, &mut self.packets.holders) {
+                self.deliver(self.wires[index].to, packet);
             }
             // It is asked once more only where there is more: mostly there is not.
-            let next = self.pipes[index].poll_timeout();
+            let next = self.wires[index].pipe.poll_timeout();
             if next.is_none_or(|at| at > self.now) {
                 return next;
             }
@@ -471,28 +481,33 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// Handles the events due on a channel; returns when the next one is, unless a consequence has woken it before.
     fn handle_bss(&mut self, index: usize) -> Option<Instant> {
-        let next = self.bss[index].handle_timeout(self.now);
-        while let Some(interrupt) = self.bss[index].poll_interrupt() {
-            let function = self.drivers[index].interrupt(self.now, &interrupt, &self.addresses);
+        let next = self.channels[index].bss.handle_timeout(self.now, &mut self.packets.holders);
+        while let Some(interrupt) = self.channels[index].bss.poll_interrupt() {
+            let function = self.channels[index].drivers.interrupt(
+                self.now,
+                &interrupt,
+                &mut self.packets,
+                &self.addresses,
+            );
             self.act(index, function);
         }
-        while let Some(delivery) = self.bss[index].poll_deliver() {
-            if self.drivers[index].all_stock() {
-                self.deliver(self.bss_hosts[index][delivery.to.index()], &delivery.payload);
+        while let Some(delivery) = self.channels[index].bss.poll_deliver() {
+            if self.channels[index].drivers.all_stock() {
+                self.deliver(self.channels[index].hosts[delivery.to.index()], delivery.payload);
             } else {
                 self.deliver_through_driver(index, delivery);
             }
         }
-        while let Some((from, to)) = self.bss[index].poll_drained() {
-            if !self.drivers[index].all_stock() {
-                self.drivers[index].drained(from, to);
+        while let Some((from, to)) = self.channels[index].bss.poll_drained() {
+            if !self.channels[index].drivers.all_stock() {
+                self.channels[index].drivers.drained(from, to);
                 self.act(index, from);
             }
             self.refill_from(Port::Wifi { bss: index as u16, from, to });
         }
         if let Some(observer) = &mut self.observer {
-            while let Some(frame) = self.bss[index].poll_air() {
-                observer.on_air(index, &frame);
+            while let Some(frame) = self.channels[index].bss.poll_air() {
+                observer.on_air(index, &frame.map(|packet| self.packets.take(packet)));
             }
         }
         if !self.throttled.is_empty() {
@@ -502,11 +517,10 @@ impl<'o, P: Carried> World<'o, P> {
     }
 
     /// A packet arrived at `host`: for it, or to be passed on.
-    // By reference, like its callees: a packet is moved where it comes to rest and nowhere between.
-    #[inline(always)]
-    fn deliver(&mut self, host: HostId, packet: &P) {
-        self.digest.mix(packet.trace_word());
-        if packet.destination() == host {
+    fn deliver(&mut self, host: HostId, packet: PacketRef) {
+        let content = self.packets.content(packet);
+        self.digest.mix(content.trace_word());
+        if content.destination() == host {
             self.take_in(host, packet);
         } else {
             self.send(host, packet);
@@ -515,20 +529,24 @@ impl<'o, P: Carried> World<'o, P> {
 
     /// A packet for `host` arrived there.
     #[inline(never)]
-    fn take_in(&mut self, host: HostId, packet: &P) {
-        let Some(packet) = packet.simulated() else {
-            let missing_frames = self.missing_frames;
-            self.arrived.push_back(Arrived { host, packet: packet.clone(), missing_frames });
+    fn take_in(&mut self, host: HostId, packet: PacketRef) {
+        let Some(simulated) = self.packets.simulated(packet) else {
+            let (packet, missing_frames) = (self.packets.take(packet), self.missing_frames);
+            self.arrived.push_back(Arrived { host, packet, missing_frames });
             return;
         };
+        self.packets.holders.release(packet);
+        let packet = simulated;
         let index = packet.flow.0 as usize;
         let flow = &mut self.flows[index];
         let end = if host == flow.setup.sink { End::Sink } else { End::Source };
-        flow.handle_packet(self.now, end, packet.clone());
         if let Feeder::Program { number, .. } = flow.feeder {
             let (now, id) = (self.now, flow.id);
-            self.apps[number as usize].watch(id, end, packet);
+            flow.handle_packet(now, end, packet.clone());
+            self.programs[number as usize].app.watch(id, end, &packet);
             self.with_app(number as usize, |app, sockets| app.arrived(now, id, end, sockets));
+        } else {
+            flow.handle_packet(self.now, end, packet);
         }
         self.pump(index, end);
     }
@@ -550,78 +568,78 @@ impl<'o, P: Carried> World<'o, P> {
         let flow = &self.flows[index];
         let host = if end == End::Sink { flow.setup.sink } else { flow.setup.source };
         while let Some(packet) = self.flows[index].poll_transmit(self.now, end) {
-            if self.wire.is_some() {
-                self.send_through_the_wire(host, &packet);
-            } else {
-                self.send(host, &packet.into());
-            }
+            self.send_new(host, packet);
         }
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
     }
 
-    /// Sends `packet` as bytes give it back, where the setup asks for that.
-    #[inline(never)]
-    fn send_through_the_wire(&mut self, host: HostId, packet: &Packet) {
-        let Some(check) = &mut self.wire else { return };
-        match check.pass(packet) {
-            Ok(packet) => self.send(host, &packet.into()),
+    /// Sends a packet of a flow; as bytes give it back, where the setup asks for that.
+    fn send_new(&mut self, host: HostId, packet: Packet) {
+        let packet = match &mut self.wire {
+            None => Ok(packet),
+            Some(check) => check.pass(&packet),
+        };
+        match packet {
+            Ok(packet) => {
+                let packet = self.packets.insert(packet.into());
+                self.send(host, packet);
+            }
             Err(what) => self.broken = Some(what),
         }
     }
 
-    #[inline(always)]
-    fn send(&mut self, host: HostId, packet: &P) {
+    fn send(&mut self, host: HostId, packet: PacketRef) {
         match self.way_out(host, packet) {
             Some(port) => self.offer(port, packet),
-            None => self.broken = Some(no_way(host, packet.destination()).to_string()),
+            None => {
+                let destination = self.packets.take(packet).destination();
+                self.broken = Some(no_way(host, destination).to_string());
+            }
         }
     }
 
     /// Where `host` sends `packet`.
-    #[inline(always)]
-    fn way_out(&self, host: HostId, packet: &P) -> Option<Port> {
-        let port = self.topology.next_hop(host, packet.destination())?;
+    fn way_out(&self, host: HostId, packet: PacketRef) -> Option<Port> {
+        let port = self.topology.next_hop(host, self.packets.content(packet).destination())?;
         if self.has_categories { self.way_out_in_category(port, packet) } else { Some(port) }
     }
 
     /// Where `packet` goes from `port`, where several categories are in use.
     #[inline(never)]
-    fn way_out_in_category(&self, port: Port, packet: &P) -> Option<Port> {
+    fn way_out_in_category(&self, port: Port, packet: PacketRef) -> Option<Port> {
+        let packet = self.packets.content(packet);
         let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
         let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
-        Some(in_category(port, &self.bss, category))
+        Some(in_category(port, &self.channels, category))
     }
 
-    #[inline]
-    fn offer(&mut self, port: Port, packet: &P) {
+    fn offer(&mut self, port: Port, packet: PacketRef) {
         match port {
             Port::Pipe(index) => {
-                let pipe = &mut self.pipes[index as usize];
+                let pipe = &mut self.wires[index as usize].pipe;
                 let was_busy = pipe.is_busy();
-                pipe.enqueue(self.now, packet.clone());
+                pipe.enqueue(self.now, packet, &mut self.packets.holders);
                 if !was_busy {
                     self.scheduler.wake(index, pipe.poll_timeout());
                 }
             }
-            Port::Wifi { bss, from, to } if self.drivers[usize::from(bss)].all_stock() => {
+            Port::Wifi { bss, from, to } if self.channels[usize::from(bss)].drivers.all_stock() => {
                 self.queue_on_air(bss, from, to, packet);
             }
-            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet.clone()),
+            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
         }
     }
 
-    // Always: a call here moves each packet once more.
-    #[inline(always)]
-    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: &P) {
-        let channel = &mut self.bss[usize::from(bss)];
-        if channel.offer(self.now, from, to, packet.clone()) == Offered::Contends {
-            self.scheduler.wake(self.bss_component + u32::from(bss), channel.poll_timeout());
+    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
+        let Channel { bss, component, .. } = &mut self.channels[usize::from(bss)];
+        if bss.offer(self.now, from, to, packet, &mut self.packets.holders) == Offered::Contends {
+            self.scheduler.wake(*component, bss.poll_timeout());
         }
     }
 
     /// Where the source of flow `index` sends.
     fn first_port(&self, index: usize) -> Option<Port> {
-        first_hop(&self.flows[index].setup, End::Source, &self.topology, &self.bss)
+        first_hop(&self.flows[index].setup, End::Source, &self.topology, &self.channels)
     }
 
     /// A queue that packets were taken from may have room for saturating sources.
@@ -636,23 +654,39 @@ impl<'o, P: Carried> World<'o, P> {
         let mut idle_flows = 0;
         while idle_flows < self.saturators[index].flows.len() {
             let saturator = &mut self.saturators[index];
-            let flow = &mut self.flows[saturator.flows[saturator.next]];
-            let port = saturator.port;
-            if !has_room(port, self.now, &mut self.pipes, &self.bss, flow) {
+            let (flow, port) = (saturator.flows[saturator.next], saturator.port);
+            let len = self.flows[flow].saturating_packet_len();
+            if !self.has_room(port, len) {
                 break;
             }
+            let (saturator, flow) = (&mut self.saturators[index], &mut self.flows[flow]);
             saturator.next = (saturator.next + 1) % saturator.flows.len();
             match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
                 Some(packet) => {
                     idle_flows = 0;
-                    self.offer(port, &packet.into());
+                    let packet = self.packets.insert(packet.into());
+                    self.offer(port, packet);
                 }
                 None => idle_flows += 1,
             }
         }
         let saturator = &self.saturators[index];
         if let Port::Pipe(pipe) = saturator.port {
-            self.scheduler.wake(saturator.component, self.pipes[pipe as usize].half_begun_at());
+            self.scheduler.wake(saturator.component, self.wires[pipe as usize].pipe.half_begun_at());
+        }
+    }
+
+    /// Whether the queue of `port` takes another packet of `len` bytes of a saturating source.
+    fn has_room(&mut self, port: Port, len: Bytes) -> bool {
+        match port {
+            Port::Pipe(index) => {
+                let pipe = &mut self.wires[index as usize].pipe;
+                pipe.has_room(self.now, len, &mut self.packets.holders) && pipe.waiting() < SATURATION_PACKETS
+            }
+            Port::Wifi { bss: index, from, to } => {
+                let channel = &self.channels[usize::from(index)].bss;
+                channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
+            }
         }
     }
 
@@ -676,9 +710,9 @@ impl<'o, P: Carried> World<'o, P> {
                 let queueing = self.queueing_of(index);
                 observer.on_flow(&self.flows[index].sample(self.now, queueing));
             }
-            for (index, (channel, set)) in self.bss.iter().zip(&self.setup.bss).enumerate() {
+            for (index, (channel, set)) in self.channels.iter().zip(&self.setup.bss).enumerate() {
                 for station in stations(set) {
-                    observer.on_station(self.now, index, station, channel.backlog(station));
+                    observer.on_station(self.now, index, station, channel.bss.backlog(station));
                 }
             }
             self.look_at += self.look_every;
@@ -693,10 +727,11 @@ impl<'o, P: Carried> World<'o, P> {
         while let Some(port) = self.topology.next_hop(at, sink) {
             at = match port {
                 Port::Pipe(pipe) => {
-                    queueing += self.pipes[pipe as usize].longest_wait(self.now);
-                    self.pipe_ends[pipe as usize]
+                    let Wire { pipe, to, .. } = &mut self.wires[pipe as usize];
+                    queueing += pipe.longest_wait(self.now, &mut self.packets.holders);
+                    *to
                 }
-                Port::Wifi { bss, to, .. } => self.bss_hosts[usize::from(bss)][to.index()],
+                Port::Wifi { bss, to, .. } => self.channels[usize::from(bss)].hosts[to.index()],
             };
         }
         queueing
@@ -704,20 +739,17 @@ impl<'o, P: Carried> World<'o, P> {
 
     fn start_measuring(&mut self) {
         self.flows.iter_mut().for_each(Flow::start_measuring);
-        self.apps.iter_mut().for_each(|app| app.start_measuring(self.now));
-        self.pipes.iter_mut().for_each(Pipe::start_measuring);
-        self.before.pipes = self.pipes.iter().map(Pipe::counters).collect();
-        self.drivers.iter_mut().for_each(Drivers::start_measuring);
-        self.before.bss = self
-            .bss
-            .iter_mut()
-            .zip(&self.setup.bss)
-            .map(|(channel, set)| {
-                channel.start_measuring(self.now);
-                let counters = stations(set).map(|station| channel.counters(station)).collect();
-                (channel.accesses(), channel.collisions(), counters)
-            })
-            .collect();
+        self.programs.iter_mut().for_each(|program| program.app.start_measuring(self.now));
+        for Wire { pipe, before, .. } in &mut self.wires {
+            pipe.start_measuring();
+            *before = pipe.counters();
+        }
+        for (Channel { bss, drivers, before, .. }, set) in self.channels.iter_mut().zip(&self.setup.bss) {
+            drivers.start_measuring();
+            bss.start_measuring(self.now);
+            let counters = stations(set).map(|station| bss.counters(station)).collect();
+            *before = (bss.accesses(), bss.collisions(), counters);
+        }
     }
 }
 
@@ -727,12 +759,7 @@ fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
 }
 
 /// Where `end` of `flow` sends.
-fn first_hop<P: Carried>(
-    flow: &FlowSetup,
-    end: End,
-    topology: &Topology,
-    channels: &[Bss<P>],
-) -> Option<Port> {
+fn first_hop<P>(flow: &FlowSetup, end: End, topology: &Topology, channels: &[Channel<P>]) -> Option<Port> {
     let (from, to) = match end {
         End::Source => (flow.source, flow.sink),
         End::Sink => (flow.sink, flow.source),
@@ -741,34 +768,14 @@ fn first_hop<P: Carried>(
 }
 
 /// `port` for packets of `category`.
-fn in_category<P: Carried>(port: Port, channels: &[Bss<P>], category: AccessCategory) -> Port {
+fn in_category<P>(port: Port, channels: &[Channel<P>], category: AccessCategory) -> Port {
     match port {
         Port::Pipe(_) => port,
         Port::Wifi { bss, from, to } => {
-            let channel = &channels[usize::from(bss)];
+            let channel = &channels[usize::from(bss)].bss;
             let in_category = |function| channel.function(channel.station(function), category);
             let (from, to) = (in_category(from), in_category(to));
             Port::Wifi { bss, from, to }
-        }
-    }
-}
-
-fn has_room<P: Carried>(
-    port: Port,
-    now: Instant,
-    pipes: &mut [Pipe<P>],
-    bss: &[Bss<P>],
-    flow: &Flow,
-) -> bool {
-    let len = flow.saturating_packet_len();
-    match port {
-        Port::Pipe(index) => {
-            let pipe = &mut pipes[index as usize];
-            pipe.has_room(now, len) && pipe.waiting() < SATURATION_PACKETS
-        }
-        Port::Wifi { bss: index, from, to } => {
-            let channel = &bss[usize::from(index)];
-            channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
         }
     }
 }

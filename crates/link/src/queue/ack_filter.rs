@@ -5,7 +5,7 @@ use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::Instant;
 
 use super::Queue;
-use crate::payload::Payload;
+use crate::packet::{Holders, PacketRef};
 
 /// What happens to queued pure ACKs when another ACK of their flow arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,80 +26,72 @@ pub enum AckFilter {
 impl AckFilter {
     /// Queues `payload` at `now` and drops the ACKs it makes redundant, or replaces an ACK by it. Returns whether it
     /// was accepted, and the number of removed ACKs. `dropped` is as in [`Queue::push`].
-    #[inline(never)]
-    pub(crate) fn push<P: Payload>(
+    pub(crate) fn push(
         self,
-        queue: &mut Queue<P>,
+        queue: &mut Queue,
         now: Instant,
-        payload: P,
-        dropped: &mut impl FnMut(P),
+        packet: PacketRef,
+        holders: &mut Holders,
+        dropped: &mut impl FnMut(PacketRef, &mut Holders),
     ) -> (bool, u64) {
-        let Some(payload) = self.replace(queue, payload) else { return (true, 1) };
-        let ack = self.ack_of(&payload);
-        let taken = queue.push(now, payload, dropped);
+        if self == Self::Replace && replace(queue, packet, holders) {
+            return (true, 1);
+        }
+        let taken = queue.push(now, packet, &mut |packet| dropped(packet, holders));
+        let ack = match self {
+            Self::Off | Self::Replace => None,
+            Self::Cake | Self::CakeAggressive => holders.ack_info(&packet).copied(),
+        };
         // A refused ACK makes nothing redundant.
-        let filtered = ack.filter(|_| taken).map_or(0, |ack| self.thin(queue, ack));
+        let filtered = ack.filter(|_| taken).map_or(0, |ack| self.thin(queue, (packet.flow, ack), holders));
         (taken, filtered)
     }
 
-    /// Before `newest` is queued: returns it unless it replaced another packet.
-    fn replace<P: Payload>(self, queue: &mut Queue<P>, newest: P) -> Option<P> {
-        if self == Self::Replace { replace(queue, newest) } else { Some(newest) }
-    }
-
-    /// Flow and fields of a packet that is about to be queued, for [`AckFilter::thin`]; `None` if that would do
-    /// nothing.
-    fn ack_of<P: Payload>(self, packet: &P) -> Option<(FlowKey, AckInfo)> {
-        match self {
-            Self::Off | Self::Replace => None,
-            Self::Cake | Self::CakeAggressive => Some((packet.flow_key(), packet.ack_info()?)),
-        }
-    }
-
     /// After the ACK `newest` of `flow` was queued: drops the ACKs it makes redundant; returns their number.
-    fn thin<P: Payload>(self, queue: &mut Queue<P>, (flow, newest): (FlowKey, AckInfo)) -> u64 {
+    fn thin(self, queue: &mut Queue, (flow, newest): (FlowKey, AckInfo), holders: &mut Holders) -> u64 {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
         // The new ACK itself is not dropped, because no ACK covers itself.
-        let redundant = |packet: &P| {
-            packet.flow_key() == flow && packet.ack_info().is_some_and(|older| newest.covers(&older))
+        let redundant = |packet: &PacketRef, holders: &Holders| {
+            packet.flow == flow && holders.ack_info(packet).is_some_and(|older| newest.covers(older))
         };
         let mut count = 0;
-        queue.each(&mut |packet| count += u32::from(redundant(packet)));
+        queue.each(&mut |packet| count += u32::from(redundant(packet, holders)));
         if count <= kept_besides {
             return 0;
         }
         let mut dropped = 0;
         queue.retract(|packet| {
-            let oldest = dropped == 0 && redundant(packet);
-            dropped += u64::from(oldest);
+            let oldest = dropped == 0 && redundant(packet, holders);
+            if oldest {
+                dropped += 1;
+                holders.release(*packet);
+            }
             oldest
         });
         dropped
     }
 }
 
-fn replace<P: Payload>(queue: &mut Queue<P>, newest: P) -> Option<P> {
-    let Some(new) = newest.ack_info().filter(AckInfo::is_plain) else { return Some(newest) };
-    let flow = newest.flow_key();
+/// Puts `newest` in the place of the last packet of its flow, if that may be replaced; returns whether it did.
+fn replace(queue: &mut Queue, newest: PacketRef, holders: &mut Holders) -> bool {
+    let Some(new) = holders.ack_info(&newest).filter(|ack| ack.is_plain()) else { return false };
     let (mut place, mut last) = (0_usize, None);
     queue.each(&mut |packet| {
-        if packet.flow_key() == flow {
-            let yields = packet.ack_info().is_some_and(|older| new.replaces(&older));
-            last = Some((place, yields && packet.len() == newest.len()));
+        if packet.flow == newest.flow {
+            let yields = holders.ack_info(packet).is_some_and(|older| new.replaces(older));
+            last = Some((place, yields && packet.len == newest.len));
         }
         place += 1;
     });
-    let Some((wanted, true)) = last else { return Some(newest) };
-    let (mut place, mut newest) = (0, Some(newest));
+    let Some((wanted, true)) = last else { return false };
+    let mut place = 0;
     queue.each(&mut |packet| {
-        if place == wanted
-            && let Some(newest) = newest.take()
-        {
-            *packet = newest;
+        if place == wanted {
+            holders.release(std::mem::replace(packet, newest));
         }
         place += 1;
     });
-    newest
+    true
 }
 
 #[cfg(test)]
@@ -110,6 +102,7 @@ mod tests {
     use tacit_proto::units::{FlowId, HostId, SeqNumber};
 
     use super::*;
+    use crate::packet::tests::Store;
     use crate::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
 
     fn segment(flow: u32, segment: Segment) -> Packet {
@@ -141,12 +134,16 @@ mod tests {
     /// Queues `packets` with `filter`, and returns the remaining ones.
     fn through(filter: AckFilter, discipline: Discipline, packets: &[Packet]) -> Vec<Packet> {
         let mut queue = Queue::new(QueueConfig { limit: QueueLimit::default(), discipline });
+        let mut store = Store::default();
         for packet in packets {
-            filter.push(&mut queue, Instant::ZERO, packet.clone(), &mut |_| panic!("there is room"));
+            let packet = store.insert(packet.clone());
+            let holders = &mut store.holders;
+            filter.push(&mut queue, Instant::ZERO, packet, holders, &mut |_, _| panic!("there is room"));
         }
+        store.holders.check(|see| queue.iter().for_each(|queued| see(&queued.payload))).unwrap();
         let mut left = Vec::new();
         while queue.front(Instant::ZERO, &mut |_| panic!("nothing is late")).is_some() {
-            left.extend(queue.pop().map(|queued| queued.payload));
+            left.extend(queue.pop().map(|queued| store.take(queued.payload)));
         }
         left
     }

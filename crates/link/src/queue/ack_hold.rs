@@ -6,8 +6,6 @@ use tacit_proto::FlowKey;
 use tacit_proto::tcp::AckInfo;
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::Payload;
-
 /// Most flows that are tracked. Beyond that, flows that hold nothing are forgotten; if all hold an ACK, packets of a
 /// new flow pass unchanged.
 const MAX_FLOWS: usize = 1_024;
@@ -49,28 +47,36 @@ struct Flow<P> {
     held: Option<(Instant, P)>,
 }
 
-impl<P: Payload> AckHold<P> {
+impl<P> AckHold<P> {
     /// A driver that holds nothing.
     pub fn new(config: AckHoldConfig) -> Self {
         Self { config, flows: BTreeMap::new(), next: None, dropped: 0 }
     }
 
-    /// The host sends `packet`; calls `pass` with the packets to be queued now, in order.
-    pub fn offer(&mut self, now: Instant, packet: P, pass: &mut impl FnMut(P)) {
-        let key = packet.flow_key();
-        let ack = packet.ack_info().filter(AckInfo::is_plain);
+    /// The host sends `packet` of the flow `key`; `ack` has its fields if it is a pure TCP ACK with no options except
+    /// timestamps and SACK. Calls `pass` with the packets to be queued now, in order; returns the ACK that it replaces.
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        (key, ack): (FlowKey, Option<AckInfo>),
+        packet: P,
+        pass: &mut impl FnMut(P),
+    ) -> Option<P> {
+        let ack = ack.filter(AckInfo::is_plain);
         let Some(flow) = self.flows.get_mut(&key) else {
             ack.into_iter().for_each(|ack| self.remember(key, ack));
-            return pass(packet);
+            pass(packet);
+            return None;
         };
         let advances = ack.filter(|ack| ack.ack.after(flow.last.ack) && ack.covers(&flow.last)).is_some();
         flow.last = ack.unwrap_or(flow.last);
         if !advances {
             flow.release(pass);
-            return pass(packet);
+            pass(packet);
+            return None;
         }
         flow.count += 1;
-        let due = flow.held.take().map(|(due, _)| due);
+        let (due, replaced) = flow.held.take().unzip();
         self.dropped += u64::from(due.is_some());
         if flow.count < self.config.ratio {
             let due = due.unwrap_or(now + self.config.delay);
@@ -80,6 +86,7 @@ impl<P: Payload> AckHold<P> {
             flow.count = 0;
             pass(packet);
         }
+        replaced
     }
 
     fn remember(&mut self, key: FlowKey, last: AckInfo) {
@@ -89,6 +96,11 @@ impl<P: Payload> AckHold<P> {
         if self.flows.len() < MAX_FLOWS {
             self.flows.insert(key, Flow { last, count: 0, held: None });
         }
+    }
+
+    /// The ACKs that it holds.
+    pub fn iter(&self) -> impl Iterator<Item = &P> {
+        self.flows.values().filter_map(|flow| flow.held.as_ref()).map(|(_, packet)| packet)
     }
 
     /// When the next held ACK is due.
@@ -159,9 +171,9 @@ mod tests {
     fn offer(hold: &mut AckHold<Packet>, packets: &[(u32, u32, u32)]) -> Vec<u32> {
         let mut passed = Vec::new();
         for (flow, number_of, payload_len) in packets {
-            hold.offer(at(0), packet(*flow, *number_of, *payload_len), &mut |packet| {
-                passed.push(number(&packet));
-            });
+            let packet = packet(*flow, *number_of, *payload_len);
+            let of = (packet.flow_key(), packet.ack_info());
+            hold.offer(at(0), of, packet, &mut |packet| passed.push(number(&packet)));
         }
         passed
     }
@@ -201,7 +213,10 @@ mod tests {
     fn a_later_ack_does_not_begin_the_wait_anew() {
         let mut hold = hold(9);
         assert_eq!(offer(&mut hold, &[(1, 100, 0), (1, 200, 0)]), [100]);
-        hold.offer(at(3), packet(1, 300, 0), &mut |_| panic!("it is held"));
+        let packet = packet(1, 300, 0);
+        let of = (packet.flow_key(), packet.ack_info());
+        let replaced = hold.offer(at(3), of, packet, &mut |_| panic!("it is held"));
+        assert_eq!(replaced.map(|packet| number(&packet)), Some(200));
         let mut passed = Vec::new();
         hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
         assert_eq!(passed, [300]);

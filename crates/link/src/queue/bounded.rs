@@ -4,7 +4,7 @@ use tacit_proto::units::{Bytes, Instant};
 
 use super::fifo::Fifo;
 use super::{QueueLimit, Queued};
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// Which packet a full queue drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,24 +17,27 @@ pub(super) enum Overflow {
 
 /// A FIFO queue that drops packets only at its limit.
 #[derive(Clone, Debug)]
-pub struct Bounded<P> {
+pub struct Bounded {
     pub(super) limit: QueueLimit,
     overflow: Overflow,
-    fifo: Fifo<P>,
+    fifo: Fifo,
     /// Maximum number of packets since the last reset.
     peak: usize,
 }
 
-impl<P: Payload> Bounded<P> {
+impl Bounded {
     /// An empty queue.
     pub(super) fn new(limit: QueueLimit, overflow: Overflow) -> Self {
         Self { limit, overflow, fifo: Fifo::new(), peak: 0 }
     }
 
     /// Queues `payload` at `now`; returns false if it was refused. `dropped` is called with the packets dropped for it.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
-    pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        payload: PacketRef,
+        dropped: &mut impl FnMut(PacketRef),
+    ) -> bool {
         let len = payload.len();
         if !self.has_room(len) && !self.make_room(len, dropped) {
             return false;
@@ -45,8 +48,7 @@ impl<P: Payload> Bounded<P> {
     }
 
     /// Drops the oldest packets until `len` bytes fit, if the queue does this.
-    #[inline(never)]
-    fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(P)) -> bool {
+    fn make_room(&mut self, len: Bytes, dropped: &mut impl FnMut(PacketRef)) -> bool {
         if self.overflow == Overflow::DropTail {
             return false;
         }
@@ -58,42 +60,37 @@ impl<P: Payload> Bounded<P> {
     }
 
     /// True if a packet of `len` bytes could be queued without loss.
-    #[inline]
     pub fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.len(), self.fifo.bytes(), len)
     }
 
     /// The packet that leaves next.
-    #[inline]
-    pub fn front(&self) -> Option<&Queued<P>> {
+    pub fn front(&self) -> Option<&Queued> {
         self.fifo.front()
     }
 
     /// Removes the packet that leaves next.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Queued<P>> {
+    pub fn pop(&mut self) -> Option<Queued> {
         self.fifo.pop()
     }
 
     /// Removes and drops the next `count` packets; there must be at least that many.
-    #[inline]
     pub(crate) fn discard(&mut self, count: usize) {
         self.fifo.discard(count);
     }
 
     /// The waiting packets, in order.
-    #[inline]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.fifo.iter()
     }
 
     /// Calls `see` with each packet, which may replace it with one of the same length.
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         self.fifo.each(see);
     }
 
     /// Drops the packets for which `unwanted` returns true; returns their number.
-    pub fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         let before = self.len();
         self.fifo.retract(&mut unwanted, &mut |_| {});
         before - self.len()
@@ -110,13 +107,11 @@ impl<P: Payload> Bounded<P> {
     }
 
     /// Number of waiting packets.
-    #[inline]
     pub fn len(&self) -> usize {
         self.fifo.len()
     }
 
     /// True if the queue is empty.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -125,18 +120,9 @@ impl<P: Payload> Bounded<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::payload::PayloadClass;
 
-    #[derive(Clone, Debug)]
-    struct Blob(u64);
-
-    impl Payload for Blob {
-        fn len(&self) -> Bytes {
-            Bytes(self.0)
-        }
-        fn class(&self) -> PayloadClass {
-            PayloadClass::Data
-        }
+    fn blob(len: u32) -> PacketRef {
+        PacketRef { len, ..PacketRef::default() }
     }
 
     const LIMIT: QueueLimit = QueueLimit { packets: Some(2), bytes: Some(Bytes(2_000)) };
@@ -144,14 +130,14 @@ mod tests {
     #[test]
     fn either_limit_drops() {
         let mut queue = Bounded::new(LIMIT, Overflow::DropTail);
-        let push = |queue: &mut Bounded<_>, len| {
-            queue.push(Instant::ZERO, Blob(len), &mut |_| unreachable!("it waits"))
+        let push = |queue: &mut Bounded, len| {
+            queue.push(Instant::ZERO, blob(len), &mut |_| unreachable!("it waits"))
         };
         assert!(push(&mut queue, 1_500));
         assert!(!push(&mut queue, 600), "2100 bytes would pass 2000");
         assert!(push(&mut queue, 500));
         assert!(!push(&mut queue, 1), "a third packet");
-        assert_eq!(queue.pop().unwrap().payload.0, 1_500);
+        assert_eq!(queue.pop().unwrap().payload.len, 1_500);
         assert!(queue.has_room(Bytes(1_500)));
         assert!(!queue.has_room(Bytes(1_501)));
     }
@@ -160,7 +146,8 @@ mod tests {
     fn a_head_drop_queue_keeps_the_newest_that_fit() {
         let mut queue = Bounded::new(LIMIT, Overflow::DropHead);
         let mut dropped = Vec::new();
-        let mut push = |len| queue.push(Instant::ZERO, Blob(len), &mut |packet: Blob| dropped.push(packet.0));
+        let mut push =
+            |len| queue.push(Instant::ZERO, blob(len), &mut |packet: PacketRef| dropped.push(packet.len));
         assert!([100, 200, 300, 1_900].into_iter().all(&mut push));
         assert!(!push(2_001), "more than there is room for at all");
         assert_eq!(dropped, [100, 200, 300, 1_900]);

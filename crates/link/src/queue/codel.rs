@@ -4,7 +4,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::fifo::Fifo;
 use super::{CoDelConfig, QueueLimit, Queued};
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// 1 / sqrt(`count`) in units of 2^-32, with an error below 2^-30; for a count of at most one, the largest value.
 ///
@@ -52,22 +52,22 @@ pub(super) struct Control {
 }
 
 /// CoDel's decision on an examined packet.
-struct Looked<P> {
-    queued: Queued<P>,
+struct Looked {
+    queued: Queued,
     ok_to_drop: bool,
 }
 
 impl Control {
     /// Removes the next packet from `fifo` at `now`, and drops packets before it as required. `largest` is the longest
     /// packet so far: if no more bytes than that are waiting, there is no standing queue.
-    pub(super) fn dequeue<P: Payload>(
+    pub(super) fn dequeue(
         &mut self,
         config: &CoDelConfig,
         largest: Bytes,
-        fifo: &mut Fifo<P>,
+        fifo: &mut Fifo,
         now: Instant,
-        dropped: &mut impl FnMut(P),
-    ) -> Option<Queued<P>> {
+        dropped: &mut impl FnMut(PacketRef),
+    ) -> Option<Queued> {
         let mut looked = self.look(config, largest, fifo, now)?;
         if !self.dropping {
             if looked.ok_to_drop {
@@ -99,7 +99,7 @@ impl Control {
         Some(looked.queued)
     }
 
-    fn mark<P: Payload>(&mut self, config: &CoDelConfig, looked: &mut Looked<P>) -> bool {
+    fn mark(&mut self, config: &CoDelConfig, looked: &mut Looked) -> bool {
         let marked = config.ecn && looked.queued.payload.mark_congestion();
         self.marks += u64::from(marked);
         marked
@@ -116,13 +116,13 @@ impl Control {
     }
 
     /// Removes the next packet, and checks whether the delay has been above target for an interval.
-    fn look<P: Payload>(
+    fn look(
         &mut self,
         config: &CoDelConfig,
         largest: Bytes,
-        fifo: &mut Fifo<P>,
+        fifo: &mut Fifo,
         now: Instant,
-    ) -> Option<Looked<P>> {
+    ) -> Option<Looked> {
         let Some(queued) = fifo.pop() else {
             self.first_above_at = None;
             self.dropping = false;
@@ -143,18 +143,18 @@ impl Control {
 
 /// One queue with CoDel.
 #[derive(Clone, Debug)]
-pub struct CoDel<P> {
+pub struct CoDel {
     pub(super) limit: QueueLimit,
     config: CoDelConfig,
     control: Control,
-    fifo: Fifo<P>,
+    fifo: Fifo,
     /// The packet that was decided on but not taken yet.
-    next: Option<Queued<P>>,
+    next: Option<Queued>,
     largest: Bytes,
     peak: usize,
 }
 
-impl<P: Payload> CoDel<P> {
+impl CoDel {
     /// An empty queue.
     pub fn new(limit: QueueLimit, config: CoDelConfig) -> Self {
         Self {
@@ -168,8 +168,7 @@ impl<P: Payload> CoDel<P> {
         }
     }
 
-    #[inline(never)]
-    pub(super) fn push(&mut self, now: Instant, payload: P) -> bool {
+    pub(super) fn push(&mut self, now: Instant, payload: PacketRef) -> bool {
         let len = payload.len();
         if !self.has_room(len) {
             return false;
@@ -180,26 +179,23 @@ impl<P: Payload> CoDel<P> {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
         self.limit.admits(self.len(), self.fifo.bytes() + next, len)
     }
 
-    #[inline(never)]
-    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.next = self.control.dequeue(&self.config, self.largest, &mut self.fifo, now, dropped);
         }
         self.next.as_ref()
     }
 
-    #[inline(never)]
-    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         self.next.take()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.next.iter().chain(self.fifo.iter())
     }
 
@@ -207,12 +203,12 @@ impl<P: Payload> CoDel<P> {
         self.iter().next().map(|queued| queued.at)
     }
 
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         self.next.iter_mut().for_each(|queued| see(&mut queued.payload));
         self.fifo.each(see);
     }
 
-    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         let before = self.len();
         if self.next.as_ref().is_some_and(|queued| unwanted(&queued.payload)) {
             self.next = None;

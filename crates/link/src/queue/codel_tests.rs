@@ -1,24 +1,10 @@
 use super::*;
-use crate::payload::PayloadClass;
+use tacit_proto::packet::Ecn;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Numbered {
-    number: u32,
-    capable: bool,
-    marked: bool,
-}
-
-impl Payload for Numbered {
-    fn len(&self) -> Bytes {
-        Bytes(1_500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-    fn mark_congestion(&mut self) -> bool {
-        self.marked |= self.capable;
-        self.capable
-    }
+/// A full packet.
+fn numbered(number: u32, capable: bool) -> PacketRef {
+    let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+    PacketRef { id: number, len: 1_500, ecn, ..PacketRef::default() }
 }
 
 fn at(ms: u64) -> Instant {
@@ -27,7 +13,7 @@ fn at(ms: u64) -> Instant {
 
 /// A queue with the settings of RFC 8289, and the fate of its packets.
 struct Harness {
-    queue: CoDel<Numbered>,
+    queue: CoDel,
     arrived: u32,
     dropped: Vec<(u64, u32)>,
     marked: Vec<u32>,
@@ -43,19 +29,19 @@ impl Harness {
         for _ in 0..count {
             let number = self.arrived;
             self.arrived += 1;
-            assert!(self.queue.push(at(ms), Numbered { number, capable, marked: false }));
+            assert!(self.queue.push(at(ms), numbered(number, capable)));
         }
     }
 
     /// Takes one packet at `ms`.
     fn take(&mut self, ms: u64) -> Option<u32> {
         let dropped = &mut self.dropped;
-        self.queue.front(at(ms), &mut |payload: Numbered| dropped.push((ms, payload.number)))?;
+        self.queue.front(at(ms), &mut |payload: PacketRef| dropped.push((ms, payload.id)))?;
         let payload = self.queue.pop()?.payload;
-        if payload.marked {
-            self.marked.push(payload.number);
+        if payload.ecn == Ecn::Ce {
+            self.marked.push(payload.id);
         }
-        Some(payload.number)
+        Some(payload.id)
     }
 
     /// In each millisecond one packet arrives and one is taken, behind a standing queue.
@@ -239,7 +225,7 @@ fn retracted_packets_are_gone_wherever_they_are() {
     let mut h = Harness::new();
     h.arrive(0, 4, false);
     h.queue.front(at(0), &mut |_| {});
-    assert_eq!(h.queue.retract(|payload| payload.number % 2 == 0), 2);
+    assert_eq!(h.queue.retract(|payload| payload.id % 2 == 0), 2);
     assert_eq!(h.queue.len(), 2);
     assert_eq!([h.take(1), h.take(2), h.take(3)], [Some(1), Some(3), None]);
 }

@@ -5,7 +5,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::fifo::Fifo;
 use super::{DualPi2Config, QueueLimit, Queued};
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// A probability of one. Probabilities are fractions of it.
 const ONE: u64 = 1 << 32;
@@ -86,29 +86,29 @@ fn recurs(count: &mut u64, likelihood: u64) -> bool {
 
 /// One half of the queue.
 #[derive(Clone, Debug)]
-struct Half<P> {
-    fifo: Fifo<P>,
+struct Half {
+    fifo: Fifo,
     /// Sum of likelihoods since the last signal.
     count: u64,
 }
 
 /// Two coupled queues with a common limit.
 #[derive(Clone, Debug)]
-pub struct DualPi2<P> {
+pub struct DualPi2 {
     pub(super) limit: QueueLimit,
     config: DualPi2Config,
     control: Control,
-    l4s: Half<P>,
-    classic: Half<P>,
+    l4s: Half,
+    classic: Half,
     /// Bytes of L4S served, less the weighted bytes of classic traffic, while both waited.
     balance: i64,
     /// The packet that was decided on but not taken yet.
-    next: Option<Queued<P>>,
+    next: Option<Queued>,
     marks: u64,
     peak: usize,
 }
 
-impl<P: Payload> DualPi2<P> {
+impl DualPi2 {
     /// An empty queue.
     pub fn new(limit: QueueLimit, config: DualPi2Config) -> Self {
         let half = || Half { fifo: Fifo::new(), count: 0 };
@@ -125,8 +125,7 @@ impl<P: Payload> DualPi2<P> {
         }
     }
 
-    #[inline(never)]
-    pub(super) fn push(&mut self, now: Instant, payload: P) -> bool {
+    pub(super) fn push(&mut self, now: Instant, payload: PacketRef) -> bool {
         let len = payload.len();
         if !self.has_room(len) {
             return false;
@@ -138,7 +137,6 @@ impl<P: Payload> DualPi2<P> {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
         self.limit.admits(self.len(), self.l4s.fifo.bytes() + self.classic.fifo.bytes() + next, len)
@@ -151,8 +149,7 @@ impl<P: Payload> DualPi2<P> {
         self.control.advance(&self.config, now, heads.into_iter().flatten().map(|queued| queued.at).min());
     }
 
-    #[inline(never)]
-    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.advance(now);
             self.next = self.dequeue(now, dropped);
@@ -161,7 +158,7 @@ impl<P: Payload> DualPi2<P> {
     }
 
     /// Appendix A.2, which adds overload to A.1.
-    fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<Queued<P>> {
+    fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<Queued> {
         let (coupled, classic) = (self.control.coupled(&self.config), self.control.classic());
         let is_overloaded = coupled >= ONE;
         loop {
@@ -209,12 +206,11 @@ impl<P: Payload> DualPi2<P> {
         Some(is_l4s)
     }
 
-    #[inline(never)]
-    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         self.next.take()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.next.iter().chain(self.l4s.fifo.iter()).chain(self.classic.fifo.iter())
     }
 
@@ -231,13 +227,13 @@ impl<P: Payload> DualPi2<P> {
         self.next.iter().chain(heads.into_iter().flatten()).map(|queued| queued.at).min()
     }
 
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         self.next.iter_mut().for_each(|queued| see(&mut queued.payload));
         self.l4s.fifo.each(see);
         self.classic.fifo.each(see);
     }
 
-    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         let before = self.len();
         if self.next.as_ref().is_some_and(|queued| unwanted(&queued.payload)) {
             self.next = None;

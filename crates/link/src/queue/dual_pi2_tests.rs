@@ -1,37 +1,8 @@
 use super::*;
-use crate::payload::PayloadClass;
+use tacit_proto::packet::Ecn;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sent {
-    number: u32,
-    ecn: Ecn,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ecn {
-    Not,
-    Classic,
-    L4s,
-    Marked,
-}
-
-impl Payload for Sent {
-    fn len(&self) -> Bytes {
-        Bytes(1_500)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-    fn is_l4s(&self) -> bool {
-        matches!(self.ecn, Ecn::L4s | Ecn::Marked)
-    }
-    fn mark_congestion(&mut self) -> bool {
-        let is_capable = self.ecn != Ecn::Not;
-        if is_capable {
-            self.ecn = Ecn::Marked;
-        }
-        is_capable
-    }
+fn sent(number: u32, ecn: Ecn) -> PacketRef {
+    PacketRef { id: number, len: 1_500, ecn, ..PacketRef::default() }
 }
 
 const CONFIG: DualPi2Config = DualPi2Config::INTERNET;
@@ -40,7 +11,7 @@ fn at(us: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(us)
 }
 
-fn queue() -> DualPi2<Sent> {
+fn queue() -> DualPi2 {
     DualPi2::new(QueueLimit::default(), CONFIG)
 }
 
@@ -91,9 +62,9 @@ fn a_likelihood_recurs_evenly() {
 }
 
 /// Takes everything that waits at `us`; returns the packets, and the numbers of those that were dropped.
-fn drain(queue: &mut DualPi2<Sent>, us: u64) -> (Vec<Sent>, Vec<u32>) {
+fn drain(queue: &mut DualPi2, us: u64) -> (Vec<PacketRef>, Vec<u32>) {
     let (mut out, mut dropped) = (Vec::new(), Vec::new());
-    while queue.front(at(us), &mut |sent: Sent| dropped.push(sent.number)).is_some() {
+    while queue.front(at(us), &mut |sent: PacketRef| dropped.push(sent.id)).is_some() {
         out.extend(queue.pop().map(|queued| queued.payload));
     }
     (out, dropped)
@@ -103,11 +74,10 @@ fn drain(queue: &mut DualPi2<Sent>, us: u64) -> (Vec<Sent>, Vec<u32>) {
 fn l4s_packets_are_marked_beyond_the_threshold_and_never_dropped() {
     let mut queue = queue();
     for number in 0..10 {
-        queue.push(at(0), Sent { number, ecn: Ecn::L4s });
+        queue.push(at(0), sent(number, Ecn::Ect1));
     }
     let (out, dropped) = drain(&mut queue, 2_000);
-    let marked: Vec<u32> =
-        out.iter().filter(|sent| sent.ecn == Ecn::Marked).map(|sent| sent.number).collect();
+    let marked: Vec<u32> = out.iter().filter(|sent| sent.ecn == Ecn::Ce).map(|sent| sent.id).collect();
     // The first only makes the count full. The last is alone, which is no queue.
     assert_eq!((marked, dropped), ((1..9).collect(), vec![]));
     assert_eq!(queue.marks(), 8);
@@ -117,26 +87,26 @@ fn l4s_packets_are_marked_beyond_the_threshold_and_never_dropped() {
 fn a_classic_packet_does_not_delay_l4s_but_does_not_starve() {
     let mut queue = queue();
     for number in 0..40 {
-        queue.push(at(0), Sent { number, ecn: Ecn::Classic });
-        queue.push(at(0), Sent { number: 100 + number, ecn: Ecn::L4s });
+        queue.push(at(0), sent(number, Ecn::Ect0));
+        queue.push(at(0), sent(100 + number, Ecn::Ect1));
     }
     let (out, _) = drain(&mut queue, 100);
-    let classic: Vec<usize> = (0..out.len()).filter(|place| out[*place].number < 100).collect();
+    let classic: Vec<usize> = (0..out.len()).filter(|place| out[*place].id < 100).collect();
     assert_eq!(classic[..2], [15, 31], "every sixteenth while both wait");
     assert_eq!(out.len(), 80);
 }
 
 #[test]
 fn what_is_not_capable_is_dropped_where_others_are_marked() {
-    for (ecn, is_marked) in [(Ecn::Not, false), (Ecn::Classic, true)] {
+    for (ecn, is_marked) in [(Ecn::NotEct, false), (Ecn::Ect0, true)] {
         let mut queue = queue();
         queue.control.base = ONE / 3;
         for number in 0..100 {
-            queue.push(at(1), Sent { number, ecn });
+            queue.push(at(1), sent(number, ecn));
         }
         // One update, with a delay of 15 ms: p' rises by 0.045.
         let (out, dropped) = drain(&mut queue, 15_001);
-        let marked = out.iter().filter(|sent| sent.ecn == Ecn::Marked).count();
+        let marked = out.iter().filter(|sent| sent.ecn == Ecn::Ce).count();
         let expected = ((1.0_f64 / 3.0 + 0.045).powi(2) * 100.0) as usize;
         assert_eq!((marked, dropped.len()), if is_marked { (expected, 0) } else { (0, expected) });
     }
@@ -148,11 +118,11 @@ fn an_overload_drops_from_both() {
     let mut queue = queue();
     queue.control.base = ONE / 2 + ONE / 10;
     for number in 0..100 {
-        queue.push(at(1), Sent { number, ecn: Ecn::L4s });
+        queue.push(at(1), sent(number, Ecn::Ect1));
     }
     let (out, dropped) = drain(&mut queue, 2);
     assert!((30..=36).contains(&dropped.len()), "{}", dropped.len());
-    assert!(out.iter().all(|sent| sent.ecn == Ecn::Marked));
+    assert!(out.iter().all(|sent| sent.ecn == Ecn::Ce));
 }
 
 /// L4S traffic that does not answer marks must not fill the queue: its own delay raises p', until it is dropped.
@@ -163,7 +133,7 @@ fn l4s_that_ignores_marks_is_dropped_in_the_end() {
     // Two packets come per millisecond, and one leaves.
     for ms in 0..2_000 {
         for part in 0..2 {
-            queue.push(at(1_000 * ms + part), Sent { number: 0, ecn: Ecn::L4s });
+            queue.push(at(1_000 * ms + part), sent(0, Ecn::Ect1));
         }
         if queue.front(at(1_000 * ms + 500), &mut |_| lost += 1).is_some() {
             queue.pop();
@@ -177,7 +147,7 @@ fn l4s_that_ignores_marks_is_dropped_in_the_end() {
 fn a_long_silence_is_passed_over() {
     let mut queue = queue();
     let hour = 3_600_000_000;
-    queue.push(at(hour), Sent { number: 0, ecn: Ecn::Classic });
+    queue.push(at(hour), sent(0, Ecn::Ect0));
     assert!(queue.control.update_at > at(hour));
     assert_eq!(drain(&mut queue, hour + 1).0.len(), 1);
 }

@@ -5,58 +5,56 @@ use std::collections::VecDeque;
 use tacit_proto::units::Bytes;
 
 use super::Queued;
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// Packets in order of arrival, and their total bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Fifo<P> {
-    packets: VecDeque<Queued<P>>,
+pub(super) struct Fifo {
+    packets: VecDeque<Queued>,
     bytes: Bytes,
 }
 
-impl<P: Payload> Fifo<P> {
+impl Fifo {
     pub(super) fn new() -> Self {
         Self { packets: VecDeque::new(), bytes: Bytes(0) }
     }
 
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
-    pub(super) fn push(&mut self, queued: Queued<P>) {
+    pub(super) fn push(&mut self, queued: Queued) {
         self.bytes += queued.len;
         self.packets.push_back(queued);
     }
 
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.packets.pop_front()?;
         self.bytes -= queued.len;
         Some(queued)
     }
 
     /// Removes and drops the first `count` packets; there must be at least that many.
-    #[inline]
     pub(super) fn discard(&mut self, count: usize) {
         let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
         self.bytes -= bytes;
     }
 
-    #[inline]
-    pub(super) fn front(&self) -> Option<&Queued<P>> {
+    pub(super) fn front(&self) -> Option<&Queued> {
         self.packets.front()
     }
 
-    #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.packets.iter()
     }
 
     /// Calls `see` with each packet, which may replace it with one of the same length.
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         self.packets.iter_mut().for_each(|queued| see(&mut queued.payload));
     }
 
     /// Removes the packets for which `unwanted` returns true, and calls `gone` with the bytes of each.
-    pub(super) fn retract(&mut self, unwanted: &mut impl FnMut(&P) -> bool, gone: &mut impl FnMut(Bytes)) {
+    pub(super) fn retract(
+        &mut self,
+        unwanted: &mut impl FnMut(&PacketRef) -> bool,
+        gone: &mut impl FnMut(Bytes),
+    ) {
         let bytes = &mut self.bytes;
         self.packets.retain(|queued| {
             let stays = !unwanted(&queued.payload);
@@ -68,12 +66,10 @@ impl<P: Payload> Fifo<P> {
         });
     }
 
-    #[inline]
     pub(super) fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    #[inline]
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }

@@ -9,15 +9,15 @@ use tacit_proto::units::{Bytes, Instant};
 use super::codel::Control;
 use super::fifo::Fifo;
 use super::{FqCoDelConfig, QueueLimit, Queued};
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 
 /// Marks a bucket that no flow has used yet.
 const UNUSED: u16 = u16::MAX;
 
 /// The queue of one bucket.
 #[derive(Clone, Debug)]
-struct Flow<P> {
-    fifo: Fifo<P>,
+struct Flow {
+    fifo: Fifo,
     control: Control,
     /// Bytes it may still send in this turn; negative if it has borrowed.
     credit: i64,
@@ -27,26 +27,26 @@ struct Flow<P> {
 
 /// Queues of flows with a common limit.
 #[derive(Clone, Debug)]
-pub struct FqCoDel<P> {
+pub struct FqCoDel {
     pub(super) limit: QueueLimit,
     config: FqCoDelConfig,
     /// Index into `flows` for each bucket.
     buckets: Vec<u16>,
     /// Flows of the buckets used so far.
-    flows: Vec<Flow<P>>,
+    flows: Vec<Flow>,
     /// Flows whose queues were empty, in order of arrival.
     new: VecDeque<u16>,
     /// Other flows with queued packets, in the order of their turns.
     old: VecDeque<u16>,
     /// The packet that was decided on but not taken yet.
-    next: Option<Queued<P>>,
+    next: Option<Queued>,
     packets: usize,
     bytes: Bytes,
     largest: Bytes,
     peak: usize,
 }
 
-impl<P: Payload> FqCoDel<P> {
+impl FqCoDel {
     /// An empty queue.
     pub fn new(limit: QueueLimit, config: FqCoDelConfig) -> Self {
         Self {
@@ -65,11 +65,15 @@ impl<P: Payload> FqCoDel<P> {
     }
 
     /// Never refuses: if a packet does not fit, the longest flow loses its oldest packets.
-    #[inline(never)]
-    pub(super) fn push(&mut self, now: Instant, payload: P, dropped: &mut impl FnMut(P)) -> bool {
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        payload: PacketRef,
+        dropped: &mut impl FnMut(PacketRef),
+    ) -> bool {
         let len = payload.len();
         let fits = self.has_room(len);
-        let index = self.flow_of(payload.flow_key());
+        let index = self.flow_of(payload.flow);
         let flow = &mut self.flows[usize::from(index)];
         if !flow.listed {
             flow.listed = true;
@@ -89,7 +93,6 @@ impl<P: Payload> FqCoDel<P> {
         true
     }
 
-    #[inline(never)]
     pub(super) fn has_room(&self, len: Bytes) -> bool {
         self.limit.admits(self.packets, self.bytes, len)
     }
@@ -114,7 +117,7 @@ impl<P: Payload> FqCoDel<P> {
 
     /// Drops the oldest packet of the flow with the most waiting bytes; returns false if nothing waits (RFC 8290
     /// section 4.1; one packet at a time, as in mac80211).
-    fn drop_from_longest(&mut self, dropped: &mut impl FnMut(P)) -> bool {
+    fn drop_from_longest(&mut self, dropped: &mut impl FnMut(PacketRef)) -> bool {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());
         let Some(queued) = longest.and_then(|flow| flow.fifo.pop()) else { return false };
         self.packets -= 1;
@@ -123,8 +126,7 @@ impl<P: Payload> FqCoDel<P> {
         true
     }
 
-    #[inline(never)]
-    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<&Queued<P>> {
+    pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
         if self.next.is_none() {
             self.next = self.dequeue(now, dropped);
         }
@@ -132,7 +134,7 @@ impl<P: Payload> FqCoDel<P> {
     }
 
     /// RFC 8290 section 4.2. The returned packet still counts as waiting.
-    fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(P)) -> Option<Queued<P>> {
+    fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<Queued> {
         loop {
             let was_new = !self.new.is_empty();
             let list = if was_new { &mut self.new } else { &mut self.old };
@@ -145,7 +147,7 @@ impl<P: Payload> FqCoDel<P> {
                 continue;
             }
             let (packets, bytes) = (&mut self.packets, &mut self.bytes);
-            let mut gone = |payload: P| {
+            let mut gone = |payload: PacketRef| {
                 *packets -= 1;
                 *bytes -= payload.len();
                 dropped(payload);
@@ -166,15 +168,14 @@ impl<P: Payload> FqCoDel<P> {
         }
     }
 
-    #[inline(never)]
-    pub(super) fn pop(&mut self) -> Option<Queued<P>> {
+    pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.next.take()?;
         self.packets -= 1;
         self.bytes -= queued.len;
         Some(queued)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.next.iter().chain(self.flows.iter().flat_map(|flow| flow.fifo.iter()))
     }
 
@@ -191,12 +192,12 @@ impl<P: Payload> FqCoDel<P> {
         self.next.iter().chain(heads).map(|queued| queued.at).min()
     }
 
-    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut P)) {
+    pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
         self.next.iter_mut().for_each(|queued| see(&mut queued.payload));
         self.flows.iter_mut().for_each(|flow| flow.fifo.each(see));
     }
 
-    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub(super) fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool) -> usize {
         let before = self.packets;
         if self.next.as_ref().is_some_and(|queued| unwanted(&queued.payload)) {
             self.pop();

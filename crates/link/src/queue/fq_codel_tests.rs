@@ -1,49 +1,39 @@
 use super::*;
-use crate::payload::PayloadClass;
 use tacit_proto::units::{Duration, FlowId, HostId};
 
 /// A packet of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Of {
-    flow: u64,
-    number: u32,
-    bytes: u64,
+fn of(flow: u64, number: u32, bytes: u64) -> PacketRef {
+    let flow = FlowKey::simulated(FlowId(flow as u32), HostId(0));
+    PacketRef { id: number, len: bytes as u32, flow, ..PacketRef::default() }
 }
 
-impl Payload for Of {
-    fn len(&self) -> Bytes {
-        Bytes(self.bytes)
-    }
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-    fn flow_key(&self) -> FlowKey {
-        FlowKey::simulated(FlowId(self.flow as u32), HostId(0))
-    }
+/// Its flow and its number.
+fn named(packet: &PacketRef) -> (u64, u32) {
+    (packet.flow.as_u64() >> 32, packet.id)
 }
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-fn queue(packets: Option<u32>, quantum: u32) -> FqCoDel<Of> {
+fn queue(packets: Option<u32>, quantum: u32) -> FqCoDel {
     let config = FqCoDelConfig { quantum, ..FqCoDelConfig::MAC80211 };
     FqCoDel::new(QueueLimit { packets, bytes: None }, config)
 }
 
-fn push(queue: &mut FqCoDel<Of>, flow: u64, numbers: core::ops::Range<u32>, bytes: u64) -> Vec<Of> {
+fn push(queue: &mut FqCoDel, flow: u64, numbers: core::ops::Range<u32>, bytes: u64) -> Vec<PacketRef> {
     let mut dropped = Vec::new();
     for number in numbers {
-        assert!(queue.push(at(0), Of { flow, number, bytes }, &mut |payload| dropped.push(payload)));
+        assert!(queue.push(at(0), of(flow, number, bytes), &mut |payload| dropped.push(payload)));
     }
     dropped
 }
 
 /// Flow and number of the next `count` packets.
-fn take(queue: &mut FqCoDel<Of>, ms: u64, count: usize) -> Vec<(u64, u32)> {
+fn take(queue: &mut FqCoDel, ms: u64, count: usize) -> Vec<(u64, u32)> {
     let mut next = || {
         queue.front(at(ms), &mut |_| panic!("nothing is dropped"))?;
-        queue.pop().map(|queued| (queued.payload.flow, queued.payload.number))
+        queue.pop().map(|queued| named(&queued.payload))
     };
     (0..count).map_while(|_| next()).collect()
 }
@@ -100,7 +90,7 @@ fn a_full_queue_takes_from_the_longest_flow() {
     assert!(!queue.has_room(Bytes(1)));
     let dropped = push(&mut queue, 2, 1..3, 1_500);
     // Flow 1 loses its oldest packets.
-    assert_eq!(dropped.iter().map(|of| (of.flow, of.number)).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
+    assert_eq!(dropped.iter().map(named).collect::<Vec<_>>(), [(1, 0), (1, 1)]);
     assert_eq!((queue.len(), queue.peak()), (10, 10));
 }
 
@@ -120,7 +110,7 @@ fn the_longest_flow_is_that_with_most_bytes() {
     push(&mut queue, 1, 0..8, 52);
     push(&mut queue, 2, 0..2, 1_500);
     let dropped = push(&mut queue, 1, 8..9, 52);
-    assert_eq!(dropped.iter().map(|of| (of.flow, of.number)).collect::<Vec<_>>(), [(2, 0)]);
+    assert_eq!(dropped.iter().map(named).collect::<Vec<_>>(), [(2, 0)]);
 }
 
 #[test]
@@ -128,9 +118,9 @@ fn codel_works_on_each_flow_by_itself() {
     let mut queue = queue(None, 1_500);
     let mut dropped = Vec::new();
     let mut number = 0;
-    let mut arrive = |queue: &mut FqCoDel<Of>, ms, flow, count| {
+    let mut arrive = |queue: &mut FqCoDel, ms, flow, count| {
         for _ in 0..count {
-            queue.push(at(ms), Of { flow, number, bytes: 1_500 }, &mut |_| panic!("there is room"));
+            queue.push(at(ms), of(flow, number, 1_500), &mut |_| panic!("there is room"));
             number += 1;
         }
     };
@@ -142,7 +132,7 @@ fn codel_works_on_each_flow_by_itself() {
         if ms % 10 == 0 {
             arrive(&mut queue, ms, 2, 1);
         }
-        queue.front(at(ms), &mut |payload| dropped.push(payload.flow)).unwrap();
+        queue.front(at(ms), &mut |payload| dropped.push(named(&payload).0)).unwrap();
         queue.pop().unwrap();
     }
     assert!(dropped.len() > 3, "{dropped:?}");
@@ -164,12 +154,13 @@ proptest::proptest! {
                 if queue.front(now, &mut count).is_some() {
                     let payload = queue.pop().expect("there is a front").payload;
                     gone += 1;
-                    let last = &mut last[payload.flow as usize];
-                    proptest::prop_assert!(*last < Some(payload.number));
-                    *last = Some(payload.number);
+                    let (flow, number) = named(&payload);
+                    let last = &mut last[flow as usize];
+                    proptest::prop_assert!(*last < Some(number));
+                    *last = Some(number);
                 }
             } else {
-                queue.push(now, Of { flow, number: pushed, bytes }, &mut count);
+                queue.push(now, of(flow, pushed, bytes), &mut count);
                 pushed += 1;
             }
             gone += dropped;

@@ -190,3 +190,57 @@ pub struct AirFrame<P> {
     /// The frame itself.
     pub frame: Frame<P>,
 }
+
+impl<P> Frame<P> {
+    /// The packets of a data frame.
+    pub fn packets(&self) -> impl Iterator<Item = &P> {
+        let (first, rest) = match self {
+            Self::Data { payload, rest, .. } => (Some(payload), &rest[..]),
+            _ => (None, &[][..]),
+        };
+        first.into_iter().chain(rest)
+    }
+
+    /// The same frame with `each` of its packets.
+    fn map<Q>(self, mut each: impl FnMut(P) -> Q) -> Frame<Q> {
+        match self {
+            Self::Data { sequence, retry, more_data, sync, payload, rest } => {
+                let payload = each(payload);
+                let rest = rest.into_iter().map(each).collect();
+                Frame::Data { sequence, retry, more_data, sync, payload, rest }
+            }
+            Self::Ack { appended } => Frame::Ack { appended },
+            Self::BlockAck { start, bitmap, appended } => Frame::BlockAck { start, bitmap, appended },
+            Self::BlockAckReq { start } => Frame::BlockAckReq { start },
+            Self::Trigger(trigger) => Frame::Trigger(trigger),
+            Self::MultiStaBlockAck(acknowledged) => Frame::MultiStaBlockAck(acknowledged),
+            Self::QosNull { queue_size } => Frame::QosNull { queue_size },
+            Self::TriggeredResponse(response) => Frame::TriggeredResponse(response),
+            Self::ActionNoAck { content } => Frame::ActionNoAck { content },
+            Self::Rts => Frame::Rts,
+            Self::Cts => Frame::Cts,
+            Self::CfEnd => Frame::CfEnd,
+            Self::Beacon => Frame::Beacon,
+        }
+    }
+}
+
+impl<P> AirFrame<P> {
+    /// The same MPDU with `each` of its packets: contents in the place of handles.
+    pub fn map<Q>(self, each: impl FnMut(P) -> Q) -> AirFrame<Q> {
+        AirFrame {
+            at: self.at,
+            duration: self.duration,
+            mode: self.mode,
+            reserves: self.reserves,
+            transmitter: self.transmitter,
+            receiver: self.receiver,
+            category: self.category,
+            outcome: self.outcome,
+            more_ppdu: self.more_ppdu,
+            unit_index: self.unit_index,
+            ampdu: self.ampdu,
+            frame: self.frame.map(each),
+        }
+    }
+}

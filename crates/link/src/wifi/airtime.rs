@@ -2,7 +2,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::PayloadClass;
+use crate::packet::PayloadClass;
 
 /// Use of channel time. The categories cover every moment exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,7 +121,6 @@ impl StationAirtime {
         Self { data: self.data.plus(&other.data), acks: self.acks.plus(&other.acks) }
     }
 
-    #[inline]
     pub(crate) fn spend(&mut self, class: PayloadClass, what: AirtimeUse, time: Duration) {
         let airtime = match class {
             PayloadClass::Data => &mut self.data,
@@ -147,7 +146,6 @@ impl AirtimeLedger {
 
     /// Accounts the time from the last call to `until` as `what`; nothing if `until` is not later. Returns the part
     /// that is within the window.
-    #[inline]
     pub(crate) fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         if until <= self.booked_until {
             return Duration::ZERO;

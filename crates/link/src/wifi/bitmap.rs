@@ -28,7 +28,6 @@ impl AckBitmap {
     }
 
     /// Number of sequence numbers that it covers.
-    #[inline]
     pub const fn len(&self) -> u16 {
         self.used as u16 * u64::BITS as u16
     }
@@ -39,7 +38,6 @@ impl AckBitmap {
     }
 
     /// Whether the number at `offset` from the start arrived; false beyond the bitmap.
-    #[inline]
     pub const fn contains(&self, offset: u16) -> bool {
         offset < self.len() && self.words[offset as usize / 64] >> (offset % 64) & 1 == 1
     }
@@ -48,14 +46,12 @@ impl AckBitmap {
     ///
     /// # Panics
     /// If `offset` is beyond the bitmap.
-    #[inline]
     pub fn insert(&mut self, offset: u16) {
         assert!(offset < self.len(), "a number beyond the bitmap");
         self.words[usize::from(offset / 64)] |= 1 << (offset % 64);
     }
 
     /// Sets `count` numbers from that one on, as far as the bitmap covers them.
-    #[inline]
     pub fn insert_run(&mut self, offset: u16, count: u16) {
         let end = offset.saturating_add(count).min(self.len());
         let mut at = offset;
@@ -75,7 +71,6 @@ impl AckBitmap {
     }
 
     /// Moves the start by `steps` numbers.
-    #[inline]
     pub fn advance(&mut self, steps: u16) {
         let used = usize::from(self.used);
         let (words, bits) = (usize::from(steps / 64), u32::from(steps % 64));

@@ -17,12 +17,12 @@ use super::mac::ack_times::AckTimes;
 use super::mac::station::Station;
 use super::medium::Medium;
 use super::turns::Turns;
-use crate::payload::Payload;
+use crate::packet::{Holders, PacketRef};
 
 /// A running basic service set.
 #[derive(Clone, Debug)]
-pub struct Bss<P> {
-    cell: Cell<P>,
+pub struct Bss {
+    cell: Cell,
     medium: Medium,
 }
 
@@ -37,7 +37,7 @@ pub enum Offered {
     Contends,
 }
 
-impl<P: Payload> Bss<P> {
+impl Bss {
     /// A channel with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`
     /// (the access point first); results count from `measure_from` to `end`.
     ///
@@ -94,24 +94,36 @@ impl<P: Payload> Bss<P> {
     ///
     /// # Panics
     /// If both are clients without a direct link: their traffic goes through the access point.
-    pub fn enqueue(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> bool {
-        self.offer(now, from, to, payload) != Offered::Refused
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        from: FunctionId,
+        to: FunctionId,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> bool {
+        self.offer(now, from, to, packet, holders) != Offered::Refused
     }
 
     /// Queues `payload` at `from` for `to`, and returns the result.
     ///
     /// # Panics
     /// If both are clients without a direct link: their traffic goes through the access point.
-    // Always inlined: otherwise each packet is moved once more.
-    #[inline(always)]
-    pub fn offer(&mut self, now: Instant, from: FunctionId, to: FunctionId, payload: P) -> Offered {
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        from: FunctionId,
+        to: FunctionId,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> Offered {
         let config = &self.cell.rules.config;
         let station = &mut self.cell.stations[from];
         let filter = if station.is_access_point() { config.ap_ack_filter } else { config.station_ack_filter };
         assert!(station.reaches(to), "traffic goes through the access point or over a direct link");
         let waits = station.has_traffic() || station.transmitting;
         let peer = station.peer_index(to);
-        if !station.enqueue(now, peer, filter, payload) {
+        if !station.enqueue(now, peer, filter, packet, holders) {
             return Offered::Refused;
         }
         if waits {
@@ -143,7 +155,7 @@ impl<P: Payload> Bss<P> {
 
     /// Bytes of the packets at `from` for `to` for which `counts` returns true and that are not settled: queued, on the
     /// air, or waiting for a retransmission. The cost is proportional to the number of packets.
-    pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&P) -> bool) -> Bytes {
+    pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&PacketRef) -> bool) -> Bytes {
         let station = &self.cell.stations[from];
         let packets = station.peers[station.peer_index(to)].originator.unsettled();
         packets.filter(|packet| counts(packet)).fold(Bytes(0), |sum, packet| sum + packet.len())
@@ -151,7 +163,14 @@ impl<P: Payload> Bss<P> {
 
     /// Processes everything due by `now`; returns [`Bss::poll_timeout`] after it.
     #[inline]
-    pub fn handle_timeout(&mut self, now: Instant) -> Option<Instant> {
+    pub fn handle_timeout(&mut self, now: Instant, holders: &mut Holders) -> Option<Instant> {
+        std::mem::swap(&mut self.cell.holders, holders);
+        let next = self.advance(now);
+        std::mem::swap(&mut self.cell.holders, holders);
+        next
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Instant> {
         loop {
             let next = self.poll_timeout();
             let Some(at) = next.filter(|at| *at <= now) else { return next };
@@ -174,7 +193,7 @@ impl<P: Payload> Bss<P> {
 
     /// The next packet passed up. Drain it to `None`.
     #[inline]
-    pub fn poll_deliver(&mut self) -> Option<Delivery<P>> {
+    pub fn poll_deliver(&mut self) -> Option<Delivery> {
         self.cell.outbox.delivered.pop_front()
     }
 
@@ -222,21 +241,27 @@ impl<P: Payload> Bss<P> {
     }
 
     /// The next interrupt. Drain it to `None`, before [`Bss::poll_deliver`].
-    pub fn poll_interrupt(&mut self) -> Option<Interrupt<P>> {
+    pub fn poll_interrupt(&mut self) -> Option<Interrupt> {
         self.cell.outbox.interrupts.pop_front()
     }
 
     /// Removes packets that `from` has queued for `to` but not started to send; returns their number.
-    pub fn retract(&mut self, from: FunctionId, to: FunctionId, unwanted: impl FnMut(&P) -> bool) -> usize {
+    pub fn retract(
+        &mut self,
+        from: FunctionId,
+        to: FunctionId,
+        unwanted: impl FnMut(&PacketRef) -> bool,
+        holders: &mut Holders,
+    ) -> usize {
         let station = &mut self.cell.stations[from];
         let peer = station.peer_index(to);
-        let retracted = station.peers[peer].originator.retract(unwanted);
+        let retracted = station.peers[peer].originator.retract(unwanted, holders);
         station.counters.retracted += retracted as u64;
         retracted
     }
 
     /// The next recorded frame, after [`Bss::record_air`]. Drain it to `None`.
-    pub fn poll_air(&mut self) -> Option<AirFrame<P>> {
+    pub fn poll_air(&mut self) -> Option<AirFrame<PacketRef>> {
         self.cell.air.poll()
     }
 
@@ -257,6 +282,16 @@ impl<P: Payload> Bss<P> {
     pub fn check(&self) -> Result<(), String> {
         self.cell.check_books()?;
         self.medium.check(&self.cell)
+    }
+
+    /// Shows `see` every packet that it holds, once for each holder.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        for peer in self.cell.stations.iter().flat_map(|station| &station.peers) {
+            peer.originator.each_held(see);
+            peer.recipient.each_held(see);
+        }
+        self.cell.outbox.each_held(see);
+        self.cell.air.each_held(see);
     }
 
     // --- Reports ----------------------------------------------------------------------------

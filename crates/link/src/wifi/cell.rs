@@ -42,19 +42,21 @@ use super::mac::rules::Rules;
 use super::mac::station::Station;
 use super::ofdma::HackCarrier;
 use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{Holders, PayloadClass};
 
 /// Bytes of a beacon: header 24, fixed fields 12, a short SSID, rates and common elements, FCS.
 const BEACON_LEN: u32 = 110;
 
 /// State that the stations of a channel share.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell<P> {
+pub(crate) struct Cell {
     pub rules: Rules,
-    pub stations: Stations<P>,
+    pub stations: Stations,
     pub accounts: Accounts,
-    pub air: AirLog<P>,
-    pub outbox: Outbox<P>,
+    pub air: AirLog,
+    pub outbox: Outbox,
+    /// Lent by the caller while the channel's time moves: see [`Bss::handle_timeout`](super::Bss::handle_timeout).
+    pub holders: Holders,
     /// Bytes appended to the acknowledgment in progress.
     appended: Vec<u8>,
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
@@ -69,7 +71,7 @@ pub(crate) struct Cell<P> {
     pub contending: Vec<FunctionId>,
 }
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// Stations with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`, the
     /// access point first; results count in the window `measure`.
     pub fn new(
@@ -85,6 +87,7 @@ impl<P: Payload> Cell<P> {
             accounts: Accounts::new(measure),
             air: AirLog::new(stations.numbers(), rules.config.categories.clone()),
             outbox: Outbox::default(),
+            holders: Holders::default(),
             appended: Vec::new(),
             users: Vec::new(),
             spare_parts: Vec::new(),
@@ -97,7 +100,6 @@ impl<P: Payload> Cell<P> {
     }
 
     /// Accounts the time up to `until` as `what`, to `station` and its PPDUs of `class`.
-    #[inline]
     pub fn charge(&mut self, station: FunctionId, class: PayloadClass, what: AirtimeUse, until: Instant) {
         self.accounts.charge(&mut self.stations[station].airtime, class, what, until);
     }
@@ -122,9 +124,8 @@ impl<P: Payload> Cell<P> {
     }
 
     /// The transmission of `id` in a channel access at `at`; `None` if all its packets have expired.
-    #[inline]
     pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
-        let outgoing = self.stations[id].begin_access(at, &self.rules);
+        let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);
         outgoing
     }
@@ -220,7 +221,8 @@ impl<P: Payload> Cell<P> {
                 bytes += u64::from(std::mem::replace(&mut last, mpdu.bytes));
                 (mpdu.sequence, &mpdu.msdus)
             });
-            taken = recipient.receive_in_order(mpdus, &mut self.outbox.deliver(exchange));
+            let pass_up = &mut self.outbox.deliver(exchange);
+            taken = recipient.receive_in_order(mpdus, &mut self.holders, pass_up);
             let took_all = taken == plan.mpdus as usize;
             from.counters.arrived_bytes += bytes + if took_all { u64::from(last) } else { 0 };
             heard = taken > 0;
@@ -236,11 +238,11 @@ impl<P: Payload> Cell<P> {
             let errored = lost || !exchange.is_clear(starts_at);
             heard |= !errored;
             let outcome = if errored { Outcome::Errored } else { Outcome::Received };
-            self.air.record_mpdu(exchange, &sender.originator, mpdu, left == 0, outcome);
+            self.air.record_mpdu(exchange, &sender.originator, (mpdu, left == 0), outcome, &mut self.holders);
             if !errored {
                 arrived_bytes += u64::from(mpdu.bytes);
                 let pass_up = &mut self.outbox.deliver(exchange);
-                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, pass_up);
+                recipient.receive(exchange.end, (mpdu.sequence, &mpdu.msdus), &mut self.holders, pass_up);
             }
         }
         from.counters.arrived_bytes += match recipient {
@@ -363,14 +365,17 @@ impl<P: Payload> Cell<P> {
             self.fail(exchange, at, next_idle);
             return Settled::default();
         }
+        let holders = &mut self.holders;
         let settled = match block_ack {
             None if exchange.asks_for_repair() => originator.asked(),
             _ if originator.has_stream_queues() => {
                 let recipients = to.peers[back].recipient.each_stream();
-                originator.acknowledged_by_stream(recipients, retry_limit, oldest)
+                originator.acknowledged_by_stream(recipients, retry_limit, oldest, holders)
             }
-            Some((start, bitmap)) => originator.block_acknowledged(start, &bitmap, retry_limit, oldest),
-            None => originator.acknowledged(),
+            Some((start, bitmap)) => {
+                originator.block_acknowledged(start, &bitmap, retry_limit, oldest, holders)
+            }
+            None => originator.acknowledged(holders),
         };
         if let Outgoing::Data { .. } = &exchange.outgoing {
             originator.report_rate(settled);
@@ -396,7 +401,7 @@ impl<P: Payload> Cell<P> {
     pub fn settle_unanswered(&mut self, exchange: &Exchange) {
         let peer = exchange.peer();
         let station = &mut self.stations[exchange.from];
-        let sent = station.peers[peer].originator.sent_unanswered(exchange.end);
+        let sent = station.peers[peer].originator.sent_unanswered(exchange.end, &mut self.holders);
         station.counters.unacknowledged += u64::from(sent);
         station.spend_airtime(peer, exchange);
         station.contention.succeeded();
@@ -419,9 +424,10 @@ impl<P: Payload> Cell<P> {
         if let Outgoing::Data { .. } = &exchange.outgoing {
             peer.originator.report_rate(Settled::default());
         }
+        let holders = &mut self.holders;
         let settled = match exchange.outgoing {
             Outgoing::Request { .. } => {
-                peer.originator.settle_streams(|stream| stream.request_missed(retry_limit))
+                peer.originator.settle_streams(|stream| stream.request_missed(retry_limit, holders))
             }
             Outgoing::Ask { .. } => peer.originator.asked(),
             Outgoing::Data { .. } if exchange.asks_for_block_ack() => {
@@ -429,7 +435,7 @@ impl<P: Payload> Cell<P> {
                 Settled::default()
             }
             Outgoing::Data { .. } => {
-                peer.originator.settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest))
+                peer.originator.settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest, holders))
             }
         };
         self.end_failed(exchange, settled, noticed_at, next_idle);
@@ -450,7 +456,7 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         station.counters.missed_cts += 1;
         let peer = &mut station.peers[exchange.peer()];
-        let settled = peer.originator.settle_streams(|stream| stream.rts_missed(limit));
+        let settled = peer.originator.settle_streams(|stream| stream.rts_missed(limit, &mut self.holders));
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
@@ -565,7 +571,7 @@ pub(crate) struct Answer {
 }
 
 /// `outgoing` as its recipient sees it: kind, More Data, SYNC.
-fn seen_by_recipient<P: Payload>(outgoing: &Outgoing, peer: &Peer<P>) -> (Heard, bool, bool) {
+fn seen_by_recipient(outgoing: &Outgoing, peer: &Peer) -> (Heard, bool, bool) {
     match outgoing {
         Outgoing::Request { .. } | Outgoing::Ask { .. } => (Heard::BlockAckRequest, false, false),
         Outgoing::Data { .. } => {

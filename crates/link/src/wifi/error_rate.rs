@@ -232,13 +232,11 @@ impl ErrorTable {
     }
 
     /// Share of PPDUs whose preamble is not decoded.
-    #[inline]
     pub fn preamble(&self) -> Ratio {
         self.preamble
     }
 
     /// Share of MPDUs of `bytes` bytes that do not arrive intact.
-    #[inline]
     pub fn mpdu(&mut self, bytes: u32) -> Ratio {
         match self.by_bytes.get(bytes as usize) {
             Some(Some(known)) => *known,

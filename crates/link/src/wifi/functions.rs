@@ -40,7 +40,6 @@ impl Functions {
     }
 
     /// Number of stations, including the access point.
-    #[inline]
     pub const fn station_count(self) -> u16 {
         self.stations
     }
@@ -56,20 +55,17 @@ impl Functions {
     }
 
     /// The functions of `station`, one for each category.
-    #[inline]
     pub fn of_station(self, station: StationId) -> impl Iterator<Item = FunctionId> {
         (station.0..self.stations * self.categories).step_by(usize::from(self.stations)).map(FunctionId)
     }
 
     /// The station that `function` belongs to.
-    #[inline]
     pub const fn station(self, function: FunctionId) -> StationId {
         // This avoids a division if there is one category.
         StationId(if function.0 < self.stations { function.0 } else { function.0 % self.stations })
     }
 
     /// Index of the category of `function` among those in use.
-    #[inline]
     pub const fn place(self, function: FunctionId) -> usize {
         (function.0 / self.stations) as usize
     }
@@ -118,7 +114,6 @@ impl Peers {
     }
 
     /// True when `function` is one of them.
-    #[inline]
     pub fn contains(&self, function: FunctionId) -> bool {
         match self {
             Self::AccessPoint(access_point) => function == *access_point,
@@ -130,7 +125,6 @@ impl Peers {
     }
 
     /// The number of `peer`, which must be in the list.
-    #[inline]
     pub fn index(&self, peer: FunctionId) -> usize {
         match self {
             Self::AccessPoint(_) => 0,
@@ -140,7 +134,6 @@ impl Peers {
     }
 
     /// The peer with this number.
-    #[inline]
     pub fn id(&self, index: usize) -> FunctionId {
         match self {
             Self::AccessPoint(access_point) => *access_point,
@@ -156,9 +149,7 @@ impl Peers {
 }
 
 /// Position of `function` in `peers`, which is short.
-// Not inlined: most stations have no direct links and should not pay for those of others.
 #[cold]
-#[inline(never)]
 fn place(peers: &[FunctionId], function: FunctionId) -> Option<usize> {
     peers.iter().position(|known| *known == function)
 }

@@ -3,10 +3,11 @@
 use tacit_proto::hack::{Heard, Response};
 
 use super::functions::FunctionId;
+use crate::packet::PacketRef;
 
 /// An interrupt, for functions whose driver enabled it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Interrupt<P> {
+pub enum Interrupt {
     /// `function` received a PPDU from `from` and acknowledges it.
     Received {
         /// The receiving function.
@@ -36,7 +37,7 @@ pub enum Interrupt<P> {
         /// The destination.
         to: FunctionId,
         /// The packet.
-        payload: P,
+        payload: PacketRef,
         /// True if it was acknowledged, false if it was given up.
         delivered: bool,
     },
@@ -48,7 +49,7 @@ pub enum Interrupt<P> {
         /// The destination.
         to: FunctionId,
         /// The packet.
-        payload: P,
+        payload: PacketRef,
         /// True if its MPDU was acknowledged, false if it was given up.
         acknowledged: bool,
         /// True if this is the last packet decided at this time.
@@ -56,7 +57,15 @@ pub enum Interrupt<P> {
     },
 }
 
-impl<P> Interrupt<P> {
+impl Interrupt {
+    /// The packet that it is about, with its hold.
+    pub fn packet(&self) -> Option<&PacketRef> {
+        match self {
+            Self::Received { .. } | Self::Appended { .. } => None,
+            Self::Settled { payload, .. } | Self::Fate { payload, .. } => Some(payload),
+        }
+    }
+
     /// The function whose driver gets the interrupt.
     pub fn function(&self) -> FunctionId {
         match self {

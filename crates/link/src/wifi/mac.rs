@@ -28,13 +28,11 @@ mod streams;
 pub(crate) const SEQUENCE_MODULUS: u16 = 4096;
 
 /// Steps forward from `from` to `to`, modulo the sequence number space.
-#[inline]
 pub(crate) const fn sequence_distance(from: u16, to: u16) -> u16 {
     to.wrapping_sub(from) % SEQUENCE_MODULUS
 }
 
 /// `sequence + steps`, modulo the sequence number space.
-#[inline]
 pub(crate) const fn sequence_add(sequence: u16, steps: u16) -> u16 {
     sequence.wrapping_add(steps) % SEQUENCE_MODULUS
 }

@@ -12,7 +12,6 @@ use super::airtime::AirtimeUse;
 use super::cell::Cell;
 use super::functions::FunctionId;
 use super::mac::rules::Rules;
-use crate::payload::Payload;
 
 /// How the stations of a channel share the medium.
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ impl Medium {
     }
 
     /// When it changes next.
-    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match self {
             Self::Shared(medium) => medium.poll_timeout(cell),
             Self::Hidden(medium) => medium.poll_timeout(cell),
@@ -43,7 +42,7 @@ impl Medium {
     }
 
     /// Processes the events due at `at`.
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    pub fn step(&mut self, cell: &mut Cell, at: Instant) {
         match self {
             Self::Shared(medium) => medium.step(cell, at),
             Self::Hidden(medium) => medium.step(cell, at),
@@ -51,7 +50,7 @@ impl Medium {
     }
 
     /// Function `id`, which had no traffic, now has some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
+    pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         match self {
             Self::Shared(medium) => medium.start_contending(cell, now, id),
             Self::Hidden(medium) => medium.start_contending(cell, now, id),
@@ -59,7 +58,7 @@ impl Medium {
     }
 
     /// The use to which time since the last booking is charged.
-    pub fn present_use<P: Payload>(&self, cell: &Cell<P>) -> AirtimeUse {
+    pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
         match self {
             Self::Shared(medium) => medium.idle_use(),
             Self::Hidden(medium) => medium.present_use(cell, None),
@@ -70,7 +69,7 @@ impl Medium {
     ///
     /// # Errors
     /// Names a station that has packets but no pending event.
-    pub fn check<P: Payload>(&self, cell: &Cell<P>) -> Result<(), String> {
+    pub fn check(&self, cell: &Cell) -> Result<(), String> {
         let engages = |station| match self {
             Self::Shared(medium) => medium.engages(station),
             Self::Hidden(medium) => medium.engages(station),

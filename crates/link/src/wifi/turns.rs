@@ -34,13 +34,11 @@ pub(crate) struct TurnLog {
 
 impl TurnLog {
     /// Packets wait from `at` on.
-    #[inline]
     pub fn wait(&mut self, at: Instant) {
         self.waits_since = Some(at.max(self.booked_until).max(self.waited_until));
     }
 
     /// No packet waits any more, or the destination has its turn.
-    #[inline]
     pub fn end_wait(&mut self, at: Instant) {
         if let Some(since) = self.waits_since.take() {
             self.turns.waited += at.saturating_since(since);
@@ -49,7 +47,6 @@ impl TurnLog {
     }
 
     /// An exchange lasted from the first instant to the second. Packets that arrived during it wait from its end.
-    #[inline]
     pub fn serve(&mut self, [begin, end]: [Instant; 2]) {
         self.turns.served += end.saturating_since(begin.max(self.booked_until));
         self.booked_until = self.booked_until.max(end);
@@ -57,7 +54,6 @@ impl TurnLog {
     }
 
     /// The destination passed up `packets` packets with `bytes` bytes in total.
-    #[inline]
     pub fn arrived(&mut self, packets: u64, bytes: u64) {
         self.turns.arrived += packets;
         self.turns.arrived_bytes += bytes;

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use tacit_proto::units::{Duration, Instant, Ratio};
 
 use super::InTransit;
+use crate::packet::{Holders, PacketRef};
 use crate::random::Stream;
 
 /// Impairments of one direction; none by default.
@@ -101,7 +102,7 @@ impl Distribution {
 
 /// Running impairments: the path between the transmitter and the other end.
 #[derive(Clone, Debug)]
-pub(super) struct Impaired<P> {
+pub(super) struct Impaired {
     config: Impairments,
     jitter: Stream,
     reordering: Stream,
@@ -109,28 +110,28 @@ pub(super) struct Impaired<P> {
     /// Arrival of the last packet that kept its position.
     last_arrival: Instant,
     /// Ordered by arrival, then by time of sending.
-    flight: BinaryHeap<Numbered<P>>,
+    flight: BinaryHeap<Numbered>,
     sent: u64,
-    held: Vec<Held<P>>,
+    held: Vec<Held>,
 }
 
 #[derive(Clone, Debug)]
-struct Numbered<P> {
+struct Numbered {
     number: u64,
-    packet: InTransit<P>,
+    packet: InTransit,
 }
 
 /// A packet held back until others have overtaken it.
 #[derive(Clone, Debug)]
-struct Held<P> {
+struct Held {
     overtakers_left: u32,
     /// When it would have arrived without being held back.
     due_at: Instant,
     /// The packet, with its latest arrival.
-    packet: InTransit<P>,
+    packet: InTransit,
 }
 
-impl<P: Clone> Impaired<P> {
+impl Impaired {
     pub fn new(config: Impairments, seed: u64, name: &str) -> Self {
         let stream = |what: &str| Stream::new(seed, &format!("{what} {name}"));
         Self {
@@ -147,16 +148,17 @@ impl<P: Clone> Impaired<P> {
 
     /// Accepts a packet that leaves the transmitter at `end` and would arrive after `delay`; returns the number of
     /// copies created.
-    pub fn launch(&mut self, end: Instant, delay: Duration, packet: InTransit<P>) -> u64 {
+    pub fn launch(&mut self, end: Instant, delay: Duration, packet: InTransit, holders: &mut Holders) -> u64 {
         let twice = !packet.lost && self.duplication.hit(self.config.duplication);
         if twice {
-            self.send(end, delay, packet.clone());
+            holders.hold(packet.payload);
+            self.send(end, delay, packet);
         }
         self.send(end, delay, packet);
         u64::from(twice)
     }
 
-    fn send(&mut self, end: Instant, delay: Duration, packet: InTransit<P>) {
+    fn send(&mut self, end: Instant, delay: Duration, packet: InTransit) {
         let arrival_at = self.jittered(end, delay);
         if let Some(reordering) = self.config.reordering
             && self.reordering.hit(reordering.chance)
@@ -187,7 +189,7 @@ impl<P: Clone> Impaired<P> {
         self.last_arrival
     }
 
-    fn push(&mut self, packet: InTransit<P>) {
+    fn push(&mut self, packet: InTransit) {
         self.flight.push(Numbered { number: self.sent, packet });
         self.sent += 1;
     }
@@ -208,7 +210,7 @@ impl<P: Clone> Impaired<P> {
     }
 
     /// The next packet that has arrived by `now`.
-    pub fn pop(&mut self, now: Instant) -> Option<InTransit<P>> {
+    pub fn pop(&mut self, now: Instant) -> Option<InTransit> {
         if let Some(index) = self.held.iter().position(|held| held.packet.at <= now) {
             let packet = self.held.remove(index).packet;
             self.push(packet);
@@ -225,33 +227,39 @@ impl<P: Clone> Impaired<P> {
         held.into_iter().chain(self.flight.peek().map(|numbered| numbered.packet.at)).min()
     }
 
+    /// The packets on their way.
+    pub fn iter(&self) -> impl Iterator<Item = &PacketRef> {
+        let flight = self.flight.iter().map(|numbered| &numbered.packet);
+        flight.chain(self.held.iter().map(|held| &held.packet)).map(|packet| &packet.payload)
+    }
+
     pub fn len(&self) -> usize {
         self.flight.len() + self.held.len()
     }
 }
 
-impl<P> Numbered<P> {
+impl Numbered {
     fn key(&self) -> (Instant, u64) {
         (self.packet.at, self.number)
     }
 }
 
-impl<P> PartialEq for Numbered<P> {
+impl PartialEq for Numbered {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<P> Eq for Numbered<P> {}
+impl Eq for Numbered {}
 
-impl<P> PartialOrd for Numbered<P> {
+impl PartialOrd for Numbered {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// Reversed, because a heap returns the greatest first.
-impl<P> Ord for Numbered<P> {
+impl Ord for Numbered {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }

@@ -10,7 +10,7 @@ use crate::queue::{AckFilter, Discipline, QueueLimit};
 use crate::wired::impair::Impairments;
 
 /// State of such a transmitter. The packets are stored with those in flight, because after acceptance no decision about
-/// them is left. Each packet is therefore moved once in and once out; a separate queue would move it twice more.
+/// them is left.
 ///
 /// It accepts the same packets, which leave at the same times after the same waits, as a drop-tail
 /// [`Queue`](crate::queue::Queue) before the same transmitter.
@@ -124,24 +124,14 @@ mod tests {
 
     use super::*;
     use crate::loss::Loss;
-    use crate::payload::{Payload, PayloadClass};
+    use crate::packet::{Holders, PacketRef};
     use crate::wired::staged::Staged;
     use crate::wired::{Entry, Pipe};
-
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Numbered(u64, u64);
-
-    impl Payload for Numbered {
-        fn len(&self) -> Bytes {
-            Bytes(self.1)
-        }
-        fn class(&self) -> PayloadClass {
-            PayloadClass::Data
-        }
-    }
+    use tacit_proto::FlowKey;
+    use tacit_proto::units::{FlowId, HostId};
 
     /// Two pipes for `config`: one as a line, one with a queue and a transmitter.
-    fn both(config: &PipeConfig) -> [Pipe<Numbered>; 2] {
+    fn both(config: &PipeConfig) -> [Pipe; 2] {
         let line = Pipe::new(config.clone(), 1, "pipe");
         assert!(matches!(line.entry, Entry::DropTail(_)));
         let staged = Entry::Staged(Box::new(Staged::new(config, 1, "pipe")));
@@ -164,7 +154,7 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Call {
-        Enqueue(u64),
+        Enqueue(u32),
         Deliver,
         HasRoom(u64),
         StartMeasuring,
@@ -172,7 +162,7 @@ mod tests {
 
     fn calls() -> impl Strategy<Value = Vec<(u64, Call)>> {
         let call = prop_oneof![
-            6 => (1_u64..2_000).prop_map(Call::Enqueue),
+            6 => (1_u32..2_000).prop_map(Call::Enqueue),
             3 => Just(Call::Deliver),
             1 => (1_u64..2_000).prop_map(Call::HasRoom),
             1 => Just(Call::StartMeasuring),
@@ -183,22 +173,29 @@ mod tests {
     proptest! {
         #[test]
         fn a_line_says_what_a_queue_and_a_transmitter_do(config in configs(), calls in calls()) {
-            let mut pipes = both(&config);
+            let mut pipes = both(&config).map(|pipe| (pipe, Holders::default()));
             let mut now = Instant::ZERO;
             for (number, (later_us, call)) in (0..).zip(calls) {
                 now += Duration::from_micros(later_us);
-                let said = pipes.each_mut().map(|pipe| {
+                let said = pipes.each_mut().map(|(pipe, holders)| {
                     let said = match call {
-                        Call::Enqueue(len) => (pipe.enqueue(now, Numbered(number, len)), None),
-                        Call::Deliver => (true, Some(std::iter::from_fn(|| pipe.poll_deliver(now)).collect::<Vec<_>>())),
-                        Call::HasRoom(len) => (pipe.has_room(now, Bytes(len)), None),
+                        Call::Enqueue(len) => {
+                            let flow = FlowKey::simulated(FlowId(number), HostId(0));
+                            let packet = PacketRef { id: holders.insert(), len, flow, ..PacketRef::default() };
+                            (pipe.enqueue(now, packet, holders), None)
+                        }
+                        Call::Deliver => {
+                            let arrived = std::iter::from_fn(|| pipe.poll_deliver(now, holders));
+                            (true, Some(arrived.map(|packet| (packet.flow, packet.len)).collect::<Vec<_>>()))
+                        }
+                        Call::HasRoom(len) => (pipe.has_room(now, Bytes(len), holders), None),
                         Call::StartMeasuring => {
                             pipe.start_measuring();
                             (true, None)
                         }
                     };
                     let waiting =
-                        (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit(), pipe.longest_wait(now));
+                        (pipe.waiting(), pipe.half_begun_at(), pipe.in_transit(), pipe.longest_wait(now, holders));
                     (said, pipe.poll_timeout(), waiting, pipe.counters(), pipe.queueing_delay_us())
                 });
                 prop_assert_eq!(&said[0], &said[1]);

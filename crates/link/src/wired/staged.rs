@@ -9,31 +9,32 @@ use super::impair::{Impaired, Impairments};
 use super::service::Progress;
 use super::{InTransit, NEVER, PipeConfig, PipeCounters, Waits};
 use crate::loss::LossProcess;
-use crate::payload::Payload;
+use crate::packet::{Holders, PacketRef};
 use crate::queue::{AckFilter, Queue, Queued};
 
 /// The queue and the transmitter of a pipe, and the packets in flight if they may overtake one another.
 #[derive(Clone, Debug)]
-pub(super) struct Staged<P> {
+pub(super) struct Staged {
     progress: Progress,
     /// The queue before the transmitter.
-    queue: Queue<P>,
+    queue: Queue,
     /// When the first packet in it is transmitted or dropped by the discipline; [`NEVER`] if the queue is empty.
     next_start: Instant,
-    impaired: Option<Impaired<P>>,
+    impaired: Option<Impaired>,
 }
 
 /// The parts of a pipe that a transmission needs in addition to the queue.
-pub(super) struct Beside<'a, P> {
+pub(super) struct Beside<'a> {
     pub config: &'a PipeConfig,
     pub loss: &'a mut LossProcess,
     pub waits: &'a mut Waits,
     pub l4s_waits: &'a mut Waits,
     pub counters: &'a mut PipeCounters,
-    pub transit: &'a mut VecDeque<InTransit<P>>,
+    pub transit: &'a mut VecDeque<InTransit>,
+    pub holders: &'a mut Holders,
 }
 
-impl<P: Payload> Staged<P> {
+impl Staged {
     /// An empty one; draws come from streams of `seed` named after `name`.
     pub fn new(config: &PipeConfig, seed: u64, name: &str) -> Self {
         let is_impaired = config.impairments != Impairments::NONE;
@@ -45,17 +46,23 @@ impl<P: Payload> Staged<P> {
         }
     }
 
-    /// Queues `payload` at `now`, to which it has [advanced](Self::advance); returns false if the packet was dropped.
-    pub fn enqueue(&mut self, now: Instant, payload: P, mut pipe: Beside<'_, P>) -> bool {
+    /// Queues `packet` at `now`, to which it has [advanced](Self::advance); returns false if the packet was dropped.
+    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, mut pipe: Beside<'_>) -> bool {
         let waited = self.next_start != NEVER;
         let mut dropped = 0;
-        let mut drop = |_| dropped += 1;
+        let mut drop = |packet, holders: &mut Holders| {
+            dropped += 1;
+            holders.release(packet);
+        };
         let filter = pipe.config.ack_filter;
         let (taken, filtered) = if filter == AckFilter::Off || !waited {
-            (self.queue.push(now, payload, &mut drop), 0)
+            (self.queue.push(now, packet, &mut |packet| drop(packet, pipe.holders)), 0)
         } else {
-            filter.push(&mut self.queue, now, payload, &mut drop)
+            filter.push(&mut self.queue, now, packet, pipe.holders, &mut drop)
         };
+        if !taken {
+            pipe.holders.release(packet);
+        }
         pipe.counters.dropped += dropped + u64::from(!taken);
         pipe.counters.filtered_acks += filtered;
         if dropped + filtered > 0 || !waited {
@@ -72,7 +79,7 @@ impl<P: Payload> Staged<P> {
     }
 
     /// Transmits the packets whose transmission has started by `now`.
-    pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_, P>) {
+    pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_>) {
         // If packets leave in order of arrival, no decision is needed.
         let is_decided = matches!(self.queue, Queue::Bounded(_));
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
@@ -84,10 +91,12 @@ impl<P: Payload> Staged<P> {
                 pipe.l4s_waits.record(wait);
             }
             let delay = pipe.config.delay;
-            let packet = InTransit { at: end + delay, len, lost: pipe.loss.takes(), payload };
+            let packet = InTransit { at: end + delay, lost: pipe.loss.takes(), payload };
             match &mut self.impaired {
                 None => pipe.transit.push_back(packet),
-                Some(impaired) => pipe.counters.duplicated += impaired.launch(end, delay, packet),
+                Some(impaired) => {
+                    pipe.counters.duplicated += impaired.launch(end, delay, packet, pipe.holders);
+                }
             }
             self.first_changed(pipe.config);
         }
@@ -95,10 +104,14 @@ impl<P: Payload> Staged<P> {
 
     /// Whether the transmission of a packet starts by `now`. Which packet and when may be decided only then.
     #[inline(never)]
-    fn decide(&mut self, now: Instant, pipe: &mut Beside<'_, P>) -> bool {
+    fn decide(&mut self, now: Instant, pipe: &mut Beside<'_>) -> bool {
         while self.next_start <= now {
-            let dropped = &mut pipe.counters.dropped;
-            let Some(first) = self.queue.front(self.next_start, &mut |_| *dropped += 1) else {
+            let (dropped, holders) = (&mut pipe.counters.dropped, &mut *pipe.holders);
+            let mut drop = |packet| {
+                *dropped += 1;
+                holders.release(packet);
+            };
+            let Some(first) = self.queue.front(self.next_start, &mut drop) else {
                 self.next_start = NEVER;
                 return false;
             };
@@ -114,7 +127,7 @@ impl<P: Payload> Staged<P> {
 
     /// A packet that has arrived by `now`, if packets may overtake one another; the outer `None` means that they may
     /// not.
-    pub fn pop_impaired(&mut self, now: Instant) -> Option<Option<InTransit<P>>> {
+    pub fn pop_impaired(&mut self, now: Instant) -> Option<Option<InTransit>> {
         self.impaired.as_mut().map(|impaired| impaired.pop(now))
     }
 
@@ -144,6 +157,12 @@ impl<P: Payload> Staged<P> {
     /// Packets waiting, plus those in flight that may overtake one another.
     pub fn held(&self) -> usize {
         self.queue.len() + self.impaired.as_ref().map_or(0, Impaired::len)
+    }
+
+    /// Shows `see` these packets.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.queue.iter().for_each(|queued| see(&queued.payload));
+        self.impaired.iter().flat_map(Impaired::iter).for_each(see);
     }
 
     /// When half of the waiting packets will have gone to the transmitter, provided that none is dropped and their

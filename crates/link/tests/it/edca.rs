@@ -1,24 +1,24 @@
 //! Access categories: how often each wins the channel, compared with an independent count of slots.
 
 use crate::common;
-use crate::common::{FULL, TestPacket, channel, short_queue};
+use crate::common::{Channel, FULL, channel, short_queue};
 use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    AccessCategory, Bss, BssConfig, Bursts, EdcaOverride, PerCategory, StationConfig, StationId,
+    AccessCategory, BssConfig, Bursts, EdcaOverride, PerCategory, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 
 /// A channel on which each sender, a station and a category, always has a frame for its peer.
-fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Bss<TestPacket> {
+fn saturate(stations: u16, senders: &[(StationId, AccessCategory)], bursts: Bursts) -> Channel {
     saturate_as(BssConfig { bursts, ..BssConfig::new(Standard::N, Vec::new()) }, stations, senders)
 }
 
 /// The same with the settings in `config`; of `config.stations`, only the contention parameters apply.
-fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Bss<TestPacket> {
+fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCategory)]) -> Channel {
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(150)).unwrap();
     let station = StationConfig {
         uplink_queue: short_queue(),
@@ -205,7 +205,7 @@ fn frames_on_the_air_name_stations_and_category() {
         ..BssConfig::new(Standard::N, vec![StationConfig::new(mode); 2])
     };
     let end = Instant::ZERO + SPAN;
-    let mut bss = Bss::new(config, 1, "edca", &["ap", "one", "two"], (Instant::ZERO, end));
+    let mut bss = Channel::new(config, 1, "edca", &["ap", "one", "two"], (Instant::ZERO, end));
     bss.record_air();
     let [from, to] = [StationId(2), StationId::AP].map(|id| bss.function(id, AccessCategory::Voice));
     let now = Instant::ZERO + Duration::from_millis(1);

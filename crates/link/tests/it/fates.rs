@@ -1,10 +1,10 @@
 //! Reports to a driver about each packet that it asked for: acknowledged or given up, as soon as that is decided.
 
-use crate::common::TestPacket;
+use crate::common::{Channel, Delivery, TestPacket};
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Bss, BssConfig, Delivery, Interrupt, StationConfig, StationId};
+use tacit_link::wifi::{BssConfig, Interrupt, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -24,7 +24,7 @@ fn told(
     let config =
         BssConfig { beacon_interval: None, retry_limit: 1, ..BssConfig::new(Standard::N, vec![client]) };
     let end = Instant::ZERO + Duration::from_secs(10);
-    let mut bss = Bss::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
+    let mut bss = Channel::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
     if asks {
         bss.report_fates(AP.first_function());
     }
@@ -40,11 +40,10 @@ fn told(
     while let Some(at) = bss.poll_timeout().filter(|at| *at < end) {
         bss.handle_timeout(at);
         while let Some(interrupt) = bss.poll_interrupt() {
-            let Interrupt::Fate { function, to, payload: TestPacket { number, .. }, acknowledged, last } =
-                interrupt
-            else {
+            let Interrupt::Fate { function, to, payload, acknowledged, last } = interrupt else {
                 panic!("{interrupt:?} was not asked for")
             };
+            let number = bss.take(payload).number;
             assert_eq!((function, to), (AP.first_function(), CLIENT.first_function()));
             told.push((number, acknowledged, last));
         }

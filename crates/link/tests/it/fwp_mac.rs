@@ -1,12 +1,12 @@
 //! The MACs of the FWP paper (Havey and Almeroth), computed by hand: windows that stall as in its figures 2 and 4,
 //! aggregates that are always full, A-MSDU, and a queue per spatial stream as in its emulator.
 
-use crate::common::{FULL, FULL_LEN, TestPacket, channel};
+use crate::common::{Channel, FULL, FULL_LEN, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{GuardInterval, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
-    AmsduLimit, BothWays, Bss, BssConfig, Decibels, LinkAcks, StationConfig, StationCounters, StationId,
+    AmsduLimit, BothWays, BssConfig, Decibels, LinkAcks, StationConfig, StationCounters, StationId,
     StreamQueues,
 };
 use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
@@ -178,7 +178,7 @@ fn an_amsdu_alone_is_one_mpdu_under_an_ack() {
 }
 
 /// A saturated download for `span`: counters of the access point, and packets delivered to each client.
-fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Bss<TestPacket>) {
+fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters, Vec<u64>, Channel) {
     let clients = config.stations.len() as u16;
     let mut config = config;
     for station in &mut config.stations {
@@ -187,7 +187,7 @@ fn download(config: BssConfig, span: Duration, label: &str) -> (StationCounters,
     let mut bss = channel(config, 1, label, span);
     let mut delivered = vec![0; usize::from(clients)];
     let end = Instant::ZERO + span;
-    let fill = |bss: &mut Bss<TestPacket>, now| {
+    let fill = |bss: &mut Channel, now| {
         for client in (1..=clients).map(|number| StationId(number).first_function()) {
             let from = AP.first_function();
             while bss.has_room(from, client, Bytes(FULL_LEN)) && bss.enqueue(now, from, client, FULL) {}

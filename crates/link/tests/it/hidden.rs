@@ -1,11 +1,11 @@
 //! Stations that do not hear each other.
 
 use crate::common;
-use crate::common::{FULL, TestPacket, channel, short_queue};
+use crate::common::{Channel, FULL, TestPacket, channel, short_queue};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AirtimeUse, Bss, BssConfig, Decibels, Protection, StationConfig, StationId};
+use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, Protection, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ fn config(clients: usize, hidden: &[(u16, u16)], protection: Protection) -> BssC
 }
 
 /// Packets per second that reach the access point if all clients always have some.
-fn saturate(config: BssConfig) -> (f64, Bss<TestPacket>) {
+fn saturate(config: BssConfig) -> (f64, Channel) {
     let clients = config.stations.len() as u16;
     let mut bss = channel(config, 1, "hidden", SPAN);
     let delivered = common::saturate(&mut bss, SPAN, |bss, now| {
@@ -82,14 +82,14 @@ fn the_airtime_of_stations_makes_that_of_the_channel() {
 }
 
 /// Throughput with only the first three clients sending, and the channel afterwards.
-fn saturate_first(mut config: BssConfig) -> (f64, Bss<TestPacket>) {
+fn saturate_first(mut config: BssConfig) -> (f64, Channel) {
     for station in &mut config.stations[3..] {
         station.uplink_queue = QueueLimit { packets: Some(0), bytes: None }.into();
     }
     saturate(config)
 }
 
-fn frames(bss: &mut Bss<TestPacket>) -> Vec<AirFrame<TestPacket>> {
+fn frames(bss: &mut Channel) -> Vec<AirFrame<TestPacket>> {
     while let Some(now) = bss.poll_timeout() {
         bss.handle_timeout(now);
     }

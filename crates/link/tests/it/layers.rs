@@ -10,7 +10,7 @@ use rooms::{files_of, names};
 
 /// Modules, and the names that must not be used in them.
 const UNKNOWN_TO: &[(&[&str], &[&str])] = &[
-    (&["queue", "wired", "cellular.rs", "loss.rs", "payload.rs", "random.rs", "waits.rs"], &["wifi"]),
+    (&["queue", "wired", "cellular.rs", "loss.rs", "packet.rs", "random.rs", "waits.rs"], &["wifi"]),
     // The standards as data.
     (
         &["wifi/phy"],

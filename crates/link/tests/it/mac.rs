@@ -1,13 +1,12 @@
 //! A channel frame by frame: each test is a script of losses and the resulting frames.
 
-use crate::common::{TestPacket, channel};
+use crate::common::{Channel, Delivery, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Band, Format, GuardInterval, Mode, ModeChoice, Standard, Variant};
 use tacit_link::wifi::{
-    AirtimeUse, AmsduLimit, Bss, BssConfig, Decibels, Delivery, Protection, RateControl, StationConfig,
-    StationId,
+    AirtimeUse, AmsduLimit, BssConfig, Decibels, Protection, RateControl, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -20,7 +19,7 @@ fn config(standard: Standard, mbps: u64) -> BssConfig {
 }
 
 struct Harness {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     now: Instant,
     frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<u32>,

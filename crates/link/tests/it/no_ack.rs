@@ -1,12 +1,12 @@
 //! Unacknowledged data: each PPDU is sent once, whether or not it arrives.
 
 use crate::common;
-use crate::common::{FULL, FULL_LEN, TestPacket, channel};
+use crate::common::{Channel, FULL, FULL_LEN, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    BothWays, Bss, BssConfig, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
+    BothWays, BssConfig, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
@@ -70,7 +70,7 @@ fn lost_mpdus_stay_lost_and_nothing_waits_for_them() {
 }
 
 /// Packets of a saturated download that arrive, and the channel afterwards.
-fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Bss<TestPacket>) {
+fn saturate(mut config: BssConfig, senders: &[StationId]) -> (u64, Channel) {
     for station in &mut config.stations {
         // Two A-MPDUs of 42 MPDUs.
         station.downlink_queue.limit.packets = Some(84);

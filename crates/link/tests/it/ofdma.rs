@@ -1,13 +1,12 @@
 //! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
-use crate::common::{FULL, TestPacket, channel, saturate};
+use crate::common::{Channel, FULL, TestPacket, channel, saturate};
 use tacit_link::loss::Loss;
-use tacit_link::payload::Payload;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome, TriggerKind};
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_link::wifi::{
-    AirtimeUse, Bss, BssConfig, ExternalMuScheduler, LinkAcks, MuAcknowledgment, MuEdca, MuScheduler,
+    AirtimeUse, BssConfig, ExternalMuScheduler, LinkAcks, MuAcknowledgment, MuEdca, MuScheduler,
     MuSchedulerFactory, OfdmaConfig, ReadyUser, StationConfig, StationId, Triggers, UplinkClient,
 };
 use tacit_proto::factory::{FactoryRef, Named};
@@ -95,7 +94,7 @@ fn a_trs_control_field_saves_the_trigger() {
 }
 
 struct Harness {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     now: Instant,
     frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,
@@ -379,7 +378,7 @@ fn asking(clients: usize, triggers: Triggers, mu_edca: MuEdca, polls: bool) -> B
 
 /// Uplink packets of each client, which the access point acknowledges.
 struct Up {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     now: Instant,
     frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,

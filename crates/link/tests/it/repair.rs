@@ -1,13 +1,11 @@
 //! Data with deferred acknowledgment: a recipient that misses some of it asks, and receives it once more.
 
-use crate::common::{FULL_LEN, TestPacket, channel};
+use crate::common::{Channel, FULL_LEN, TestPacket, channel};
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{
-    BothWays, Bss, BssConfig, LinkAcks, Protection, RepairConfig, StationConfig, StationId,
-};
+use tacit_link::wifi::{BothWays, BssConfig, LinkAcks, Protection, RepairConfig, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
@@ -30,7 +28,7 @@ fn percent(share: u32) -> Loss {
 }
 
 /// A download of `packets` that are queued from the start: arrival of each number, and the channel.
-fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Bss<TestPacket>) {
+fn download(config: BssConfig, packets: u32) -> (Vec<(Instant, u32, u16)>, Channel) {
     let mut bss = channel(config, 1, "repair", SPAN);
     bss.record_air();
     (0..packets).for_each(|number| {
@@ -135,7 +133,7 @@ fn repair_keeps_aggregates_full() {
         let mut bss = channel(config, 1, "repair", SPAN);
         let end = Instant::ZERO + SPAN;
         let (mut number, mut delivered) = (0, 0_u64);
-        let mut fill = |bss: &mut Bss<TestPacket>, now| {
+        let mut fill = |bss: &mut Channel, now| {
             for client in [ONE, StationId(2)].map(StationId::first_function) {
                 let from = AP.first_function();
                 while bss.has_room(from, client, Bytes(FULL_LEN))

@@ -1,11 +1,11 @@
 //! How often and when retries happen, and how others behave meanwhile: losses are scripted or due to a client out of
 //! range. Also the invariants under any backoffs.
 
-use crate::common::{TestPacket, channel};
+use crate::common::{Channel, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AmsduLimit, Bss, BssConfig, Protection, StationConfig, StationId};
+use tacit_link::wifi::{AmsduLimit, BssConfig, Protection, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
@@ -43,7 +43,7 @@ fn scripted(losses: impl IntoIterator<Item = u64>) -> Loss {
 }
 
 struct Harness {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     delivered: Vec<u32>,
     next: u32,
 }

@@ -1,11 +1,11 @@
 //! Which client the access point serves next.
 
-use crate::common::{self, FULL, TestPacket, channel, short_queue};
+use crate::common::{self, Channel, FULL, TestPacket, channel, short_queue};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{ApScheduler, Bss, BssConfig, StationConfig, StationId};
+use tacit_link::wifi::{ApScheduler, BssConfig, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
 
 /// 802.11n at 150 Mb/s.
@@ -130,7 +130,7 @@ fn saturated(ap_scheduler: ApScheduler, mbps: [u64; 3], lossy: Option<usize>) ->
     let mut delivered = [0.0; 3];
     bss.record_air();
     let mut airtime = [Duration::ZERO; 3];
-    let fill = |bss: &mut Bss<TestPacket>, now| {
+    let fill = |bss: &mut Channel, now| {
         for client in clients {
             while bss.enqueue(now, StationId::AP.first_function(), client, FULL) {}
         }

@@ -1,11 +1,11 @@
 //! Reports to a TCP/HACK driver about the ACKs that it sent as packets. "Arrived" means passed up, not only
 //! acknowledged, because both ends start a compression context from the ACK.
 
-use crate::common::TestPacket;
+use crate::common::{Channel, Delivery, TestPacket};
 use proptest::prelude::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{Bss, BssConfig, Delivery, Interrupt, StationConfig, StationId};
+use tacit_link::wifi::{BssConfig, Interrupt, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -13,7 +13,7 @@ const CLIENT: StationId = StationId(1);
 
 /// An access point that sends ACKs to its client, with scripted losses.
 struct Harness {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     now: Instant,
     sent: u32,
     /// ACKs that reached the client's driver.
@@ -30,7 +30,7 @@ impl Harness {
         let config =
             BssConfig { beacon_interval: None, retry_limit: 2, ..BssConfig::new(Standard::N, vec![client]) };
         let end = Instant::ZERO + Duration::from_secs(10);
-        let mut bss = Bss::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
+        let mut bss = Channel::new(config, 1, "test", &["ap", "client"], (Instant::ZERO, end));
         bss.enable_hack(AP.first_function(), None);
         Self { bss, now: Instant::ZERO, sent: 0, passed_up: Vec::new(), told: Vec::new() }
     }
@@ -56,10 +56,8 @@ impl Harness {
                 self.passed_up.push(number);
             }
             while let Some(interrupt) = self.bss.poll_interrupt() {
-                let Interrupt::Settled { payload: TestPacket { number, .. }, delivered, .. } = interrupt
-                else {
-                    continue;
-                };
+                let Interrupt::Settled { payload, delivered, .. } = interrupt else { continue };
+                let number = self.bss.take(payload).number;
                 assert!(!delivered || self.passed_up.contains(&number), "{number} is not passed up at {at}");
                 self.told.push((number, delivered));
             }

@@ -1,11 +1,11 @@
 //! What a TXOP contains after its first exchange: scripts of packets and losses, and the resulting frames.
 
-use crate::common::{TestPacket, channel};
+use crate::common::{Channel, TestPacket, channel};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    AccessCategory, AirtimeUse, Bss, BssConfig, Bursts, ReverseDirection, StationConfig, StationId,
+    AccessCategory, AirtimeUse, BssConfig, Bursts, ReverseDirection, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -37,7 +37,7 @@ fn config(clients: usize) -> BssConfig {
 }
 
 struct Harness {
-    bss: Bss<TestPacket>,
+    bss: Channel,
     now: Instant,
     frames: Vec<AirFrame<TestPacket>>,
     delivered: Vec<(StationId, u32)>,

@@ -1,6 +1,6 @@
 //! The view of a run from which metrics are computed.
 
-use tacit_link::payload::PayloadClass;
+use tacit_link::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::hack;
 use tacit_proto::transport::Stats;

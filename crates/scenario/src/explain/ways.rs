@@ -2,7 +2,6 @@
 
 use tacit_link::wifi::{AccessCategory, Bss, StationId};
 use tacit_proto::hack::{AckAirtime, Rule};
-use tacit_proto::packet::Packet;
 use tacit_proto::units::{Duration, Instant};
 
 use crate::Scenario;
@@ -45,7 +44,7 @@ fn times(scenario: &Scenario) -> Option<impl AckAirtime> {
     set.hack_config(StationId(1))?;
     let names = vec![""; set.config.stations.len() + 1];
     let nothing_measured = (Instant::ZERO, Instant::ZERO);
-    let channel = Bss::<Packet>::new(set.config.clone(), setup.seed, "", &names, nothing_measured);
+    let channel = Bss::new(set.config.clone(), setup.seed, "", &names, nothing_measured);
     let of = |station| channel.function(station, AccessCategory::BestEffort);
     Some(channel.ack_times(of(StationId(1)), of(StationId::AP)))
 }

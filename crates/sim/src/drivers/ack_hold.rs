@@ -4,24 +4,26 @@ use std::collections::VecDeque;
 
 use tacit_link::queue::{AckHold, AckHoldConfig};
 use tacit_link::wifi::{Bss, FunctionId, Peers};
+use tacit_link::{Holders, PacketRef};
 use tacit_proto::units::Instant;
 
 use crate::Carried;
+use crate::packets::Packets;
 
 /// The driver of one function.
 #[derive(Debug)]
-pub(super) struct HoldDriver<P> {
+pub(super) struct HoldDriver {
     /// One per peer.
-    holds: Vec<AckHold<P>>,
+    holds: Vec<AckHold<PacketRef>>,
     function: FunctionId,
     peers: Peers,
     /// Packets that were released, and their peers.
-    released: VecDeque<(usize, P)>,
+    released: VecDeque<(usize, PacketRef)>,
     /// ACKs dropped before measuring started.
     dropped_before: u64,
 }
 
-impl<P: Carried> HoldDriver<P> {
+impl HoldDriver {
     /// For a client's function.
     pub fn new(config: AckHoldConfig, function: FunctionId, peers: Peers) -> Self {
         Self {
@@ -34,17 +36,32 @@ impl<P: Carried> HoldDriver<P> {
     }
 
     /// The host sends `packet` to `to`.
-    pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
+    pub fn outgoing<P: Carried>(
+        &mut self,
+        now: Instant,
+        to: FunctionId,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         let (peer, released) = (self.peers.index(to), &mut self.released);
-        self.holds[peer].offer(now, packet, &mut |packet| released.push_back((peer, packet)));
+        let of = (packet.flow, packets.content(packet).ack_info());
+        let replaced =
+            self.holds[peer].offer(now, of, packet, &mut |packet| released.push_back((peer, packet)));
+        replaced.into_iter().for_each(|replaced| packets.holders.release(replaced));
         None
     }
 
     /// Queues the released packets.
-    pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) {
+    pub fn act(&mut self, now: Instant, channel: &mut Bss, holders: &mut Holders) {
         while let Some((peer, packet)) = self.released.pop_front() {
-            channel.enqueue(now, self.function, self.peers.id(peer), packet);
+            channel.enqueue(now, self.function, self.peers.id(peer), packet, holders);
         }
+    }
+
+    /// Shows `see` every packet that it holds.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        let released = self.released.iter().map(|(_, packet)| packet);
+        self.holds.iter().flat_map(AckHold::iter).chain(released).for_each(see);
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {

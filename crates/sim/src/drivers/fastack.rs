@@ -1,5 +1,6 @@
 //! FastACK's agent in an access point, with a check that it never acknowledges data that no NIC has acknowledged.
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::Interrupt;
 use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
 use tacit_proto::packet::{Packet, Transport};
@@ -8,6 +9,7 @@ use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
 
 use super::Wish;
 use crate::Carried;
+use crate::packets::Packets;
 
 /// An agent, and the oracle that checks it.
 #[derive(Debug)]
@@ -118,35 +120,45 @@ impl ApAgent {
     }
 
     /// `packet` is to be queued for a client. Returns it unless it is dropped.
-    pub fn downlink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
-        let Some(simulated) = packet.simulated() else { return Some(packet) };
+    pub fn downlink<P: Carried>(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
+        let Some(simulated) = packets.simulated(packet) else { return Some(packet) };
         if let Some(oracle) = &mut self.oracle {
-            oracle.downlink(simulated);
+            oracle.downlink(&simulated);
         }
-        judged(&self.agent.handle_downlink(now, simulated), packet)
+        judged(self.agent.handle_downlink(now, &simulated), packet, packets)
     }
 
     /// The MAC reports the fate of a packet.
-    pub fn interrupt<P: Carried>(&mut self, now: Instant, interrupt: &Interrupt<P>) {
+    pub fn interrupt<P: Carried>(&mut self, now: Instant, interrupt: &Interrupt, packets: &Packets<P>) {
         let Interrupt::Fate { payload, acknowledged, last, .. } = interrupt else { return };
-        let Some(packet) = payload.simulated() else { return };
+        let Some(packet) = packets.simulated(*payload) else { return };
         if let Some(oracle) = self.oracle.as_mut().filter(|_| *acknowledged) {
-            oracle.acknowledged(packet);
+            oracle.acknowledged(&packet);
         }
-        self.agent.handle_fate(now, packet, *acknowledged, *last);
+        self.agent.handle_fate(now, &packet, *acknowledged, *last);
     }
 
     /// `packet` came from a client. Returns the packet to forward, if any.
-    pub fn uplink<P: Carried>(&mut self, now: Instant, packet: P) -> Option<P> {
-        let Some(simulated) = packet.simulated() else { return Some(packet) };
+    pub fn uplink<P: Carried>(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
+        let Some(simulated) = packets.simulated(packet) else { return Some(packet) };
         if let Some(oracle) = &mut self.oracle {
-            oracle.uplink(simulated);
+            oracle.uplink(&simulated);
         }
-        let verdict = self.agent.handle_uplink(now, simulated);
+        let verdict = self.agent.handle_uplink(now, &simulated);
         if let (Verdict::Replace(made), Some(oracle)) = (&verdict, &mut self.oracle) {
             oracle.verify(made);
         }
-        judged(&verdict, packet)
+        judged(verdict, packet, packets)
     }
 
     /// A copy found no room in the queue.
@@ -202,12 +214,15 @@ fn segment_of(packet: &Packet) -> Option<Segment> {
     }
 }
 
-fn judged<P: Carried>(verdict: &Verdict, packet: P) -> Option<P> {
-    match verdict {
-        Verdict::Pass => Some(packet),
+/// The packet to forward instead of `packet`.
+fn judged<P: Carried>(verdict: Verdict, packet: PacketRef, packets: &mut Packets<P>) -> Option<PacketRef> {
+    let other = match verdict {
+        Verdict::Pass => return Some(packet),
         Verdict::Drop => None,
-        Verdict::Replace(other) => Some((other.clone()).into()),
-    }
+        Verdict::Replace(other) => Some(other),
+    };
+    packets.holders.release(packet);
+    other.map(|other| packets.insert(other.into()))
 }
 
 #[cfg(test)]

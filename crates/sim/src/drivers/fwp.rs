@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::Loss;
 use tacit_link::wifi::error_rate::mpdu_success;
 use tacit_link::wifi::phy::{MPDU_DELIMITER_LEN, mpdu_len};
 use tacit_link::wifi::{BssConfig, LinkAcks, StationConfig};
+use tacit_link::{Loss, PacketRef};
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 use tacit_proto::packet::Packet;
@@ -13,6 +13,7 @@ use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
 
 use super::Wish;
 use crate::Carried;
+use crate::packets::Packets;
 
 /// Bytes of the IP packets for which losses are estimated.
 const FULL_PACKET: u32 = 1500;
@@ -111,10 +112,20 @@ impl ClientShim {
 
     /// `packet` arrived for the host, and `missing` frames before it did not. Returns it if it is passed on unchanged,
     /// with nothing before it.
-    pub fn incoming<P: Carried>(&mut self, now: Instant, packet: P, missing: u16) -> Option<P> {
+    pub fn incoming<P: Carried>(
+        &mut self,
+        now: Instant,
+        packet: PacketRef,
+        missing: u16,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         self.shim.link_lost(missing);
-        let Some(simulated) = packet.simulated() else { return Some(packet) };
-        self.shim.handle_down(now, simulated.clone(), &mut self.notes).map(|_| packet)
+        let Some(simulated) = packets.simulated(packet) else { return Some(packet) };
+        if self.shim.handle_down(now, simulated, &mut self.notes).is_none() {
+            packets.holders.release(packet);
+            return None;
+        }
+        Some(packet)
     }
 
     /// Its next request: readers are informed before any packet is passed up.

@@ -1,5 +1,6 @@
 //! TCP/HACK in a station: its driver, for the NIC in the channel.
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
 use tacit_proto::FlowKey;
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
@@ -7,6 +8,7 @@ use tacit_proto::units::{FlowId, HostId, Instant};
 
 use super::Wish;
 use crate::Carried;
+use crate::packets::Packets;
 
 /// The driver of one function.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ impl<P: Carried> HackDriver<P> {
         config: Config,
         function: FunctionId,
         peers: Peers,
-        channel: &Bss<P>,
+        channel: &Bss,
         speaks: impl Fn(FunctionId) -> bool,
     ) -> Self {
         let mut driver = Driver::new(config, peers.count());
@@ -41,12 +43,18 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// The host sends `packet` to `to`. Returns it if `to` does not have TCP/HACK.
-    pub fn outgoing(&mut self, now: Instant, to: FunctionId, packet: P) -> Option<P> {
+    pub fn outgoing(
+        &mut self,
+        now: Instant,
+        to: FunctionId,
+        packet: PacketRef,
+        packets: &mut Packets<P>,
+    ) -> Option<PacketRef> {
         let peer = self.peers.index(to);
         if !self.capable[peer] {
             return Some(packet);
         }
-        self.driver.handle_outgoing(now, peer, packet);
+        self.driver.handle_outgoing(now, peer, packets.take(packet));
         None
     }
 
@@ -56,7 +64,13 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// Handles an interrupt of the NIC.
-    pub fn interrupt(&mut self, now: Instant, interrupt: &Interrupt<P>, addresses: &P::Addresses) {
+    pub fn interrupt(
+        &mut self,
+        now: Instant,
+        interrupt: &Interrupt,
+        packets: &Packets<P>,
+        addresses: &P::Addresses,
+    ) {
         let (driver, peers) = (&mut self.driver, &self.peers);
         match interrupt {
             Interrupt::Received { from, heard, more_data, response, .. } => {
@@ -67,7 +81,7 @@ impl<P: Carried> HackDriver<P> {
                 driver.handle_appended(peers.index(*from), bytes, read);
             }
             Interrupt::Settled { to, payload, delivered, .. } => {
-                driver.handle_settled(now, peers.index(*to), payload, *delivered);
+                driver.handle_settled(now, peers.index(*to), &packets.copy(*payload), *delivered);
             }
             Interrupt::Fate { .. } => {}
         }
@@ -79,13 +93,14 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// Carries out the driver's actions; returns the next reconstituted ACK.
-    pub fn act(&mut self, now: Instant, channel: &mut Bss<P>) -> Option<Wish<P>> {
+    pub fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<Wish<P>> {
         let function = self.function;
         loop {
             match self.driver.poll_action()? {
                 Action::Send(peer, packet) => {
                     let ack = (packet.rides() != Rides::Never).then(|| packet.clone());
-                    if !channel.enqueue(now, function, self.peers.id(peer), packet)
+                    let packet = packets.insert(packet);
+                    if !channel.enqueue(now, function, self.peers.id(peer), packet, &mut packets.holders)
                         && let Some(ack) = ack
                     {
                         self.driver.handle_settled(now, peer, &ack, false);
@@ -106,7 +121,7 @@ impl<P: Carried> HackDriver<P> {
                         nic.clear_retained(peer);
                     }
                 }
-                Action::Retract(peer, packets) => self.retract(peer, &packets, channel),
+                Action::Retract(peer, acks) => self.retract(peer, &acks, channel, packets),
                 Action::Deliver(peer, packet) => {
                     return Some(Wish::PassUp { from: self.peers.id(peer), packet });
                 }
@@ -114,15 +129,17 @@ impl<P: Carried> HackDriver<P> {
         }
     }
 
-    /// Removes `packets` from the queue, as far as they are still there.
-    fn retract(&mut self, peer: usize, packets: &[P], channel: &mut Bss<P>) {
+    /// Removes from the queue those of `acks` that are still in it.
+    fn retract(&mut self, peer: usize, acks: &[P], channel: &mut Bss, packets: &mut Packets<P>) {
         let mut gone = Vec::new();
-        channel.retract(self.function, self.peers.id(peer), |packet| {
-            let unwanted = packets.contains(packet);
-            if unwanted {
-                gone.push(packet.clone());
-            }
-            unwanted
+        packets.with_holders(|packets, holders| {
+            let unwanted = |packet: &PacketRef| {
+                let packet = packets.copy(*packet);
+                let unwanted = acks.contains(&packet);
+                gone.extend(unwanted.then_some(packet));
+                unwanted
+            };
+            channel.retract(self.function, self.peers.id(peer), unwanted, holders);
         });
         gone.iter().for_each(|packet| self.driver.handle_retracted(peer, packet));
     }

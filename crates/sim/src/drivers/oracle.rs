@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{DirectLink, FunctionId, Functions, Peers};
 use tacit_proto::hack::{AckPacket, Rides};
 use tacit_proto::units::{Duration, Instant};
 
 use crate::Carried;
+use crate::packets::Packets;
 
 /// ACKs remembered per link.
 const REMEMBERED: usize = 8_192;
@@ -61,15 +63,22 @@ impl<P: Carried> Oracle<P> {
     }
 
     /// The driver of `from` gets `packet` for `to`.
-    pub fn given(&mut self, now: Instant, from: FunctionId, to: FunctionId, packet: &P) {
-        if packet.rides() == Rides::Never {
+    pub fn given(
+        &mut self,
+        now: Instant,
+        from: FunctionId,
+        to: FunctionId,
+        packet: PacketRef,
+        packets: &Packets<P>,
+    ) {
+        if packets.content(packet).rides() == Rides::Never {
             return;
         }
         let Some((Link { given, .. }, _)) = self.link(from, to) else { return };
         if given.len() == REMEMBERED {
             given.pop_front();
         }
-        given.push_back((now, packet.clone()));
+        given.push_back((now, packets.copy(packet)));
     }
 
     /// The NIC of `from` builds a link-layer ACK for `to`.
@@ -133,7 +142,9 @@ mod tests {
         let speaks = |id| (id != STOCK).then_some(TURNAROUND);
         let mut oracle = Oracle::new(Functions::new(3, 1), &[], speaks).unwrap();
         for (flow, number) in (1..=2).flat_map(|flow| (1..=3).map(move |number| (flow, number))) {
-            oracle.given(at(0), CLIENT, AP, &ack(flow, number));
+            let mut packets = Packets::new(false);
+            let packet = packets.insert(ack(flow, number));
+            oracle.given(at(0), CLIENT, AP, packet, &packets);
         }
         oracle.answered(at(answered_us), CLIENT, AP);
         oracle

@@ -1,25 +1,40 @@
 //! Connects drivers with hosts and channels.
 
+use tacit_link::PacketRef;
 use tacit_link::wifi::{Delivery, FunctionId};
-use tacit_proto::units::FlowId;
+use tacit_proto::units::{FlowId, Instant};
 
-use super::World;
+use super::{Channel, World};
 use crate::Carried;
 use crate::drivers::Wish;
 use crate::drivers::fwp::{Ask, Told};
 use crate::flow::Feeder;
+use crate::packets::Packets;
 use crate::setup::FlowSetup;
 use crate::topology::Port;
+
+impl<P: Carried> Channel<P> {
+    /// The next request of the driver of `function` to the world.
+    fn act(&mut self, now: Instant, function: FunctionId, packets: &mut Packets<P>) -> Option<Wish<P>> {
+        self.drivers.act(now, function, &mut self.bss, packets)
+    }
+}
 
 impl<P: Carried> World<'_, P> {
     /// Carries out the requests of the driver of `function`.
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
-        while let Some(wish) = self.drivers[index].act(self.now, function, &mut self.bss[index]) {
+        while let Some(wish) = self.channels[index].act(self.now, function, &mut self.packets) {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, &packet),
-                Wish::Send { packet } => self.send(self.bss_hosts[index][function.index()], &packet),
-                Wish::Requeue { packet } => self.queue_copy(index, function, packet),
-                Wish::Deliver { packet } => self.deliver(self.bss_hosts[index][function.index()], &packet),
+                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
+                Wish::Send { packet } => {
+                    let packet = self.packets.insert(packet);
+                    self.send(self.channels[index].hosts[function.index()], packet);
+                }
+                Wish::Requeue { packet } => self.queue_copy(index, function, &packet),
+                Wish::Deliver { packet } => {
+                    let packet = self.packets.insert(packet);
+                    self.deliver(self.channels[index].hosts[function.index()], packet);
+                }
                 Wish::Tell { flow, told } => self.tell(flow, told),
                 Wish::Wrong { packet, what } => {
                     self.broken =
@@ -27,10 +42,11 @@ impl<P: Carried> World<'_, P> {
                 }
             }
         }
-        if let Some(at) = self.drivers[index].poll_timeout(function) {
-            self.scheduler.wake(self.driver_components[index] + function.index() as u32, Some(at));
+        let Channel { bss, drivers, component, first_driver, .. } = &self.channels[index];
+        if let Some(at) = drivers.poll_timeout(function) {
+            self.scheduler.wake(first_driver + function.index() as u32, Some(at));
         }
-        self.scheduler.wake(self.bss_component + index as u32, self.bss[index].poll_timeout());
+        self.scheduler.wake(*component, bss.poll_timeout());
     }
 
     /// Sends a message to the program that reads `flow`.
@@ -45,16 +61,16 @@ impl<P: Carried> World<'_, P> {
     /// Passes a program's request to a shim.
     pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
-        for (index, drivers) in self.drivers.iter_mut().enumerate() {
+        for Channel { drivers, first_driver, .. } in &mut self.channels {
             if let Some(function) = drivers.ask(flow, [source, sink], ask) {
-                let component = self.driver_components[index] + function.index() as u32;
+                let component = *first_driver + function.index() as u32;
                 self.scheduler.wake(component, Some(self.now));
             }
         }
     }
 
     /// Forwards a packet that was reconstituted from a link-layer ACK.
-    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: &P) {
+    fn deliver_reconstituted(&mut self, index: usize, function: FunctionId, packet: P) {
         let joins = |flow: FlowId| {
             let flow = self.flows.get(flow.0 as usize)?;
             Some([flow.setup.source, flow.setup.sink].contains(&packet.destination()))
@@ -62,7 +78,8 @@ impl<P: Carried> World<'_, P> {
         let is_known = (packet.destination().0 as usize) < self.setup.hosts.len()
             && packet.flow().is_none_or(|flow| joins(flow) == Some(true));
         if is_known {
-            self.deliver(self.bss_hosts[index][function.index()], packet);
+            let packet = self.packets.insert(packet);
+            self.deliver(self.channels[index].hosts[function.index()], packet);
         } else {
             self.broken = Some(format!(
                 "function {} made an ACK for an unknown host or flow: {packet:?}",
@@ -72,23 +89,27 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Queues a packet that a driver sends to a client again; it is not offered to the driver a second time.
-    fn queue_copy(&mut self, index: usize, function: FunctionId, packet: P) {
-        let host = self.bss_hosts[index][function.index()];
-        let Some(Port::Wifi { from, to, .. }) = self.way_out(host, &packet) else { return };
-        let copy = packet.clone();
-        if !self.bss[index].enqueue(self.now, from, to, packet) {
-            self.drivers[index].refused(self.now, function, &copy);
+    fn queue_copy(&mut self, index: usize, function: FunctionId, packet: &P) {
+        let host = self.channels[index].hosts[function.index()];
+        let queued = self.packets.insert(packet.clone());
+        let Some(Port::Wifi { from, to, .. }) = self.way_out(host, queued) else {
+            self.packets.holders.release(queued);
+            return;
+        };
+        if !self.channels[index].bss.enqueue(self.now, from, to, queued, &mut self.packets.holders) {
+            self.channels[index].drivers.refused(self.now, function, packet);
         }
     }
 
     /// Offers `packet` to drivers. Out of line, because stock stations do not need it.
     #[inline(never)]
-    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: P) {
-        let Some(packet) = self.drivers[usize::from(bss)].outgoing(self.now, from, to, packet) else {
+    pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
+        let drivers = &mut self.channels[usize::from(bss)].drivers;
+        let Some(packet) = drivers.outgoing(self.now, from, to, packet, &mut self.packets) else {
             self.act(usize::from(bss), from);
             return;
         };
-        self.queue_on_air(bss, from, to, &packet);
+        self.queue_on_air(bss, from, to, packet);
     }
 
     /// A packet arrived at a station with a driver.
@@ -96,14 +117,17 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn deliver_through_driver(
         &mut self,
         index: usize,
-        Delivery { to: function, from, missing, payload }: Delivery<P>,
+        Delivery { to: function, from, missing, payload }: Delivery,
     ) {
-        if let Some(packet) = self.drivers[index].incoming(self.now, function, from, payload, missing) {
+        let drivers = &mut self.channels[index].drivers;
+        if let Some(packet) =
+            drivers.incoming(self.now, [from, function], payload, missing, &mut self.packets)
+        {
             self.missing_frames = missing;
-            self.deliver(self.bss_hosts[index][function.index()], &packet);
+            self.deliver(self.channels[index].hosts[function.index()], packet);
             self.missing_frames = 0;
         }
-        if self.drivers[index].acts_on_arrivals(function) {
+        if self.channels[index].drivers.acts_on_arrivals(function) {
             self.act(index, function);
         }
     }

@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::StationId;
 
-use super::{World, stations};
+use super::{Channel, Wire, World, stations};
 use crate::Carried;
 use crate::flow::{End, Feeder};
 
@@ -13,7 +13,7 @@ impl<P: Carried> World<'_, P> {
             flow.check([End::Source, End::Sink].map(|end| self.throttled.contains(&(index, end))))?;
         }
         self.check_throttled()?;
-        for (index, pipe) in self.pipes.iter().enumerate() {
+        for (index, Wire { pipe, .. }) in self.wires.iter().enumerate() {
             let counters = pipe.counters();
             let gone = counters.dropped + counters.filtered_acks + counters.lost;
             let accounted = counters.delivered + gone + pipe.in_transit() as u64;
@@ -22,11 +22,18 @@ impl<P: Carried> World<'_, P> {
                 return Err(format!("pipe {index} was given {given} packets and accounts for {accounted}"));
             }
         }
-        for (index, channel) in self.bss.iter().enumerate() {
-            channel.check().map_err(|what| format!("channel {index}: {what}"))?;
+        for (index, channel) in self.channels.iter().enumerate() {
+            channel.bss.check().map_err(|what| format!("channel {index}: {what}"))?;
         }
-        for (index, drivers) in self.drivers.iter().enumerate() {
-            drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
+        self.packets.holders.check(|see| {
+            self.wires.iter().for_each(|wire| wire.pipe.each_held(see));
+            for channel in &self.channels {
+                channel.bss.each_held(see);
+                channel.drivers.each_held(see);
+            }
+        })?;
+        for (index, channel) in self.channels.iter().enumerate() {
+            channel.drivers.check(self.now).map_err(|what| format!("channel {index}: {what}"))?;
         }
         Ok(())
     }
@@ -34,7 +41,7 @@ impl<P: Carried> World<'_, P> {
     /// Checks that the airtime of each channel adds up to the measured window, and that no station is served for longer
     /// than that.
     pub(super) fn check_airtime(&self) -> Result<(), String> {
-        for (index, channel) in self.bss.iter().enumerate() {
+        for (index, Channel { bss: channel, .. }) in self.channels.iter().enumerate() {
             let until = channel.airtime_until(self.now).min(self.end);
             let measured = until.saturating_since(self.setup.measure_from);
             let booked = channel.airtime(self.now).total();

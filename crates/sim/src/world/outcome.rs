@@ -3,7 +3,7 @@
 use tacit_link::wifi::StationId;
 use tacit_proto::units::{Bytes, Instant};
 
-use super::{World, stations};
+use super::{Channel, Wire, World, stations};
 use crate::Carried;
 use crate::flow::{Feeder, Flow};
 use crate::record::{BssOutcome, FlowOutcome, Percentiles, PipeOutcome, RunOutcome, StationOutcome};
@@ -19,7 +19,7 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn user_got(&self, flow: &Flow) -> (u64, u64, Option<Instant>) {
         let program = match flow.feeder {
             Feeder::Own => None,
-            Feeder::Program { number, .. } => self.apps[number as usize].user_got(flow.id),
+            Feeder::Program { number, .. } => self.programs[number as usize].app.user_got(flow.id),
         };
         program.unwrap_or_else(|| (flow.arrived_since(), flow.delivered(), flow.completed_at))
     }
@@ -49,10 +49,10 @@ impl<P: Carried> World<'_, P> {
                 receiver: stats.map(|(_, sink)| sink),
                 reports: flow.reports(),
                 hack: self
-                    .drivers
+                    .channels
                     .iter()
-                    .filter_map(|drivers| {
-                        drivers.flow_counters(flow.id, [flow.setup.source, flow.setup.sink])
+                    .filter_map(|channel| {
+                        channel.drivers.flow_counters(flow.id, [flow.setup.source, flow.setup.sink])
                     })
                     .reduce(|sum, more| sum.plus(&more)),
             }
@@ -62,8 +62,8 @@ impl<P: Carried> World<'_, P> {
             .wired
             .iter()
             .flat_map(|link| [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)]);
-        let pipes = self.pipes.iter().zip(&self.before.pipes).zip(ways);
-        let pipes = pipes.map(|((pipe, before), (from, to, config))| PipeOutcome {
+        let pipes = self.wires.iter().zip(ways);
+        let pipes = pipes.map(|(Wire { pipe, before, .. }, (from, to, config))| PipeOutcome {
             from,
             to,
             counters: pipe.counters().since(before),
@@ -74,14 +74,8 @@ impl<P: Carried> World<'_, P> {
             delay: config.delay,
             capacity: config.service.capacity(self.setup.measure_from, self.now),
         });
-        let channels = self
-            .bss
-            .iter()
-            .zip(&self.drivers)
-            .zip(&self.bss_hosts)
-            .zip(&self.setup.bss)
-            .zip(&self.before.bss);
-        let bss = channels.map(|((((channel, drivers), hosts), set), before)| {
+        let channels = self.channels.iter().zip(&self.setup.bss);
+        let bss = channels.map(|(Channel { bss: channel, drivers, hosts, before, .. }, set)| {
             let stations = stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| {
                 let delays_us = channel.queueing_delay_us(station);
                 StationOutcome {
@@ -111,7 +105,7 @@ impl<P: Carried> World<'_, P> {
             events: self.events,
             measured,
             flows: flows.collect(),
-            applications: self.apps.iter().map(|app| app.outcome(self.now)).collect(),
+            applications: self.programs.iter().map(|program| program.app.outcome(self.now)).collect(),
             bss: bss.collect(),
             pipes: pipes.collect(),
             series: self.series.clone(),

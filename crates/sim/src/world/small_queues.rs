@@ -1,11 +1,12 @@
 //! Small queues: a connection that sends from a wireless station pauses while the station's queue holds too many of its bytes.
 //! TCP derives the limit from its rate, TACK from the size of an A-MPDU.
 
-use tacit_link::wifi::{Bss, FunctionId};
+use tacit_link::wifi::FunctionId;
+use tacit_proto::FlowKey;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::transport;
 
-use super::{World, first_hop};
+use super::{Channel, World, first_hop};
 use crate::Carried;
 use crate::flow::End;
 use crate::setup::{FlowSetup, Traffic};
@@ -22,10 +23,10 @@ pub(super) fn limits(flow: &FlowSetup) -> bool {
 }
 
 /// What the source and the sink of `flow` leave to the queues of their stations, where TACK has to know.
-pub(super) fn own_queues<P: Carried>(
+pub(super) fn own_queues<P>(
     flow: &FlowSetup,
     topology: &Topology,
-    channels: &[Bss<P>],
+    channels: &[Channel<P>],
 ) -> [Option<OwnQueue>; 2] {
     let Traffic::Connection { config: transport::Config::Tack(tack), .. } = &flow.traffic else {
         return [None; 2];
@@ -33,7 +34,7 @@ pub(super) fn own_queues<P: Carried>(
     [End::Source, End::Sink].map(|end| match first_hop(flow, end, topology, channels)? {
         Port::Pipe(_) => None,
         Port::Wifi { bss, from, to } => {
-            let (aggregate, room) = channels[usize::from(bss)].room_of(from, to, tack.mtu);
+            let (aggregate, room) = channels[usize::from(bss)].bss.room_of(from, to, tack.mtu);
             Some(OwnQueue::before(aggregate, room))
         }
     })
@@ -60,11 +61,7 @@ impl<P: Carried> World<'_, P> {
             }
             let Some(packet) = self.flows[index].poll_transmit(self.now, end) else { break false };
             lying = lying.map(|lying| lying + packet.len().0);
-            if self.wire.is_some() {
-                self.send_through_the_wire(host, &packet);
-            } else {
-                self.send(host, &packet.into());
-            }
+            self.send_new(host, packet);
         };
         if waits && !self.throttled.contains(&(index, end)) {
             self.throttled.push((index, end));
@@ -96,7 +93,7 @@ impl<P: Carried> World<'_, P> {
     /// The radio by which `end` of flow `index` sends; `None` where its host has none, or nothing ever limits what lies before it.
     fn radio(&self, index: usize, end: End) -> Option<(u16, FunctionId, FunctionId)> {
         let setup = &self.flows[index].setup;
-        match first_hop(setup, end, &self.topology, &self.bss).filter(|_| limits(setup))? {
+        match first_hop(setup, end, &self.topology, &self.channels).filter(|_| limits(setup))? {
             Port::Wifi { bss, from, to } => Some((bss, from, to)),
             Port::Pipe(_) => None,
         }
@@ -105,8 +102,8 @@ impl<P: Carried> World<'_, P> {
     /// Bytes sent by `end` of flow `index` that lie in the queue of its station.
     fn lying(&self, index: usize, end: End, (bss, from, next): (u16, FunctionId, FunctionId)) -> u64 {
         let flow = &self.flows[index];
-        let to = if end == End::Source { flow.setup.sink } else { flow.setup.source };
-        let is_own = |packet: &P| packet.flow() == Some(flow.id) && packet.destination() == to;
-        self.bss[usize::from(bss)].unsettled(from, next, is_own).0
+        let host = if end == End::Source { flow.setup.source } else { flow.setup.sink };
+        let own = FlowKey::simulated(flow.id, host);
+        self.channels[usize::from(bss)].bss.unsettled(from, next, |packet| packet.flow == own).0
     }
 }

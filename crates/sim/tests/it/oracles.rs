@@ -1,8 +1,8 @@
 //! Runs with results that are known in advance.
 
 use crate::common::*;
+use tacit_link::PayloadClass;
 use tacit_link::loss::Loss;
-use tacit_link::payload::PayloadClass;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_link::wired::Service;

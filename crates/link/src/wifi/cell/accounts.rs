@@ -3,7 +3,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::stations::Stations;
-use crate::payload::PayloadClass;
+use crate::packet::PayloadClass;
 use crate::wifi::airtime::{Airtime, AirtimeLedger, AirtimeUse, StationAirtime};
 use crate::wifi::functions::FunctionId;
 
@@ -37,13 +37,11 @@ impl Accounts {
     }
 
     /// Accounts the time up to `until` as `what`; returns the part that counts.
-    #[inline]
     pub fn book(&mut self, what: AirtimeUse, until: Instant) -> Duration {
         self.ledger.book(what, until)
     }
 
     /// Accounts the time up to `until` as `what`, to `account` and its PPDUs of `class`.
-    #[inline]
     pub fn charge(
         &mut self,
         account: &mut StationAirtime,
@@ -63,9 +61,9 @@ impl Accounts {
     }
 
     /// The wait has ended: charges it to the stations that now use the channel.
-    pub fn charge_wait<P>(
+    pub fn charge_wait(
         &mut self,
-        stations: &mut Stations<P>,
+        stations: &mut Stations,
         winners: impl Iterator<Item = (FunctionId, PayloadClass)> + Clone,
     ) {
         let count = winners.clone().count();

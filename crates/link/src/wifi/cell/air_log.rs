@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::Payload;
+use crate::packet::{Holders, PacketRef};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::category::AccessCategory;
@@ -21,8 +21,8 @@ use crate::wifi::phy::{Format, Mode};
 
 /// Recorded frames that were not polled yet, once recording was enabled.
 #[derive(Clone, Debug)]
-pub(crate) struct AirLog<P> {
-    frames: Option<VecDeque<AirFrame<P>>>,
+pub(crate) struct AirLog {
+    frames: Option<VecDeque<AirFrame<PacketRef>>>,
     /// Reference number of the last data PPDU.
     ampdu_reference: u32,
     whose: Whose,
@@ -36,7 +36,7 @@ struct Whose {
     categories: Vec<AccessCategory>,
 }
 
-impl<P: Payload> AirLog<P> {
+impl AirLog {
     /// A disabled log of a channel with these access `categories`.
     pub fn new(functions: Functions, categories: Vec<AccessCategory>) -> Self {
         Self { frames: None, ampdu_reference: 0, whose: Whose { functions, categories } }
@@ -48,12 +48,11 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// The next recorded frame.
-    pub fn poll(&mut self) -> Option<AirFrame<P>> {
+    pub fn poll(&mut self) -> Option<AirFrame<PacketRef>> {
         self.frames.as_mut()?.pop_front()
     }
 
     /// True if recording is enabled.
-    #[inline]
     pub fn is_kept(&self) -> bool {
         self.frames.is_some()
     }
@@ -64,23 +63,28 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// Records the first frame of `exchange`, unless it is data.
-    pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
+    pub fn record(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<PacketRef>) {
         if let Some(frames) = &mut self.frames {
             frames.push_back(self.whose.sent(exchange, mode, outcome, frame));
         }
     }
 
+    /// Shows `see` the packets of recorded frames.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.frames.iter().flatten().flat_map(|air| air.frame.packets()).for_each(see);
+    }
+
     /// Records an MPDU of the current PPDU; `last` is true for its last one.
-    #[inline]
     pub fn record_mpdu(
         &mut self,
         exchange: &Exchange,
-        originator: &Originator<P>,
-        mpdu: &Mpdu<P>,
-        last: bool,
+        originator: &Originator,
+        (mpdu, last): (&Mpdu, bool),
         outcome: Outcome,
+        holders: &mut Holders,
     ) {
         let Some(frames) = &mut self.frames else { return };
+        mpdu.msdus.iter().for_each(|packet| holders.hold(*packet));
         let plan = originator.plan();
         let position = AmpduPosition { reference: self.ampdu_reference, last, single: plan.mpdus == 1 };
         let ampdu = originator.is_delimited().then_some(position);
@@ -89,7 +93,13 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// Records the frame that requests a response within the A-MPDU whose other MPDUs were recorded last.
-    pub fn record_inside(&mut self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) {
+    pub fn record_inside(
+        &mut self,
+        exchange: &Exchange,
+        mode: Mode,
+        outcome: Outcome,
+        frame: Frame<PacketRef>,
+    ) {
         let Some(frames) = &mut self.frames else { return };
         if let Some(position) = frames.back_mut().and_then(|before| before.ampdu.as_mut()) {
             (position.last, position.single) = (false, false);
@@ -99,7 +109,6 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// Records the link-layer ACK of `exchange`: a Block Ack of `scoreboard` if there is one.
-    #[inline]
     pub fn record_response(
         &mut self,
         exchange: &Exchange,
@@ -136,14 +145,20 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// Records the first frame of a collided exchange of `originator`.
-    pub fn record_collided(&mut self, exchange: &Exchange, originator: &Originator<P>, rules: &Rules) {
+    pub fn record_collided(
+        &mut self,
+        exchange: &Exchange,
+        originator: &Originator,
+        rules: &Rules,
+        holders: &mut Holders,
+    ) {
         match exchange.handshake {
             Handshake::None
             | Handshake::Granted
             | Handshake::Continued
             | Handshake::Shared
             | Handshake::Triggered => {
-                self.record_collided_data(exchange, originator);
+                self.record_collided_data(exchange, originator, holders);
             }
             Handshake::CtsToSelf => {
                 self.record_handshake(exchange, originator, rules, Step::CtsToSelf, Outcome::Collided);
@@ -155,7 +170,12 @@ impl<P: Payload> AirLog<P> {
     }
 
     /// Records the data, or the Block Ack Request, of a collided exchange of `originator`.
-    pub fn record_collided_data(&mut self, exchange: &Exchange, originator: &Originator<P>) {
+    pub fn record_collided_data(
+        &mut self,
+        exchange: &Exchange,
+        originator: &Originator,
+        holders: &mut Holders,
+    ) {
         if self.frames.is_none() {
             return;
         }
@@ -173,7 +193,7 @@ impl<P: Payload> AirLog<P> {
                 self.begin_ppdu();
                 for (mpdu, position) in originator.streams().flat_map(Originator::in_flight).zip(1..) {
                     let last = position == originator.plan().mpdus;
-                    self.record_mpdu(exchange, originator, mpdu, last, Outcome::Collided);
+                    self.record_mpdu(exchange, originator, (mpdu, last), Outcome::Collided, holders);
                 }
             }
         }
@@ -183,7 +203,7 @@ impl<P: Payload> AirLog<P> {
     pub fn record_handshake(
         &mut self,
         exchange: &Exchange,
-        originator: &Originator<P>,
+        originator: &Originator,
         rules: &Rules,
         step: Step,
         outcome: Outcome,
@@ -221,7 +241,7 @@ impl<P: Payload> AirLog<P> {
         mode: Mode,
         reserves: Duration,
         outcome: Outcome,
-        frame: Frame<P>,
+        frame: Frame<PacketRef>,
     ) {
         let Some(frames) = &mut self.frames else { return };
         let (transmitter, category) = self.whose.of(transmitter);
@@ -275,7 +295,13 @@ impl Whose {
     }
 
     /// `frame` with the times and the addresses of `exchange`.
-    fn sent<P>(&self, exchange: &Exchange, mode: Mode, outcome: Outcome, frame: Frame<P>) -> AirFrame<P> {
+    fn sent(
+        &self,
+        exchange: &Exchange,
+        mode: Mode,
+        outcome: Outcome,
+        frame: Frame<PacketRef>,
+    ) -> AirFrame<PacketRef> {
         let (transmitter, category) = self.of(exchange.from);
         AirFrame {
             at: exchange.start,
@@ -297,7 +323,13 @@ impl Whose {
     }
 
     /// `frame` as the link-layer ACK of `exchange`.
-    fn answered<P>(&self, exchange: &Exchange, mode: Mode, lost: bool, frame: Frame<P>) -> AirFrame<P> {
+    fn answered(
+        &self,
+        exchange: &Exchange,
+        mode: Mode,
+        lost: bool,
+        frame: Frame<PacketRef>,
+    ) -> AirFrame<PacketRef> {
         let (transmitter, category) = self.of(exchange.to);
         AirFrame {
             at: exchange.response_at,

@@ -4,7 +4,7 @@
 use tacit_proto::units::Instant;
 
 use super::Cell;
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::PayloadClass;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Need;
@@ -14,7 +14,7 @@ use crate::wifi::mu_scheduler::{SchedulerHandle, UplinkClient};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig, Triggers};
 use crate::wifi::phy::{Format, Mode};
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// Units of a trigger for random access.
     pub(super) fn random_units(&self, ofdma: &OfdmaConfig) -> usize {
         usize::from(ofdma.random_access_units).min(self.rules.most_users)
@@ -140,7 +140,7 @@ impl<P: Payload> Cell<P> {
         }
         // The next PPDU of a cascade also triggers its users.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
-        let wanted = |peer: &Peer<P>| {
+        let wanted = |peer: &Peer| {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;
             peer.uplink.is_wanted(ofdma.triggers, at) && !asked_with_data
         };

@@ -5,7 +5,6 @@ use tacit_proto::units::Duration;
 use super::stations::Stations;
 use super::txop::GRANTED_PART;
 use crate::loss::{Loss, LossProcess};
-use crate::payload::Payload;
 use crate::queue::QueueConfig;
 use crate::random::Stream;
 use crate::wifi::air::StationId;
@@ -36,7 +35,7 @@ use crate::wifi::phy::{
 use crate::wifi::propagation::Decibels;
 
 /// The stations of `config`, the access point first in `names`, with one function per access category.
-pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations<P> {
+pub(crate) fn build_stations(rules: &Rules, seed: u64, bss: &str, names: &[&str]) -> Stations {
     let categories = &rules.config.categories;
     let numbers = Functions::new(names.len() as u16, categories.len() as u16);
     Stations::new(numbers, |function| {
@@ -50,13 +49,13 @@ pub(crate) fn build_stations<P: Payload>(rules: &Rules, seed: u64, bss: &str, na
 }
 
 /// The function of a station for one category.
-fn build_function<P: Payload>(
+fn build_function(
     rules: &Rules,
     category: AccessCategory,
     stream: &dyn Fn(String) -> Stream,
     (function, numbers): (FunctionId, Functions),
     names: &[&str],
-) -> Station<P> {
+) -> Station {
     let Rules { phy, config, .. } = rules;
     let name_of = |function| names[numbers.station(function).index()];
     let reach = numbers.peers(function, &config.direct_links);
@@ -128,7 +127,7 @@ impl<'a> Way<'a> {
 }
 
 /// The peer `id` of `station`, on a `link` of `client` in this direction.
-fn peer<P: Payload>(
+fn peer(
     rules: &Rules,
     (station, category): (StationId, AccessCategory),
     stream: &dyn Fn(String) -> Stream,
@@ -136,7 +135,7 @@ fn peer<P: Payload>(
     client: &StationConfig,
     way: Way<'_>,
     link: &str,
-) -> Peer<P> {
+) -> Peer {
     let config = &rules.config;
     let (phy, window) = (config.phy_at(&client.mode), config.window_at(&client.mode));
     let control = control_mode(config, client);

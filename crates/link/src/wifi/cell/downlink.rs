@@ -12,7 +12,7 @@ use self::outline::data_room;
 use super::progress::Progress;
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser, TriggeredResponse};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
@@ -88,7 +88,7 @@ pub(crate) struct Downlink {
     cascade: Option<Box<Uplink>>,
 }
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// The multi-user PPDU that `id` sends at `at`, within `limit` including its responses if given; `None` if fewer
     /// than two users are next.
     pub(super) fn begin_downlink(
@@ -128,7 +128,7 @@ impl<P: Payload> Cell<P> {
             ReadyUser {
                 client: self.stations.station_of(*id),
                 packets: originator.backlog() as u32,
-                bytes: originator.unsettled().map(Payload::len).sum(),
+                bytes: originator.unsettled().map(PacketRef::len).sum(),
                 oldest: at.saturating_since(originator.oldest_at().unwrap_or(at)),
                 rate: originator.mode.rate(),
             }
@@ -170,7 +170,9 @@ impl<P: Payload> Cell<P> {
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
             let rate = Noise::ALONE + 1 + outline.unit as usize;
             let data_room = data_room(ofdma, &station.peers[*peer], at);
-            let Some(outgoing) = station.part_of(at, lifetime, *peer, (*modes, bytes, rate)) else {
+            let Some(outgoing) =
+                station.part_of(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
+            else {
                 let originator = &mut station.peers[*peer].originator;
                 [originator.mode, originator.control_mode] = single;
                 station.send_alone(*peer, at);
@@ -263,12 +265,12 @@ impl Downlink {
     }
 
     /// Time until which the access point transmits without needing a response.
-    pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
+    pub fn alone_until(&self, cell: &Cell) -> Instant {
         self.data_end() + self.trigger_time(cell)
     }
 
     /// Time from the end of the data to the end of the trigger after it; zero without one.
-    fn trigger_time<P: Payload>(&self, cell: &Cell<P>) -> Duration {
+    fn trigger_time(&self, cell: &Cell) -> Duration {
         match self.is_answered {
             true => cell.trigger_time(&self.ofdma, self.parts.len(), &self.control_mode),
             false => Duration::ZERO,
@@ -291,7 +293,7 @@ impl Downlink {
     }
 
     /// Sets start and end of simultaneous responses; the data ends at `end`.
-    fn plan_answers<P: Payload>(&mut self, cell: &Cell<P>, end: Instant) {
+    fn plan_answers(&mut self, cell: &Cell, end: Instant) {
         if !self.is_answered {
             self.answers = [end; 2];
             return;
@@ -309,7 +311,7 @@ impl Downlink {
     }
 
     /// Accounts the PPDU, by the bytes of all users together.
-    pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
+    pub fn book_data(&self, cell: &mut Cell, start: Instant) {
         let mut all = PpduPlan::default();
         for part in &self.parts {
             all.put_beside(cell.stations.originator(&part.exchange).plan());
@@ -318,12 +320,7 @@ impl Downlink {
     }
 
     /// The start of the PPDU, before `clear_from`, was hidden by other PPDUs; for `deaf` stations the whole PPDU was.
-    pub fn hide_until<P: Payload>(
-        &mut self,
-        cell: &Cell<P>,
-        clear_from: Instant,
-        deaf: impl Fn(FunctionId) -> bool,
-    ) {
+    pub fn hide_until(&mut self, cell: &Cell, clear_from: Instant, deaf: impl Fn(FunctionId) -> bool) {
         let end = self.data_end();
         for part in &mut self.parts {
             let is_deaf =
@@ -334,7 +331,7 @@ impl Downlink {
 
     /// The PPDU on the air has ended: does what is due, and returns the next step. `next_idle` is the idle period that
     /// would now begin.
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    pub fn step(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Data => self.data_ended(cell, next_idle),
             Stage::Trigger => {
@@ -365,7 +362,7 @@ impl Downlink {
     }
 
     /// The PPDU has ended: its users receive the MPDUs that arrived.
-    fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn data_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         // The request may be an MPDU in each A-MPDU; a user that received any other MPDU knows that there is one.
         let request_inside = self.request_inside_len();
         for index in 0..self.parts.len() {
@@ -409,7 +406,7 @@ impl Downlink {
     }
 
     /// No acknowledgment follows.
-    fn settle_unanswered<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
+    fn settle_unanswered(&mut self, cell: &mut Cell) -> Progress {
         for Part { exchange, .. } in &self.parts {
             let peer = exchange.peer();
             let station = &mut cell.stations[exchange.from];
@@ -424,7 +421,7 @@ impl Downlink {
     }
 
     /// The trigger after the PPDU ends at `at`: users that received it respond.
-    fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn hear_trigger(&mut self, cell: &mut Cell, at: Instant) {
         let len = mu_bar_len(self.parts.len() as u32, self.ofdma.padding_bytes(&self.control_mode));
         let sent_at = self.data_end() + cell.rules.phy.sifs;
         for part in &mut self.parts {
@@ -440,7 +437,7 @@ impl Downlink {
     }
 
     /// Users that respond to a trigger learn the start of the window from it.
-    fn take_requests<P: Payload>(&self, cell: &mut Cell<P>, at: Instant) {
+    fn take_requests(&self, cell: &mut Cell, at: Instant) {
         for part in self.parts.iter().filter(|part| part.answers) {
             cell.take_request(&part.exchange, at);
         }
@@ -452,7 +449,7 @@ impl Downlink {
     }
 
     /// Records the request within the A-MPDU of the part with this index, if frames are recorded.
-    fn record_request_inside<P: Payload>(&self, cell: &mut Cell<P>, index: usize, outcome: Outcome) {
+    fn record_request_inside(&self, cell: &mut Cell, index: usize, outcome: Outcome) {
         if !cell.air.is_kept() {
             return;
         }
@@ -476,11 +473,7 @@ impl Downlink {
     }
 
     /// Modes and bytes of simultaneous responses, with or without room after the Block Acks.
-    fn answer_psdus<P: Payload>(
-        &self,
-        cell: &Cell<P>,
-        with_room: bool,
-    ) -> impl Iterator<Item = (Mode, u32)> + Clone {
+    fn answer_psdus(&self, cell: &Cell, with_room: bool) -> impl Iterator<Item = (Mode, u32)> + Clone {
         self.parts.iter().map(move |part| {
             let room = if with_room { self.room_of(part) } else { 0 };
             let originator = cell.stations.originator(&part.exchange);
@@ -489,7 +482,7 @@ impl Downlink {
     }
 
     /// The frame of a trigger for the users of `parts`.
-    fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind, parts: &[Part]) -> Trigger {
+    fn trigger(&self, cell: &Cell, kind: TriggerKind, parts: &[Part]) -> Trigger {
         let users = parts.iter().map(|part| {
             let originator = cell.stations.originator(&part.exchange);
             TriggerUser {
@@ -512,7 +505,7 @@ impl Downlink {
     }
 
     /// All responding users transmit at the same time; if there is none, the access has failed.
-    fn answer_at_once<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn answer_at_once(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         for part in self.parts.iter_mut().filter(|part| part.answers) {
             let room = part.room as usize;
             part.exchange.set_response(self.answers);
@@ -543,7 +536,7 @@ impl Downlink {
     }
 
     /// The part with this index responds alone; the frame it responds to ended at `end`.
-    fn answer_alone<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, end: Instant) -> Progress {
+    fn answer_alone(&mut self, cell: &mut Cell, index: usize, end: Instant) -> Progress {
         let begin = end + cell.rules.response_after();
         let part = &mut self.parts[index];
         part.answers = true;
@@ -557,13 +550,7 @@ impl Downlink {
     }
 
     /// Requests the Block Ack of the part with this index at `at`; if there is no such part, all are settled.
-    fn ask_next<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        index: usize,
-        at: Instant,
-        next_idle: u64,
-    ) -> Progress {
+    fn ask_next(&mut self, cell: &mut Cell, index: usize, at: Instant, next_idle: u64) -> Progress {
         if index >= self.parts.len() {
             return self.settle_all(cell, next_idle);
         }
@@ -574,7 +561,7 @@ impl Downlink {
         Progress::Until(self.until)
     }
 
-    fn request_ended<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, next_idle: u64) -> Progress {
+    fn request_ended(&mut self, cell: &mut Cell, index: usize, next_idle: u64) -> Progress {
         let (start, end) = (self.since, self.until);
         let part = &self.parts[index].exchange;
         let request = Exchange::shared(
@@ -593,7 +580,7 @@ impl Downlink {
     }
 
     /// Accounts simultaneous responses: the time beyond plain Block Acks is charged to the users that appended bytes.
-    fn book_answers<P: Payload>(&self, cell: &mut Cell<P>) {
+    fn book_answers(&self, cell: &mut Cell) {
         cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.plain_end);
         if let Some(cascade) = &self.cascade {
             cascade.book_data(cell, self.plain_end);
@@ -607,7 +594,7 @@ impl Downlink {
     }
 
     /// The last response has ended: settles each part, and the access.
-    fn settle_all<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn settle_all(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         for part in self.parts.iter_mut().filter(|part| !part.settled) {
             part.settle(cell, self.until, next_idle);
         }
@@ -623,7 +610,7 @@ impl Downlink {
     }
 
     /// No response arrives; the access point notices at `noticed_at`.
-    pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+    pub fn fail(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         if !self.is_answered {
             // It cannot notice.
             self.settle_unanswered(cell);
@@ -637,10 +624,10 @@ impl Downlink {
     }
 
     /// Records the frames of a collided PPDU, if frames are recorded.
-    pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
+    pub fn record_collided(&self, cell: &mut Cell) {
         for (index, part) in self.parts.iter().enumerate() {
             let originator = cell.stations.originator(&part.exchange);
-            cell.air.record_collided_data(&part.exchange, originator);
+            cell.air.record_collided_data(&part.exchange, originator, &mut cell.holders);
             if self.request_inside_len().is_some() {
                 self.record_request_inside(cell, index, Outcome::Collided);
             }
@@ -648,7 +635,7 @@ impl Downlink {
     }
 
     /// From now on single-user PPDUs are sent as before.
-    fn end<P: Payload>(&mut self, cell: &mut Cell<P>) {
+    fn end(&mut self, cell: &mut Cell) {
         for part in &self.parts {
             cell.end_part(&part.exchange, part.single);
         }
@@ -660,14 +647,14 @@ impl Downlink {
 
 impl Part {
     /// Builds its acknowledgment.
-    fn answer<P: Payload>(&mut self, cell: &mut Cell<P>, room: Option<usize>) {
+    fn answer(&mut self, cell: &mut Cell, room: Option<usize>) {
         let Answer { exchange, lost, holds_more } =
             cell.with_appended(&mut self.appended, |cell| cell.answer(&self.exchange, room));
         (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
     }
 
     /// The access point handles its response, or its absence noticed at `noticed_at`.
-    fn settle<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+    fn settle(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         self.settled = true;
         if !self.answers {
             cell.fail(&self.exchange, noticed_at, next_idle);
@@ -698,7 +685,7 @@ impl Part {
 /// Whether data for `peer` may share a PPDU with data for `first`: both are HE, not too long for a unit, and have equal
 /// parameters except MCS and streams. Unacknowledged data is only combined with unacknowledged data, because responses
 /// to the others would cost the time that it saves.
-fn goes_with<P: Payload>(first: &Peer<P>, peer: &Peer<P>) -> bool {
+fn goes_with(first: &Peer, peer: &Peer) -> bool {
     let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
     mode.format == Format::HeSu
         && !peer.goes_alone

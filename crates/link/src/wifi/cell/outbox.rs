@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::interrupt::Interrupt;
 use crate::wifi::mac::exchange::Exchange;
 
 /// A packet that is passed up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery<P> {
+pub struct Delivery {
     /// The receiving function.
     pub to: FunctionId,
     /// Its sender.
@@ -18,37 +18,33 @@ pub struct Delivery<P> {
     /// sequence numbers if data is [unacknowledged](super::super::LinkAcks::None), otherwise 0.
     pub missing: u16,
     /// The packet.
-    pub payload: P,
+    pub payload: PacketRef,
 }
 
 /// Events that wait to be polled.
-#[derive(Clone, Debug)]
-pub(crate) struct Outbox<P> {
-    pub delivered: VecDeque<Delivery<P>>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    pub delivered: VecDeque<Delivery>,
     /// Functions that took packets from a queue, and the function each queue is for.
     pub drained: Vec<(FunctionId, FunctionId)>,
-    pub interrupts: VecDeque<Interrupt<P>>,
+    pub interrupts: VecDeque<Interrupt>,
 }
 
-impl<P> Default for Outbox<P> {
-    fn default() -> Self {
-        Self { delivered: VecDeque::new(), drained: Vec::new(), interrupts: VecDeque::new() }
-    }
-}
-
-impl<P> Outbox<P> {
+impl Outbox {
     /// Adds the packets that the receiver of `exchange` passes up.
-    #[inline]
-    pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(P) {
+    pub fn deliver(&mut self, exchange: &Exchange) -> impl FnMut(PacketRef) {
         let (to, from) = (exchange.to, exchange.from);
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 
+    /// Shows `see` the packets that wait to be polled.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.delivered.iter().for_each(|delivery| see(&delivery.payload));
+        self.interrupts.iter().filter_map(Interrupt::packet).for_each(see);
+    }
+
     /// Bytes of the waiting packets that were passed up after the first `before`.
-    pub fn bytes_since(&self, before: usize) -> u64
-    where
-        P: Payload,
-    {
+    pub fn bytes_since(&self, before: usize) -> u64 {
         self.delivered.range(before..).map(|delivery| delivery.payload.len().0).sum()
     }
 }

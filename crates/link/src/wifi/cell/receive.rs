@@ -2,16 +2,15 @@
 
 use super::outbox::Delivery;
 use super::{Cell, earliest};
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 use crate::wifi::air::Outcome;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// [`receive_data`](Self::receive_data) for a PPDU with one aggregate per spatial stream.
-    #[inline(never)]
     pub(super) fn receive_each(&mut self, exchange: &Exchange, peer: usize) -> bool {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
@@ -41,14 +40,15 @@ impl<P: Payload> Cell<P> {
                 bytes_before += stream.subframe_len(mpdu.len);
                 let errored = lost || !exchange.is_clear(starts_at);
                 let outcome = if errored { Outcome::Errored } else { Outcome::Received };
-                self.air.record_mpdu(exchange, originator, mpdu, left == 0, outcome);
+                self.air.record_mpdu(exchange, originator, (mpdu, left == 0), outcome, &mut self.holders);
                 if errored {
                     continue;
                 }
                 heard = true;
                 let mut missing = recipient.missing_before(mpdu.sequence);
                 let (mut passed_up, mut bytes) = (0, 0);
-                recipient.receive(exchange.end, mpdu.sequence, &mpdu.msdus, &mut |payload: P| {
+                let received = (mpdu.sequence, &mpdu.msdus);
+                recipient.receive(exchange.end, received, &mut self.holders, &mut |payload: PacketRef| {
                     passed_up += 1;
                     bytes += payload.len().0;
                     let missing = std::mem::take(&mut missing);

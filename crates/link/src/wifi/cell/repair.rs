@@ -3,12 +3,11 @@
 use tacit_proto::units::Instant;
 
 use super::{Cell, earliest};
-use crate::payload::Payload;
 use crate::wifi::air::{Frame, Outcome};
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::exchange::Exchange;
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// Lets recipients whose time has come at `at` send requests; those that start to contend for it are added to
     /// [`Cell::contending`].
     pub(super) fn ask_for_repair(&mut self, at: Instant) {
@@ -42,7 +41,7 @@ impl<P: Payload> Cell<P> {
         let arrived = !noisy && !away;
         if arrived {
             let back = to.peer_index(exchange.from);
-            if to.peers[back].originator.repair(exchange.end, recipient.wanted()) {
+            if to.peers[back].originator.repair(exchange.end, recipient.wanted(), &mut self.holders) {
                 self.contending.extend(to.wants_turn(back, exchange.end).then_some(to.id));
             }
         }

@@ -7,7 +7,7 @@ use super::downlink::Downlink;
 use super::progress::Progress;
 use super::uplink::Uplink;
 use super::{Cell, earliest};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::PayloadClass;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::noise::Noise;
@@ -22,16 +22,14 @@ pub(crate) enum Round {
     Up(Uplink),
 }
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// Whether `id` uses multi-user accesses when possible.
-    #[inline]
     pub fn has_rounds(&self, id: FunctionId) -> bool {
         self.rules.most_users > 1 && self.stations[id].is_access_point()
     }
 
     /// The round that `id` begins at `at`, in a new access or, within `limit`, in its TXOP; `None` if none is due:
     /// fewer than two users are next, and no client is to be triggered.
-    #[inline(never)]
     pub fn begin_round(&mut self, at: Instant, id: FunctionId, limit: Option<Duration>) -> Option<Round> {
         let ofdma = self.rules.config.ofdma?;
         let station = &mut self.stations[id];
@@ -116,7 +114,7 @@ impl Round {
     }
 
     /// Time until which the access point transmits without needing a response.
-    pub fn alone_until<P: Payload>(&self, cell: &Cell<P>) -> Instant {
+    pub fn alone_until(&self, cell: &Cell) -> Instant {
         match self {
             Self::Down(round) => round.alone_until(cell),
             Self::Up(round) => round.trigger_end(),
@@ -140,7 +138,7 @@ impl Round {
     }
 
     /// Accounts its first PPDU, which begins at `start`.
-    pub fn book_first<P: Payload>(&self, cell: &mut Cell<P>, start: Instant) {
+    pub fn book_first(&self, cell: &mut Cell, start: Instant) {
         match self {
             Self::Down(round) => round.book_data(cell, start),
             Self::Up(round) => round.book_trigger(cell),
@@ -149,12 +147,7 @@ impl Round {
 
     /// PPDUs that began at the same time ended at `others_end`, before its first PPDU: its users still receive the
     /// MPDUs that follow. Returns true if it continues; a collided trigger does not.
-    pub fn survives<P: Payload>(
-        &mut self,
-        cell: &Cell<P>,
-        others_end: Instant,
-        deaf: impl Fn(FunctionId) -> bool,
-    ) -> bool {
+    pub fn survives(&mut self, cell: &Cell, others_end: Instant, deaf: impl Fn(FunctionId) -> bool) -> bool {
         match self {
             Self::Down(round) => {
                 round.hide_until(cell, others_end, deaf);
@@ -165,7 +158,7 @@ impl Round {
     }
 
     /// No part of it arrives; the access point notices at `noticed_at`.
-    pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+    pub fn fail(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         match self {
             Self::Down(round) => round.fail(cell, noticed_at, next_idle),
             Self::Up(round) => round.fail(cell, noticed_at, next_idle),
@@ -173,7 +166,7 @@ impl Round {
     }
 
     /// Records the frames of a collided first PPDU, if frames are recorded.
-    pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
+    pub fn record_collided(&self, cell: &mut Cell) {
         match self {
             Self::Down(round) => round.record_collided(cell),
             Self::Up(round) => round.record_collided(cell),
@@ -182,7 +175,7 @@ impl Round {
 
     /// The PPDU on the air has ended: does what is due, and returns the next step. `next_idle` is the idle period that
     /// would now begin.
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    pub fn step(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         let round = match self {
             Self::Down(round) => round,
             Self::Up(round) => return round.step(cell, next_idle),

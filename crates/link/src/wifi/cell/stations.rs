@@ -12,88 +12,81 @@ use crate::wifi::phy::Mode;
 
 /// The functions of all stations, one per access category.
 #[derive(Clone, Debug)]
-pub(crate) struct Stations<P> {
+pub(crate) struct Stations {
     /// In the order of `numbers`.
-    functions: Vec<Station<P>>,
+    functions: Vec<Station>,
     numbers: Functions,
 }
 
-impl<P> Stations<P> {
+impl Stations {
     /// Creates each function with `make`.
-    pub fn new(numbers: Functions, make: impl FnMut(FunctionId) -> Station<P>) -> Self {
+    pub fn new(numbers: Functions, make: impl FnMut(FunctionId) -> Station) -> Self {
         Self { functions: numbers.all().map(make).collect(), numbers }
     }
 
     /// How the functions are numbered.
-    #[inline]
     pub fn numbers(&self) -> Functions {
         self.numbers
     }
 
     /// The station that `function` belongs to.
-    #[inline]
     pub fn station_of(&self, function: FunctionId) -> StationId {
         self.numbers.station(function)
     }
 
     /// The functions of `station`, one for each category.
-    pub fn of(&self, station: StationId) -> impl Iterator<Item = &Station<P>> {
+    pub fn of(&self, station: StationId) -> impl Iterator<Item = &Station> {
         self.numbers.of_station(station).map(|function| &self[function])
     }
 
     /// Calls `each` for every function of `station`.
-    pub fn for_each_of(&mut self, station: StationId, mut each: impl FnMut(&mut Station<P>)) {
+    pub fn for_each_of(&mut self, station: StationId, mut each: impl FnMut(&mut Station)) {
         self.numbers.of_station(station).for_each(|function| each(&mut self[function]));
     }
 
     /// All functions.
-    pub fn iter(&self) -> impl Iterator<Item = &Station<P>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Station> {
         self.functions.iter()
     }
 
     /// All functions.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Station<P>> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Station> {
         self.functions.iter_mut()
     }
 
     /// The functions at both ends of an exchange: initiator and responder.
-    pub fn ends(&mut self, exchange: &Exchange) -> [&mut Station<P>; 2] {
+    pub fn ends(&mut self, exchange: &Exchange) -> [&mut Station; 2] {
         self.functions
             .get_disjoint_mut([exchange.from.index(), exchange.to.index()])
             .expect("an exchange has two ends, both in the set")
     }
 
     /// The receiver of an exchange, in the initiator's records.
-    #[inline]
-    pub fn peer(&self, exchange: &Exchange) -> &Peer<P> {
+    pub fn peer(&self, exchange: &Exchange) -> &Peer {
         &self[exchange.from].peers[exchange.peer()]
     }
 
     /// The originator of an exchange's MPDUs.
-    #[inline]
-    pub fn originator(&self, exchange: &Exchange) -> &Originator<P> {
+    pub fn originator(&self, exchange: &Exchange) -> &Originator {
         &self.peer(exchange).originator
     }
 
     /// The mode of responses in an exchange.
-    #[inline]
     pub fn control_mode(&self, exchange: &Exchange) -> &Mode {
         &self.originator(exchange).control_mode
     }
 }
 
-impl<P> Index<FunctionId> for Stations<P> {
-    type Output = Station<P>;
+impl Index<FunctionId> for Stations {
+    type Output = Station;
 
-    #[inline]
-    fn index(&self, function: FunctionId) -> &Station<P> {
+    fn index(&self, function: FunctionId) -> &Station {
         &self.functions[function.index()]
     }
 }
 
-impl<P> IndexMut<FunctionId> for Stations<P> {
-    #[inline]
-    fn index_mut(&mut self, function: FunctionId) -> &mut Station<P> {
+impl IndexMut<FunctionId> for Stations {
+    fn index_mut(&mut self, function: FunctionId) -> &mut Station {
         &mut self.functions[function.index()]
     }
 }

@@ -6,7 +6,6 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::Cell;
-use crate::payload::Payload;
 use crate::wifi::config::ReverseDirection;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
@@ -31,7 +30,7 @@ impl Next {
     ///
     /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
     /// response does not know that it has the TXOP, and backs off.
-    pub fn after_response<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange, lost: bool) -> Self {
+    pub fn after_response(cell: &mut Cell, exchange: &Exchange, lost: bool) -> Self {
         let is_own = exchange.handshake != Handshake::Granted;
         let holder = &mut cell.stations[exchange.from];
         if is_own && exchange.handshake != Handshake::Continued {
@@ -59,7 +58,7 @@ impl Next {
 
     /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
     /// RD protocol). `next_idle` is the idle period that would now begin.
-    pub fn after_lost_reverse<P: Payload>(cell: &Cell<P>, exchange: &Exchange, next_idle: u64) -> Self {
+    pub fn after_lost_reverse(cell: &Cell, exchange: &Exchange, next_idle: u64) -> Self {
         // The response before it did not arrive either: the holder is already in backoff.
         if cell.stations[exchange.to].contention.failed_before(next_idle) {
             return Self::Nothing;
@@ -68,7 +67,7 @@ impl Next {
     }
 
     /// A CF-End at `at`, if it releases more time than it takes.
-    fn end_of_txop<P: Payload>(cell: &Cell<P>, exchange: &Exchange, at: Instant) -> Self {
+    fn end_of_txop(cell: &Cell, exchange: &Exchange, at: Instant) -> Self {
         if at + cell.cf_end_duration(exchange) < exchange.reserved_until() {
             Self::End { at }
         } else {
@@ -78,7 +77,7 @@ impl Next {
 }
 
 /// The PPDU of the responder of `exchange` to the holder one SIFS later, if there is data and it fits.
-fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
+fn reverse_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let ReverseDirection::Granted { turnaround, .. } = rules.config.reverse_direction else { return None };
     let (now, lifetime) = (exchange.response_end, rules.config.lifetime);
@@ -89,7 +88,7 @@ fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Opti
     };
     let answerer = &mut cell.stations[exchange.to];
     let peer = answerer.peer_index(exchange.from);
-    let outgoing = answerer.outgoing_within(now, lifetime, peer, room);
+    let outgoing = answerer.outgoing_within(now, lifetime, peer, room, &mut cell.holders);
     answerer.report_drained(&mut cell.outbox.drained);
     let outgoing = outgoing?;
     answerer.count_granted(&outgoing);
@@ -100,7 +99,7 @@ fn reverse_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Opti
 }
 
 /// The next exchange of the TXOP holder a SIFS after the response, if there is data and it fits.
-fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Option<Exchange> {
+fn continued_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> {
     let rules = &cell.rules;
     let holder = exchange.holder();
     let (now, lifetime) = (exchange.response_end, rules.config.lifetime);
@@ -116,7 +115,7 @@ fn continued_exchange<P: Payload>(cell: &mut Cell<P>, exchange: &Exchange) -> Op
         ReverseDirection::Granted { .. } => left - left / GRANTED_PART,
     };
     let room = Room { time: own.saturating_sub(rules.response_after()), queued_by: now };
-    let outgoing = station.next_outgoing_within(now, lifetime, room);
+    let outgoing = station.next_outgoing_within(now, lifetime, room, &mut cell.holders);
     station.report_drained(&mut cell.outbox.drained);
     let outgoing = outgoing?;
     station.count_continued(&outgoing);

@@ -7,7 +7,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::progress::Progress;
 use super::{Answer, Cell, even_shares};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::PayloadClass;
 use crate::wifi::air::{Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::bitmap::AckBitmap;
@@ -105,7 +105,7 @@ pub(crate) struct Uplink {
     control_mode: Mode,
 }
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// The access that `id` begins at `at`, within `limit` if given, to trigger clients; `None` if none is to be
     /// triggered.
     pub(super) fn begin_uplink(
@@ -177,8 +177,8 @@ impl<P: Payload> Cell<P> {
         let station = &mut self.stations[exchange.from];
         station.counters.missed_link_acks += 1;
         let originator = &mut station.peers[exchange.peer()].originator;
-        let settled: Settled =
-            originator.settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest));
+        let settled: Settled = originator
+            .settle_streams(|stream| stream.not_acknowledged(retry_limit, oldest, &mut self.holders));
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 }
@@ -211,13 +211,7 @@ impl Part {
     }
 
     /// Builds its part of a PPDU of `count` users to `holder`.
-    fn fill<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        holder: FunctionId,
-        count: u16,
-        [start, end]: [Instant; 2],
-    ) {
+    fn fill(&mut self, cell: &mut Cell, holder: FunctionId, count: u16, [start, end]: [Instant; 2]) {
         let lifetime = cell.rules.config.lifetime;
         self.awaited = cell.stations[holder].peers[self.peer].uplink.awaited();
         let client = &mut cell.stations[self.client];
@@ -226,7 +220,13 @@ impl Part {
         let control = originator.control_mode;
         self.single = [originator.mode, control];
         let rate = Noise::ALONE + 1 + self.mode.resource_unit.map_or(0, |unit| unit as usize);
-        let outgoing = client.triggered(start, lifetime, back, ([self.mode, control], self.bytes, rate));
+        let outgoing = client.triggered(
+            start,
+            lifetime,
+            back,
+            ([self.mode, control], self.bytes, rate),
+            &mut cell.holders,
+        );
         client.report_drained(&mut cell.outbox.drained);
         self.left = client.peers[back].originator.buffer_status();
         cell.stations[holder].counters.empty_answers += u64::from(outgoing.is_none());
@@ -241,8 +241,8 @@ impl Part {
 impl Uplink {
     /// The PPDU of users to `holder` after the Block Acks with which they respond within `span`; given for each are the
     /// client, its number, its unit and the bytes before its data. `None` if no user has data.
-    pub fn behind<P: Payload>(
-        cell: &mut Cell<P>,
+    pub fn behind(
+        cell: &mut Cell,
         holder: FunctionId,
         ofdma: &OfdmaConfig,
         users: &[(FunctionId, usize, Option<u16>, u32)],
@@ -312,7 +312,7 @@ impl Uplink {
     }
 
     /// Accounts the trigger as acquisition time, because it spares the users their own channel accesses.
-    pub fn book_trigger<P: Payload>(&self, cell: &mut Cell<P>) {
+    pub fn book_trigger(&self, cell: &mut Cell) {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
     }
 
@@ -356,7 +356,7 @@ impl Uplink {
     }
 
     /// The PPDU on the air has ended: does what is due, and returns the next step.
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    pub fn step(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         match self.stage {
             Stage::Poll => {
                 if !self.hear_trigger(cell, TriggerKind::BufferStatusReport) {
@@ -377,7 +377,7 @@ impl Uplink {
     }
 
     /// Draws which users received the trigger; returns false if none did.
-    fn hear_trigger<P: Payload>(&mut self, cell: &mut Cell<P>, kind: TriggerKind) -> bool {
+    fn hear_trigger(&mut self, cell: &mut Cell, kind: TriggerKind) -> bool {
         let (len, since) = (self.trigger_len(kind), self.since);
         cell.stations[self.holder].counters.trigger_time += self.until - since;
         for part in &mut self.parts {
@@ -401,7 +401,7 @@ impl Uplink {
 
     /// Planned duration of the users' PPDUs: enough for the most data that the access point knows of or expects for any
     /// user.
-    fn planned<P: Payload>(&self, cell: &Cell<P>) -> Duration {
+    fn planned(&self, cell: &Cell) -> Duration {
         let peers = &cell.stations[self.holder].peers;
         let psdus = self.parts.iter().map(|part| {
             let expected = peers[part.peer].uplink.expected_bytes();
@@ -412,7 +412,7 @@ impl Uplink {
     }
 
     /// The frame of the trigger.
-    fn trigger<P: Payload>(&self, cell: &Cell<P>, kind: TriggerKind) -> Trigger {
+    fn trigger(&self, cell: &Cell, kind: TriggerKind) -> Trigger {
         let users = self.parts.iter().map(|part| TriggerUser {
             station: cell.stations.station_of(part.client),
             mode: part.mode,
@@ -443,7 +443,7 @@ impl Uplink {
 
     /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
     /// and there is no random-access unit.
-    fn reports_ended<P: Payload>(&mut self, cell: &mut Cell<P>) -> Progress {
+    fn reports_ended(&mut self, cell: &mut Cell) -> Progress {
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, self.until);
         let mut any = false;
         for part in self.parts.iter_mut().filter(|part| part.asked) {
@@ -467,7 +467,7 @@ impl Uplink {
     }
 
     /// The Basic Trigger has ended: users that received it send data, or report that they have none.
-    fn trigger_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn trigger_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         if !self.hear_trigger(cell, TriggerKind::Basic) && self.random.is_none() {
             return self.give_up(cell, next_idle);
         }
@@ -495,13 +495,7 @@ impl Uplink {
     }
 
     /// Clients that were not triggered take random-access units; PPDUs in the same unit are lost.
-    fn fill_random<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        random: &RandomUnits,
-        count: u16,
-        span: [Instant; 2],
-    ) {
+    fn fill_random(&mut self, cell: &mut Cell, random: &RandomUnits, count: u16, span: [Instant; 2]) {
         let (len, asked) = (self.trigger_len(TriggerKind::Basic), self.parts.len());
         for peer in 0..cell.stations[self.holder].peers.len() {
             let entry = &mut cell.stations[self.holder].peers[peer];
@@ -536,7 +530,7 @@ impl Uplink {
 
     /// Accounts the users' PPDUs, an equal share of the time for each: divided among new data, TCP ACKs and
     /// retransmissions by bytes; acquisition time for users without data.
-    pub fn book_data<P: Payload>(&self, cell: &mut Cell<P>, since: Instant) {
+    pub fn book_data(&self, cell: &mut Cell, since: Instant) {
         let mut at = since;
         let time = self.until.saturating_since(since);
         for (part, share) in self.parts.iter().zip(even_shares(time, self.parts.len())) {
@@ -553,7 +547,7 @@ impl Uplink {
     }
 
     /// The users' PPDUs have ended: the MPDUs that arrived are acknowledged.
-    fn data_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn data_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         let (since, end) = (self.since, self.until);
         let mut any = false;
         for part in self.parts.iter_mut().filter(|part| part.asked) {
@@ -616,7 +610,7 @@ impl Uplink {
     }
 
     /// The Block Ack has ended: each user handles it.
-    fn block_ack_ended<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn block_ack_ended(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         let at = self.until;
         if cell.air.is_kept() {
             let acknowledged = self.acknowledged(cell);
@@ -647,7 +641,7 @@ impl Uplink {
     }
 
     /// Whether all MPDUs of `part` arrived, which is signalled without a bitmap (All Ack, 802.11ax-2021 clause 26.4.2).
-    fn has_all<P: Payload>(&self, cell: &Cell<P>, part: &Part) -> bool {
+    fn has_all(&self, cell: &Cell, part: &Part) -> bool {
         let (Some(exchange), Recipient::Block(recipient)) =
             (&part.exchange, &cell.stations[self.holder].peers[part.peer].recipient)
         else {
@@ -659,7 +653,7 @@ impl Uplink {
     }
 
     /// Contents of the Block Ack.
-    fn acknowledged<P: Payload>(&self, cell: &Cell<P>) -> Vec<Acknowledged> {
+    fn acknowledged(&self, cell: &Cell) -> Vec<Acknowledged> {
         let heard = self.parts.iter().filter(|part| part.heard);
         let each = heard.map(|part| {
             let recipient = &cell.stations[self.holder].peers[part.peer].recipient;
@@ -674,7 +668,7 @@ impl Uplink {
     }
 
     /// MPDUs that did not arrive are sent again.
-    fn settle_unheard<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) {
+    fn settle_unheard(&mut self, cell: &mut Cell, next_idle: u64) {
         for part in self.parts.iter().filter(|part| !part.heard) {
             if let Some(exchange) = &part.exchange {
                 cell.fail_triggered(exchange, self.until, next_idle);
@@ -683,7 +677,7 @@ impl Uplink {
     }
 
     /// No response arrived, so the access failed.
-    fn give_up<P: Payload>(&mut self, cell: &mut Cell<P>, next_idle: u64) -> Progress {
+    fn give_up(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
         self.settle_unheard(cell, next_idle);
         self.fail(cell, noticed_at, next_idle);
@@ -691,13 +685,13 @@ impl Uplink {
     }
 
     /// Its first trigger collided, or no user responded; the access point notices at `noticed_at`.
-    pub fn fail<P: Payload>(&mut self, cell: &mut Cell<P>, noticed_at: Instant, next_idle: u64) {
+    pub fn fail(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         cell.stations[self.holder].contention.failed(noticed_at, next_idle);
         self.end(cell, false);
     }
 
     /// Records a collided trigger, if frames are recorded.
-    pub fn record_collided<P: Payload>(&self, cell: &mut Cell<P>) {
+    pub fn record_collided(&self, cell: &mut Cell) {
         if !cell.air.is_kept() {
             return;
         }
@@ -716,7 +710,7 @@ impl Uplink {
     }
 
     /// The access has ended. Users continue as before it.
-    fn end<P: Payload>(&mut self, cell: &mut Cell<P>, succeeded: bool) {
+    fn end(&mut self, cell: &mut Cell, succeeded: bool) {
         for part in &self.parts {
             if let Some(access) = cell.stations[part.client].random_access.as_mut().filter(|_| part.random) {
                 access.settled(part.arrived() && !part.lost);

@@ -75,12 +75,10 @@ impl Contention {
     }
 
     /// When this station transmits if the medium stays idle.
-    #[inline]
     pub fn transmits_at(&self, idle: &IdlePeriod, slot: Duration) -> Instant {
         self.countdown_from(idle) + slot * u64::from(self.counter)
     }
 
-    #[inline]
     fn countdown_from(&self, idle: &IdlePeriod) -> Instant {
         let shared = if self.exempt_in == Some(idle.number) {
             idle.exempt_countdown_from
@@ -92,7 +90,6 @@ impl Contention {
     }
 
     /// Counts down the slots that passed before another station took the medium at `at`.
-    #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
         let from = self.countdown_from(idle);
         if at >= from {
@@ -107,7 +104,6 @@ impl Contention {
 
     /// A packet arrived while the medium was idle and no backoff was left: transmits at once, or as soon as the medium
     /// has been idle for long enough.
-    #[inline]
     pub fn start_at_once(&mut self, now: Instant) {
         self.counter = 0;
         self.drawn = 0;

@@ -17,7 +17,6 @@ pub(crate) enum AckHook {
 impl AckHook {
     /// Decides the ACK to `peer` one SIFS before it is sent, and writes the bytes to append to `appended`, at most
     /// `room` bytes if there is such a limit. Returns `None` for plain ACKs, about which no driver is asked.
-    #[inline]
     pub fn link_ack(
         &mut self,
         peer: usize,

@@ -6,7 +6,6 @@ use tacit_proto::units::Duration;
 use super::aggregation::AggregationLimits;
 use super::originator::Originator;
 use super::rules::Rules;
-use crate::payload::Payload;
 use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::{ACK_LEN, Mode};
 
@@ -24,7 +23,7 @@ pub struct AckTimes {
 
 impl AckTimes {
     /// Airtime for PPDUs of `originator`, which contends with `edca`.
-    pub(crate) fn new<P: Payload>(rules: &Rules, edca: &EdcaParameters, originator: &Originator<P>) -> Self {
+    pub(crate) fn new(rules: &Rules, edca: &EdcaParameters, originator: &Originator) -> Self {
         let phy = rules.phy;
         Self {
             data: originator.mode,
@@ -68,7 +67,6 @@ impl AckAirtime for AckTimes {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::packet::Packet;
     use tacit_proto::units::{BitRate, Instant};
 
     use super::*;
@@ -82,7 +80,7 @@ mod tests {
         let mut config = BssConfig::new(standard, vec![StationConfig::new(mode)]);
         change(&mut config);
         let names = ["ap", "client"];
-        let bss = Bss::<Packet>::new(config, 1, "test", &names, (Instant::ZERO, Instant::ZERO));
+        let bss = Bss::new(config, 1, "test", &names, (Instant::ZERO, Instant::ZERO));
         bss.ack_times(StationId(1).first_function(), StationId::AP.first_function())
     }
 

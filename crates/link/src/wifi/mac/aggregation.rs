@@ -3,7 +3,7 @@
 use tacit_proto::units::{Bytes, Duration};
 
 use super::plan::PpduPlan;
-use crate::payload::Payload;
+use crate::packet::PacketRef;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{
     ACK_LEN, FCS_LEN, MPDU_DELIMITER_LEN, Mode, Phy, SingleMpdu, amsdu_subframe_len, bitmap_bits,
@@ -75,13 +75,11 @@ impl AggregationLimits {
     }
 
     /// Sequence numbers that the recipient tracks and that the bitmap of its Block Acks covers.
-    #[inline]
     pub const fn recipient_window(&self) -> u16 {
         self.bitmap_bits
     }
 
     /// Bytes of a Block Ack.
-    #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         block_ack_len(self.bitmap_bits as u32)
     }
@@ -107,7 +105,6 @@ impl AggregationLimits {
     }
 
     /// Bytes from the delimiter of an MPDU of `len` bytes to the next delimiter.
-    #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         subframe_len(len).max(self.min_subframe)
     }
@@ -184,23 +181,21 @@ impl AggregationLimits {
     }
 
     /// Whether an MPDU may carry several packets.
-    #[inline]
     pub const fn joins_packets(&self) -> bool {
         self.max_amsdu.is_some()
     }
 
     /// Adds packet `next` as a subframe to the A-MSDU of `msdus`, the last MPDU of `plan` with length `len`, if it
     /// fits.
-    #[inline]
-    pub fn join<'a, P: Payload + 'a>(
+    pub fn join<'a>(
         &self,
         plan: &mut PpduPlan,
         len: &mut u32,
-        msdus: impl Iterator<Item = &'a P>,
-        next: &P,
+        msdus: impl Iterator<Item = &'a PacketRef>,
+        next: &PacketRef,
     ) -> bool {
         let Some(max_amsdu) = self.max_amsdu else { return false };
-        let subframe = |payload: &P| amsdu_subframe_len(payload.len().0 as u32);
+        let subframe = |payload: &PacketRef| amsdu_subframe_len(payload.len().0 as u32);
         let amsdu = msdus.map(|payload| subframe(payload).next_multiple_of(4)).sum::<u32>() + subframe(next);
         let longer = self.mac_header_len + amsdu + FCS_LEN;
         let before = plan.padded_bytes - self.subframe_len(*len);
@@ -219,7 +214,6 @@ impl AggregationLimits {
 
     /// Adds an MPDU of `len` bytes to `plan` if it fits. The first MPDU is refused only if it exceeds the time limit,
     /// because no smaller PPDU can carry it.
-    #[inline]
     pub fn admit(&self, plan: &mut PpduPlan, len: u32) -> bool {
         if plan.mpdus == 0 {
             let bytes = self.single_overhead + len;

@@ -8,18 +8,19 @@ use tacit_proto::units::Instant;
 use super::amsdu::Msdus;
 use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
+use crate::packet::{Holders, PacketRef};
 use crate::wifi::bitmap::AckBitmap;
 
 /// What a recipient stores for one transmitter.
 #[derive(Clone, Debug)]
-pub(crate) enum Recipient<P> {
+pub(crate) enum Recipient {
     /// Without a Block Ack agreement: the last sequence number, to drop retransmissions.
     Immediate {
         /// Sequence number of the last MPDU passed up.
         last: Option<u16>,
     },
     /// Under a Block Ack agreement.
-    Block(BlockAckRecipient<P>),
+    Block(BlockAckRecipient),
     /// For unacknowledged data: nothing is sent twice, and no MPDU waits for a missing one.
     Unanswered {
         /// The sequence number after that of the last arrival. The first is 0, the Starting Sequence Number in the
@@ -32,24 +33,29 @@ pub(crate) enum Recipient<P> {
     Streams(Vec<Self>),
 }
 
-impl<P: Clone> Recipient<P> {
+impl Recipient {
     /// Accepts an MPDU received at `now` and passes up the MPDUs in order.
-    #[inline]
-    pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        (sequence, msdus): (u16, &Msdus),
+        holders: &mut Holders,
+        pass_up: &mut impl FnMut(PacketRef),
+    ) {
         match self {
             Self::Immediate { last } => {
                 if last.replace(sequence) != Some(sequence) {
-                    msdus.copy_each(pass_up);
+                    msdus.share(holders, pass_up);
                 }
             }
-            Self::Block(recipient) => recipient.receive(now, sequence, msdus, pass_up),
+            Self::Block(recipient) => recipient.receive(now, (sequence, msdus), holders, pass_up),
             Self::Unanswered { next } => {
                 *next = sequence_add(sequence, 1);
-                msdus.copy_each(pass_up);
+                msdus.share(holders, pass_up);
             }
             Self::Deferred(recipient) => {
                 if recipient.takes(now, sequence) {
-                    msdus.copy_each(pass_up);
+                    msdus.share(holders, pass_up);
                 }
             }
             Self::Streams(_) => unreachable!("streams receive each for itself"),
@@ -58,7 +64,6 @@ impl<P: Clone> Recipient<P> {
 
     /// Number of MPDUs directly before `sequence`, which just arrived, that were sent and did not arrive. This is known
     /// only for unacknowledged data, because other data is sent again.
-    #[inline]
     pub fn missing_before(&self, sequence: u16) -> u16 {
         match self {
             Self::Unanswered { next } => sequence_distance(*next, sequence),
@@ -89,23 +94,30 @@ impl<P: Clone> Recipient<P> {
 
     /// Accepts the leading part of `mpdus`, received at `now`, that is next in order while no frame waits behind a gap.
     /// It has the effect of [`receive`](Self::receive) for each of them. Returns how many it accepted.
-    #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
-        mpdus: impl Iterator<Item = (u16, &'a Msdus<P>)>,
-        pass_up: &mut impl FnMut(P),
-    ) -> usize
-    where
-        P: 'a,
-    {
+        mpdus: impl Iterator<Item = (u16, &'a Msdus)>,
+        holders: &mut Holders,
+        pass_up: &mut impl FnMut(PacketRef),
+    ) -> usize {
         match self {
-            Self::Block(recipient) => recipient.receive_in_order(mpdus, pass_up),
+            Self::Block(recipient) => recipient.receive_in_order(mpdus, holders, pass_up),
             Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) | Self::Streams(_) => 0,
         }
     }
 
+    /// Shows `see` the packets that wait behind a gap.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        match self {
+            Self::Block(recipient) => {
+                recipient.buffer.iter().flatten().flat_map(Msdus::iter).for_each(see);
+            }
+            Self::Streams(streams) => streams.iter().for_each(|stream| stream.each_held(see)),
+            Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) => {}
+        }
+    }
+
     /// Since when frames have waited behind a gap.
-    #[inline]
     pub fn gap_since(&self) -> Option<Instant> {
         match self {
             Self::Block(recipient) => recipient.gap_since,
@@ -118,21 +130,21 @@ impl<P: Clone> Recipient<P> {
 /// Scoreboard and reorder buffer. Both windows are as long as the bitmap. The scoreboard follows the highest number
 /// received, and the reorder buffer the lowest number still missing.
 #[derive(Clone, Debug)]
-pub(crate) struct BlockAckRecipient<P> {
+pub(crate) struct BlockAckRecipient {
     /// WinStartR: the sequence number for bit 0 of `scoreboard`.
     scoreboard_start: u16,
     scoreboard: AckBitmap,
     /// WinStartB: the next number to pass up.
     next: u16,
     /// Slot i holds sequence number `next + i`.
-    buffer: VecDeque<Option<Msdus<P>>>,
+    buffer: VecDeque<Option<Msdus>>,
     /// Number of occupied slots.
     held: usize,
     /// Since when the MPDU at the head has been missing while later frames wait.
     gap_since: Option<Instant>,
 }
 
-impl<P: Clone> BlockAckRecipient<P> {
+impl BlockAckRecipient {
     /// State for an agreement with `window` outstanding MPDUs.
     pub fn new(window: u32) -> Self {
         Self {
@@ -146,19 +158,24 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Number of sequence numbers in each window.
-    #[inline]
     fn window(&self) -> u16 {
         self.scoreboard.len()
     }
 
     /// Accepts an MPDU received at `now` and passes up the MPDUs in order.
-    pub fn receive(&mut self, now: Instant, sequence: u16, msdus: &Msdus<P>, pass_up: &mut impl FnMut(P)) {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        (sequence, msdus): (u16, &Msdus),
+        holders: &mut Holders,
+        pass_up: &mut impl FnMut(PacketRef),
+    ) {
         self.score(sequence);
         let offset = sequence_distance(self.next, sequence);
         if offset == 0 && self.held == 0 {
             // In order and no frame waits: the common case.
             self.next = sequence_add(self.next, 1);
-            msdus.copy_each(pass_up);
+            msdus.share(holders, pass_up);
             return;
         }
         if offset >= SEQUENCE_MODULUS / 2 {
@@ -173,22 +190,20 @@ impl<P: Clone> BlockAckRecipient<P> {
         if self.buffer.len() <= slot {
             self.buffer.resize_with(slot + 1, || None);
         }
-        if self.buffer[slot].replace(msdus.clone()).is_none() {
-            self.held += 1;
+        match self.buffer[slot].replace(msdus.held_twice(holders)) {
+            Some(duplicate) => drop(duplicate.release(holders)),
+            None => self.held += 1,
         }
         self.release(now, pass_up);
     }
 
     /// [`Recipient::receive_in_order`] under an agreement.
-    #[inline]
     pub fn receive_in_order<'a>(
         &mut self,
-        mpdus: impl Iterator<Item = (u16, &'a Msdus<P>)>,
-        pass_up: &mut impl FnMut(P),
-    ) -> usize
-    where
-        P: 'a,
-    {
+        mpdus: impl Iterator<Item = (u16, &'a Msdus)>,
+        holders: &mut Holders,
+        pass_up: &mut impl FnMut(PacketRef),
+    ) -> usize {
         if self.held > 0 {
             return 0;
         }
@@ -198,7 +213,7 @@ impl<P: Clone> BlockAckRecipient<P> {
             if sequence != sequence_add(first, count) {
                 break;
             }
-            msdus.copy_each(pass_up);
+            msdus.share(holders, pass_up);
             count += 1;
         }
         self.next = sequence_add(first, count);
@@ -221,7 +236,7 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Handles a Block Ack Request: gives up all MPDUs before `start`.
-    pub fn request(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
+    pub fn request(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(PacketRef)) {
         self.move_scoreboard(start);
         if sequence_distance(self.next, start) < SEQUENCE_MODULUS / 2 {
             self.advance_to(now, start, pass_up);
@@ -230,7 +245,7 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Gives up the gap and passes up the MPDUs after it, up to the next gap.
-    pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
+    pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
         while self.held > 0 && self.buffer.front().is_some_and(Option::is_none) {
             self.buffer.pop_front();
             self.next = sequence_add(self.next, 1);
@@ -273,7 +288,7 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Moves the reorder window to `start` and passes up in order all MPDUs that leave it.
-    fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(P)) {
+    fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(PacketRef)) {
         for _ in 0..sequence_distance(self.next, start) {
             if let Some(Some(msdus)) = self.buffer.pop_front() {
                 self.held -= 1;
@@ -285,7 +300,7 @@ impl<P: Clone> BlockAckRecipient<P> {
     }
 
     /// Passes up the MPDUs at the head until the first gap.
-    fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(P)) {
+    fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
         let mut moved = false;
         while let Some(Some(_)) = self.buffer.front() {
             if let Some(Some(msdus)) = self.buffer.pop_front() {
@@ -317,25 +332,46 @@ impl<P: Clone> BlockAckRecipient<P> {
 mod tests {
     use super::*;
 
+    /// An MPDU whose packet is named after its number.
+    fn msdus(sequence: u16) -> Msdus {
+        Msdus::new(PacketRef { id: u32::from(sequence), ..PacketRef::default() }, Vec::new())
+    }
+
+    /// Holders of a packet for each sequence number.
+    fn holders() -> Holders {
+        let mut holders = Holders::default();
+        for sequence in 0..SEQUENCE_MODULUS {
+            assert_eq!(holders.insert(), u32::from(sequence));
+        }
+        holders
+    }
+
+    #[derive(Clone)]
     struct Harness {
-        recipient: BlockAckRecipient<u16>,
+        recipient: BlockAckRecipient,
+        holders: Holders,
         up: Vec<u16>,
     }
 
     impl Harness {
         fn new() -> Self {
-            Self { recipient: BlockAckRecipient::new(64), up: Vec::new() }
+            Self::with_window(64)
+        }
+
+        fn with_window(window: u32) -> Self {
+            Self { recipient: BlockAckRecipient::new(window), holders: holders(), up: Vec::new() }
         }
 
         fn receive(&mut self, sequences: impl IntoIterator<Item = u16>) {
             for sequence in sequences {
-                let msdus = Msdus::new(sequence, Vec::new());
-                self.recipient.receive(Instant::ZERO, sequence, &msdus, &mut |p| self.up.push(p));
+                let pass_up = &mut |packet: PacketRef| self.up.push(packet.id as u16);
+                let received = (sequence, &msdus(sequence));
+                self.recipient.receive(Instant::ZERO, received, &mut self.holders, pass_up);
             }
         }
 
         fn request(&mut self, start: u16) {
-            self.recipient.request(Instant::ZERO, start, &mut |p| self.up.push(p));
+            self.recipient.request(Instant::ZERO, start, &mut |p| self.up.push(p.id as u16));
         }
     }
 
@@ -374,7 +410,7 @@ mod tests {
     #[test]
     fn longer_windows_wait_for_more() {
         for window in [256, 512, 1024] {
-            let mut h = Harness { recipient: BlockAckRecipient::new(u32::from(window)), up: Vec::new() };
+            let mut h = Harness::with_window(u32::from(window));
             h.receive(1..window);
             assert!(h.up.is_empty());
             let (start, bitmap) = h.recipient.block_ack();
@@ -403,7 +439,7 @@ mod tests {
     fn a_gap_can_be_given_up_by_time() {
         let mut h = Harness::new();
         h.receive([1, 2, 5]);
-        h.recipient.give_up_gap(Instant::ZERO, &mut |p| h.up.push(p));
+        h.recipient.give_up_gap(Instant::ZERO, &mut |p| h.up.push(p.id as u16));
         assert_eq!(h.up, [1, 2]);
         h.receive([3, 4]);
         assert_eq!(h.up, [1, 2, 3, 4, 5]);
@@ -415,15 +451,15 @@ mod tests {
         let mut h = Harness::new();
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let mut receive = |now, sequence| {
-            let msdus = Msdus::new(sequence, Vec::new());
-            h.recipient.receive(at(now), sequence, &msdus, &mut |p| h.up.push(p));
+            let pass_up = &mut |packet: PacketRef| h.up.push(packet.id as u16);
+            h.recipient.receive(at(now), (sequence, &msdus(sequence)), &mut h.holders, pass_up);
             h.recipient.gap_since()
         };
         assert_eq!(receive(1, 1), Some(at(1)));
         assert_eq!(receive(2, 4), Some(at(1)), "more behind the same gap");
         assert_eq!(receive(3, 0), Some(at(3)), "the next gap is before 2");
         assert_eq!(receive(4, 6), Some(at(3)));
-        h.recipient.give_up_gap(at(5), &mut |p| h.up.push(p));
+        h.recipient.give_up_gap(at(5), &mut |p| h.up.push(p.id as u16));
         assert_eq!(h.recipient.gap_since(), Some(at(5)), "and the next before 5");
         assert_eq!(h.up, [0, 1, 4]);
     }
@@ -446,25 +482,28 @@ mod tests {
             gap in proptest::option::of(0_u16..256),
             window in proptest::sample::select(vec![64_u32, 256, 1024]),
         ) {
-            let mut one_by_one = Harness { recipient: BlockAckRecipient::new(window), up: Vec::new() };
+            let mut one_by_one = Harness::with_window(window);
             one_by_one.receive(before);
             if let Some(start) = start {
                 one_by_one.request(start);
             }
-            let mut together = Harness { recipient: one_by_one.recipient.clone(), up: one_by_one.up.clone() };
+            let mut together = one_by_one.clone();
             let first = sequence_add(one_by_one.recipient.next, offset);
             let numbers: Vec<_> = (0..count)
                 .filter(|number| Some(*number) != gap)
                 .map(|number| sequence_add(first, number))
-                .map(|number| (number, Msdus::new(number, Vec::new())))
+                .map(|number| (number, msdus(number)))
                 .collect();
             one_by_one.receive(numbers.iter().map(|(number, _)| *number));
             let run = numbers.iter().map(|(number, msdus)| (*number, msdus));
-            let taken = together.recipient.receive_in_order(run, &mut |p| together.up.push(p));
+            let taken = together.recipient.receive_in_order(run, &mut together.holders, &mut |packet| {
+                together.up.push(packet.id as u16);
+            });
             proptest::prop_assert!(offset != 0 || gap == Some(0) || taken > 0 || count == 0 || together.recipient.held > 0);
             together.receive(numbers[taken..].iter().map(|(number, _)| *number));
             proptest::prop_assert_eq!(&together.up, &one_by_one.up);
-            proptest::prop_assert_eq!(format!("{:?}", together.recipient), format!("{:?}", one_by_one.recipient));
+            let state = |harness: &Harness| format!("{:?} {:?}", harness.recipient, harness.holders);
+            proptest::prop_assert_eq!(state(&together), state(&one_by_one));
         }
 
         /// For any arrivals, each number of a window is passed up at most once, in order.

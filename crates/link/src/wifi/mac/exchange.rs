@@ -6,7 +6,6 @@ use super::peer::Peer;
 use super::plan::Outgoing;
 use super::protection::Handshake;
 use super::rules::{HoldLimits, Rules};
-use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::ofdma::{HackCarrier, MuAcknowledgment, OfdmaConfig};
 use crate::wifi::phy::{ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CONTROL_WRAPPER_LEN, Mode};
@@ -46,14 +45,12 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// The exchange of `from` to `peer` that begins at `at` with `handshake`, or with the handshake of the protection
     /// in use before `outgoing`. `from` may hold the channel within `hold_limits`.
-    // Always inlined: an exchange is large, and most are of one kind.
-    #[inline(always)]
-    pub fn behind<P: Payload>(
+    pub fn behind(
         rules: &Rules,
         handshake: Option<Handshake>,
         at: Instant,
         (from, hold_limits): (FunctionId, HoldLimits),
-        (peer, outgoing): (&Peer<P>, Outgoing),
+        (peer, outgoing): (&Peer, Outgoing),
     ) -> Self {
         let (mode, control) = (&peer.originator.mode, &peer.originator.control_mode);
         let (duration, mut response_len) = match outgoing {
@@ -187,13 +184,11 @@ impl Exchange {
     }
 
     /// Whether the exchange ends with its PPDU, without acknowledgment.
-    #[inline]
     pub fn is_unanswered(&self) -> bool {
         self.response_len == UNANSWERED
     }
 
     /// Airtime of its data, divided by the number of users of the PPDU; zero for other PPDUs.
-    #[inline]
     pub fn data_time(&self) -> Duration {
         if !matches!(self.outgoing, Outgoing::Data { .. }) {
             return Duration::ZERO;
@@ -203,37 +198,31 @@ impl Exchange {
     }
 
     /// Whether the exchange requests data that did not arrive.
-    #[inline]
     pub fn asks_for_repair(&self) -> bool {
         matches!(self.outgoing, Outgoing::Ask { .. })
     }
 
     /// The addressee, as an index among the peers of the initiator.
-    #[inline]
     pub fn peer(&self) -> usize {
         self.outgoing.peer()
     }
 
     /// Holder of the TXOP that the exchange is part of.
-    #[inline]
     pub fn holder(&self) -> FunctionId {
         if self.handshake == Handshake::Granted { self.to } else { self.from }
     }
 
     /// Whether the PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
-    #[inline]
     pub fn grants(&self) -> bool {
         self.grants
     }
 
     /// Whether a Block Ack answers it.
-    #[inline]
     pub fn asks_for_block_ack(&self) -> bool {
         self.response_len >= BLOCK_ACK_LEN
     }
 
     /// Until when other stations that received its frames defer.
-    #[inline]
     pub fn reserved_until(&self) -> Instant {
         self.response_end.max(self.end + self.reserves)
     }
@@ -249,13 +238,11 @@ impl Exchange {
     }
 
     /// Whether an MPDU that starts at `at` does not collide with another PPDU.
-    #[inline]
     pub fn is_clear(&self, at: Instant) -> bool {
         at >= self.clear_from
     }
 
     /// Length of the response in bytes if `appended` bytes are added to the standard's response.
-    #[inline]
     pub fn response_len(&self, appended: u32) -> u32 {
         self.response_len + appended
     }
@@ -268,7 +255,6 @@ impl Exchange {
     }
 
     /// When the response, sent in mode `control`, would end if nothing were appended.
-    #[inline]
     pub fn plain_response_end(&self, control: &Mode) -> Instant {
         self.response_at + control.ppdu_duration(self.response_len)
     }

@@ -19,8 +19,8 @@ pub(crate) enum MpduState {
 
 /// An MPDU with a sequence number.
 #[derive(Clone, Debug)]
-pub(crate) struct Mpdu<P> {
-    pub msdus: Msdus<P>,
+pub(crate) struct Mpdu {
+    pub msdus: Msdus,
     pub sequence: u16,
     /// Bytes of the packets, cached because asking each packet costs more.
     pub bytes: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Mpdu<P> {
     pub queued_at: Instant,
 }
 
-impl<P> Mpdu<P> {
+impl Mpdu {
     /// Whether it leaves the window when it is at the head.
     pub(super) fn is_settled(&self) -> bool {
         matches!(self.state, MpduState::Delivered | MpduState::GivenUp)

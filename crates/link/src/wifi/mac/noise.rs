@@ -55,13 +55,11 @@ impl Noise {
     }
 
     /// The next frame responds to one that the peer sent at this rate of its own.
-    #[inline]
     pub fn answer_rate(&mut self, rate: usize) {
         self.use_rate(self.answered_from + rate);
     }
 
     /// The following frames use this rate.
-    #[inline]
     pub fn use_rate(&mut self, rate: usize) {
         if rate != self.rate {
             self.swap_rate(rate);
@@ -81,21 +79,18 @@ impl Noise {
     }
 
     /// True if the receiver does not decode the header of a data PPDU, and hence none of its MPDUs.
-    #[inline]
     pub fn hides_data(&mut self) -> bool {
         self.stream.hit(self.data.preamble())
     }
 
     /// True if an MPDU of `len` bytes is not decoded in a PPDU whose header was; in an A-MPDU, `len` includes the
     /// delimiter.
-    #[inline]
     pub fn breaks_mpdu(&mut self, len: u32, aggregated: bool) -> bool {
         let chance = self.data.mpdu(if aggregated { len + MPDU_DELIMITER_LEN } else { len });
         self.stream.hit(chance)
     }
 
     /// True if a control frame of `len` bytes is not decoded, be it the header or the frame.
-    #[inline]
     pub fn takes_control(&mut self, len: u32) -> bool {
         let preamble: Ratio = self.control.preamble();
         let frame = self.control.mpdu(len);

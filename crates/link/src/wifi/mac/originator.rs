@@ -13,7 +13,7 @@ use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::sent_buffer::SentBuffer;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{Holders, PacketRef, PayloadClass};
 use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
@@ -22,13 +22,13 @@ use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
 
 /// How long packets waited before their first transmission.
 pub(crate) struct Delays<'a> {
+    pub holders: &'a mut Holders,
     pub waits: &'a mut Waits<8>,
     /// Sum of the waits.
     pub time: &'a mut Duration,
 }
 
 impl Delays<'_> {
-    #[inline]
     fn record(&mut self, delay: Duration) {
         self.waits.record(delay);
         *self.time += delay;
@@ -56,7 +56,7 @@ pub(crate) enum Need {
 
 /// All state of a station for one destination.
 #[derive(Clone, Debug)]
-pub(crate) struct Originator<P> {
+pub(crate) struct Originator {
     pub mode: Mode,
     pub control_mode: Mode,
     pub(super) limits: AggregationLimits,
@@ -64,8 +64,8 @@ pub(crate) struct Originator<P> {
     acks: LinkAcks,
     /// Adapts mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
-    pub(super) queue: Queue<P>,
-    pub(super) window: VecDeque<Mpdu<P>>,
+    pub(super) queue: Queue,
+    pub(super) window: VecDeque<Mpdu>,
     pub(super) next_sequence: u16,
     /// MPDUs in the window that wait to be sent.
     pub(super) waiting: u32,
@@ -85,13 +85,13 @@ pub(crate) struct Originator<P> {
     untold: Option<u16>,
     /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
     reports_acks: bool,
-    settled_acks: VecDeque<(P, bool)>,
+    settled_acks: VecDeque<(PacketRef, bool)>,
     /// Outcomes of packets, if a driver asked for them.
-    pub fates: Fates<P>,
+    pub fates: Fates,
     /// Vectors of A-MSDUs that left the window, for reuse.
-    spare: Vec<Vec<P>>,
+    spare: Vec<Vec<PacketRef>>,
     /// Sent MPDUs that the recipient may still request.
-    pub(super) sent: Option<Box<SentBuffer<P>>>,
+    pub(super) sent: Option<Box<SentBuffer>>,
     /// A request to the peer for missing data is due.
     pub(super) asks_due: bool,
     /// Originators for the other spatial streams, if each stream has its own aggregate. They share the queue of the
@@ -110,7 +110,7 @@ pub(crate) struct Settled {
     pub mpdus: u32,
 }
 
-impl<P: Payload> Originator<P> {
+impl Originator {
     pub fn new(
         mode: Mode,
         control_mode: Mode,
@@ -161,7 +161,6 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Whether its PPDUs are answered by an ACK or a Block Ack.
-    #[inline]
     pub fn is_answered(&self) -> bool {
         self.acks == LinkAcks::Normal
     }
@@ -172,7 +171,6 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Whether a Block Ack agreement defines how its PPDUs are answered.
-    #[inline]
     pub fn has_agreement(&self) -> bool {
         self.is_answered() && self.limits.window > 1
     }
@@ -197,34 +195,44 @@ impl<P: Payload> Originator<P> {
     }
 
     /// The next pure ACK that left the window, and whether it was delivered.
-    pub fn poll_settled_ack(&mut self) -> Option<(P, bool)> {
+    pub fn poll_settled_ack(&mut self) -> Option<(PacketRef, bool)> {
         self.settled_acks.pop_front()
     }
 
     /// Takes back the queued packets that match `unwanted` and have no sequence number yet.
-    pub fn retract(&mut self, unwanted: impl FnMut(&P) -> bool) -> usize {
-        self.queue.retract(unwanted)
+    pub fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool, holders: &mut Holders) -> usize {
+        self.queue.retract(|packet| {
+            let goes = unwanted(packet);
+            if goes {
+                holders.release(*packet);
+            }
+            goes
+        })
     }
 
     /// Queues `payload`; returns whether it was accepted, and how many earlier packets were dropped for it.
-    #[inline]
-    pub fn enqueue(&mut self, now: Instant, payload: P) -> (bool, u32) {
+    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> (bool, u32) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        let taken = self.queue.push(now, payload, &mut |payload| losses.take(payload));
+        let taken = self.queue.push(now, packet, &mut |packet| losses.take(packet, holders));
         (taken, losses.count)
     }
 
     /// Queues `payload` after `filter`; returns the result of [`Originator::enqueue`] and the number of ACKs the filter
     /// dropped.
-    #[inline(never)]
-    pub fn enqueue_filtered(&mut self, now: Instant, filter: AckFilter, payload: P) -> (bool, u32, u64) {
+    pub fn enqueue_filtered(
+        &mut self,
+        now: Instant,
+        filter: AckFilter,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> (bool, u32, u64) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        let (taken, filtered) =
-            filter.push(&mut self.queue, now, payload, &mut |payload| losses.take(payload));
+        let mut dropped = |packet, holders: &mut Holders| losses.take(packet, holders);
+        let (taken, filtered) = filter.push(&mut self.queue, now, packet, holders, &mut dropped);
         (taken, losses.count, filtered)
     }
 
-    pub fn queue(&self) -> &Queue<P> {
+    pub fn queue(&self) -> &Queue {
         &self.queue
     }
 
@@ -233,7 +241,6 @@ impl<P: Payload> Originator<P> {
         self.queue.reset_peak();
     }
 
-    #[inline]
     pub fn need(&self) -> Need {
         if self.has_stream_queues() {
             self.need_of_streams()
@@ -269,13 +276,11 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Bytes of an MPDU of `len` bytes in that PPDU, including its delimiter and padding.
-    #[inline]
     pub fn subframe_len(&self, len: u32) -> u32 {
         self.limits.subframe_len(len)
     }
 
     /// Bytes of a Block Ack in response to that PPDU.
-    #[inline]
     pub const fn block_ack_len(&self) -> u32 {
         self.limits.block_ack_len()
     }
@@ -297,7 +302,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// MPDUs of the PPDU on the air, in order.
-    pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu<P>> {
+    pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu> {
         self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
     }
 
@@ -314,7 +319,6 @@ impl<P: Payload> Originator<P> {
 
     /// Drops packets that are too old, then assembles a PPDU that fits in `room`; the PPDU is empty if the first MPDU
     /// does not fit.
-    #[inline(never)]
     pub fn build_within(&mut self, now: Instant, lifetime: Duration, room: Room, delays: &mut Delays<'_>) {
         let rate = self.choose_rate(now);
         let usual = self.limits;
@@ -337,7 +341,6 @@ impl<P: Payload> Originator<P> {
     /// sent in the first mode of `modes` and answered in the second. [`Originator::mode`] and
     /// [`Originator::control_mode`] keep these values until the round ends. `rate` is the noise index of the first
     /// mode.
-    #[inline(never)]
     pub fn build_part(
         &mut self,
         now: Instant,
@@ -356,12 +359,10 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Chooses the mode if the rate adapts; returns the index of the rate.
-    #[inline]
     fn choose_rate(&mut self, now: Instant) -> usize {
         if self.rate_control.is_some() { self.choose_adapted(now) } else { 0 }
     }
 
-    #[inline(never)]
     fn choose_adapted(&mut self, now: Instant) -> usize {
         let Some(control) = &mut self.rate_control else { return 0 };
         let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
@@ -374,8 +375,6 @@ impl<P: Payload> Originator<P> {
 
     /// Assembles a PPDU from packets that were queued at the first of `ages` or before, and at most as long ago as the
     /// second.
-    // Always inlined, as are its callees: a call moves each MPDU.
-    #[inline(always)]
     pub(super) fn assemble(
         &mut self,
         now: Instant,
@@ -407,7 +406,6 @@ impl<P: Payload> Originator<P> {
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is
     /// dropped and each has its own MPDU.
-    #[inline(always)]
     fn fill_in_order(
         &mut self,
         now: Instant,
@@ -426,11 +424,10 @@ impl<P: Payload> Originator<P> {
             if queued.at > queued_by || waited > lifetime || !self.limits.admit(plan, len) {
                 break;
             }
-            plan.count_fresh(len, queued.len, queued.payload.class());
+            plan.count_fresh(len, queued.len, queued.payload.class);
             delays.record(waited);
             self.window.push_back(Mpdu {
-                // The packet is copied directly to its place; taking it out first would cost a second move.
-                msdus: Msdus::new(queued.payload.clone(), Vec::new()),
+                msdus: Msdus::new(queued.payload, Vec::new()),
                 bytes: queued.len.0 as u32,
                 sequence: sequence_add(self.next_sequence, count),
                 len,
@@ -444,7 +441,6 @@ impl<P: Payload> Originator<P> {
         self.next_sequence = sequence_add(self.next_sequence, count);
     }
 
-    #[inline(never)]
     fn fill_from_queue(
         &mut self,
         now: Instant,
@@ -459,7 +455,7 @@ impl<P: Payload> Originator<P> {
                 break;
             }
             let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-            let front = self.queue.front(now, &mut |payload| losses.take(payload));
+            let front = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders));
             plan.discarded += losses.count;
             let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
@@ -470,7 +466,7 @@ impl<P: Payload> Originator<P> {
             let Some(queued) = self.queue.pop() else { break };
             if too_old {
                 plan.expired += 1;
-                losses.report(queued.payload);
+                losses.report(queued.payload, delays.holders);
                 continue;
             }
             delays.record(now - queued.at);
@@ -495,19 +491,17 @@ impl<P: Payload> Originator<P> {
         }
     }
 
-    /// Puts `mpdu` into the window, with the following packets of the queue in its A-MSDU. Not inlined: most MPDUs
-    /// carry one packet.
-    #[inline(never)]
+    /// Puts `mpdu` into the window, with the following packets of the queue in its A-MSDU.
     fn join_packets(
         &mut self,
         now: Instant,
         (queued_by, lifetime): (Instant, Duration),
         plan: &mut PpduPlan,
-        mut mpdu: Mpdu<P>,
+        mut mpdu: Mpdu,
         delays: &mut Delays<'_>,
     ) {
         let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        while let Some(queued) = self.queue.front(now, &mut |payload| losses.take(payload)) {
+        while let Some(queued) = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders)) {
             let in_time = now.saturating_since(queued.at) <= lifetime;
             if queued.at > queued_by
                 || !in_time
@@ -526,7 +520,6 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Reports the outcome of the PPDU to rate control.
-    #[inline]
     pub fn report_rate(&mut self, settled: Settled) {
         let plan = &self.plan;
         if let Some(control) = &mut self.rate_control {
@@ -535,20 +528,19 @@ impl<P: Payload> Originator<P> {
     }
 
     /// An ACK arrived for the one MPDU in flight.
-    pub fn acknowledged(&mut self) -> Settled {
+    pub fn acknowledged(&mut self, holders: &mut Holders) -> Settled {
         self.sync_due = false;
-        self.settle(|_| true, u32::MAX, Instant::ZERO)
+        self.settle(|_| true, u32::MAX, Instant::ZERO, holders)
     }
 
     /// A Block Ack arrived: bit i of `bitmap` is for number `start + i`.
-    // Never inlined: in its caller, the loop over the window runs out of registers.
-    #[inline(never)]
     pub fn block_acknowledged(
         &mut self,
         start: u16,
         bitmap: &AckBitmap,
         retry_limit: u32,
         oldest: Instant,
+        holders: &mut Holders,
     ) -> Settled {
         if std::mem::take(&mut self.request_due) {
             // It answers the request, which announced the start of the window.
@@ -557,7 +549,7 @@ impl<P: Payload> Originator<P> {
         self.request_retries = 0;
         self.sync_due = false;
         let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
-        let settled = self.settle(acked, retry_limit, oldest);
+        let settled = self.settle(acked, retry_limit, oldest, holders);
         if settled.dropped > 0 {
             self.request_due = self.has_agreement();
         }
@@ -565,9 +557,9 @@ impl<P: Payload> Originator<P> {
     }
 
     /// No ACK came for the MPDU in flight: sends it again, unless no retry is left.
-    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant) -> Settled {
+    pub fn not_acknowledged(&mut self, retry_limit: u32, oldest: Instant, holders: &mut Holders) -> Settled {
         let agreement = self.has_agreement();
-        let settled = self.settle(|_| false, retry_limit, oldest);
+        let settled = self.settle(|_| false, retry_limit, oldest, holders);
         if settled.dropped > 0 && agreement {
             self.request_due = true;
         }
@@ -588,7 +580,7 @@ impl<P: Payload> Originator<P> {
 
     /// No Block Ack came after a request. After `retry_limit` attempts, all MPDUs in flight are given up and the window
     /// moves on (802.11-2020 clause 10.25.6).
-    pub fn request_missed(&mut self, retry_limit: u32) -> Settled {
+    pub fn request_missed(&mut self, retry_limit: u32, holders: &mut Holders) -> Settled {
         self.request_retries += 1;
         if self.request_retries <= retry_limit {
             return Settled::default();
@@ -596,7 +588,7 @@ impl<P: Payload> Originator<P> {
         self.request_due = false;
         self.request_retries = 0;
         self.sync_due = true;
-        self.settle(|_| false, 0, Instant::ZERO)
+        self.settle(|_| false, 0, Instant::ZERO, holders)
     }
 
     /// A CTS arrived.
@@ -607,11 +599,11 @@ impl<P: Payload> Originator<P> {
 
     /// No CTS arrived, so no part of the PPDU was sent. After `short_retry_limit` attempts the PPDU is given up
     /// (802.11-2020 clause 10.3.4.4).
-    pub fn rts_missed(&mut self, short_retry_limit: u32) -> Settled {
+    pub fn rts_missed(&mut self, short_retry_limit: u32, holders: &mut Holders) -> Settled {
         self.rts_retries += 1;
         if self.rts_retries > short_retry_limit {
             self.rts_retries = 0;
-            let settled = self.settle(|_| false, 0, Instant::ZERO);
+            let settled = self.settle(|_| false, 0, Instant::ZERO, holders);
             self.request_due |= self.has_agreement();
             self.sync_due = true;
             return settled;
@@ -627,17 +619,22 @@ impl<P: Payload> Originator<P> {
 
     /// Settles every MPDU in flight: acknowledged, to be sent again, or given up because it was retried `retry_limit`
     /// times or queued before `oldest`.
-    fn settle(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
-        if let Some(settled) = self.settle_all(&acked) {
+    fn settle(
+        &mut self,
+        acked: impl Fn(u16) -> bool,
+        retry_limit: u32,
+        oldest: Instant,
+        holders: &mut Holders,
+    ) -> Settled {
+        if let Some(settled) = self.settle_all(&acked, holders) {
             return settled;
         }
-        self.settle_each(acked, retry_limit, oldest)
+        self.settle_each(acked, retry_limit, oldest, holders)
     }
 
     /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
     /// only counts are needed; otherwise returns `None` and changes nothing.
-    #[inline]
-    fn settle_all(&mut self, acked: impl Fn(u16) -> bool) -> Option<Settled> {
+    fn settle_all(&mut self, acked: impl Fn(u16) -> bool, holders: &mut Holders) -> Option<Settled> {
         if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
         {
             return None;
@@ -651,12 +648,20 @@ impl<P: Payload> Originator<P> {
             settled.after_retry += u32::from(mpdu.retries > 0);
         }
         settled.first_try = settled.mpdus - settled.after_retry;
-        self.window.clear();
+        for mpdu in self.window.drain(..) {
+            mpdu.msdus.release(holders);
+        }
         Some(settled)
     }
 
     /// Settles every MPDU in flight, one by one.
-    fn settle_each(&mut self, acked: impl Fn(u16) -> bool, retry_limit: u32, oldest: Instant) -> Settled {
+    fn settle_each(
+        &mut self,
+        acked: impl Fn(u16) -> bool,
+        retry_limit: u32,
+        oldest: Instant,
+        holders: &mut Holders,
+    ) -> Settled {
         let mut settled = Settled::default();
         for mpdu in &mut self.window {
             if mpdu.state != MpduState::InFlight {
@@ -671,12 +676,12 @@ impl<P: Payload> Originator<P> {
                     settled.after_retry += msdus;
                 }
                 settled.bytes += u64::from(mpdu.bytes);
-                self.fates.note(&mpdu.msdus, true);
+                self.fates.note(&mpdu.msdus, true, holders);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 // A copy was counted before.
                 settled.dropped += if self.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
-                self.fates.note(&mpdu.msdus, false);
+                self.fates.note(&mpdu.msdus, false, holders);
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;
@@ -687,15 +692,13 @@ impl<P: Payload> Originator<P> {
         while self.window.front().is_some_and(Mpdu::is_settled) {
             let Some(mpdu) = self.window.pop_front() else { break };
             let passed_up = self.is_passed_up(&mpdu);
-            let buffer = if self.reports_acks {
-                mpdu.msdus.into_each(|payload| {
-                    if payload.class() == PayloadClass::Ack {
-                        self.settled_acks.push_back((payload, passed_up));
-                    }
-                })
-            } else {
-                mpdu.msdus.into_buffer()
-            };
+            let buffer = mpdu.msdus.into_each(|packet| {
+                if self.reports_acks && packet.class == PayloadClass::Ack {
+                    self.settled_acks.push_back((packet, passed_up));
+                } else {
+                    holders.release(packet);
+                }
+            });
             if buffer.capacity() > 0 {
                 self.spare.push(buffer);
             }
@@ -708,7 +711,7 @@ impl<P: Payload> Originator<P> {
     ///
     /// After an MPDU that was given up, the recipient still holds the later MPDUs. It releases them when it learns the
     /// start of the window, from a request or from a number beyond its own window (802.11-2020 clause 10.25.6).
-    fn is_passed_up(&mut self, mpdu: &Mpdu<P>) -> bool {
+    fn is_passed_up(&mut self, mpdu: &Mpdu) -> bool {
         if mpdu.state == MpduState::GivenUp {
             // Without an agreement nothing is reordered.
             self.untold = (self.limits.window > 1).then_some(mpdu.sequence);
@@ -733,8 +736,19 @@ impl<P: Payload> Originator<P> {
         self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 
+    /// Shows `see` every packet that it holds.
+    pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
+        self.queue.iter().for_each(|queued| see(&queued.payload));
+        for stream in self.streams() {
+            let kept = stream.sent.iter().flat_map(|sent| sent.iter());
+            stream.window.iter().chain(kept).flat_map(|mpdu| mpdu.msdus.iter()).for_each(&mut *see);
+            stream.settled_acks.iter().for_each(|(packet, _)| see(packet));
+            stream.fates.iter().for_each(&mut *see);
+        }
+    }
+
     /// The packets that [`Originator::backlog`] counts.
-    pub fn unsettled(&self) -> impl Iterator<Item = &P> {
+    pub fn unsettled(&self) -> impl Iterator<Item = &PacketRef> {
         let windows = self.streams().flat_map(|stream| &stream.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
         unsettled.flat_map(|mpdu| mpdu.msdus.iter()).chain(self.queue.iter().map(|queued| &queued.payload))
@@ -742,28 +756,28 @@ impl<P: Payload> Originator<P> {
 }
 
 /// Packets that a queue accepted and dropped later: counts them, and keeps pure ACKs if a driver asked for them.
-struct Losses<'a, P> {
-    settled_acks: Option<&'a mut VecDeque<(P, bool)>>,
+struct Losses<'a> {
+    settled_acks: Option<&'a mut VecDeque<(PacketRef, bool)>>,
     count: u32,
 }
 
-impl<'a, P: Payload> Losses<'a, P> {
-    #[inline]
-    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(P, bool)>) -> Self {
+impl<'a> Losses<'a> {
+    fn new(reports_acks: bool, settled_acks: &'a mut VecDeque<(PacketRef, bool)>) -> Self {
         Self { settled_acks: reports_acks.then_some(settled_acks), count: 0 }
     }
 
     /// A packet that the queue's discipline dropped.
-    fn take(&mut self, payload: P) {
+    fn take(&mut self, packet: PacketRef, holders: &mut Holders) {
         self.count += 1;
-        self.report(payload);
+        self.report(packet, holders);
     }
 
-    fn report(&mut self, payload: P) {
-        if let Some(settled_acks) = &mut self.settled_acks
-            && payload.class() == PayloadClass::Ack
-        {
-            settled_acks.push_back((payload, false));
+    fn report(&mut self, packet: PacketRef, holders: &mut Holders) {
+        match &mut self.settled_acks {
+            Some(settled_acks) if packet.class == PayloadClass::Ack => {
+                settled_acks.push_back((packet, false));
+            }
+            _ => holders.release(packet),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An originator's shortcuts give the same result as its general paths, and its requests use the right rate.
 
 use proptest::prelude::*;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::super::rate_control::Rate;
 use super::*;
@@ -10,25 +10,15 @@ use crate::random::Stream;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{GuardInterval, Standard};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Blob {
-    number: u32,
-    len: u64,
-    is_ack: bool,
-}
-
-impl Payload for Blob {
-    fn len(&self) -> Bytes {
-        Bytes(self.len)
-    }
-    fn class(&self) -> PayloadClass {
-        if self.is_ack { PayloadClass::Ack } else { PayloadClass::Data }
-    }
+/// A new packet.
+fn packet(len: u32, is_ack: bool, holders: &mut Holders) -> PacketRef {
+    let class = if is_ack { PayloadClass::Ack } else { PayloadClass::Data };
+    PacketRef { id: holders.insert(), len, class, ..PacketRef::default() }
 }
 
 const LIFETIME: Duration = Duration::from_millis(20);
 
-fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Originator<Blob> {
+fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Originator {
     let phy = Standard::N.phy();
     let mode = Mode::for_rate(Standard::N, BitRate::from_mbps(15)).expect("802.11n has it");
     let control = phy.control_mode(&mode);
@@ -44,7 +34,7 @@ fn originator(discipline: Discipline, max_mpdus: Option<u32>, joins: bool) -> Or
 enum Step {
     Enqueue {
         count: u32,
-        len: u64,
+        len: u32,
         is_ack: bool,
     },
     Wait(u64),
@@ -59,7 +49,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let missing =
         prop_oneof![3 => Just(0_u64), 1 => any::<u64>(), 1 => (0_u32..64).prop_map(|bit| 1_u64 << bit)];
     let step = prop_oneof![
-        4 => (1_u32..8, 1_u64..1_500, any::<bool>())
+        4 => (1_u32..8, 1_u32..1_500, any::<bool>())
             .prop_map(|(count, len, is_ack)| Step::Enqueue { count, len, is_ack }),
         2 => (0_u64..15_000).prop_map(Step::Wait),
         4 => prop_oneof![3 => Just(0), 1 => 0_u64..15_000].prop_map(Step::Build),
@@ -69,20 +59,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// All observable state of the originator.
-fn told(originator: &Originator<Blob>) -> String {
-    format!("{originator:?}")
+/// All observable state of the originator, and the holders of its packets.
+fn told((originator, holders): &(Originator, Holders)) -> String {
+    format!("{originator:?} {holders:?}")
 }
 
 /// Fills a PPDU from the queue; returns its contents, the number of packets and their total wait.
 fn fill(
-    originator: &mut Originator<Blob>,
+    (originator, holders): &mut (Originator, Holders),
     now: Instant,
     queued_by: Instant,
     is_short: bool,
 ) -> (String, u64, Duration) {
     let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
-    let mut delays = Delays { waits: &mut waits, time: &mut time };
+    let mut delays = Delays { holders, waits: &mut waits, time: &mut time };
     let mut plan = PpduPlan::default();
     if is_short {
         originator.fill_in_order(now, (queued_by, LIFETIME), &mut plan, &mut delays);
@@ -92,14 +82,19 @@ fn fill(
 }
 
 /// Runs the steps; returns how many PPDUs were settled by the shortcut.
-fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
-    let (mut now, mut number, mut short_acks) = (Instant::ZERO + Duration::from_secs(1), 0, 0);
+fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
+    let mut state = (originator, Holders::default());
+    let (mut now, mut short_acks) = (Instant::ZERO + Duration::from_secs(1), 0);
     for step in steps {
+        let before = state.clone();
+        let (originator, holders) = &mut state;
         match step {
             Step::Enqueue { count, len, is_ack } => {
                 for _ in 0..count {
-                    originator.enqueue(now, Blob { number, len, is_ack });
-                    number += 1;
+                    let packet = packet(len, is_ack, holders);
+                    if !originator.enqueue(now, packet, holders).0 {
+                        holders.release(packet);
+                    }
                 }
             }
             Step::Wait(us) => now += Duration::from_micros(us),
@@ -107,36 +102,38 @@ fn compare(mut originator: Originator<Blob>, steps: Vec<Step>) -> u32 {
             Step::Build(us) => {
                 let queued_by = now - Duration::from_micros(us);
                 if originator.waiting == 0 {
-                    let (mut short, mut long) = (originator.clone(), originator.clone());
+                    let (mut short, mut long) = (before.clone(), before);
                     let filled = [(&mut short, true), (&mut long, false)]
                         .map(|(one, is_short)| fill(one, now, queued_by, is_short));
                     assert_eq!(filled[0], filled[1]);
                     assert_eq!(told(&short), told(&long));
                 }
                 let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
-                let mut delays = Delays { waits: &mut waits, time: &mut time };
+                let mut delays = Delays { holders, waits: &mut waits, time: &mut time };
                 originator.assemble(now, (queued_by, LIFETIME), 0, &mut delays);
             }
             Step::Acknowledge(missing) => {
                 let start = originator.window_start();
                 let bitmap = AckBitmap::of_64(!missing);
                 let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
-                let (mut short, mut long) = (originator.clone(), originator.clone());
-                let settled = short.settle_all(acked);
+                let (mut short, mut long) = (before.clone(), before.clone());
+                let settled = short.0.settle_all(acked, &mut short.1);
                 short_acks += u32::from(settled.is_some_and(|settled| settled.mpdus > 0));
                 match settled {
                     Some(settled) => {
-                        let each = long.settle_each(acked, 3, now - LIFETIME);
+                        let each = long.0.settle_each(acked, 3, now - LIFETIME, &mut long.1);
                         assert_eq!(format!("{settled:?}"), format!("{each:?}"));
                         assert_eq!(told(&short), told(&long));
                     }
-                    None => assert_eq!(told(&short), told(&originator)),
+                    None => assert_eq!(told(&short), told(&before)),
                 }
-                originator.block_acknowledged(start, &bitmap, 3, now - LIFETIME);
+                originator.block_acknowledged(start, &bitmap, 3, now - LIFETIME, holders);
                 originator.request_due = false;
             }
             Step::AskForAll => originator.untold = None,
         }
+        let (originator, holders) = &state;
+        holders.check(|see| originator.each_held(see)).expect("it releases what it no longer has");
     }
     short_acks
 }
@@ -172,21 +169,22 @@ fn a_block_ack_is_asked_for_at_the_surest_control_rate() {
     let (mut waits, mut time) = (Waits::new(), Duration::ZERO);
     let mut now = Instant::ZERO + LIFETIME;
     let mut tried_mbps = Vec::new();
-    for number in 0..200 {
+    let holders = &mut Holders::default();
+    for _ in 0..200 {
         now += Duration::from_millis(5);
-        originator.enqueue(now, Blob { number, len: 1_500, is_ack: false });
-        originator.build(now, LIFETIME, &mut Delays { waits: &mut waits, time: &mut time });
+        originator.enqueue(now, packet(1_500, false, holders), holders);
+        originator.build(now, LIFETIME, &mut Delays { holders, waits: &mut waits, time: &mut time });
         let start = originator.window_start();
         if originator.mode.rate() == lowest.mode.rate() {
             let settled =
-                originator.block_acknowledged(start, &AckBitmap::of_64(u64::MAX), 7, now - LIFETIME);
+                originator.block_acknowledged(start, &AckBitmap::of_64(u64::MAX), 7, now - LIFETIME, holders);
             originator.report_rate(settled);
         } else {
             tried_mbps.push(originator.control_mode.rate().as_bps() / 1_000_000);
             originator.report_rate(Settled::default());
             originator.block_ack_missed();
             assert_eq!(originator.control_mode.rate(), lowest.control_mode.rate());
-            originator.block_acknowledged(start, &AckBitmap::new(64), 7, now - LIFETIME);
+            originator.block_acknowledged(start, &AckBitmap::new(64), 7, now - LIFETIME, holders);
         }
     }
     assert!(tried_mbps.contains(&12) && tried_mbps.contains(&24), "{tried_mbps:?}");

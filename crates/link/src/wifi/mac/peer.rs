@@ -8,16 +8,15 @@ use super::noise::Noise;
 use super::originator::Originator;
 use super::room_forecast::RoomForecast;
 use crate::loss::LossProcess;
-use crate::payload::Payload;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::turns::TurnLog;
 
 /// A peer of a station.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer<P> {
+pub(crate) struct Peer {
     pub id: FunctionId,
-    pub originator: Originator<P>,
-    pub recipient: Recipient<P>,
+    pub originator: Originator,
+    pub recipient: Recipient,
     /// Loss process of data MPDUs to this peer.
     pub data_loss: LossProcess,
     /// Loss processes of the further spatial streams, if each has its own aggregate.
@@ -44,11 +43,11 @@ pub(crate) struct Peer<P> {
     pub(super) deficit_ns: i64,
 }
 
-impl<P> Peer<P> {
+impl Peer {
     pub fn new(
         id: FunctionId,
-        originator: Originator<P>,
-        recipient: Recipient<P>,
+        originator: Originator,
+        recipient: Recipient,
         [data_loss, link_ack_loss]: [LossProcess; 2],
         noise: Option<Noise>,
     ) -> Self {
@@ -77,10 +76,7 @@ impl<P> Peer<P> {
     }
 
     /// Whether a TXOP may be shared with it: both directions are acknowledged.
-    pub fn may_be_granted(&self) -> bool
-    where
-        P: Payload,
-    {
+    pub fn may_be_granted(&self) -> bool {
         self.answered && self.originator.is_answered()
     }
 
@@ -91,14 +87,12 @@ impl<P> Peer<P> {
     }
 
     /// Enters the round-robin at `at`.
-    #[inline]
     pub(super) fn enter(&mut self, at: Instant) {
         self.ready = true;
         self.log.wait(at);
     }
 
     /// Leaves the round-robin at `at`.
-    #[inline]
     pub(super) fn leave(&mut self, at: Instant) {
         self.ready = false;
         self.log.end_wait(at);

@@ -3,7 +3,7 @@
 use tacit_proto::units::Bytes;
 
 use super::mpdu::Mpdu;
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::Frame;
 use crate::wifi::airtime::AirtimeUse;
 
@@ -58,7 +58,6 @@ impl PpduPlan {
 
     /// Fast version of [`count`](Self::count) for an MPDU of `len` bytes on its first transmission, with one packet of
     /// `bytes` bytes and class `class`.
-    #[inline]
     pub fn count_fresh(&mut self, len: u32, bytes: Bytes, class: PayloadClass) {
         self.msdus += 1;
         self.mpdu_bytes += len;
@@ -69,9 +68,7 @@ impl PpduPlan {
         }
     }
 
-    // Always inlined: a call would build each MPDU twice.
-    #[inline(always)]
-    pub fn count<P: Payload>(&mut self, mpdu: &Mpdu<P>) {
+    pub fn count(&mut self, mpdu: &Mpdu) {
         let (msdus, acks) = (mpdu.msdus.count(), mpdu.msdus.acks());
         self.msdus += msdus;
         self.tcp_acks += acks;
@@ -86,14 +83,14 @@ impl PpduPlan {
     }
 
     /// The frame that `mpdu` of this PPDU is on the air.
-    pub fn frame_of<P: Clone>(&self, mpdu: &Mpdu<P>) -> Frame<P> {
+    pub fn frame_of(&self, mpdu: &Mpdu) -> Frame<PacketRef> {
         let (first, rest) = mpdu.msdus.parts();
         Frame::Data {
             sequence: mpdu.sequence,
             retry: mpdu.retries > 0,
             more_data: self.more_data,
             sync: self.sync,
-            payload: first.clone(),
+            payload: *first,
             rest: rest.to_vec(),
         }
     }
@@ -112,7 +109,6 @@ pub(crate) enum Outgoing {
 
 impl Outgoing {
     /// The peer to which it is addressed.
-    #[inline]
     pub fn peer(&self) -> usize {
         match self {
             Self::Request { peer, .. } | Self::Ask { peer } | Self::Data { peer, .. } => *peer,
@@ -120,7 +116,6 @@ impl Outgoing {
     }
 
     /// Class of the packets that it carries or asks about.
-    #[inline]
     pub fn class(&self) -> PayloadClass {
         match self {
             Self::Request { class, .. } | Self::Data { class, .. } => *class,

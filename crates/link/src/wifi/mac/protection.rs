@@ -5,7 +5,6 @@ use tacit_proto::units::Duration;
 
 use super::originator::Originator;
 use super::plan::Outgoing;
-use crate::payload::Payload;
 use crate::wifi::config::Protection;
 use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, RTS_LEN};
 
@@ -53,7 +52,7 @@ impl Protection {
     }
 
     /// The handshake before `outgoing` of `originator`.
-    pub(crate) fn handshake<P: Payload>(self, outgoing: &Outgoing, originator: &Originator<P>) -> Handshake {
+    pub(crate) fn handshake(self, outgoing: &Outgoing, originator: &Originator) -> Handshake {
         let Outgoing::Data { .. } = outgoing else { return Handshake::None };
         let (mode, plan) = (&originator.mode, originator.plan());
         match self {

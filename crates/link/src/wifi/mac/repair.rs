@@ -10,7 +10,7 @@ use super::mpdu::{Mpdu, MpduState};
 use super::originator::{Originator, Settled};
 use super::sent_buffer::MOST_BACK;
 use super::{SEQUENCE_MODULUS, sequence_distance};
-use crate::payload::Payload;
+use crate::packet::Holders;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::RepairConfig;
 use crate::wifi::phy::block_ack_len;
@@ -18,12 +18,12 @@ use crate::wifi::phy::block_ack_len;
 /// Sequence numbers that one request covers.
 const MOST_ASKED: u16 = 1024;
 
-impl<P: Payload> Originator<P> {
+impl Originator {
     /// The MPDUs in flight were sent at `now` without acknowledgment: they leave the window, or are kept for a
     /// recipient that may request them. Returns the number of packets sent for the first time.
-    pub fn sent_unanswered(&mut self, now: Instant) -> u32 {
+    pub fn sent_unanswered(&mut self, now: Instant, holders: &mut Holders) -> u32 {
         let Some(mut sent) = self.sent.take() else {
-            return self.settle_streams(Self::acknowledged).first_try;
+            return self.settle_streams(|stream| stream.acknowledged(holders)).first_try;
         };
         let mut first_try = 0;
         for _ in 0..self.window.len() {
@@ -31,10 +31,10 @@ impl<P: Payload> Originator<P> {
             match mpdu.state {
                 MpduState::Waiting => self.window.push_back(mpdu),
                 // It is kept already.
-                _ if mpdu.retries > 0 => {}
+                _ if mpdu.retries > 0 => drop(mpdu.msdus.release(holders)),
                 _ => {
                     first_try += mpdu.msdus.count();
-                    sent.keep(now, mpdu);
+                    sent.keep(now, mpdu, holders);
                 }
             }
         }
@@ -44,17 +44,17 @@ impl<P: Payload> Originator<P> {
 
     /// The recipient is missing the sequence numbers `wanted`, in order: those still kept are sent next, once. Returns
     /// true if there are any.
-    pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>) -> bool {
+    pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>, holders: &mut Holders) -> bool {
         let Some(mut sent) = self.sent.take() else { return false };
-        sent.expire(now, self.next_sequence);
+        sent.expire(now, self.next_sequence, holders);
         let before = self.waiting;
         for sequence in wanted {
-            let is_after = |mpdu: &Mpdu<P>| sequence_distance(sequence, mpdu.sequence) < SEQUENCE_MODULUS / 2;
+            let is_after = |mpdu: &Mpdu| sequence_distance(sequence, mpdu.sequence) < SEQUENCE_MODULUS / 2;
             let place = self.window.iter().position(is_after).unwrap_or(self.window.len());
             let is_there = self.window.get(place).is_some_and(|mpdu| mpdu.sequence == sequence);
             if let Some(mpdu) = sent.find(sequence).filter(|_| !is_there) {
-                let retries = mpdu.retries + 1;
-                self.window.insert(place, Mpdu { state: MpduState::Waiting, retries, ..mpdu.clone() });
+                let (msdus, retries) = (mpdu.msdus.held_twice(holders), mpdu.retries + 1);
+                self.window.insert(place, Mpdu { msdus, state: MpduState::Waiting, retries, ..*mpdu });
                 self.waiting += 1;
             }
         }
@@ -63,7 +63,7 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Whether `mpdu` was counted on its first transmission and is only a copy.
-    pub(super) fn is_copy(&self, mpdu: &Mpdu<P>) -> bool {
+    pub(super) fn is_copy(&self, mpdu: &Mpdu) -> bool {
         self.sent.is_some() && mpdu.retries > 0
     }
 

@@ -66,7 +66,6 @@ impl Rules {
     }
 
     /// From the end of a PPDU to the start of its response.
-    #[inline]
     pub fn response_after(&self) -> Duration {
         self.phy.sifs + self.config.link_ack_delay
     }
@@ -89,7 +88,6 @@ impl Rules {
 
     /// The limit that a PPDU with `handshake` and `outgoing` grants to its recipient, if the TXOP itself has no limit:
     /// every data PPDU of a TXOP holder grants it.
-    #[inline]
     pub fn grant(&self, handshake: Handshake, outgoing: &Outgoing) -> Option<Duration> {
         match (self.config.reverse_direction, outgoing) {
             (ReverseDirection::Granted { limit, .. }, Outgoing::Data { .. })

@@ -13,7 +13,7 @@ use super::plan::Outgoing;
 use super::protection::{Handshake, Step};
 use super::random_access::RandomAccess;
 use super::rules::{HoldLimits, Rules};
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::{Holders, PacketRef, PayloadClass};
 use crate::queue::AckFilter;
 use crate::waits::Waits;
 use crate::wifi::airtime::StationAirtime;
@@ -26,7 +26,7 @@ use crate::wifi::phy::{Mode, Phy, ResourceUnit};
 
 /// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
-pub(crate) struct Station<P> {
+pub(crate) struct Station {
     pub id: FunctionId,
     /// The functions it exchanges packets with: those of [`Station::peers`].
     reach: Peers,
@@ -37,7 +37,7 @@ pub(crate) struct Station<P> {
     /// When its present TXOP must be over, where it does.
     pub burst_until: Instant,
     /// The clients, for the access point; the access point, for a client, and those it has direct links to.
-    pub peers: Vec<Peer<P>>,
+    pub peers: Vec<Peer>,
     /// Peers that have something to be sent, in the order of their turn.
     turns: VecDeque<usize>,
     /// Whose turn the present TXOP is.
@@ -71,13 +71,13 @@ pub(crate) struct Station<P> {
     pub random_access: Option<Box<RandomAccess>>,
 }
 
-impl<P: Payload> Station<P> {
+impl Station {
     pub fn new(
         id: FunctionId,
         reach: Peers,
         category: AccessCategory,
         contention: Contention,
-        peers: Vec<Peer<P>>,
+        peers: Vec<Peer>,
         max_mpdus: u32,
     ) -> Self {
         let streams = peers.iter().map(|peer| peer.originator.streams().count()).max().unwrap_or(1);
@@ -110,25 +110,21 @@ impl<P: Payload> Station<P> {
     }
 
     /// True for a function of the access point.
-    #[inline]
     pub fn is_access_point(&self) -> bool {
         matches!(self.reach, Peers::Clients { .. })
     }
 
     /// True when it exchanges packets with `other`.
-    #[inline]
     pub fn reaches(&self, other: FunctionId) -> bool {
         self.reach.contains(other)
     }
 
     /// Position of `peer` in [`Station::peers`].
-    #[inline]
     pub fn peer_index(&self, peer: FunctionId) -> usize {
         self.reach.index(peer)
     }
 
     /// True when something waits to be sent.
-    #[inline]
     pub fn has_traffic(&self) -> bool {
         self.has_data() || self.trigger_due
     }
@@ -144,19 +140,25 @@ impl<P: Payload> Station<P> {
     }
 
     /// Queues `payload` for a peer behind `filter`; false when the queue dropped it.
-    // Always: a call here moves each packet once more.
-    #[inline(always)]
-    pub fn enqueue(&mut self, now: Instant, peer: usize, filter: AckFilter, payload: P) -> bool {
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        filter: AckFilter,
+        packet: PacketRef,
+        holders: &mut Holders,
+    ) -> bool {
         let originator = &mut self.peers[peer].originator;
         let (taken, discarded) = if filter == AckFilter::Off {
-            originator.enqueue(now, payload)
+            originator.enqueue(now, packet, holders)
         } else {
-            let (taken, discarded, filtered) = originator.enqueue_filtered(now, filter, payload);
+            let (taken, discarded, filtered) = originator.enqueue_filtered(now, filter, packet, holders);
             self.counters.filtered_acks += filtered;
             (taken, discarded)
         };
         self.counters.queue_discards += u64::from(discarded);
         if !taken {
+            holders.release(packet);
             self.counters.queue_drops += 1;
             return false;
         }
@@ -168,7 +170,6 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts a peer in the round-robin if it needs anything: behind the others, or before them if it needs a request or airtime decides.
-    #[inline]
     fn take_turn(&mut self, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
         let need = entry.originator.need();
@@ -207,7 +208,12 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts together the PPDU for the peer whose turn it is; `None` when nothing is left after all (waiting packets were too old).
-    pub fn next_outgoing(&mut self, now: Instant, lifetime: Duration) -> Option<Outgoing> {
+    pub fn next_outgoing(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        holders: &mut Holders,
+    ) -> Option<Outgoing> {
         while let Some(peer) = self.next_turn() {
             self.turn_of = peer;
             let entry = &mut self.peers[peer];
@@ -220,7 +226,8 @@ impl<P: Payload> Station<P> {
                 }
                 Need::Ask => return Some(Outgoing::Ask { peer }),
                 Need::Data => {
-                    let data = self.data(peer, |originator, delays| originator.build(now, lifetime, delays));
+                    let data = self
+                        .data(peer, holders, |originator, delays| originator.build(now, lifetime, delays));
                     if data.is_some() {
                         return data;
                     }
@@ -237,7 +244,7 @@ impl<P: Payload> Station<P> {
         &mut self,
         at: Instant,
         most: usize,
-        together: impl Fn(&Peer<P>, &Peer<P>) -> bool,
+        together: impl Fn(&Peer, &Peer) -> bool,
         users: &mut Vec<usize>,
     ) {
         users.clear();
@@ -262,7 +269,7 @@ impl<P: Payload> Station<P> {
 
     /// The peers in the round-robin to send to at once, in the order of their turns: as far as they need data and go `together` with the
     /// first. None where the first needs something else.
-    pub fn ready_users(&self, together: impl Fn(&Peer<P>, &Peer<P>) -> bool) -> Vec<usize> {
+    pub fn ready_users(&self, together: impl Fn(&Peer, &Peer) -> bool) -> Vec<usize> {
         let Some(first) = self.turns.front().map(|peer| &self.peers[*peer]) else { return Vec::new() };
         if first.originator.need() != Need::Data {
             return Vec::new();
@@ -304,8 +311,9 @@ impl<P: Payload> Station<P> {
         lifetime: Duration,
         peer: usize,
         part: ([Mode; 2], u32, usize),
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
-        self.data(peer, |originator, delays| originator.build_part(now, lifetime, part, delays))
+        self.data(peer, holders, |originator, delays| originator.build_part(now, lifetime, part, delays))
     }
 
     /// Its data for `peer` in answer to a trigger, out of its turn; see [`Originator::build_part`].
@@ -315,13 +323,14 @@ impl<P: Payload> Station<P> {
         lifetime: Duration,
         peer: usize,
         part: ([Mode; 2], u32, usize),
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
         let originator = &self.peers[peer].originator;
         if originator.need() != Need::Data {
             return None;
         }
         let single = [originator.mode, originator.control_mode];
-        let outgoing = self.part_of(now, lifetime, peer, part);
+        let outgoing = self.part_of(now, lifetime, peer, part, holders);
         let entry = &mut self.peers[peer];
         if entry.ready && (outgoing.is_some() || entry.originator.need() == Need::Nothing) {
             entry.leave(now);
@@ -350,7 +359,6 @@ impl<P: Payload> Station<P> {
     }
 
     /// Takes the peer that is next out of the round-robin.
-    #[inline]
     fn next_turn(&mut self) -> Option<usize> {
         match self.scheduler {
             ApScheduler::RoundRobin => self.turns.pop_front(),
@@ -365,7 +373,6 @@ impl<P: Payload> Station<P> {
 
     /// The first peer whose airtime is not used up; the others get a quantum more and go behind. Requests, which are
     /// short and let the recipient go on, do not wait.
-    #[inline(never)]
     fn next_by_airtime(&mut self) -> Option<usize> {
         let quantum_ns = ApScheduler::AIRTIME_QUANTUM.as_nanos() as i64;
         loop {
@@ -381,7 +388,6 @@ impl<P: Payload> Station<P> {
     }
 
     /// The data of `exchange`, to or from `peer`, took some of the channel.
-    #[inline]
     pub fn spend_airtime(&mut self, peer: usize, exchange: &Exchange) {
         if self.scheduler == ApScheduler::Airtime {
             let airtime = exchange.data_time();
@@ -411,9 +417,15 @@ impl<P: Payload> Station<P> {
     /// Puts together the next PPDU of a TXOP, if it fits in `room`. A turn is a TXOP, not a PPDU: the peer whose turn it
     /// is goes on while it has something, and PPDUs to others in the rest take nothing from their own turns. Were the rest
     /// of one peer's TXOP the turn of the next, every other of an even number would have nothing else.
-    pub fn next_outgoing_within(&mut self, now: Instant, lifetime: Duration, room: Room) -> Option<Outgoing> {
+    pub fn next_outgoing_within(
+        &mut self,
+        now: Instant,
+        lifetime: Duration,
+        room: Room,
+        holders: &mut Holders,
+    ) -> Option<Outgoing> {
         while let Some(peer) = self.next_within() {
-            let outgoing = self.outgoing_within(now, lifetime, peer, room);
+            let outgoing = self.outgoing_within(now, lifetime, peer, room, holders);
             // The rest of the TXOP is too short.
             if outgoing.is_some() || self.peers[peer].ready {
                 return outgoing;
@@ -423,13 +435,13 @@ impl<P: Payload> Station<P> {
     }
 
     /// Puts together the PPDU that `peer` needs, out of its turn and in `room`; `None` when nothing fits.
-    #[inline(never)]
     pub fn outgoing_within(
         &mut self,
         now: Instant,
         lifetime: Duration,
         peer: usize,
         room: Room,
+        holders: &mut Holders,
     ) -> Option<Outgoing> {
         let originator = &self.peers[peer].originator;
         let outgoing = match originator.need() {
@@ -437,7 +449,7 @@ impl<P: Payload> Station<P> {
             Need::Nothing | Need::Ask => None,
             Need::BlockAckRequest => (originator.request_duration() <= room.time)
                 .then(|| Outgoing::Request { peer, class: originator.last_class() }),
-            Need::Data => self.data(peer, |originator, delays| {
+            Need::Data => self.data(peer, holders, |originator, delays| {
                 originator.build_within(now, lifetime, room, delays);
             }),
         };
@@ -450,13 +462,13 @@ impl<P: Payload> Station<P> {
     }
 
     /// Data for `peer`, if `build` finds any; books the packets taken from the queue.
-    #[inline]
     fn data(
         &mut self,
         peer: usize,
-        build: impl FnOnce(&mut Originator<P>, &mut Delays<'_>),
+        holders: &mut Holders,
+        build: impl FnOnce(&mut Originator, &mut Delays<'_>),
     ) -> Option<Outgoing> {
-        let mut delays = Delays { waits: &mut self.waits, time: &mut self.queueing_time };
+        let mut delays = Delays { holders, waits: &mut self.waits, time: &mut self.queueing_time };
         build(&mut self.peers[peer].originator, &mut delays);
         let plan = self.peers[peer].originator.plan();
         self.counters.mpdus_dropped += u64::from(plan.expired);
@@ -469,14 +481,12 @@ impl<P: Payload> Station<P> {
     }
 
     /// Moves the peers whose queues have more room now to `drained`.
-    #[inline]
     pub fn report_drained(&mut self, drained: &mut Vec<(FunctionId, FunctionId)>) {
         drained.extend(self.drained.drain(..).map(|peer| (self.id, self.peers[peer].id)));
     }
 
     /// Another station took the medium at `at`: counts down the elapsed slots of `idle`, and stays on the list of active
     /// stations while it has something to send or slots are left.
-    #[inline]
     pub fn freeze(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
         self.contention.freeze(idle, at, phy);
         self.active = self.has_traffic() || !self.contention.is_over();
@@ -489,9 +499,8 @@ impl<P: Payload> Station<P> {
     }
 
     /// Wins an access at `at`; returns its PPDU, `None` when all waiting packets were too old.
-    #[inline]
-    pub fn begin_access(&mut self, at: Instant, rules: &Rules) -> Option<Outgoing> {
-        let outgoing = self.next_outgoing(at, rules.config.lifetime);
+    pub fn begin_access(&mut self, at: Instant, rules: &Rules, holders: &mut Holders) -> Option<Outgoing> {
+        let outgoing = self.next_outgoing(at, rules.config.lifetime, holders);
         self.active = outgoing.is_some() || self.trigger_due;
         let outgoing = outgoing?;
         self.transmitting = true;
@@ -504,14 +513,11 @@ impl<P: Payload> Station<P> {
     }
 
     /// The exchange that it begins at `at` with `outgoing`, at an access of its own.
-    #[inline(never)]
     pub fn exchange(&self, rules: &Rules, at: Instant, outgoing: Outgoing) -> Exchange {
         self.exchange_behind(rules, None, at, outgoing)
     }
 
     /// The exchange that it begins at `at` with `handshake`, or with that of the protection in use.
-    // Always: an exchange is large, and most are of one kind.
-    #[inline(always)]
     pub fn exchange_behind(
         &self,
         rules: &Rules,
@@ -532,7 +538,6 @@ impl<P: Payload> Station<P> {
     }
 
     /// Its exchange is over at `at`.
-    #[inline]
     pub fn finish(&mut self, exchange: &Exchange, at: Instant) {
         let peer = exchange.peer();
         self.transmitting = false;
@@ -572,7 +577,7 @@ impl<P: Payload> Station<P> {
             return Ok(());
         }
         let id = self.id.index();
-        let idle = |peer: &&Peer<P>| !peer.ready && peer.originator.backlog() > 0;
+        let idle = |peer: &&Peer| !peer.ready && peer.originator.backlog() > 0;
         if let Some(peer) = self.peers.iter().find(idle) {
             return Err(format!("station {id} holds packets for {} and does not send them", peer.id.index()));
         }
@@ -626,7 +631,6 @@ impl<P: Payload> Station<P> {
         self.counters.burst_ppdus += 1;
     }
 
-    #[inline]
     fn count_outgoing(&mut self, outgoing: &Outgoing, backoff: impl FnOnce(&Contention) -> Duration) {
         match outgoing {
             Outgoing::Request { .. } => self.counters.block_ack_requests += 1,

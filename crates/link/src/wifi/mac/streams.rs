@@ -10,12 +10,11 @@ use tacit_proto::units::{Duration, Instant};
 use super::block_ack::Recipient;
 use super::originator::{Delays, Need, Originator, Settled};
 use super::plan::PpduPlan;
-use crate::payload::Payload;
+use crate::packet::Holders;
 use crate::wifi::bitmap::AckBitmap;
 
-impl<P: Payload> Originator<P> {
+impl Originator {
     /// Whether each spatial stream has its own aggregate.
-    #[inline]
     pub fn has_stream_queues(&self) -> bool {
         !self.others.is_empty()
     }
@@ -26,7 +25,6 @@ impl<P: Payload> Originator<P> {
     }
 
     /// Settles each stream; returns the combined outcome.
-    #[inline]
     pub fn settle_streams(&mut self, mut settle: impl FnMut(&mut Self) -> Settled) -> Settled {
         let mut settled = settle(self);
         for stream in &mut self.others {
@@ -38,14 +36,15 @@ impl<P: Payload> Originator<P> {
     /// An acknowledgment arrived that says, per stream, which MPDUs have arrived; `streams` are the recipients.
     pub fn acknowledged_by_stream(
         &mut self,
-        streams: &[Recipient<P>],
+        streams: &[Recipient],
         retry_limit: u32,
         oldest: Instant,
+        holders: &mut Holders,
     ) -> Settled {
         let mut recipients = streams.iter();
         self.settle_streams(|stream| {
             let (start, bitmap) = recipients.next().map_or((0, AckBitmap::new(0)), Recipient::scoreboard);
-            stream.block_acknowledged(start, &bitmap, retry_limit, oldest)
+            stream.block_acknowledged(start, &bitmap, retry_limit, oldest, holders)
         })
     }
 
@@ -145,10 +144,10 @@ impl PpduPlan {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::{BitRate, Bytes};
+    use tacit_proto::units::BitRate;
 
     use super::*;
-    use crate::payload::PayloadClass;
+    use crate::packet::PacketRef;
     use crate::queue::QueueConfig;
     use crate::waits::Waits;
     use crate::wifi::config::LinkAcks;
@@ -156,23 +155,12 @@ mod tests {
     use crate::wifi::mac::block_ack::BlockAckRecipient;
     use crate::wifi::phy::{Mode, Standard};
 
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    struct Numbered(u32);
-
-    impl Payload for Numbered {
-        fn len(&self) -> Bytes {
-            Bytes(1_000)
-        }
-        fn class(&self) -> PayloadClass {
-            PayloadClass::Data
-        }
-    }
-
     /// Three streams with aggregates and windows of 4 MPDUs.
     struct Harness {
-        originator: Originator<Numbered>,
-        recipients: Vec<Recipient<Numbered>>,
+        originator: Originator,
+        recipients: Vec<Recipient>,
         waits: Waits<8>,
+        holders: Holders,
     }
 
     impl Harness {
@@ -187,15 +175,21 @@ mod tests {
             let one = || Originator::new(mode, control, limits, LinkAcks::Normal, QueueConfig::default());
             let mut originator = one();
             (0..2).for_each(|_| originator.add_stream(one()));
-            (0..packets).for_each(|number| assert!(originator.enqueue(Instant::ZERO, Numbered(number)).0));
+            let mut holders = Holders::default();
+            for _ in 0..packets {
+                // No place is free yet, so the packets are numbered from 0.
+                let packet = PacketRef { id: holders.insert(), len: 1_000, ..PacketRef::default() };
+                assert!(originator.enqueue(Instant::ZERO, packet, &mut holders).0);
+            }
             let recipients = (0..3).map(|_| Recipient::Block(BlockAckRecipient::new(64))).collect();
-            Self { originator, recipients, waits: Waits::new() }
+            Self { originator, recipients, waits: Waits::new(), holders }
         }
 
         /// Sends a PPDU with the losses in `lost` per stream; returns the packets of each stream, and those passed up.
         fn exchange(&mut self, lost: &[(usize, u32)]) -> (Vec<Vec<u32>>, Vec<u32>) {
             let mut time = Duration::ZERO;
-            let delays = &mut Delays { waits: &mut self.waits, time: &mut time };
+            let holders = &mut self.holders;
+            let delays = &mut Delays { holders, waits: &mut self.waits, time: &mut time };
             self.originator.build(Instant::ZERO, Duration::from_secs(1), delays);
             let (mut carried, mut up) = (Vec::new(), Vec::new());
             for (number, (stream, recipient)) in
@@ -203,21 +197,16 @@ mod tests {
             {
                 carried.push(Vec::new());
                 for mpdu in stream.in_flight() {
-                    let packet = mpdu.msdus.parts().0.0;
+                    let packet = mpdu.msdus.parts().0.id;
                     carried[number].push(packet);
                     if !lost.contains(&(number, packet)) {
-                        recipient.receive(
-                            Instant::ZERO,
-                            mpdu.sequence,
-                            &mpdu.msdus,
-                            &mut |packet: Numbered| {
-                                up.push(packet.0);
-                            },
-                        );
+                        let received = (mpdu.sequence, &mpdu.msdus);
+                        let pass_up = &mut |packet: PacketRef| up.push(packet.id);
+                        recipient.receive(Instant::ZERO, received, &mut self.holders, pass_up);
                     }
                 }
             }
-            self.originator.acknowledged_by_stream(&self.recipients, 7, Instant::ZERO);
+            self.originator.acknowledged_by_stream(&self.recipients, 7, Instant::ZERO, &mut self.holders);
             (carried, up)
         }
     }

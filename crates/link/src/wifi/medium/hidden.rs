@@ -7,7 +7,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::capture::Capture;
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::PayloadClass;
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Answer, Cell, Next, earliest, even_shares};
@@ -140,7 +140,7 @@ impl Hidden {
     }
 
     /// When the next event is due.
-    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         earliest(self.next, cell.next_beacon.filter(|_| self.next.is_none()))
     }
 
@@ -216,7 +216,7 @@ impl Hidden {
 
     /// Processes the events due at `at`: frames end, then their responses begin, then frames of stations whose
     /// countdown ended.
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    pub fn step(&mut self, cell: &mut Cell, at: Instant) {
         self.book(cell, at, None);
         while let Some(index) = self.frames.iter().position(|frame| frame.until <= at) {
             self.frame_ended(cell, index, at);
@@ -236,7 +236,7 @@ impl Hidden {
     }
 
     /// A function that had no traffic now has some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
+    pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
         let slot = cell.rules.phy.slot;
         let ear = &self.ears[cell.stations.station_of(id).index()];
@@ -253,7 +253,7 @@ impl Hidden {
     }
 
     /// When the next event is due.
-    fn find_next<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    fn find_next(&self, cell: &Cell) -> Option<Instant> {
         let frames = self.frames.iter().map(|frame| frame.until).min();
         let due = self.due.iter().map(|due| due.at).min();
         let accesses = self.contending(cell).map(|(_, at)| at).min();
@@ -261,7 +261,7 @@ impl Hidden {
     }
 
     /// Functions that count down, with their transmission times.
-    fn contending<P: Payload>(&self, cell: &Cell<P>) -> impl Iterator<Item = (FunctionId, Instant)> {
+    fn contending(&self, cell: &Cell) -> impl Iterator<Item = (FunctionId, Instant)> {
         cell.stations.iter().filter_map(|station| {
             let ear = &self.ears[cell.stations.station_of(station.id).index()];
             (station.has_traffic() && !ear.busy)
@@ -270,7 +270,7 @@ impl Hidden {
     }
 
     /// Functions whose countdown ended transmit; of each station, only the most urgent category.
-    fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn access(&mut self, cell: &mut Cell, at: Instant) {
         let mut due: Vec<FunctionId> =
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
         due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
@@ -303,7 +303,7 @@ impl Hidden {
         self.yielding = yielding;
     }
 
-    fn begin_part<P: Payload>(&mut self, cell: &mut Cell<P>, part: Part, exchange: Exchange, at: Instant) {
+    fn begin_part(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
         let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
         let (transmitter, until) = match part {
             Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
@@ -318,7 +318,7 @@ impl Hidden {
         self.begin(part, Some(exchange), transmitter, [at, until]);
     }
 
-    fn frame_ended<P: Payload>(&mut self, cell: &mut Cell<P>, index: usize, at: Instant) {
+    fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
         let (part, exchange) = (self.frames[index].part, self.frames[index].exchange);
         let Some(exchange) = exchange else {
             self.end(index, at, Duration::ZERO, None);
@@ -363,7 +363,7 @@ impl Hidden {
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
     /// its mode, despite the overlapping frames.
-    fn try_capture<P: Payload>(&mut self, cell: &Cell<P>, index: usize, exchange: &Exchange) {
+    fn try_capture(&mut self, cell: &Cell, index: usize, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
         let spoilt = &mut frame.spoilt[StationId::AP.index()];
@@ -379,9 +379,9 @@ impl Hidden {
         *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
     }
 
-    fn protection_ended<P: Payload>(
+    fn protection_ended(
         &mut self,
-        cell: &mut Cell<P>,
+        cell: &mut Cell,
         exchange: &Exchange,
         step: Step,
         clear: bool,
@@ -426,13 +426,7 @@ impl Hidden {
         }
     }
 
-    fn data_ended<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        exchange: &Exchange,
-        clear: bool,
-        next_idle: u64,
-    ) {
+    fn data_ended(&mut self, cell: &mut Cell, exchange: &Exchange, clear: bool, next_idle: u64) {
         let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
         // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
         let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
@@ -442,7 +436,7 @@ impl Hidden {
         } else {
             cell.accounts.collisions += 1;
             cell.stations[exchange.from].counters.collided_ppdus += 1;
-            cell.air.record_collided_data(exchange, cell.stations.originator(exchange));
+            cell.air.record_collided_data(exchange, cell.stations.originator(exchange), &mut cell.holders);
             false
         };
         if exchange.is_unanswered() {
@@ -470,7 +464,7 @@ impl Hidden {
     }
 
     /// Starts `next` after the end of `exchange`.
-    fn go_on<P: Payload>(&mut self, cell: &Cell<P>, next: &Next, exchange: &Exchange) {
+    fn go_on(&mut self, cell: &Cell, next: &Next, exchange: &Exchange) {
         let holder = exchange.holder();
         match *next {
             Next::Exchange(next) => {
@@ -487,14 +481,14 @@ impl Hidden {
     }
 
     /// After `exchange`, only `those` of its ends are in a TXOP.
-    fn engage<P: Payload>(&mut self, cell: &Cell<P>, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
+    fn engage(&mut self, cell: &Cell, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
         for end in [exchange.from, exchange.to] {
             self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
         }
     }
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
-    fn refresh<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn refresh(&mut self, cell: &mut Cell, at: Instant) {
         let phy = cell.rules.phy;
         for (number, ear) in (0..).zip(&mut self.ears) {
             let busy = ear.heard > 0 || ear.sending || ear.engaged;
@@ -522,19 +516,19 @@ impl Hidden {
         }
     }
 
-    fn beacon_at<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
         let ear = &self.ears[StationId::AP.index()];
         let target = cell.next_beacon.filter(|_| !ear.busy)?;
         Some(target.max(ear.idle_since.max(ear.reserved_until) + cell.rules.phy.pifs()))
     }
 
-    fn begin_beacon<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
         self.begin(Part::Beacon, None, StationId::AP, [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
-    fn book<P: Payload>(&self, cell: &mut Cell<P>, until: Instant, newcomer: Option<FunctionId>) {
+    fn book(&self, cell: &mut Cell, until: Instant, newcomer: Option<FunctionId>) {
         let what = self.present_use(cell, newcomer);
         if what == AirtimeUse::Acquisition {
             cell.accounts.book_idle(what, until);
@@ -565,7 +559,7 @@ impl Hidden {
 
     /// Current use of the channel as seen by an observer that hears every frame. For a PPDU with several uses, it is
     /// the one with the largest share.
-    pub fn present_use<P: Payload>(&self, cell: &Cell<P>, newcomer: Option<FunctionId>) -> AirtimeUse {
+    pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
             [] if !self.due.is_empty() => AirtimeUse::LinkAck,

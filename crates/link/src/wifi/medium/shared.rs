@@ -5,7 +5,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::{Payload, PayloadClass};
+use crate::packet::PayloadClass;
 use crate::wifi::air::{Outcome, StationId};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Answer, Cell, Next, Progress, Round, earliest, even_shares};
@@ -95,8 +95,7 @@ impl Shared {
     }
 
     /// When the channel state changes next.
-    #[inline]
-    pub fn poll_timeout<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
             Phase::Protection { until, .. } => Some(*until),
@@ -107,8 +106,7 @@ impl Shared {
     }
 
     /// Processes the events due at `at`.
-    #[inline]
-    pub fn step<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    pub fn step(&mut self, cell: &mut Cell, at: Instant) {
         match self.phase {
             Phase::Idle => {
                 // A beacon goes first: it waits only PIFS and has no backoff.
@@ -130,7 +128,6 @@ impl Shared {
     }
 
     /// The use to which idle time is charged: `Acquisition` if a station waits, `Idle` if none does.
-    #[inline]
     pub fn idle_use(&self) -> AirtimeUse {
         if self.next_access.is_some() { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
@@ -157,14 +154,14 @@ impl Shared {
     }
 
     /// When the next beacon can be sent, while the channel is idle.
-    fn beacon_at<P: Payload>(&self, cell: &Cell<P>) -> Option<Instant> {
+    fn beacon_at(&self, cell: &Cell) -> Option<Instant> {
         cell.next_beacon.map(|target| target.max(self.idle_since + cell.rules.phy.pifs()))
     }
 
     // --- Contention -------------------------------------------------------------------------
 
     /// A function that had no traffic now has some.
-    pub fn start_contending<P: Payload>(&mut self, cell: &mut Cell<P>, now: Instant, id: FunctionId) {
+    pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         let on_air = !matches!(self.phase, Phase::Idle);
         if !on_air {
             // From here on, idle time is charged to acquisition.
@@ -195,13 +192,13 @@ impl Shared {
     }
 
     /// The use to which idle time would be charged if `newcomer` had no traffic.
-    fn idle_use_without<P: Payload>(&self, cell: &Cell<P>, newcomer: FunctionId) -> AirtimeUse {
+    fn idle_use_without(&self, cell: &Cell, newcomer: FunctionId) -> AirtimeUse {
         let waits = |id: &FunctionId| *id != newcomer && cell.stations[*id].has_traffic();
         if self.active.iter().any(waits) { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
     }
 
     /// The function whose backoff ends first transmits; equal ends collide.
-    fn access<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn access(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(AirtimeUse::Acquisition, at);
         if cell.rules.config.categories.len() > 1 {
             self.find_yielding(cell, at);
@@ -244,7 +241,7 @@ impl Shared {
     }
 
     /// Finds the functions that yield at `at` to a more urgent one of the same station.
-    fn find_yielding<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
+    fn find_yielding(&mut self, cell: &Cell, at: Instant) {
         let stations = &cell.stations;
         let due = |id: &&FunctionId| {
             let station = &stations[**id];
@@ -261,15 +258,15 @@ impl Shared {
     }
 
     /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`.
-    fn go_idle<P: Payload>(&mut self, cell: &mut Cell<P>, since: Instant, reserved_until: Instant) {
+    fn go_idle(&mut self, cell: &mut Cell, since: Instant, reserved_until: Instant) {
         self.go_idle_for(cell, since, reserved_until, reserved_until + cell.rules.phy.aifs());
     }
 
     /// The channel becomes idle at `since`; the NAV of bystanders ends at `reserved_until`, and their countdown starts
     /// at `countdown_from`.
-    fn go_idle_for<P: Payload>(
+    fn go_idle_for(
         &mut self,
-        cell: &mut Cell<P>,
+        cell: &mut Cell,
         since: Instant,
         reserved_until: Instant,
         countdown_from: Instant,
@@ -291,8 +288,7 @@ impl Shared {
 
     /// In the idle period that begins, bystanders defer until the reservation ends. The two ends of the TXOP do not:
     /// frames addressed to a station do not set its NAV.
-    #[inline(never)]
-    fn keep_reservation<P: Payload>(&mut self, cell: &mut Cell<P>) {
+    fn keep_reservation(&mut self, cell: &mut Cell) {
         let Reservation { until, ends } = self.reservation;
         self.reserved_until = self.reserved_until.max(until);
         self.idle.countdown_from = self.idle.countdown_from.max(until + cell.rules.phy.aifs());
@@ -303,7 +299,7 @@ impl Shared {
 
     /// The channel stays idle although an access was due at `at`. If the slot of an access counts, bystanders have
     /// counted it.
-    fn go_idle_again<P: Payload>(&mut self, cell: &Cell<P>, at: Instant) {
+    fn go_idle_again(&mut self, cell: &Cell, at: Instant) {
         let phy = cell.rules.phy;
         let counted = if phy.counts_busy_slot { phy.slot } else { Duration::ZERO };
         let countdown_from = (at + counted).max(self.idle.countdown_from);
@@ -313,7 +309,7 @@ impl Shared {
         self.find_next_access(cell);
     }
 
-    fn find_next_access<P: Payload>(&mut self, cell: &Cell<P>) {
+    fn find_next_access(&mut self, cell: &Cell) {
         self.next_access = self
             .active
             .iter()
@@ -325,13 +321,7 @@ impl Shared {
 
     // --- One exchange alone -----------------------------------------------------------------
 
-    fn start_transmission<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        at: Instant,
-        from: FunctionId,
-        outgoing: Outgoing,
-    ) {
+    fn start_transmission(&mut self, cell: &mut Cell, at: Instant, from: FunctionId, outgoing: Outgoing) {
         cell.accounts.accesses += 1;
         let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
         match exchange.handshake.first() {
@@ -341,7 +331,7 @@ impl Shared {
     }
 
     /// Starts the first frame of the handshake of `exchange`.
-    fn start_protection<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange, step: Step) {
+    fn start_protection(&mut self, cell: &mut Cell, exchange: Exchange, step: Step) {
         cell.stations[exchange.from].count_handshake(step);
         let class = exchange.outgoing.class();
         cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.first_end);
@@ -349,13 +339,7 @@ impl Shared {
     }
 
     /// A handshake frame ended.
-    fn protection_ended<P: Payload>(
-        &mut self,
-        cell: &mut Cell<P>,
-        exchange: &Exchange,
-        step: Step,
-        at: Instant,
-    ) {
+    fn protection_ended(&mut self, cell: &mut Cell, exchange: &Exchange, step: Step, at: Instant) {
         let arrived = match step {
             Step::CtsToSelf => true,
             Step::Rts => cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
@@ -393,8 +377,7 @@ impl Shared {
     }
 
     /// Starts the PPDU of the exchange.
-    #[inline]
-    fn start_data<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: Exchange) {
+    fn start_data(&mut self, cell: &mut Cell, exchange: Exchange) {
         match exchange.outgoing {
             Outgoing::Request { class, .. } => {
                 cell.charge(exchange.from, class, AirtimeUse::LinkAck, exchange.end);
@@ -411,7 +394,7 @@ impl Shared {
     }
 
     /// The PPDU ended: the MPDUs that arrived are passed up and acknowledged.
-    fn transmission_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
+    fn transmission_ended(&mut self, cell: &mut Cell, exchange: &Exchange) {
         let heard = cell.receive(exchange);
         if exchange.is_unanswered() {
             cell.settle_unanswered(exchange);
@@ -433,7 +416,7 @@ impl Shared {
     }
 
     /// The acknowledgment ended: the originator settles the MPDUs in flight.
-    fn response_ended<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+    fn response_ended(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
         let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
         cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
         cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, exchange.response_end);
@@ -448,8 +431,7 @@ impl Shared {
     // --- Rest of the TXOP -------------------------------------------------------------------
 
     /// The last frame of an exchange has ended.
-    #[inline]
-    fn after_exchange<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+    fn after_exchange(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
         if cell.rules.may_go_on {
             self.go_on_after_response(cell, exchange, lost);
         } else {
@@ -458,15 +440,13 @@ impl Shared {
     }
 
     /// The response ended; the TXOP may continue.
-    #[inline(never)]
-    fn go_on_after_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange, lost: bool) {
+    fn go_on_after_response(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
         let next = Next::after_response(cell, exchange, lost);
         self.go_on(cell, &next, exchange, exchange.response_end);
     }
 
     /// No part of the PPDU arrived, so there is no response.
-    #[inline(never)]
-    fn go_on_without_response<P: Payload>(&mut self, cell: &mut Cell<P>, exchange: &Exchange) {
+    fn go_on_without_response(&mut self, cell: &mut Cell, exchange: &Exchange) {
         if exchange.handshake == Handshake::Granted {
             let next = Next::after_lost_reverse(cell, exchange, self.next_idle());
             self.go_on(cell, &next, exchange, exchange.end);
@@ -479,7 +459,7 @@ impl Shared {
     }
 
     /// Starts `next` after `exchange`, which ended at `at`.
-    fn go_on<P: Payload>(&mut self, cell: &mut Cell<P>, next: &Next, exchange: &Exchange, at: Instant) {
+    fn go_on(&mut self, cell: &mut Cell, next: &Next, exchange: &Exchange, at: Instant) {
         match *next {
             Next::Exchange(next) => {
                 let class = next.outgoing.class();
@@ -503,22 +483,20 @@ impl Shared {
 
     // --- To several users at once -----------------------------------------------------------
 
-    #[inline(never)]
-    fn start_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
+    fn start_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
         cell.accounts.accesses += 1;
         self.go_on_with_round(cell, at, round);
     }
 
     /// Starts `round` at `at`.
-    fn go_on_with_round<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant, round: Round) {
+    fn go_on_with_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
         round.book_first(cell, at);
         self.phase = Phase::Round { until: round.first_end() };
         self.round = Some(Box::new(round));
     }
 
     /// The PPDU on the air ended: a multi-user PPDU or the responses to it.
-    #[inline(never)]
-    fn step_round<P: Payload>(&mut self, cell: &mut Cell<P>) {
+    fn step_round(&mut self, cell: &mut Cell) {
         let next_idle = self.next_idle();
         let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
         let (reserved_until, holder) = (round.reserved_until(), round.account().0);
@@ -541,7 +519,7 @@ impl Shared {
     }
 
     /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
-    fn begin_contending<P: Payload>(&mut self, cell: &mut Cell<P>) {
+    fn begin_contending(&mut self, cell: &mut Cell) {
         while let Some(function) = cell.contending.pop() {
             self.start_contending(cell, cell.accounts.booked_until(), function);
         }
@@ -549,9 +527,9 @@ impl Shared {
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision<P: Payload>(
+    fn start_collision(
         &mut self,
-        cell: &mut Cell<P>,
+        cell: &mut Cell,
         at: Instant,
         winners: &[(FunctionId, Outgoing)],
         round: Option<Round>,
@@ -586,7 +564,7 @@ impl Shared {
 
     /// The last of the colliding PPDUs ended. Their senders time out, each from the end of its own PPDU; stations that
     /// received noise wait EIFS.
-    fn collision_ended<P: Payload>(&mut self, cell: &mut Cell<P>, until: Instant) {
+    fn collision_ended(&mut self, cell: &mut Cell, until: Instant) {
         if let Some(round) = self.round.take() {
             self.collided_round_ended(cell, *round, until);
             return;
@@ -595,12 +573,16 @@ impl Shared {
         let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
         for exchange in self.colliding.iter().filter(lost) {
             let originator = cell.stations.originator(exchange);
-            cell.air.record_collided(exchange, originator, &cell.rules);
+            cell.air.record_collided(exchange, originator, &cell.rules, &mut cell.holders);
         }
         let next_idle = self.next_idle();
         for exchange in self.colliding.iter().filter(lost) {
             if exchange.handshake == Handshake::CtsToSelf {
-                cell.air.record_collided_data(exchange, cell.stations.originator(exchange));
+                cell.air.record_collided_data(
+                    exchange,
+                    cell.stations.originator(exchange),
+                    &mut cell.holders,
+                );
             }
             match exchange.handshake {
                 Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
@@ -619,11 +601,15 @@ impl Shared {
 
     /// The last of the PPDUs that collided with `round` ended. If `round` lasted longest, its users receive the trigger
     /// after it, and with capture also the MPDUs after the end of the other PPDUs; all else is lost.
-    #[inline(never)]
-    fn collided_round_ended<P: Payload>(&mut self, cell: &mut Cell<P>, mut round: Round, until: Instant) {
+    fn collided_round_ended(&mut self, cell: &mut Cell, mut round: Round, until: Instant) {
         let next_idle = self.next_idle();
         for exchange in &self.colliding {
-            cell.air.record_collided(exchange, cell.stations.originator(exchange), &cell.rules);
+            cell.air.record_collided(
+                exchange,
+                cell.stations.originator(exchange),
+                &cell.rules,
+                &mut cell.holders,
+            );
         }
         for exchange in &self.colliding {
             match exchange.handshake {
@@ -649,7 +635,7 @@ impl Shared {
         self.go_idle_for(cell, until, until, until + wait);
     }
 
-    fn start_beacon<P: Payload>(&mut self, cell: &mut Cell<P>, at: Instant) {
+    fn start_beacon(&mut self, cell: &mut Cell, at: Instant) {
         cell.accounts.book_idle(self.idle_use(), at);
         for id in &self.active {
             cell.stations[*id].contention.freeze(&self.idle, at, cell.rules.phy);
@@ -662,7 +648,7 @@ impl Shared {
 
 /// The exchange of `colliding` that is on the air after all others have ended, unless its addressee was sending too.
 /// From that time on its MPDUs are free of collision.
-fn captured<P: Payload>(cell: &Cell<P>, colliding: &[Exchange]) -> Option<Exchange> {
+fn captured(cell: &Cell, colliding: &[Exchange]) -> Option<Exchange> {
     let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
     let others = || colliding.iter().filter(|other| other.from != longest.from);
     let clear_from = others().map(Exchange::alone_until).max()?;

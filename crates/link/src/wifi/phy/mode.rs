@@ -545,7 +545,6 @@ impl Mode {
     /// symbols, or to microseconds for DSSS. With the short guard interval the sum is rounded up to 4 us.
     ///
     /// HE and EHT: 802.11ax-2021 clause 27.4.3, without rounding after the last symbol.
-    #[inline]
     pub fn ppdu_duration(&self, bytes: u32) -> Duration {
         if let Coded::Segmented(field) = &self.coded {
             return self.preamble + field.duration(self.symbol, bytes) + self.signal_extension;

@@ -2,7 +2,6 @@
 
 use tacit_proto::units::{Duration, Instant};
 
-use crate::payload::Payload;
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::ack_hook::AckHook;
@@ -33,7 +32,7 @@ pub(super) struct Outline {
     pub answered_after: Duration,
 }
 
-impl<P: Payload> Cell<P> {
+impl Cell {
     /// The modes and room of `users` in a PPDU for all of them.
     pub(super) fn outline(
         &self,
@@ -168,7 +167,7 @@ impl<P: Payload> Cell<P> {
 }
 
 /// Room in bytes for data of `peer` in its response to a PPDU at `at`.
-pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Instant) -> u32 {
+pub(super) fn data_room(ofdma: &OfdmaConfig, peer: &Peer, at: Instant) -> u32 {
     match ofdma.acknowledgment {
         MuAcknowledgment::Cascade if peer.answered && !peer.uplink.expects_nothing(at) => {
             peer.uplink.expected_bytes()
@@ -178,6 +177,6 @@ pub(super) fn data_room<P: Payload>(ofdma: &OfdmaConfig, peer: &Peer<P>, at: Ins
 }
 
 /// Bytes of a Block Ack of `peer` in response to a trigger.
-fn answer_len<P: Payload>(peer: &Peer<P>) -> u32 {
+fn answer_len(peer: &Peer) -> u32 {
     peer.originator.block_ack_len() + MPDU_DELIMITER_LEN
 }
