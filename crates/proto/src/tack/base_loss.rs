@@ -322,6 +322,16 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_moves_the_quartile_up_by_a_256th_of_the_range_or_down_by_three() {
+        let mut quartile = LowerQuartile::default();
+        let moved = [5_000, 9_000, 4_800, 4_800].map(|delay_us| {
+            quartile.update(Instant::ZERO, delay_us, Duration::from_micros(25_600));
+            quartile.delay_us
+        });
+        assert_eq!(moved, [4_700, 4_800, 4_500, 4_600].map(Some));
+    }
+
+    #[test]
     fn a_quarter_of_the_delays_are_below_the_quartile() {
         let mut quartile = LowerQuartile::default();
         let range = Duration::from_micros(10_000);
