@@ -258,7 +258,7 @@ tolerance = 0
         let text = outcome.to_text();
         for line in [
             "  its assumptions\n",
-            "arithmetic <= 10, measured 1 ",
+            "arithmetic <= 10, measured 1\n",
             "  a slow wire",
             "gain of udp over stock (%)",
         ] {

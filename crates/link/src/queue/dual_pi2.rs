@@ -84,6 +84,10 @@ fn recurs(count: &mut u64, likelihood: u64) -> bool {
     recurs
 }
 
+/// Fewer bytes than two full-sized packets are no queue, whatever p' is: otherwise a link with p' of one would send nothing (Linux
+/// `must_drop` of sch_dualpi2).
+const NO_QUEUE: Bytes = Bytes(2 * 1_500);
+
 /// One half of the queue.
 #[derive(Clone, Debug)]
 struct Half {
@@ -159,9 +163,13 @@ impl DualPi2 {
 
     /// Appendix A.2, which adds overload to A.1.
     fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<Queued> {
-        let (coupled, classic) = (self.control.coupled(&self.config), self.control.classic());
-        let is_overloaded = coupled >= ONE;
         loop {
+            let is_queue = self.l4s.fifo.bytes() + self.classic.fifo.bytes() >= NO_QUEUE;
+            let (coupled, classic) = match is_queue {
+                true => (self.control.coupled(&self.config), self.control.classic()),
+                false => (0, 0),
+            };
+            let is_overloaded = coupled >= ONE;
             let mut queued;
             let (drops, marks);
             if self.is_l4s_next()? {

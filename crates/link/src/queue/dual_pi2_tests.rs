@@ -122,7 +122,9 @@ fn an_overload_drops_from_both() {
     }
     let (out, dropped) = drain(&mut queue, 2);
     assert!((30..=36).contains(&dropped.len()), "{}", dropped.len());
-    assert!(out.iter().all(|sent| sent.ecn == Ecn::Ce));
+    let (last, others) = out.split_last().unwrap();
+    assert!(others.iter().all(|sent| sent.ecn == Ecn::Ce));
+    assert_eq!(last.ecn, Ecn::Ect1, "one packet is no queue");
 }
 
 /// L4S traffic that does not answer marks must not fill the queue: its own delay raises p', until it is dropped.
@@ -141,6 +143,18 @@ fn l4s_that_ignores_marks_is_dropped_in_the_end() {
     }
     assert!(lost > 500, "{lost}");
     assert!(queue.len() < 500, "{}", queue.len());
+}
+
+/// The last packet is no queue: it leaves even if each packet of a queue is dropped, which the second is the first to be.
+#[test]
+fn an_overload_leaves_the_last_packet() {
+    let mut queue = queue();
+    queue.control.base = ONE;
+    for number in 0..10 {
+        queue.push(at(1), sent(number, Ecn::NotEct));
+    }
+    let (out, dropped) = drain(&mut queue, 2);
+    assert_eq!((out.len(), dropped.len()), (2, 8));
 }
 
 #[test]
