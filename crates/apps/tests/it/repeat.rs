@@ -174,7 +174,7 @@ fn parts_without_a_source_go_with_delete_or_after_a_week() {
         let deleted: Vec<_> = outcome.paths.iter().filter(|it| it.action == Action::Deleted).collect();
         assert_eq!((deleted.len(), &deleted[0].path), (1, &old), "{outcome:?}");
     }
-    let mut kept = vec!["file".to_owned(), "theirs.tacit-part".into(), young.clone(), locked.clone()];
+    let mut kept = vec!["file".to_owned(), "theirs.tacit-part".into(), young.clone(), locked];
     kept.sort();
     assert_eq!(names(to.path()), kept);
     let outcome = sent(&source, to.path(), "", MIRROR).unwrap();

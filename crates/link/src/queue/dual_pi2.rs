@@ -84,7 +84,7 @@ fn recurs(count: &mut u64, likelihood: u64) -> bool {
     recurs
 }
 
-/// Fewer bytes than two full-sized packets are no queue, whatever p' is: otherwise a link with p' of one would send nothing (Linux
+/// Fewer bytes than two full-sized packets are no queue. Otherwise a link with p' of one would send nothing (Linux
 /// `must_drop` of sch_dualpi2).
 const NO_QUEUE: Bytes = Bytes(2 * 1_500);
 

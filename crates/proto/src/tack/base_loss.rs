@@ -119,20 +119,19 @@ impl BaseLoss {
         self.counts_of(wait).for_each(|count| count.arrived += 1);
     }
 
-    /// The counts of packets that waited so long.
+    /// The counts that include packets with this `wait`.
     fn counts_of(&mut self, wait: Wait) -> impl Iterator<Item = &mut Count> {
         let usual = Some(&mut self.usual).filter(|_| wait <= Wait::Usual);
         let unqueued = Some(&mut self.unqueued).filter(|_| wait == Wait::None);
         std::iter::once(&mut self.all).chain(usual).chain(unqueued)
     }
 
-    /// A number of packets were lost, as a packet shows that waited so long.
+    /// `packets` were lost. The packet that shows it had this `wait`.
     pub fn on_lost(&mut self, packets: u64, wait: Wait) {
         self.counts_of(wait).for_each(|count| count.lost = count.lost.saturating_add(packets));
     }
 
-    /// A packet arrived that was overtaken, by one that waited so long: its own delay says nothing of that. It counted as lost where
-    /// `was_lost`.
+    /// An overtaken packet arrived. It counts with the `wait` of the packet that overtook it, and counted as lost if `was_lost`.
     pub fn on_overtaken(&mut self, now: Instant, wait: Wait, was_lost: bool) {
         self.on_arrival(now, wait);
         if was_lost {
@@ -164,7 +163,7 @@ impl BaseLoss {
 
 /// Each delay moves the quartile by this part of the range: up by one such step, or down by three.
 const STEP_PART: u64 = 256;
-/// So many delays bring it from one end of the range to its place.
+/// Delays that move it from one end of the range to its place.
 const QUARTILE_AFTER: u32 = 512;
 
 /// The delay that a quarter of the packets stay below, by steps.

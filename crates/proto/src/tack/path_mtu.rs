@@ -19,7 +19,7 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 /// Probe timeouts in a row after which a path that took long packets is held to take them no more (section 4.3).
 const BLACK_HOLE_TIMEOUTS: u32 = 3;
 
-/// So many packets longer than a size have to vanish in a row, and none arrive, before the path is held to take only that size.
+/// Packets longer than a size that vanish in a row before the path counts as one that takes only that size.
 /// Ours: where each second packet is lost at random, that happens once in 65,536 times.
 const VANISHED_MIN: u32 = 16;
 

@@ -420,7 +420,7 @@ fn a_flood_of_handshakes_is_bounded_and_honest_clients_get_in() {
 fn clients_that_show_where_they_are_and_no_more_are_bounded_too() {
     let mut net = Net::new();
     let mut attacker = client(&Config::default());
-    // One attacker with many addresses, each of which answers every Retry.
+    // One attacker with many addresses. Each answers every Retry.
     for number in 0..2_000u32 {
         let from = address(100, number as u16 + 1);
         let id = attacker.connect(net.now, server_address(), Expect::Key(net.server_identity.public_key()));

@@ -350,7 +350,7 @@ async fn copy_over(
     Err(broken.into())
 }
 
-/// True if the connection ended and nobody meant it to: a server that is stopped closes it.
+/// True if the connection broke. A server that stops closes its connections.
 fn is_broken(connection: &Connection) -> bool {
     let reason = connection.close_reason();
     reason.is_some_and(|reason| !matches!(reason, ConnectionError::ApplicationClosed { .. }))

@@ -144,7 +144,7 @@ fn probes_wait_as_reno_would_and_three_seconds_at_most() {
     assert!(*most - *least > Duration::from_millis(800), "spread: {least:?} to {most:?}");
 }
 
-/// Section 5.3.3.3: one round, at the end of which more is sent. The short-term model is forgotten.
+/// Section 5.3.3.3: lasts one round and resets the short-term model. ProbeBW_UP follows.
 #[test]
 fn refilling_lasts_a_round_and_forgets_what_others_took() {
     let mut path = reached(Phase::Cruise);
@@ -296,7 +296,7 @@ fn the_bandwidth_is_of_two_cycles() {
     assert_eq!(path.bbr.bandwidth.largest(), BitRate::from_mbps(40));
 }
 
-/// Section 5.5.11: bounds are as loose again as before, and a probe that losses ended is made again.
+/// Section 5.5.11: restores the bounds, and repeats a probe that losses ended.
 #[test]
 fn losses_that_were_none_are_undone() {
     let mut path = reached(Phase::Up);

@@ -26,7 +26,7 @@ enum Outcome {
 /// Number of the first lie: none of the honest packets before has it.
 const FIRST: u32 = 5_000;
 
-/// A connection of which one end lies, with streams 0 and 2 open and some bytes sent each way.
+/// A connection with a lying end. Streams 0 and 2 are open, and both ends have sent some bytes.
 struct Lies {
     net: Net,
     liar: Liar,
@@ -184,7 +184,7 @@ fn every_lie_ends_its_own_connection_or_changes_nothing() {
     }
 }
 
-/// Bytes with a gap before them, to as many streams as may be open; datagrams that nobody reads; and questions without end.
+/// Bytes behind a gap on every stream that may be open; unread datagrams; and endless questions.
 #[test]
 fn a_peer_that_floods_costs_what_the_limits_say() {
     for liar in [Liar::Client, Liar::Server] {
