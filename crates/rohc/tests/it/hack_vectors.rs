@@ -14,12 +14,12 @@ use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Report, frame_k
 
 const ABOUT_LINES: &str = "\
 # Each line is an event at one end; behind = is what that end does. Packets and frames are in hexadecimal.
-# compressor coding NAME, contexts N: begins anew
+# compressor coding NAME: starts without contexts
 # compressor native PACKET: the link layer acknowledged this native ACK
 # compressor push PACKET = taken, or refused and why
 # compressor frame = FRAMES: ends the frame of the ACKs that were taken since the last one
 # compressor invalidate PACKET: frames of this flow were given up
-# decompressor contexts N: begins anew; without it there are 64
+# decompressor contexts N: starts without contexts, with room for this number of flows
 # decompressor native PACKET: this native ACK arrived
 # decompressor receive FRAMES = how many frames had each outcome
 # decompressor ack PACKET: delivered by the event before, in order
@@ -72,8 +72,7 @@ impl Ends {
         match words[..2] {
             ["compressor", "coding"] => {
                 let coding = if words[2] == "batch" { Coding::Batch } else { Coding::PerAck };
-                let contexts = words.get(4).map_or(64, |count| count.parse().unwrap());
-                self.compressor = Compressor::new(coding, Limits { contexts, ..Limits::default() });
+                self.compressor = Compressor::new(coding, Limits::default());
             }
             ["compressor", "native"] => self.compressor.note_native(&packet()),
             ["compressor", "invalidate"] => self.compressor.invalidate(&packet()),

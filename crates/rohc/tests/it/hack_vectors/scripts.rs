@@ -354,7 +354,7 @@ fn refused(script: &mut Script) {
         ("a wrong TCP checksum", |packet| packet[36] ^= 1),
         ("a wrong IPv4 checksum", |packet| packet[10] ^= 1),
         ("a byte behind the packet", |packet| packet.push(0)),
-        ("a byte too few", |packet| drop(packet.pop())),
+        ("a byte too few", |packet| packet.truncate(packet.len() - 1)),
         ("a fragment", |packet| reseal(packet, |packet| packet[6] = 0x20)),
         ("FIN", |packet| reseal(packet, |packet| packet[33] |= 1)),
         ("CWR", |packet| reseal(packet, |packet| packet[33] |= 0x80)),
