@@ -194,7 +194,8 @@ fn each_script_leaves_its_vector() {
         }
         names.insert(file);
     }
-    let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-rohc --features hack --test it hack_vectors writes them";
+    let how =
+        "TACIT_WRITE_VECTORS=1 cargo test -p tacit-rohc --features hack --test it hack_vectors writes them";
     assert!(wrong.is_empty(), "{}\n{how}", wrong.join("\n"));
     let kept: BTreeSet<_> = committed().into_iter().collect();
     assert_eq!(kept, names, "each file has its script, and each script its file");
@@ -276,7 +277,9 @@ fn the_page_shows_lines_of_a_vector() {
     let page = fs::read_to_string(root().join("docs/references/hack-wire.md")).unwrap();
     let vector = fs::read_to_string(directory().join("first-frames.txt")).unwrap();
     let is_event = |line: &&str| {
-        let bytes = |rest: &str| rest.split(' ').any(|word| word.len() > 7 && word.starts_with(|c: char| c.is_ascii_digit()));
+        let bytes = |rest: &str| {
+            rest.split(' ').any(|word| word.len() > 7 && word.starts_with(|c: char| c.is_ascii_digit()))
+        };
         line.strip_prefix("compressor ").or_else(|| line.strip_prefix("decompressor ")).is_some_and(bytes)
     };
     let shown: Vec<_> = page.lines().filter(is_event).collect();

@@ -11,14 +11,24 @@ pub const ALL: [(&str, &str, fn(&mut Script)); 17] = [
     ("forms-per-ack", "Every field of an ACK, each ACK coded by itself.", |s| forms(s, "per-ack", false)),
     ("forms-batch", "Every field of an ACK, range coded.", |s| forms(s, "batch", false)),
     ("forms-v6", "Every field of an ACK over IPv6, range coded.", |s| forms(s, "batch", true)),
-    ("drawn-per-ack", "Drawn changes, in frames of up to 12 ACKs, each coded by itself.", |s| drawn(s, "per-ack", false)),
+    ("drawn-per-ack", "Drawn changes, in frames of up to 12 ACKs, each coded by itself.", |s| {
+        drawn(s, "per-ack", false)
+    }),
     ("drawn-batch", "Drawn changes, in frames of up to 12 ACKs, range coded.", |s| drawn(s, "batch", false)),
     ("drawn-v6", "Drawn changes over IPv6, each ACK coded by itself.", |s| drawn(s, "per-ack", true)),
     ("wrap", "The MSN passes 255: full frames of 64 ACKs, range coded.", wrap),
-    ("block-ack-lost", "The paper's figures 5 and 8: a link-layer ACK is lost, with and without SYNC.", block_ack_lost),
+    (
+        "block-ack-lost",
+        "The paper's figures 5 and 8: a link-layer ACK is lost, with and without SYNC.",
+        block_ack_lost,
+    ),
     ("repeated", "The paper's figure 6: frames that have arrived come again.", repeated),
     ("no-more-data", "The paper's figure 7: frames are given up, and a native ACK follows.", no_more_data),
-    ("unheard-native", "Native ACKs that only the receiving end knows, and one that it has forgotten.", unheard_native),
+    (
+        "unheard-native",
+        "Native ACKs that only the receiving end knows, and one that it has forgotten.",
+        unheard_native,
+    ),
     ("gap", "A frame is skipped, which no driver may do.", gap),
     ("cid-taken", "Two flows with one CID.", cid_taken),
     ("evicted", "A receiving end with contexts for two flows, and three flows.", evicted),
@@ -63,7 +73,9 @@ fn started(script: &mut Script, coding: &str, receiver: &mut Receiver) {
 }
 
 fn first_frames(script: &mut Script) {
-    for (coding, kinds) in [("per-ack", ["long-init", "short", "short"]), ("batch", ["batch-init", "batch", "short"])] {
+    for (coding, kinds) in
+        [("per-ack", ["long-init", "short", "short"]), ("batch", ["batch-init", "batch", "short"])]
+    {
         script.say(&format!("Coding {coding}: the native ACK, then two ACKs of two units of 1448 bytes."));
         let mut receiver = Receiver::new(false, if coding == "batch" { 4001 } else { 4000 }, 1);
         started(script, coding, &mut receiver);
@@ -71,7 +83,8 @@ fn first_frames(script: &mut Script) {
         let first = script.frame(&packets);
         script.receive(&first, "delivered=1");
         script.say("Three further ACKs; TSval rises with the first, the third acknowledges one unit.");
-        let packets = [(2, 1, 1), (2, 0, 0), (1, 0, 0)].map(|(u, v, e)| after(&mut receiver, &usual(u, v, e)));
+        let packets =
+            [(2, 1, 1), (2, 0, 0), (1, 0, 0)].map(|(u, v, e)| after(&mut receiver, &usual(u, v, e)));
         let second = script.frame(&packets);
         script.receive(&second, "delivered=1");
         script.say("One ACK as expected: no body.");
@@ -157,7 +170,8 @@ fn drawn_change(draw: &mut Draw) -> Change {
         1..4 => Change::Usual { units: small, value: 0, echo: 0, window: draw.below(9) as i16 - 4 },
         4..7 => {
             let blocks = draw.below(5);
-            let block = |draw: &mut Draw| (draw.below(40) as u16, draw.below(20) as u16, draw.below(2) as u8 * 7);
+            let block =
+                |draw: &mut Draw| (draw.below(40) as u16, draw.below(20) as u16, draw.below(2) as u8 * 7);
             Change::Sack((0..blocks).map(|_| block(draw)).collect())
         }
         7..9 => Change::Ack(draw.below(4000) as u32),
@@ -212,7 +226,9 @@ fn block_ack_lost(script: &mut Script) {
         started(script, coding, &mut receiver);
         script.say("A-MPDU; the Block Ack with this frame is lost.");
         let first = script.frame(&bulk(&mut receiver, 3));
-        script.say("Block Ack Request: it proves nothing, so the frame is retained and a second one follows it.");
+        script.say(
+            "Block Ack Request: it proves nothing, so the frame is retained and a second one follows it.",
+        );
         let second = script.frame(&bulk(&mut receiver, 2));
         script.receive(&[first, second].concat(), "delivered=2");
         script.say("Next A-MPDU without SYNC: both are proven. The Block Ack with this frame is lost, as are those that answer requests.");
@@ -229,7 +245,8 @@ fn repeated(script: &mut Script) {
         started(script, coding, &mut receiver);
         let first = script.frame(&bulk(&mut receiver, 3));
         script.receive(&first, "delivered=1");
-        script.say("A request, though the Block Ack arrived: the first frame comes again, before the second.");
+        script
+            .say("A request, though the Block Ack arrived: the first frame comes again, before the second.");
         let second = script.frame(&bulk(&mut receiver, 2));
         script.receive(&[first.clone(), second.clone()].concat(), "delivered=1 duplicate=1");
         script.say("Both once more, and out of order.");
@@ -247,7 +264,10 @@ fn no_more_data(script: &mut Script) {
         let lost = script.frame(&bulk(&mut receiver, 2));
         let native = after(&mut receiver, &usual(2, 1, 1));
         script.run(&format!("compressor invalidate {}", hex(&native)));
-        assert_eq!(script.run(&format!("compressor push {}", hex(&native))), "refused: flow without a context");
+        assert_eq!(
+            script.run(&format!("compressor push {}", hex(&native))),
+            "refused: flow without a context"
+        );
         script.native(&native);
         script.say("More Data: a new incarnation, from that native ACK. Its MSN continues behind that of the lost frame.");
         let next = script.frame(&bulk(&mut receiver, 2));
@@ -270,7 +290,9 @@ fn unheard_native(script: &mut Script) {
     }
     let second = script.frame(&bulk(&mut receiver, 2));
     script.receive(&second, "delivered=1");
-    script.say("The sending end learns that the first of them arrived: it may start from that, not the newest.");
+    script.say(
+        "The sending end learns that the first of them arrived: it may start from that, not the newest.",
+    );
     script.run(&format!("compressor native {}", hex(&natives[0])));
     let third = script.frame(&bulk(&mut receiver, 1));
     script.receive(&third, "delivered=1");
@@ -383,7 +405,8 @@ fn refused(script: &mut Script) {
 fn reseal(packet: &mut [u8], change: impl Fn(&mut [u8])) {
     change(packet);
     let sum = |bytes: &[u8]| {
-        let words = bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
+        let words =
+            bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
         let sum = words.sum::<u32>();
         let sum = (sum & 0xffff) + (sum >> 16);
         !((sum & 0xffff) + (sum >> 16)) as u16
@@ -430,10 +453,10 @@ fn hostile(script: &mut Script) {
         let mut msn = frame[2].wrapping_add(packets.len() as u8);
         for _ in 0..150 {
             let body: Vec<u8> = (0..=draw.below(14)).map(|_| draw.byte()).collect();
-            let with = |check: u8| [&[(body.len() as u8) << 4 | kind, frame[1], msn, check], &body[..]].concat();
-            let acks_of = |check: u8| {
-                script.ends.decompressor.clone().receive(&with(check), &mut |_| ()).acks
-            };
+            let with =
+                |check: u8| [&[(body.len() as u8) << 4 | kind, frame[1], msn, check], &body[..]].concat();
+            let acks_of =
+                |check: u8| script.ends.decompressor.clone().receive(&with(check), &mut |_| ()).acks;
             let fits = (0..=255).map(|check| (check, acks_of(check))).find(|(_, acks)| *acks > 0);
             let (check, acks) = fits.unwrap_or((0, 0));
             let bytes = with(check);
