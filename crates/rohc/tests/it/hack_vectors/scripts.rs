@@ -121,6 +121,9 @@ fn every_change() -> Vec<(&'static str, Change)> {
         ("of the new unit", Change::Ack(4200)),
         ("of the new unit again", Change::Ack(4200)),
         ("a short step", Change::Ack(77)),
+        ("an odd step that shares no unit", Change::Ack(3003)),
+        ("another one, and both have a unit in common", Change::Ack(1001)),
+        ("of the new unit", Change::Ack(2002)),
         ("backwards", Change::Ack(5000u32.wrapping_neg())),
         ("an unchanged number", Change::Ack(0)),
         ("IP-ID", Change::IpId(1000)),
@@ -325,8 +328,29 @@ fn gap(script: &mut Script) {
         let third = script.frame(&bulk(&mut receiver, 2));
         script.receive(&third, "gap=1");
         script.say("The skipped frame is still the next one; then the third is, too.");
-        script.receive(&[skipped, third].concat(), "delivered=2");
+        script.receive(&[skipped, third.clone()].concat(), "delivered=2");
+        let turns: [(&str, &[(u8, &str)]); 3] = [
+            (
+                "Other MSNs. Next and seen are 6: 134 is -122, which is old; 133 is ahead.",
+                &[(134, "duplicate=1"), (133, "gap=1")],
+            ),
+            ("Seen is 133: 5 is old, 4 is 260.", &[(5, "duplicate=1"), (4, "gap=1")]),
+            ("Seen is 260: 6 is 262, a whole turn ahead of the next one.", &[(6, "gap=1")]),
+        ];
+        for (what, frames) in turns {
+            script.say(what);
+            for (msn, outcome) in frames {
+                script.receive(&with_msn(&third, *msn), outcome);
+            }
+        }
     }
+}
+
+/// A frame with another MSN.
+fn with_msn(frame: &[u8], msn: u8) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame[2] = msn;
+    frame
 }
 
 fn cid_taken(script: &mut Script) {
@@ -348,6 +372,9 @@ fn cid_taken(script: &mut Script) {
     let taken = script.frame(&bulk(&mut other, 2));
     assert_eq!((taken[1], taken[2]), (first[1], first[2] + 2), "one CID, one count");
     script.receive(&taken, "delivered=1");
+    script.say("The next frame of the CID is the other flow's.");
+    let next = script.frame(&bulk(&mut other, 1));
+    script.receive(&next, "delivered=1");
     script.say("Of the first owner nothing is accepted until it has the CID again.");
     script.receive(&first, "duplicate=1");
 }
