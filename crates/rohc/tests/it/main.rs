@@ -35,3 +35,5 @@ mod hack_loss;
 mod hack_roundtrip;
 #[cfg(feature = "hack")]
 mod hack_support;
+#[cfg(feature = "hack")]
+mod hack_vectors;
