@@ -5,14 +5,19 @@ use tacit_rohc::hack::frame_kinds;
 
 use super::{Script, hex};
 
-/// Name, subject and events of each vector.
-pub const ALL: [(&str, &str, fn(&mut Script)); 17] = [
+/// Name, subject and events of a vector.
+type Story = (&'static str, &'static str, fn(&mut Script));
+/// An alteration of a packet, and what it is.
+type Alteration = (&'static str, fn(&mut Vec<u8>));
+
+/// All vectors.
+pub const ALL: [Story; 17] = [
     ("first-frames", "A flow from its native ACK on, in both codings, as on the page.", first_frames),
     ("forms-per-ack", "Every field of an ACK, each ACK coded by itself.", |s| forms(s, "per-ack", false)),
     ("forms-batch", "Every field of an ACK, range coded.", |s| forms(s, "batch", false)),
     ("forms-v6", "Every field of an ACK over IPv6, range coded.", |s| forms(s, "batch", true)),
     ("drawn-per-ack", "Drawn changes, in frames of up to 12 ACKs, each coded by itself.", |s| {
-        drawn(s, "per-ack", false)
+        drawn(s, "per-ack", false);
     }),
     ("drawn-batch", "Drawn changes, in frames of up to 12 ACKs, range coded.", |s| drawn(s, "batch", false)),
     ("drawn-v6", "Drawn changes over IPv6, each ACK coded by itself.", |s| drawn(s, "per-ack", true)),
@@ -399,7 +404,7 @@ fn evicted(script: &mut Script) {
 
 fn refused(script: &mut Script) {
     let good = Receiver::new(false, 4000, 7).packet();
-    let changes: [(&str, fn(&mut Vec<u8>)); 9] = [
+    let changes: [Alteration; 9] = [
         ("a wrong TCP checksum", |packet| packet[36] ^= 1),
         ("a wrong IPv4 checksum", |packet| packet[10] ^= 1),
         ("a byte behind the packet", |packet| packet.push(0)),
