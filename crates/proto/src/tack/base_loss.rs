@@ -58,6 +58,19 @@ impl Count {
         self.arrived.saturating_add(self.lost)
     }
 
+    /// The packets that are not among `some`.
+    fn without(self, some: Self) -> Self {
+        let Self { arrived, lost } = self;
+        Self { arrived: arrived.saturating_sub(some.arrived), lost: lost.saturating_sub(some.lost) }
+    }
+
+    /// The share that was lost is nearly that of `others`, or more.
+    fn loses_as(self, others: Self) -> bool {
+        let product = |lost: u64, sent: u64| u128::from(lost) * u128::from(sent);
+        product(self.lost, others.sent()) * 4
+            >= product(others.lost, self.sent()) * u128::from(ALIKE_QUARTERS)
+    }
+
     /// The share that was lost, in 256ths.
     fn lost_share(self) -> u8 {
         let lost = u128::from(self.lost) * 256;
@@ -145,20 +158,9 @@ impl BaseLoss {
         if self.unqueued.sent() >= EVIDENCE && self.unqueued.arrived * EVIDENCE_PART >= self.all.arrived {
             return self.unqueued.lost_share();
         }
-        let others = self.all.sent().saturating_sub(self.usual.sent());
-        if self.usual.sent().min(others) >= USUAL_EVIDENCE && self.loses_alike() {
-            self.usual.lost_share()
-        } else {
-            0
-        }
-    }
-
-    /// Of the packets of usual delay nearly the share was lost that was lost of the others.
-    fn loses_alike(&self) -> bool {
-        let others_lost = u128::from(self.all.lost.saturating_sub(self.usual.lost));
-        let others = u128::from(self.all.sent().saturating_sub(self.usual.sent()));
-        let (usual_lost, usual) = (u128::from(self.usual.lost), u128::from(self.usual.sent()));
-        usual_lost * others * 4 >= others_lost * usual * u128::from(ALIKE_QUARTERS)
+        let others = self.all.without(self.usual);
+        let is_known = self.usual.sent().min(others.sent()) >= USUAL_EVIDENCE;
+        if is_known && self.usual.loses_as(others) { self.usual.lost_share() } else { 0 }
     }
 }
 
