@@ -149,8 +149,13 @@ impl DualPi2 {
     fn advance(&mut self, now: Instant) {
         // The longer of both delays, so that p' also rises where L4S alone overloads the link (A.2; Linux
         // `calculate_probability` of sch_dualpi2).
-        let heads = [self.l4s.fifo.front(), self.classic.fifo.front()];
-        self.control.advance(&self.config, now, heads.into_iter().flatten().map(|queued| queued.at).min());
+        let since = self.heads().map(|queued| queued.at).min();
+        self.control.advance(&self.config, now, since);
+    }
+
+    /// The oldest packet of each half.
+    fn heads(&self) -> impl Iterator<Item = &Queued> {
+        [self.l4s.fifo.front(), self.classic.fifo.front()].into_iter().flatten()
     }
 
     pub(super) fn front(&mut self, now: Instant, dropped: &mut impl FnMut(PacketRef)) -> Option<&Queued> {
@@ -231,8 +236,7 @@ impl DualPi2 {
     }
 
     pub(super) fn oldest_at(&self) -> Option<Instant> {
-        let heads = [self.l4s.fifo.front(), self.classic.fifo.front()];
-        self.next.iter().chain(heads.into_iter().flatten()).map(|queued| queued.at).min()
+        self.next.iter().chain(self.heads()).map(|queued| queued.at).min()
     }
 
     pub(super) fn each(&mut self, see: &mut impl FnMut(&mut PacketRef)) {
