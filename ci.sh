@@ -389,9 +389,9 @@ test_programs() {
     export TEST_LINES
     export -f test_program
     cargo test --no-run --quiet --message-format json |
-        sed -n 's#.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*#\1 \2#p' |
-        awk '{ print ($2 ~ /deps\/(network|docs|memory)-/ ? 0 : 1), $0 }' | sort -s -k1,1n | cut -d ' ' -f 2- |
-        timeout --foreground 3600 xargs -P "$(nproc)" -L 1 bash -c 'test_program "$@"' bash || failed=1
+        sed -n 's#.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*#\1\t\2#p' |
+        awk '{ print (/deps\/(network|docs|memory)-[0-9a-f]*$/ ? 0 : 1) "\t" $0 }' | sort -s -k1,1n | cut -f 2- | tr '\t' '\n' |
+        timeout --foreground 3600 xargs -d '\n' -P "$(nproc)" -n 2 bash -c 'test_program "$@"' bash || failed=1
     timeout --foreground 3600 cargo test --doc --no-fail-fast -- --show-output 2>&1 |
         tee target/test-logs/documentation | awk "$TEST_LINES" || failed=1
     cat target/test-logs/* >target/test.log
