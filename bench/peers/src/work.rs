@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use tacit_runs::bench::processor_time;
+use tacit_runs::metric::jain;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout_at};
 
@@ -77,16 +78,13 @@ impl EndReport {
     /// All connections together, and how evenly they share.
     fn sum(reports: Vec<Self>) -> Self {
         let late = |report: &Self| report.mbps[report.mbps.len() / 2..].iter().sum::<f64>();
-        let shares: Vec<f64> = reports.iter().map(late).collect();
-        let squares: f64 = shares.iter().map(|share| share * share).sum();
-        let jain = shares.iter().sum::<f64>().powi(2) / (shares.len() as f64 * squares);
-        let is_shared = shares.len() > 1 && squares > 0.0;
+        let jain = jain(reports.iter().map(late)).filter(|jain| reports.len() > 1 && jain.is_finite());
         let sum = reports.into_iter().reduce(|mut sum, report| {
             // Only seconds that are full on every connection count.
             sum.mbps = sum.mbps.iter().zip(&report.mbps).map(|(sum, mbps)| sum + mbps).collect();
             Self { bytes: sum.bytes + report.bytes, duration_s: sum.duration_s.max(report.duration_s), ..sum }
         });
-        Self { jain: is_shared.then_some(jain), ..sum.unwrap_or_default() }
+        Self { jain, ..sum.unwrap_or_default() }
     }
 
     fn print(&self) -> Result<()> {
@@ -211,7 +209,12 @@ async fn read_all(
             before = bytes;
         }
         if len == Some(0) || deadline.is_some_and(|deadline| now() >= deadline) {
-            return Ok(EndReport { bytes, duration_s: began.elapsed().as_secs_f64(), mbps, ..EndReport::default() });
+            return Ok(EndReport {
+                bytes,
+                duration_s: began.elapsed().as_secs_f64(),
+                mbps,
+                ..EndReport::default()
+            });
         }
     }
 }

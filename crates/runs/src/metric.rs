@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use tacit_link::wifi::AirtimeUse;
 use tacit_sim::RunOutcome;
 
+pub use shares::jain;
 pub use table::ALL;
 use view::View;
 

@@ -97,8 +97,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Jain's index of `shares`.
-fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+/// Jain's index of `shares`: from one over their number, where one has all, to 1. Not finite without any.
+pub fn jain(shares: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let (count, sum) = shares.clone().fold((0.0, 0.0), |(count, sum), share| (count + 1.0, sum + share));
     let squares: f64 = shares.map(|share| share * share).sum();
     Some(sum * sum / (count * squares))
