@@ -49,8 +49,19 @@ pub struct Queued {
     pub payload: PacketRef,
     /// When it was queued.
     pub at: Instant,
-    /// Its length, cached because computing it costs more.
-    pub len: Bytes,
+    /// Whether it came as L4S. A mark of the queue hides that in the packet's own field.
+    pub is_l4s: bool,
+}
+
+impl Queued {
+    fn new(payload: PacketRef, at: Instant) -> Self {
+        Self { payload, at, is_l4s: payload.is_l4s() }
+    }
+
+    /// Bytes of the IP packet.
+    pub fn len(&self) -> Bytes {
+        self.payload.len()
+    }
 }
 
 /// The settings of CoDel (RFC 8289 section 4).

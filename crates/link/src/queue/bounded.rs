@@ -42,7 +42,7 @@ impl Bounded {
         if !self.has_room(len) && !self.make_room(len, dropped) {
             return false;
         }
-        self.fifo.push(Queued { payload, at: now, len });
+        self.fifo.push(Queued::new(payload, now));
         self.peak = self.peak.max(self.len());
         true
     }

@@ -174,13 +174,13 @@ impl CoDel {
             return false;
         }
         self.largest = self.largest.max(len);
-        self.fifo.push(Queued { payload, at: now, len });
+        self.fifo.push(Queued::new(payload, now));
         self.peak = self.peak.max(self.len());
         true
     }
 
     pub(super) fn has_room(&self, len: Bytes) -> bool {
-        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
+        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len());
         self.limit.admits(self.len(), self.fifo.bytes() + next, len)
     }
 

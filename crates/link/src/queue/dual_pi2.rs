@@ -136,13 +136,13 @@ impl DualPi2 {
         }
         self.advance(now);
         let half = if payload.is_l4s() { &mut self.l4s } else { &mut self.classic };
-        half.fifo.push(Queued { payload, at: now, len });
+        half.fifo.push(Queued::new(payload, now));
         self.peak = self.peak.max(self.len());
         true
     }
 
     pub(super) fn has_room(&self, len: Bytes) -> bool {
-        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len);
+        let next = self.next.as_ref().map_or(Bytes(0), |queued| queued.len());
         self.limit.admits(self.len(), self.l4s.fifo.bytes() + self.classic.fifo.bytes() + next, len)
     }
 
@@ -213,9 +213,9 @@ impl DualPi2 {
             self.balance = 0;
             return (self.l4s.fifo.len() + self.classic.fifo.len() > 0).then_some(self.l4s.fifo.len() > 0);
         };
-        let cost = L4S_WEIGHT * classic.len.0 as i64;
+        let cost = L4S_WEIGHT * classic.len().0 as i64;
         let is_l4s = self.balance < cost;
-        self.balance += if is_l4s { l4s.len.0 as i64 } else { -cost };
+        self.balance += if is_l4s { l4s.len().0 as i64 } else { -cost };
         Some(is_l4s)
     }
 

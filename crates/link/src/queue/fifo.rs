@@ -20,19 +20,19 @@ impl Fifo {
     }
 
     pub(super) fn push(&mut self, queued: Queued) {
-        self.bytes += queued.len;
+        self.bytes += queued.len();
         self.packets.push_back(queued);
     }
 
     pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.packets.pop_front()?;
-        self.bytes -= queued.len;
+        self.bytes -= queued.len();
         Some(queued)
     }
 
     /// Removes and drops the first `count` packets; there must be at least that many.
     pub(super) fn discard(&mut self, count: usize) {
-        let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len).sum();
+        let bytes: Bytes = self.packets.drain(..count).map(|queued| queued.len()).sum();
         self.bytes -= bytes;
     }
 
@@ -59,8 +59,8 @@ impl Fifo {
         self.packets.retain(|queued| {
             let stays = !unwanted(&queued.payload);
             if !stays {
-                *bytes -= queued.len;
-                gone(queued.len);
+                *bytes -= queued.len();
+                gone(queued.len());
             }
             stays
         });

@@ -80,7 +80,7 @@ impl FqCoDel {
             flow.credit = i64::from(self.config.quantum);
             self.new.push_back(index);
         }
-        flow.fifo.push(Queued { payload, at: now, len });
+        flow.fifo.push(Queued::new(payload, now));
         self.packets += 1;
         self.bytes += len;
         self.largest = self.largest.max(len);
@@ -121,7 +121,7 @@ impl FqCoDel {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes());
         let Some(queued) = longest.and_then(|flow| flow.fifo.pop()) else { return false };
         self.packets -= 1;
-        self.bytes -= queued.len;
+        self.bytes -= queued.len();
         dropped(queued.payload);
         true
     }
@@ -154,7 +154,7 @@ impl FqCoDel {
             };
             let codel = &self.config.codel;
             if let Some(queued) = flow.control.dequeue(codel, self.largest, &mut flow.fifo, now, &mut gone) {
-                flow.credit -= queued.len.0 as i64;
+                flow.credit -= queued.len().0 as i64;
                 return Some(queued);
             }
             list.pop_front();
@@ -171,7 +171,7 @@ impl FqCoDel {
     pub(super) fn pop(&mut self) -> Option<Queued> {
         let queued = self.next.take()?;
         self.packets -= 1;
-        self.bytes -= queued.len;
+        self.bytes -= queued.len();
         Some(queued)
     }
 

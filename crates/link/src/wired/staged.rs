@@ -10,7 +10,7 @@ use super::service::Progress;
 use super::{InTransit, NEVER, PipeConfig, PipeCounters, Waits};
 use crate::loss::LossProcess;
 use crate::packet::{Holders, PacketRef};
-use crate::queue::{AckFilter, Queue, Queued};
+use crate::queue::{AckFilter, Queue};
 
 /// The queue and the transmitter of a pipe, and the packets in flight if they may overtake one another.
 #[derive(Clone, Debug)]
@@ -83,15 +83,16 @@ impl Staged {
         // If packets leave in order of arrival, no decision is needed.
         let is_decided = matches!(self.queue, Queue::Bounded(_));
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
-            let Queued { payload, at: since, len } = self.queue.pop().expect("it has a front");
-            let (start, end) = self.progress.transmit(&pipe.config.service, since, len);
+            let queued = self.queue.pop().expect("it has a front");
+            let since = queued.at;
+            let (start, end) = self.progress.transmit(&pipe.config.service, since, queued.len());
             let wait = start.saturating_since(since);
             pipe.waits.record(wait);
-            if !is_decided && payload.is_l4s() {
+            if !is_decided && queued.is_l4s {
                 pipe.l4s_waits.record(wait);
             }
             let delay = pipe.config.delay;
-            let packet = InTransit { at: end + delay, lost: pipe.loss.takes(), payload };
+            let packet = InTransit { at: end + delay, lost: pipe.loss.takes(), payload: queued.payload };
             match &mut self.impaired {
                 None => pipe.transit.push_back(packet),
                 Some(impaired) => {
@@ -171,7 +172,7 @@ impl Staged {
         let mut progress = self.progress;
         let half = self.waiting() / 2;
         for queued in self.queue.iter().take(half) {
-            progress.transmit(&config.service, queued.at, queued.len);
+            progress.transmit(&config.service, queued.at, queued.len());
         }
         self.queue.iter().nth(half).map(|queued| progress.next_start(&config.service, queued.at))
     }

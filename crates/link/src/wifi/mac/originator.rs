@@ -420,15 +420,15 @@ impl Originator {
         }
         let mut count = 0;
         for queued in queue.iter().take(usize::from(self.limits.window.saturating_sub(outstanding))) {
-            let (len, waited) = (self.limits.mpdu_len(queued.len), now.saturating_since(queued.at));
+            let (len, waited) = (self.limits.mpdu_len(queued.len()), now.saturating_since(queued.at));
             if queued.at > queued_by || waited > lifetime || !self.limits.admit(plan, len) {
                 break;
             }
-            plan.count_fresh(len, queued.len, queued.payload.class);
+            plan.count_fresh(len, queued.len(), queued.payload.class);
             delays.record(waited);
             self.window.push_back(Mpdu {
                 msdus: Msdus::new(queued.payload, Vec::new()),
-                bytes: queued.len.0 as u32,
+                bytes: queued.len().0 as u32,
                 sequence: sequence_add(self.next_sequence, count),
                 len,
                 retries: 0,
@@ -459,7 +459,7 @@ impl Originator {
             plan.discarded += losses.count;
             let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
-            let len = self.limits.mpdu_len(queued.len);
+            let len = self.limits.mpdu_len(queued.len());
             if !too_old && !self.limits.admit(plan, len) {
                 break;
             }
@@ -474,7 +474,7 @@ impl Originator {
             let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
-                bytes: queued.len.0 as u32,
+                bytes: queued.len().0 as u32,
                 sequence: self.next_sequence,
                 len,
                 retries: 0,
@@ -511,7 +511,7 @@ impl Originator {
             }
             let Some(queued) = self.queue.pop() else { break };
             delays.record(now - queued.at);
-            mpdu.bytes += queued.len.0 as u32;
+            mpdu.bytes += queued.len().0 as u32;
             mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
@@ -726,7 +726,7 @@ impl Originator {
     pub fn buffer_status(&self) -> BufferStatus {
         let again = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
-        BufferStatus::of(again.chain(self.queue.iter().map(|queued| queued.len.0)))
+        BufferStatus::of(again.chain(self.queue.iter().map(|queued| queued.len().0)))
     }
 
     /// Packets that were accepted and are not settled, including queued ones.
