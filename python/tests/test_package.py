@@ -45,7 +45,7 @@ def test_what_is_public_is_described() -> None:
         assert isinstance(thing, str) or thing.__doc__, name
 
 
-@pytest.mark.parametrize("page", ["docs/use/python.md", "docs/howto/scheduler.md", "python/README.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/use/python.md", "docs/tutorials/python.md", "docs/howto/scheduler.md", "python/README.md", "README.md"])
 def test_examples_in_pages_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, as a reader types them; where an example prints something, its page shows it."""
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ fn made(directory: &Path) -> Vec<FigureOutcome> {
 fn judged(figures: &[Figure], from: &Path, to: &Path) -> Result<Vec<FigureOutcome>, RunsError> {
     let progress = |progress: Progress<'_>| match progress {
         Progress::Started { .. } | Progress::Finished(_) => panic!("nothing is run"),
-        Progress::Warning(_) => {}
+        Progress::Warning(_) | Progress::LongWait(_) => {}
     };
     let options = Options {
         quick: true,

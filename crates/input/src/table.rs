@@ -146,7 +146,7 @@ impl Page {
 
 /// `text` with lines of at most `width` characters, broken between words; a continued line is indented by two more. Words
 /// that are longer, commands, and rules and rows of tables stay whole.
-fn wrapped(text: &str, width: Option<usize>) -> String {
+pub fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {

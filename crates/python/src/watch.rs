@@ -44,7 +44,7 @@ pub fn watched<T: Send>(
                 let event = match progress {
                     Progress::Started { total, reused } => Event::Started(total, reused),
                     Progress::Finished(_) => Event::Finished,
-                    Progress::Warning(text) => Event::Warning(text.to_owned()),
+                    Progress::Warning(text) | Progress::LongWait(text) => Event::Warning(text.to_owned()),
                 };
                 if listening {
                     // The receiver no longer exists if Python has raised an exception.

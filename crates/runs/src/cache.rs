@@ -186,7 +186,9 @@ mod tests {
         let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let progress = |progress: Progress<'_>| match progress {
             Progress::Finished(_) => drop(made.fetch_add(1, Relaxed)),
-            Progress::Warning(text) => warned.lock().unwrap().push(text.to_owned()),
+            Progress::Warning(text) | Progress::LongWait(text) => {
+                warned.lock().unwrap().push(text.to_owned())
+            }
             Progress::Started { .. } => {}
         };
         let control = Control { progress: &progress, cache: Some(cache), ..Control::unattended() };

@@ -245,7 +245,7 @@ impl Prepared {
             return Ok(record);
         }
         if let Some(wait) = long_wait(Estimate::of(&self.setup).packets) {
-            (control.progress)(Progress::Warning(&wait));
+            (control.progress)(Progress::LongWait(&wait));
         }
         let outcome = match reached {
             Some(reached) => tacit_sim::run_observed(&self.setup, &mut Clock(reached))

@@ -30,6 +30,8 @@ pub enum Progress<'a> {
     Finished(&'a Label),
     /// A problem that does not affect the results.
     Warning(&'a str),
+    /// Before the first run that is simulated, if all of them take minutes.
+    LongWait(&'a str),
 }
 
 /// Progress callback, stop flag and cache of a sweep.
@@ -91,7 +93,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
             if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
             }
-            tell.call_once(|| wait.iter().for_each(|wait| warn(wait)));
+            tell.call_once(|| wait.iter().for_each(|wait| (control.progress)(Progress::LongWait(wait))));
             let result = run_one(run, *id, control).and_then(|record| keep(record, writer.as_ref()));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             (control.progress)(Progress::Finished(&Label::of(run)));
@@ -269,7 +271,7 @@ mod tests {
         let progress = |progress: Progress<'_>| match progress {
             Progress::Started { reused: known, .. } => reused.store(known, Ordering::Relaxed),
             Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
-            Progress::Warning(text) => panic!("{text}"),
+            Progress::Warning(text) | Progress::LongWait(text) => panic!("{text}"),
         };
         let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
         let resumed = run(&plan, Some(&store), control).unwrap();
@@ -298,7 +300,8 @@ mod tests {
             let progress = |progress: Progress<'_>| match progress {
                 Progress::Started { .. } => {}
                 Progress::Finished(_) => events.lock().unwrap().push(None),
-                Progress::Warning(text) => events.lock().unwrap().push(Some(text.to_owned())),
+                Progress::LongWait(text) => events.lock().unwrap().push(Some(text.to_owned())),
+                Progress::Warning(text) => panic!("{text}"),
             };
             let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
             run(&plan, Some(&store), control).unwrap();

@@ -149,7 +149,7 @@ fn rounds_are_one_sweep_to_those_who_watch() {
                 totals.0 = total;
             }
             Progress::Finished(_) => totals.1 += 1,
-            Progress::Warning(_) => {}
+            Progress::Warning(_) | Progress::LongWait(_) => {}
         }
     };
     let question =

@@ -67,13 +67,14 @@ fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
     let gain = |row: &Row| row.adopter_gain_over_stock.or(row.other_gain_over_stock).unwrap_or(f64::MIN);
     let tried: Vec<&&Row> = rows.iter().filter(is_candidate).collect();
     let best = tried.iter().copied().reduce(|best, row| if gain(row) > gain(best) { row } else { best })?;
-    let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95));
-    let others = best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95));
+    let own = best.adopter_gain_over_stock.map(|gain| change(gain, best.adopter_gain_over_stock_ci95, true));
+    let others =
+        best.other_gain_over_stock.map(|gain| change(gain, best.other_gain_over_stock_ci95, own.is_none()));
     let those = if adopters == 1 { "it has" } else { "each has" };
     let said = match (own, others) {
-        (Some(own), Some(others)) => format!("{those} {own} than with stock, each other client {others}"),
-        (Some(own), None) => format!("{those} {own} than with stock"),
-        (None, Some(others)) => format!("each client has {others} than with stock"),
+        (Some(own), Some(others)) => format!("{those} {own}, each other client {others}"),
+        (Some(own), None) => format!("{those} {own}"),
+        (None, Some(others)) => format!("each client has {others}"),
         (None, None) => return None,
     };
     let most = if tried.len() > 1 { ", which gain most with it" } else { "" };
@@ -81,11 +82,17 @@ fn adoption(rows: &[&Row], clients: u32, adopters: u64) -> Option<String> {
     Some(format!("{clients}, {adopters} of them with {}{most}: {said}.", best.scheme))
 }
 
-/// A gain in words, with its interval.
-fn change(gain: f64, ci: Option<f64>) -> String {
-    let ci = ci.filter(|ci| *ci > 0.0).map_or_else(String::new, |ci| format!(" ± {}", number(ci * 100.0, 1)));
+/// A gain in words, with its interval, and with stock named if that is wanted.
+fn change(gain: f64, ci: Option<f64>, names_stock: bool) -> String {
+    let (ci, percent) = (ci.unwrap_or(0.0), gain * 100.0);
+    if gain.abs() <= ci {
+        let stock = if names_stock { " as with stock" } else { "" };
+        return format!("as much{stock} within chance ({percent:+.1} ± {:.1} %)", ci * 100.0);
+    }
+    let interval = if ci > 0.0 { format!(" ± {:.1}", ci * 100.0) } else { String::new() };
     let direction = if gain < 0.0 { "less" } else { "more" };
-    format!("{}{ci} % {direction}", number(gain.abs() * 100.0, 1))
+    let stock = if names_stock { " than with stock" } else { "" };
+    format!("{:.1}{interval} % {direction}{stock}", percent.abs())
 }
 
 /// What ACKs cost, by the bound; or how long files take.
@@ -93,17 +100,22 @@ fn cost(stock: &Row) -> Option<String> {
     if let Some(seconds) = stock.means.flow_completion_p50_s {
         return Some(format!("Half of the files end within {} s with stock.", number(seconds, 2)));
     }
-    let lost = 1.0 - stock.share_of_udp?;
-    let idle = stock.airtime.map_or(0.0, |shares| shares.of(AirtimeUse::Idle));
+    let share = stock.share_of_udp?;
+    let lost = 1.0 - share;
+    // On a wire losses and queues cost more than ACKs do, and nothing tells them apart.
+    let Some(airtime) = stock.airtime else {
+        return Some(format!("Stock has {} % of what UDP carries.", number(share * 100.0, 1)));
+    };
+    let idle = airtime.of(AirtimeUse::Idle);
     // A channel that idles is short of data: a window, a queue or a wire, and not ACKs.
     if idle > lost / 2.0 && lost > 0.05 {
-        let [has, idles] = [1.0 - lost, idle].map(|share| number(share * 100.0, 1));
+        let [has, idles] = [share, idle].map(|share| number(share * 100.0, 1));
         return Some(format!(
             "Stock has {has} % of what UDP carries, and the channel idles {idles} %: not for ACKs alone."
         ));
     }
     Some(if lost < 0.005 {
-        format!("ACKs cost nothing: stock has {} % of what UDP carries.", number((1.0 - lost) * 100.0, 1))
+        format!("ACKs cost nothing: stock has {} % of what UDP carries.", number(share * 100.0, 1))
     } else {
         format!("ACKs cost {} % of what UDP carries.", number(lost * 100.0, 1))
     })
@@ -158,6 +170,7 @@ mod tests {
             gain_over_stock: Some(gain),
             gain_over_stock_ci95: Some(ci),
             share_of_udp: share,
+            airtime: Some(AirtimeShares([0.0; AirtimeUse::ALL.len()])),
             means,
             ..Row::default()
         }
@@ -195,6 +208,14 @@ mod tests {
         assert!(said(hard)[0].ends_with("Best: hack-batch, +11.5 %, with new hardware; none without."));
     }
 
+    #[test]
+    fn a_change_that_chance_explains_has_no_direction() {
+        assert_eq!(change(-0.041, Some(0.105), true), "as much as with stock within chance (-4.1 ± 10.5 %)");
+        assert_eq!(change(0.01, Some(0.04), false), "as much within chance (+1.0 ± 4.0 %)");
+        assert_eq!(change(-0.041, Some(0.04), true), "4.1 ± 4.0 % less than with stock");
+        assert_eq!(change(0.05, None, false), "5.0 % more");
+    }
+
     /// Behind a short queue CUBIC leaves the channel idle, which no ACK causes.
     #[test]
     fn what_an_idle_channel_lacks_is_not_charged_to_acks() {
@@ -212,6 +233,9 @@ mod tests {
             ]
         );
         assert_eq!(stock(0.3), ["1 client: ACKs cost 67.0 % of what UDP carries."]);
+        let mut wired = row("stock", 0.0, 0.0, |_| {});
+        (wired.share_of_udp, wired.airtime) = (Some(0.33), None);
+        assert_eq!(said(vec![wired]), ["1 client: Stock has 33.0 % of what UDP carries."]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::ScenarioError;
+use tacit_scenario::table::wrapped;
 
 use super::{BAD_INPUT, FAILED, Failure, INTERRUPTED, print};
 
@@ -80,6 +81,11 @@ fn styled(text: &str) -> String {
         format!("{}\n", style.apply_to(line))
     });
     lines.collect()
+}
+
+/// Prints text with its prose broken at the terminal's width.
+pub fn print_page(text: &str) -> Result<(), Failure> {
+    print(&wrapped(text, terminal_width()))
 }
 
 /// Width of the terminal on standard output in characters; `None` if it is not a terminal.

@@ -1,6 +1,7 @@
 //! Progress of runs and of reading captures, and the handling of Ctrl-C.
 
 use std::io::IsTerminal as _;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -18,6 +19,9 @@ use crate::output::{INTERRUPTED, note};
 
 /// Set by the first Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Whether the user knows that the runs take long.
+static TOLD: Once = Once::new();
 
 /// The first Ctrl-C sets [`STOP`], a second one ends the program.
 fn handle_ctrl_c() {
@@ -37,7 +41,7 @@ pub fn cache(unwanted: bool) -> Option<Cache> {
 /// Runs `work` without a bar. Warnings are still printed.
 pub fn quietly<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) -> T {
     let progress = |progress: Progress<'_>| {
-        if let Progress::Warning(text) = progress {
+        if let Progress::Warning(text) | Progress::LongWait(text) = progress {
             note(&format!("tacit: {text}"));
         }
     };
@@ -120,6 +124,8 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
             bar.inc(1);
         }
         Progress::Warning(text) => bar.suspend(|| note(&format!("tacit: {text}"))),
+        // A command of several sweeps tells of its first.
+        Progress::LongWait(text) => TOLD.call_once(|| bar.suspend(|| note(&format!("tacit: {text}")))),
     };
     let result = work(Control { stop: &STOP, progress: &progress, cache });
     bar.finish_and_clear();

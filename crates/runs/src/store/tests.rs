@@ -187,7 +187,7 @@ fn resumed(plan: &Plan, store: &Store) -> (Vec<RunSummary>, usize, Vec<String>) 
     let said = std::sync::Mutex::new((0, Vec::new()));
     let progress = |progress: Progress<'_>| match progress {
         Progress::Finished(_) => said.lock().unwrap().0 += 1,
-        Progress::Warning(text) => said.lock().unwrap().1.push(text.to_owned()),
+        Progress::Warning(text) | Progress::LongWait(text) => said.lock().unwrap().1.push(text.to_owned()),
         Progress::Started { .. } => {}
     };
     let control = Control { progress: &progress, ..Control::unattended() };
@@ -217,7 +217,7 @@ fn stored_runs_are_found_whichever_program_made_them() {
     }
     let said = std::sync::Mutex::new(Vec::new());
     let progress = |progress: Progress<'_>| match progress {
-        Progress::Warning(text) => said.lock().unwrap().push(text.to_owned()),
+        Progress::Warning(text) | Progress::LongWait(text) => said.lock().unwrap().push(text.to_owned()),
         _ => panic!("nothing is run"),
     };
     let control = Control { progress: &progress, ..Control::unattended() };

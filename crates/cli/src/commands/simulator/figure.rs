@@ -8,6 +8,7 @@ use serde::Serialize;
 use tacit_figures::{Figure, FigureOutcome, LiveRuns, Options, Tally, all, find};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
+use tacit_scenario::table::hanging;
 use tacit_scenario::{InputError, bounded};
 
 use super::transfers;
@@ -95,7 +96,11 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
         let width = figures.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
         let line = |figure: &Figure| {
             let paper = figure.paper.as_deref().unwrap_or_default();
-            format!("{:width$}  {} ({paper})\n", figure.id, figure.title)
+            hanging(
+                &format!("{:width$}  ", figure.id),
+                &format!("{} ({paper})", figure.title),
+                terminal_width(),
+            )
         };
         print(&figures.iter().map(line).collect::<String>())?;
     }

@@ -10,7 +10,7 @@ use tacit_scenario::InputError;
 use super::compare::show;
 use super::sweep::{plot_files, save};
 use crate::args::ReportArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print_json, print_page};
 
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if let Some(words) = &args.plot.plot {
@@ -47,7 +47,7 @@ fn plot(words: &str, args: &ReportArgs) -> Result<ExitCode, Failure> {
     if args.json {
         print_json(&plot)?;
     } else {
-        print(&plot.to_text())?;
+        print_page(&plot.to_text())?;
     }
     save(&plot, &files)?;
     Ok(ExitCode::SUCCESS)

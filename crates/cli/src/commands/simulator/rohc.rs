@@ -6,7 +6,7 @@ use std::time::Instant;
 use tacit_captures::rohc::{Channel, Codec, Converted, compare, compress, decompress, stats};
 
 use crate::args::{RohcArgs, RohcCommand};
-use crate::output::{FAILED, Failure, note, print, print_json};
+use crate::output::{FAILED, Failure, note, print_json, print_page};
 
 pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
     match args.command {
@@ -17,7 +17,7 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
             if json {
                 print_json(&stats)?;
             } else {
-                print(&stats.to_text())?;
+                print_page(&stats.to_text())?;
             }
             if stats.wrong > 0 {
                 note(&format!("tacit: {}: {} packets differ after decompression", stats.name, stats.wrong));
@@ -34,7 +34,7 @@ pub fn run(args: RohcArgs) -> Result<ExitCode, Failure> {
             if json {
                 print_json(&comparison)?;
             } else {
-                print(&comparison.to_text())?;
+                print_page(&comparison.to_text())?;
             }
             if comparison.wrong > 0 {
                 note(&format!(
@@ -57,7 +57,7 @@ fn converted(converted: &Converted, json: bool) -> Result<ExitCode, Failure> {
     if json {
         print_json(converted)?;
     } else {
-        print(&converted.to_text())?;
+        print_page(&converted.to_text())?;
     }
     Ok(ExitCode::SUCCESS)
 }

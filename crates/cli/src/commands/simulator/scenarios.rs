@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_scenario::table::TextTable;
+use tacit_scenario::table::hanging;
 use tacit_scenario::{Scenario, library, scheme};
 
 use crate::args::ScenariosArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print, print_json, terminal_width};
 
 #[derive(Serialize)]
 struct Listing {
@@ -57,11 +57,8 @@ pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
 }
 
 fn list(what: &str, entries: &[Entry]) -> String {
-    // The name is padded to become part of the first column, so that both columns are left-aligned.
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-    let mut table = TextTable::new(&[[what]]);
-    for entry in entries {
-        table.push(vec![format!("{:width$}  {}", entry.name, entry.description)]);
-    }
-    table.render()
+    let line =
+        |entry: &Entry| hanging(&format!("{:width$}  ", entry.name), &entry.description, terminal_width());
+    format!("{what}\n{}\n{}", "─".repeat(width), entries.iter().map(line).collect::<String>())
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tacit_theory::hop::{bounds, parse, shared_bounds};
 
 use crate::args::TheoryArgs;
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, print_json, print_page};
 
 pub fn run(args: &TheoryArgs) -> Result<ExitCode, Failure> {
     let hop = parse(&args.hop.phy, &args.hop.rate)?;
@@ -26,7 +26,7 @@ fn write(args: &TheoryArgs, bounds: &impl Serialize, text: impl Fn() -> String) 
     if args.json {
         print_json(bounds)?;
     } else {
-        print(&text())?;
+        print_page(&text())?;
     }
     Ok(ExitCode::SUCCESS)
 }
