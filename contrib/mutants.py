@@ -2,10 +2,10 @@
 """Runs cargo-mutants on a sample of each crate, and fails where more than one mutant in ten survives the crate's own tests.
 
     contrib/mutants.py [--seed N] [CRATE...]
-    contrib/mutants.py constants
+    contrib/mutants.py constants [FILE...]
 
-The second form raises each constant of TACK's law by a quarter, which cargo-mutants does not do, and fails where a constant survives that
-`LIMITS` does not name.
+The second form raises each constant of TACK's law by a quarter, or those of some of its files, which cargo-mutants does not do, and fails
+where a constant survives that `LIMITS` does not name.
 
 .cargo/mutants.toml says what is mutated and which tests count, docs/validation/mutants.md what was found. A sample is every n-th
 mutant of a crate, some 25 of them; the seed says which.
@@ -64,14 +64,14 @@ def raised(value: str) -> str | None:
     return f"{value[: number.start()]}{larger}{value[number.end() :]}"
 
 
-def constants() -> bool:
-    """Raises one constant after the other in a copy of the last commit."""
+def constants(names: list[str]) -> bool:
+    """Raises one constant after the other in a copy of the last commit, in all files of the law or in those with these names."""
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants-constants-") as directory:
         archive = subprocess.run(["git", "archive", "HEAD"], check=True, capture_output=True).stdout
         subprocess.run(["tar", "x", "-C", directory], input=archive, check=True)
         command = ["cargo", "test", "--quiet", "--package", "tacit-proto", "--lib", "--test", "tack", "--", "tack"]
-        for file in LAW:
+        for file in [file for file in LAW if not names or Path(file).name in names]:
             path = Path(directory) / file
             text = path.read_text()
             for found in CONSTANT.finditer(text.split("#[cfg(test)]")[0]):
@@ -91,12 +91,18 @@ def constants() -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=49)
-    parser.add_argument("crate", nargs="*", help=f"constants, or one of {', '.join(CRATES)}; without any, all of them")
+    parser.add_argument("crate", nargs="*", help=f"constants and files, or some of {', '.join(CRATES)}; without any, all of them")
     options = parser.parse_args()
-    if unknown := set(options.crate) - {"constants", *CRATES}:
+    if options.crate[:1] == ["constants"]:
+        names = options.crate[1:]
+        if unknown := set(names) - {Path(file).name for file in LAW}:
+            parser.error(f"no files of the law: {', '.join(unknown)}")
+        return 0 if constants(names) else 1
+    if unknown := set(options.crate) - set(CRATES):
         parser.error(f"no samples of {', '.join(unknown)}")
-    wanted = options.crate or ["constants", *CRATES]
-    verdicts = [constants() if crate == "constants" else run(crate, options.seed) for crate in wanted]
+    verdicts = [run(crate, options.seed) for crate in options.crate or CRATES]
+    if not options.crate:
+        verdicts.append(constants([]))
     return 0 if all(verdicts) else 1
 
 

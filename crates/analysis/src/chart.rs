@@ -22,7 +22,7 @@ pub use bars::{Bar, BarChart, Part};
 pub use canvas::Picture;
 pub use dots::{Dot, DotChart};
 pub use lines::{Line, LineChart, Mark};
-pub use look::{Look, Shape};
+pub use look::{SeriesStyle, Shape};
 pub use panels::{Panel, stacked};
 pub use strips::{Strip, StripChart};
 pub use table::table_picture;
@@ -44,7 +44,7 @@ pub enum Ink {
     Rest,
     /// Part `n` of a bar or strip. Colours repeat after the last one.
     Series(usize),
-    /// Colour `n` of the curve colours in [`Look`]. They repeat after the last one.
+    /// Colour `n` of the curve colours in [`SeriesStyle`]. They repeat after the last one.
     Curve(usize),
 }
 

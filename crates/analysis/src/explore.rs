@@ -20,7 +20,7 @@ use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::{InputError, quoted};
 use tacit_sim::capture::AtomicFile;
 
-use crate::chart::{Ink, Look};
+use crate::chart::{Ink, SeriesStyle};
 use data::{RunData, Side};
 
 /// Default file name of the page.
@@ -359,8 +359,10 @@ impl Exploration {
 
 /// Colours of schemes side by side: each has its own, unless they would be equal.
 fn inks(schemes: &[&str]) -> Vec<Ink> {
-    let mut inks: Vec<Ink> =
-        schemes.iter().map(|name| Look::of_scheme(name).map_or(Ink::Curve(0), |look| look.ink)).collect();
+    let mut inks: Vec<Ink> = schemes
+        .iter()
+        .map(|name| SeriesStyle::of_scheme(name).map_or(Ink::Curve(0), |look| look.ink))
+        .collect();
     if let [one, other] = &mut inks[..]
         && one == other
     {

@@ -26,7 +26,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::capture::container::{Container, Fault, Record};
-use crate::capture::link::{Heard, IpBytes, Kind, Kinds, Sink, Verdict, ip_packets, kind_of};
+use crate::capture::link::{IpBytes, Kind, Kinds, RetryFilter, Sink, Verdict, ip_packets, kind_of};
 use crate::capture::{CaptureError, open, open_reader};
 use flow::FlowTable;
 use modes::Modes;
@@ -210,7 +210,7 @@ struct Counting {
     /// Link-layer ACKs with appended compressed TCP ACKs, and the length of these in bytes.
     hack_acks: u64,
     hack_bytes: u64,
-    heard: Heard,
+    heard: RetryFilter,
     flows: FlowTable,
 }
 

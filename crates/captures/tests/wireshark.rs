@@ -51,12 +51,12 @@ const NO_TCP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0x66, 0xe5, 10, 0, 
 
 /// Frames of a channel in both directions, with the name of each.
 #[derive(Default)]
-struct Heard {
+struct Recording {
     pcap: Vec<u8>,
     names: Vec<String>,
 }
 
-impl Heard {
+impl Recording {
     fn new() -> Self {
         let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
         pcap.extend([0; 8]);
@@ -74,7 +74,7 @@ impl Heard {
 }
 
 /// Sends a packet from end `from` to the other one.
-fn send(heard: &mut Heard, ends: &mut [Channel; 2], from: usize, packet: &[u8]) {
+fn send(heard: &mut Recording, ends: &mut [Channel; 2], from: usize, packet: &[u8]) {
     let mut frames = Vec::new();
     let sent = ends[from].send(packet, |frame| frames.push(frame.to_vec())).unwrap();
     for frame in &frames {
@@ -129,7 +129,7 @@ fn every_packet_of_a_channel_is_named() {
         // Without feedback, dynamic parts are refreshed. With feedback, which is piggybacked on packets, flows are
         // replicated from others.
         for feedback in [false, true] {
-            let mut heard = Heard::new();
+            let mut heard = Recording::new();
             let mut ends = ends(cids, feedback, usize::MAX);
             for number in 0..60 {
                 for (flow, v6) in [(0, false), (1, true), (2, true), (3, false)] {
@@ -174,7 +174,7 @@ fn every_packet_of_a_channel_is_named() {
 #[test]
 fn segments_are_named_and_what_is_in_them_is_not_known() {
     let directory = tempfile::tempdir().unwrap();
-    let mut heard = Heard::new();
+    let mut heard = Recording::new();
     let mut ends = ends(CidSpace::Small { max: 15 }, false, 30);
     for number in 0..6 {
         send(&mut heard, &mut ends, 0, &ack(false, 4_000, number));
@@ -192,7 +192,7 @@ fn segments_are_named_and_what_is_in_them_is_not_known() {
 #[test]
 fn padding_and_what_an_ir_says_are_shown() {
     let directory = tempfile::tempdir().unwrap();
-    let mut heard = Heard::new();
+    let mut heard = Recording::new();
     let mut frames = Vec::new();
     let [mut here, _] = ends(CidSpace::Small { max: 15 }, false, usize::MAX);
     here.send(&ack(true, 4_000, 5), |frame| frames.push([&[0xe0, 0xe0], frame].concat())).unwrap();

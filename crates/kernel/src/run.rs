@@ -99,7 +99,7 @@ fn until_it_ends(mut child: Child, signals: &Signals) -> Result<ExitStatus, Live
 
 /// The new sockets that should use the congestion control.
 #[derive(Clone, Copy, Debug)]
-pub enum Whose<'a> {
+pub enum Scope<'a> {
     /// Those of processes in a control group and in groups below it.
     Cgroup(&'a Path),
     /// Those in a network namespace.
@@ -112,15 +112,15 @@ pub enum Whose<'a> {
 /// # Errors
 /// If this machine does not support it.
 pub fn attach(
-    whose: Whose<'_>,
+    whose: Scope<'_>,
     target: Option<Duration>,
     attached: impl FnOnce(&str),
 ) -> Result<(), LiveError> {
     let signals = Signals::taken_over()?;
     let (directory, cookie) = match whose {
-        Whose::Cgroup(path) => (cgroup::open(path)?, None),
+        Scope::Cgroup(path) => (cgroup::open(path)?, None),
         // The root group contains the sockets of every namespace; the program checks the namespace.
-        Whose::Namespace(name) => {
+        Scope::Namespace(name) => {
             let cookie = cookie_of(name)?;
             (cgroup::open(&cgroup::root()?)?, Some(cookie))
         }

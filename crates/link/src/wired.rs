@@ -13,7 +13,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
 use self::line::DropTailTransmitter;
 pub use self::service::{RateScript, Service};
-use self::staged::{Beside, Staged};
+use self::staged::{Parts, Staged};
 use crate::loss::{Loss, LossProcess};
 use crate::packet::{Holders, PacketRef};
 use crate::queue::{AckFilter, QueueConfig};
@@ -166,9 +166,9 @@ impl Pipe {
     }
 
     /// The queue and the transmitter, if they are separate, and the other parts that they need.
-    fn staged<'a>(&'a mut self, holders: &'a mut Holders) -> Option<(&'a mut Staged, Beside<'a>)> {
+    fn staged<'a>(&'a mut self, holders: &'a mut Holders) -> Option<(&'a mut Staged, Parts<'a>)> {
         let Entry::Staged(staged) = &mut self.entry else { return None };
-        let beside = Beside {
+        let beside = Parts {
             config: &self.config,
             loss: &mut self.loss,
             waits: &mut self.waits,

@@ -49,7 +49,7 @@ const NEWS_MAX: usize = 65_536;
 
 /// Messages from the shim since the last call.
 #[derive(Debug, Default)]
-struct News {
+struct ShimMessages {
     registered: Option<u32>,
     refused: Option<String>,
     holes: Vec<Range>,
@@ -69,7 +69,7 @@ pub struct Flow {
     /// A second handle of the socket, to wait on: tokio has no type for SOCK_SEQPACKET, but its calls are the same. Its
     /// readiness lags behind the socket's, so reads use the socket.
     waiter: UnixDatagram,
-    news: Mutex<News>,
+    news: Mutex<ShimMessages>,
 }
 
 /// The result of a registration.
@@ -249,7 +249,7 @@ impl Flow {
             .all(|hole| allowed.and_then(|allowed| allowed.common(hole)) == Some(hole))
     }
 
-    fn news(&self) -> MutexGuard<'_, News> {
+    fn news(&self) -> MutexGuard<'_, ShimMessages> {
         // A poisoned lock can be used: no code that holds it panics in the middle of a change.
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }

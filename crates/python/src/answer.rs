@@ -27,14 +27,14 @@ pub struct Answer {
 
 /// A result before it is converted to Python objects.
 #[derive(Default)]
-pub struct Told {
+pub struct PlainAnswer {
     json: String,
     text: String,
     html: String,
     sheets: Vec<(&'static str, Sheet)>,
 }
 
-impl Told {
+impl PlainAnswer {
     /// Creates a result from `value`, with `text` as the readable form.
     pub fn new(value: &impl Serialize, text: String) -> Outcome<Self> {
         let json = serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?;

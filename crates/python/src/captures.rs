@@ -11,10 +11,10 @@ use tacit_runs::store::objects;
 use tacit_scenario::input::parse_rtt;
 use tacit_theory::hop;
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, PlainAnswer};
 use crate::error::{Failure, Outcome};
 
-fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<Told> + Send) -> PyResult<Answer> {
+fn told(py: Python<'_>, work: impl FnOnce() -> Outcome<PlainAnswer> + Send) -> PyResult<Answer> {
     py.detach(work).map_err(|failure| failure.raised(py))?.answered(py)
 }
 
@@ -37,7 +37,7 @@ pub fn audit(
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();
         let (flows, schemes) = (list(&value["flows"]), list(&value["prediction"]["schemes"]));
         let sent_as = list(&value["sent_as"]);
-        let told = Told::new(&value, report.to_text(None))?;
+        let told = PlainAnswer::new(&value, report.to_text(None))?;
         Ok(told.with("flows", flows).with("schemes", schemes).with("sent_as", sent_as))
     })
 }
@@ -49,7 +49,7 @@ pub fn rohc_stats(py: Python<'_>, capture: PathBuf, codec: &str) -> PyResult<Ans
         let codec = Codec::parse(codec)?;
         let start = now();
         let stats = stats(&capture, codec, &|| now().duration_since(start))?;
-        Told::new(&stats, stats.to_text())
+        PlainAnswer::new(&stats, stats.to_text())
     })
 }
 
@@ -64,7 +64,7 @@ pub fn rohc_compress(
 ) -> PyResult<Answer> {
     told(py, || {
         let converted = compress(&capture, &out, Channel::parse(cid, repeat)?)?;
-        Told::new(&converted, converted.to_text())
+        PlainAnswer::new(&converted, converted.to_text())
     })
 }
 
@@ -74,7 +74,7 @@ pub fn rohc_decompress(py: Python<'_>, rohc: PathBuf, out: PathBuf, cid: &str) -
     told(py, || {
         // The decompressor does not depend on the number of repetitions.
         let converted = decompress(&rohc, &out, Channel::parse(cid, 1)?)?;
-        Told::new(&converted, converted.to_text())
+        PlainAnswer::new(&converted, converted.to_text())
     })
 }
 
@@ -89,7 +89,7 @@ pub fn rohc_compare(
 ) -> PyResult<Answer> {
     told(py, || {
         let comparison = compare(&capture, &other, Channel::parse(cid, repeat)?)?;
-        Told::new(&comparison, comparison.to_text())
+        PlainAnswer::new(&comparison, comparison.to_text())
     })
 }
 

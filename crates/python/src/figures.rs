@@ -8,7 +8,7 @@ use tacit_runs::store::Sheet;
 use tacit_runs::sweep::Control;
 use tacit_theory::hop::{bounds, parse};
 
-use crate::answer::{Answer, Told, rows};
+use crate::answer::{Answer, PlainAnswer, rows};
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
 use crate::watch::{on_all_cores, watched};
@@ -53,16 +53,16 @@ pub fn figure(
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
 
-fn told(outcome: &FigureOutcome) -> Outcome<Told> {
-    Ok(Told::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
+fn told(outcome: &FigureOutcome) -> Outcome<PlainAnswer> {
+    Ok(PlainAnswer::new(outcome, outcome.to_text())?.with("claims", rows(&outcome.claims)?))
 }
 
 /// The maximum goodput of a Wi-Fi hop, in closed form.
 #[pyfunction]
 pub fn theory(py: Python<'_>, phy: &str, rate: &str) -> PyResult<Answer> {
-    let told = || -> Outcome<Told> {
+    let told = || -> Outcome<PlainAnswer> {
         let bounds = bounds(&parse(phy, rate)?);
-        Told::new(&bounds, bounds.to_text())
+        PlainAnswer::new(&bounds, bounds.to_text())
     };
     told().map_err(|failure| failure.raised(py))?.answered(py)
 }

@@ -16,7 +16,7 @@ use tacit_runs::sweep::Control;
 use tacit_scenario::input::parse_rtt;
 use tacit_scenario::{InputError, MAX_CLIENTS};
 
-use crate::answer::{Answer, Told, rows};
+use crate::answer::{Answer, PlainAnswer, rows};
 use crate::error::{Failure, Outcome};
 use crate::external::ExternalMaker;
 use crate::own::{Externals, OwnScheme};
@@ -69,7 +69,7 @@ pub fn run(
         let sheets: Vec<_> =
             table_names().filter_map(|name| Some((name, sheet_of(name, record_alone)?))).collect();
         let single = prepared.single(record);
-        let told = Told::new(&single, single.to_text(None))?;
+        let told = PlainAnswer::new(&single, single.to_text(None))?;
         Ok(sheets.into_iter().fold(told, |told, (name, sheet)| told.with(name, sheet)))
     });
     // A Python exception is more informative than the result of the run after it.
@@ -77,8 +77,8 @@ pub fn run(
     told?.answered(py)
 }
 
-fn told_of(comparison: &Comparison) -> Outcome<Told> {
-    Ok(Told::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text(None))?
+fn told_of(comparison: &Comparison) -> Outcome<PlainAnswer> {
+    Ok(PlainAnswer::new(comparison, Report::Comparison(Box::new(comparison.clone())).to_text(None))?
         .with("rows", rows(&comparison.rows)?)
         .with_html(table_html(comparison)))
 }
@@ -132,7 +132,7 @@ pub fn report(py: Python<'_>, directory: PathBuf) -> PyResult<Answer> {
         match &reports[..] {
             [Report::Comparison(comparison)] => told_of(comparison),
             [report @ Report::Sweep(sweep)] => {
-                Ok(Told::new(sweep, report.to_text(None))?.with("rows", rows(&sweep.rows)?))
+                Ok(PlainAnswer::new(sweep, report.to_text(None))?.with("rows", rows(&sweep.rows)?))
             }
             several => {
                 let what = format!("a sweep of {} places", several.len());
@@ -180,7 +180,7 @@ pub fn why(
         });
         let parts =
             parts.collect::<Result<Vec<Value>, _>>().map_err(|error| Failure::Other(error.to_string()))?;
-        Ok(Told::new(&why, why.to_text(None))?.with("parts", objects(&parts)))
+        Ok(PlainAnswer::new(&why, why.to_text(None))?.with("parts", objects(&parts)))
     };
     watched(py, cache, progress.as_ref(), work)?.answered(py)
 }
@@ -236,7 +236,7 @@ pub fn advise(
         let text = advice.to_text(None);
         let choices = rows(&advice.answer.choices)?;
         let runs = rows(&advice.comparison.rows)?;
-        Ok(Told::new(&Advised { advice: &advice, observed }, text)?
+        Ok(PlainAnswer::new(&Advised { advice: &advice, observed }, text)?
             .with("choices", choices)
             .with("rows", runs))
     };

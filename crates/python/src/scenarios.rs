@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tacit_analysis::chart::Look;
+use tacit_analysis::chart::SeriesStyle;
 use tacit_analysis::report;
 use tacit_runs::aggregate::Mean;
 use tacit_runs::metric;
@@ -13,7 +13,7 @@ use tacit_scenario::explain::explain as explanation;
 use tacit_scenario::scheme::{self, Listing};
 use tacit_scenario::{Scenario, Subject, library};
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, PlainAnswer};
 use crate::error::{Failure, Outcome};
 use crate::table::Table;
 
@@ -57,7 +57,7 @@ pub fn metrics(py: Python<'_>) -> PyResult<Table> {
 #[pyfunction]
 pub fn looks(py: Python<'_>, names: Vec<String>) -> PyResult<Table> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let looks = Look::of_series(&names);
+    let looks = SeriesStyle::of_series(&names);
     let markers: Vec<String> = looks.iter().map(|look| format!("{:?}", look.shape)).collect();
     let mut sheet = Sheet::default();
     sheet.text("name", names.iter().copied());
@@ -123,7 +123,7 @@ pub fn explain(
     scheme: Option<&str>,
     keys: Vec<String>,
 ) -> PyResult<Answer> {
-    let told = || -> Outcome<Told> {
+    let told = || -> Outcome<PlainAnswer> {
         let explained = explanation(scenario, &assignments, scheme, &keys)?;
         let of =
             |column: fn(&tacit_scenario::explain::Setting) -> &str| explained.settings.iter().map(column);
@@ -135,7 +135,7 @@ pub fn explain(
         sheet.text("default", of(|setting| &setting.default));
         sheet.text("allowed", of(|setting| &setting.allowed));
         sheet.text("meaning", of(|setting| &setting.meaning));
-        Ok(Told::new(&explained, explained.to_text(None))?.with("settings", sheet))
+        Ok(PlainAnswer::new(&explained, explained.to_text(None))?.with("settings", sheet))
     };
     told().map_err(|failure| failure.raised(py))?.answered(py)
 }

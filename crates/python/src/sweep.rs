@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use rayon::ThreadPoolBuilder;
 use tacit_runs::batches::{Batches, Directory, Order, grid as places_of};
 
-use crate::answer::{Answer, Told};
+use crate::answer::{Answer, PlainAnswer};
 use crate::error::{Failure, Outcome};
 use crate::own::OwnScheme;
 use crate::watch::{on_all_cores, watched};
@@ -85,7 +85,7 @@ impl Sweep {
     fn complete(&self, py: Python<'_>, cache: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Answer> {
         let work = |control: tacit_runs::sweep::Control<'_>| {
             let swept = on_all_cores(|| Ok(self.directory.complete(&self.sweep, control)?))?;
-            Told::new(&swept, String::new())
+            PlainAnswer::new(&swept, String::new())
         };
         // No other process can make runs of these classes.
         let told = watched(py, cache && self.own.is_empty(), progress.as_ref(), work);

@@ -21,7 +21,7 @@ use self::hack::hack_section;
 use self::hops::chain;
 use self::tack::tack_section;
 use self::tcp::{ForSchemes, tcp_section};
-use self::traffic::{Surroundings, flow_sections, traffic_section};
+use self::traffic::{Context, flow_sections, traffic_section};
 use self::wifi::wifi_section;
 use super::{Adoption, ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
@@ -52,7 +52,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
     let wifi = wifi_section(root.section("wifi")?)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let (tcp, ForSchemes { acks, cubic, rre }) = tcp_section(root.section("tcp")?, wifi.is_some())?;
-    let around = Surroundings { tcp: &tcp, wifi: wifi.as_ref() };
+    let around = Context { tcp: &tcp, wifi: wifi.as_ref() };
     let traffic = traffic_section(root.section("traffic")?, around)?;
     let flows = flow_sections(&root, &traffic, around)?;
     let clients = root.section("clients")?;

@@ -16,7 +16,7 @@ use tacit_proto::packet::Packet;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::units::{FlowId, HostId, Instant};
 
-use crate::drivers::fwp::{Ask, Told};
+use crate::drivers::fwp::{ReaderRequest, ToReader};
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{ApplicationOutcome, ApplicationResult};
 use crate::setup::{Application, ApplicationSetup, FlowSetup, Setup};
@@ -31,7 +31,7 @@ use stream::VideoStream;
 pub(crate) struct Sockets<'a> {
     flows: &'a mut [Flow],
     written: &'a mut Vec<(FlowId, End)>,
-    asks: &'a mut Vec<(FlowId, Ask)>,
+    asks: &'a mut Vec<(FlowId, ReaderRequest)>,
 }
 
 impl<'a> Sockets<'a> {
@@ -39,13 +39,13 @@ impl<'a> Sockets<'a> {
     pub fn new(
         flows: &'a mut [Flow],
         written: &'a mut Vec<(FlowId, End)>,
-        asks: &'a mut Vec<(FlowId, Ask)>,
+        asks: &'a mut Vec<(FlowId, ReaderRequest)>,
     ) -> Self {
         Self { flows, written, asks }
     }
 
     /// Sends a request to the shim below the sink of `flow`.
-    fn ask(&mut self, flow: FlowId, ask: Ask) {
+    fn ask(&mut self, flow: FlowId, ask: ReaderRequest) {
         self.asks.push((flow, ask));
     }
 
@@ -211,7 +211,7 @@ impl App {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
         match &mut self.program {
             Program::Download(download) => download.told(now, flow, told, sockets),
             Program::Pages(pages) => pages.told(now, flow, told, sockets),

@@ -17,7 +17,7 @@ use tacit_proto::units::{FlowId, HostId, Instant};
 
 use self::ack_hold::HoldDriver;
 use self::fastack::ApAgent;
-use self::fwp::{Ask, ClientShim, Told};
+use self::fwp::{ClientShim, ReaderRequest, ToReader};
 use self::hack::HackDriver;
 use self::oracle::Oracle;
 use crate::Carried;
@@ -42,7 +42,7 @@ enum StationDriver<P> {
 
 /// A driver's request to the world.
 #[derive(Debug)]
-pub(crate) enum Wish<P> {
+pub(crate) enum DriverRequest<P> {
     /// Pass up an ACK that was reconstituted from a link-layer ACK of `from`.
     PassUp { from: FunctionId, packet: P },
     /// Send a packet that the station's host did not create.
@@ -52,7 +52,7 @@ pub(crate) enum Wish<P> {
     /// Pass up a packet that did not arrive on the channel.
     Deliver { packet: P },
     /// Send a message to the reader of a flow.
-    Tell { flow: FlowId, told: Told },
+    Tell { flow: FlowId, told: ToReader },
     /// An invariant is violated: this packet is wrong.
     Wrong { packet: P, what: &'static str },
 }
@@ -129,7 +129,7 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// A packet from [`Wish::Requeue`] found no room.
+    /// A packet from [`DriverRequest::Requeue`] found no room.
     fn refused(&mut self, now: Instant, packet: &P) {
         match self {
             Self::Stock | Self::Hack(_) | Self::AckHold(_) | Self::Fwp(_) => {}
@@ -138,7 +138,7 @@ impl<P: Carried> StationDriver<P> {
     }
 
     /// Carries out its requests to the channel; returns the next request to the world, `None` if there are no more.
-    fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<Wish<P>> {
+    fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<DriverRequest<P>> {
         match self {
             Self::Stock => None,
             Self::Hack(hack) => hack.act(now, channel, packets),
@@ -301,13 +301,18 @@ impl<P: Carried> Drivers<P> {
 
     /// The program at `host` that reads `flow`, with data from `source`, sends a request to the shim there; it is
     /// ignored if there is none. Returns the function whose driver may act on it at once.
-    pub fn ask(&mut self, flow: FlowId, [source, host]: [HostId; 2], ask: Ask) -> Option<FunctionId> {
+    pub fn ask(
+        &mut self,
+        flow: FlowId,
+        [source, host]: [HostId; 2],
+        ask: ReaderRequest,
+    ) -> Option<FunctionId> {
         let (number, shim) = (0_u16..).zip(&mut self.drivers).find_map(|(number, driver)| match driver {
             StationDriver::Fwp(shim) if shim.host == host => Some((number, shim)),
             _ => None,
         })?;
         shim.ask(flow, source, ask);
-        let acts = matches!(ask, Ask::Stop | Ask::Fail);
+        let acts = matches!(ask, ReaderRequest::Stop | ReaderRequest::Fail);
         self.functions.all().find(|function| acts && self.of_function[function.index()] == number)
     }
 
@@ -382,7 +387,7 @@ impl<P: Carried> Drivers<P> {
         self.of(function).is_some_and(StationDriver::acts_on_arrivals)
     }
 
-    /// A packet from [`Wish::Requeue`] of the driver of `function` found no room.
+    /// A packet from [`DriverRequest::Requeue`] of the driver of `function` found no room.
     pub fn refused(&mut self, now: Instant, function: FunctionId, packet: &P) {
         if let Some(driver) = self.of_mut(function) {
             driver.refused(now, packet);
@@ -425,13 +430,15 @@ impl<P: Carried> Drivers<P> {
         function: FunctionId,
         channel: &mut Bss,
         packets: &mut Packets<P>,
-    ) -> Option<Wish<P>> {
+    ) -> Option<DriverRequest<P>> {
         let wish = self.of_mut(function)?.act(now, channel, packets)?;
         Some(match (wish, &mut self.oracle) {
-            (Wish::PassUp { from, packet }, Some(oracle)) => match oracle.judge(function, from, &packet) {
-                Ok(()) => Wish::PassUp { from, packet },
-                Err(what) => Wish::Wrong { packet, what },
-            },
+            (DriverRequest::PassUp { from, packet }, Some(oracle)) => {
+                match oracle.judge(function, from, &packet) {
+                    Ok(()) => DriverRequest::PassUp { from, packet },
+                    Err(what) => DriverRequest::Wrong { packet, what },
+                }
+            }
             (wish, _) => wish,
         })
     }

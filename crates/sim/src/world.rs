@@ -16,7 +16,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
 use crate::drivers::Drivers;
-use crate::drivers::fwp::Ask;
+use crate::drivers::fwp::ReaderRequest;
 use crate::flow::{End, Feeder, Flow};
 use crate::packets::Packets;
 use crate::record::{RunOutcome, SeriesPoint};
@@ -118,7 +118,7 @@ pub struct World<'o, P: Carried = Packet> {
     /// Ends that a program wrote at and that were not pumped yet.
     written: Vec<(FlowId, End)>,
     /// Requests of programs to shims.
-    asks: Vec<(FlowId, Ask)>,
+    asks: Vec<(FlowId, ReaderRequest)>,
     /// Some connections have small queues.
     has_small_queues: bool,
     /// Ends that wait for their host's queue to have less of them.

@@ -4,7 +4,7 @@
 use super::axis::{Axis, round_step};
 use super::canvas::{Canvas, Font, Picture, Stroke};
 use super::rows::{AXIS, draw_axis, room_for};
-use super::{Ink, Look, Shape};
+use super::{Ink, SeriesStyle, Shape};
 use tacit_runs::store::Sheet;
 
 /// A chart of ranked dots.
@@ -27,7 +27,7 @@ pub struct DotChart {
 /// A row of the chart.
 #[derive(Clone, Debug, Default)]
 pub struct Dot {
-    /// Text before the dot. It determines the look of the dot, see [`Look::of_series`].
+    /// Text before the dot. It determines the look of the dot, see [`SeriesStyle::of_series`].
     pub name: String,
     /// Text after the dot.
     pub label: String,
@@ -127,7 +127,7 @@ impl DotChart {
             canvas.text(&dot.name, (x, top - 6.0), Font::new(11.0, Ink::Text).centred().above());
         }
         let ranked = self.ranked();
-        let looks = Look::of_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
+        let looks = SeriesStyle::of_series(&ranked.iter().map(|dot| dot.name.as_str()).collect::<Vec<_>>());
         for (row, (dot, look)) in ranked.into_iter().zip(looks).enumerate() {
             let y = top + f64::from(ROW * row as u32 + ROW / 2);
             if dot.interval.is_some() {

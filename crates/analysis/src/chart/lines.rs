@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::canvas::{Canvas, Font, Stroke};
 use super::layout::{BOTTOM, LEFT, Layout, MARGIN};
 use super::names::Names;
-use super::{Dot, DotChart, Ink, Look};
+use super::{Dot, DotChart, Ink, SeriesStyle};
 use tacit_runs::store::Sheet;
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::table::number;
@@ -180,7 +180,7 @@ impl LineChart {
         }
         for line in rest.iter().chain(&coloured).copied() {
             let is_grey = rest.contains(&line);
-            let look = if is_grey { Look { ink: Ink::Rest, ..looks[line] } } else { looks[line] };
+            let look = if is_grey { SeriesStyle { ink: Ink::Rest, ..looks[line] } } else { looks[line] };
             for place in self.marked(line) {
                 let point = self.placed(line, place);
                 self.draw_whisker(canvas, (line, place), (&x, &y), look.ink);
@@ -282,8 +282,8 @@ impl LineChart {
         (chosen, ranked)
     }
 
-    fn looks(&self) -> Vec<Look> {
-        Look::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
+    fn looks(&self) -> Vec<SeriesStyle> {
+        SeriesStyle::of_series(&self.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>())
     }
 
     /// Indices of the points of curve `line` with a marker: all of them, or some of a dense curve.

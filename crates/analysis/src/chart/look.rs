@@ -5,7 +5,7 @@ use super::canvas::{Canvas, Stroke};
 
 /// Colour and marker of a series. When printed without colours, marker and dash still distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct SeriesStyle {
     /// Its colour.
     pub ink: Ink,
     /// Its marker.
@@ -104,7 +104,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("tack-paper", VERMILLION, Cross),
 ];
 
-impl Look {
+impl SeriesStyle {
     const fn new(colour: usize, shape: Shape) -> Self {
         Self { ink: Ink::Curve(colour), shape }
     }
@@ -169,22 +169,24 @@ impl Look {
 }
 
 /// The look of the first scheme whose name is a word in `name`, or of the family that a word names.
-fn scheme_in(name: &str) -> Option<Look> {
+fn scheme_in(name: &str) -> Option<SeriesStyle> {
     let lower = name.to_lowercase();
     let mut words = lower.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
-    words.find_map(|word| if word == "hack" { Some(Look::new(BLUE, Dot)) } else { Look::of_scheme(word) })
+    words.find_map(|word| {
+        if word == "hack" { Some(SeriesStyle::new(BLUE, Dot)) } else { SeriesStyle::of_scheme(word) }
+    })
 }
 
 /// The first look that is not in `taken`; if all are taken, the first one.
-fn free(ink: Option<Ink>, taken: &[Option<Look>]) -> Look {
+fn free(ink: Option<Ink>, taken: &[Option<SeriesStyle>]) -> SeriesStyle {
     let all = Shape::ALL
         .into_iter()
-        .flat_map(|shape| (0..CURVE_COLOURS).map(move |colour| Look::new(colour, shape)));
-    let of_ink: Vec<Look> = all.filter(|look| ink.is_none_or(|ink| look.ink == ink)).collect();
+        .flat_map(|shape| (0..CURVE_COLOURS).map(move |colour| SeriesStyle::new(colour, shape)));
+    let of_ink: Vec<SeriesStyle> = all.filter(|look| ink.is_none_or(|ink| look.ink == ink)).collect();
     // If possible, neighbours differ in both colour and marker.
-    let is_fresh = |look: &&Look| !taken.iter().flatten().any(|other| other == *look);
-    let has_own_colour = |look: &&Look| !taken.iter().flatten().any(|other| other.ink == look.ink);
-    let has_own_shape = |look: &&Look| !taken.iter().flatten().any(|other| other.shape == look.shape);
+    let is_fresh = |look: &&SeriesStyle| !taken.iter().flatten().any(|other| other == *look);
+    let has_own_colour = |look: &&SeriesStyle| !taken.iter().flatten().any(|other| other.ink == look.ink);
+    let has_own_shape = |look: &&SeriesStyle| !taken.iter().flatten().any(|other| other.shape == look.shape);
     let fresh = || of_ink.iter().filter(is_fresh);
     let apart = fresh().filter(has_own_colour).find(has_own_shape);
     let own = apart.or_else(|| fresh().find(has_own_colour)).or_else(|| fresh().find(has_own_shape));
@@ -203,9 +205,9 @@ mod tests {
     #[test]
     fn every_scheme_has_a_look_of_its_own() {
         let names = || scheme::ALL.iter().map(|scheme| scheme.name).chain([AS_WRITTEN.name]);
-        let mut seen: Vec<(&str, Look)> = Vec::new();
+        let mut seen: Vec<(&str, SeriesStyle)> = Vec::new();
         for name in names() {
-            let look = Look::of_scheme(name).unwrap_or_else(|| panic!("{name} has no look"));
+            let look = SeriesStyle::of_scheme(name).unwrap_or_else(|| panic!("{name} has no look"));
             let like = seen.iter().find(|(_, other)| *other == look);
             assert!(like.is_none(), "{name} looks like {like:?}");
             seen.push((name, look));
@@ -218,7 +220,7 @@ mod tests {
     fn looks_of_the_default_schemes_stay() {
         let mut table = String::new();
         for scheme in scheme::by_default() {
-            let Look { ink, shape } = Look::of_scheme(scheme.name).unwrap();
+            let SeriesStyle { ink, shape } = SeriesStyle::of_scheme(scheme.name).unwrap();
             writeln!(table, "{} {ink:?} {shape:?}", scheme.name).unwrap();
         }
         assert_eq!(
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_look_is_told_as_pictures_have_it() {
-        let look = Look::of_scheme("tcp-l4").unwrap();
+        let look = SeriesStyle::of_scheme("tcp-l4").unwrap();
         assert_eq!((look.ink.light(), look.dash()), ("#3391cc", "7 3"));
         for colour in 0..CURVE_COLOURS {
             let light = Ink::Curve(colour).light();
@@ -245,21 +247,21 @@ mod tests {
 
     #[test]
     fn series_that_are_no_scheme_have_the_schemes_colour_or_a_free_one() {
-        let looks = Look::of_series(&["fwp", "live FWP", "curl", "stock", "another"]);
-        assert_eq!(looks[1], Look::new(GREEN, Square), "beside fwp, its colour, another marker");
-        assert_eq!(looks[3], Look::of_scheme("stock").unwrap());
+        let looks = SeriesStyle::of_series(&["fwp", "live FWP", "curl", "stock", "another"]);
+        assert_eq!(looks[1], SeriesStyle::new(GREEN, Square), "beside fwp, its colour, another marker");
+        assert_eq!(looks[3], SeriesStyle::of_scheme("stock").unwrap());
         assert!(![GREEN, BLACK].map(Ink::Curve).contains(&looks[2].ink), "{looks:?}");
         for (index, look) in looks.iter().enumerate() {
             assert!(!looks[..index].contains(look), "{looks:?}");
         }
-        let closed = Look::of_series(&["UDP", "TCP/HACK", "TCP"]);
+        let closed = SeriesStyle::of_series(&["UDP", "TCP/HACK", "TCP"]);
         assert_eq!(closed[1].ink, Ink::Curve(BLUE), "the colour of TCP/HACK");
         for (index, look) in closed.iter().enumerate() {
-            let is_apart = |other: &Look| other.ink != look.ink && other.shape != look.shape;
+            let is_apart = |other: &SeriesStyle| other.ink != look.ink && other.shape != look.shape;
             assert!(closed[..index].iter().all(is_apart), "apart without colours: {closed:?}");
         }
         let many: Vec<String> = (0..200).map(|number| format!("n {number}")).collect();
-        assert_eq!(Look::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
+        assert_eq!(SeriesStyle::of_series(&many.iter().map(String::as_str).collect::<Vec<_>>()).len(), 200);
     }
 
     /// WCAG 2.1, success criterion 1.4.11 requires a contrast of 3:1 for graphics. A greyscale print shows luminance as

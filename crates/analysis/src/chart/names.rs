@@ -3,7 +3,7 @@
 use super::canvas::{Canvas, Font, Stroke};
 use super::layout::{Layout, MARGIN};
 use super::lines::draw_cross;
-use super::{Ink, Look};
+use super::{Ink, SeriesStyle};
 
 /// Line height of names in pixels.
 const STEP: u32 = 18;
@@ -21,12 +21,12 @@ struct Entry {
     line: Option<usize>,
     name: String,
     /// `None` for a grey curve, and for the marks.
-    look: Option<Look>,
+    look: Option<SeriesStyle>,
 }
 
 impl Names {
     /// Adds a curve with a colour.
-    pub fn curve(&mut self, line: usize, name: &str, look: Look) {
+    pub fn curve(&mut self, line: usize, name: &str, look: SeriesStyle) {
         self.entries.push(Entry { line: Some(line), name: name.to_owned(), look: Some(look) });
     }
 

@@ -111,13 +111,13 @@ type Stream = ([u8; 12], u8);
 /// Recent 802.11 frames, used to distinguish retransmissions from first copies as a receiver does (802.11-2020 clause
 /// 10.3.2.14).
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct RetryFilter {
     /// The last sequence numbers of each stream, each stored at its value modulo the length. Only looked up, never
     /// iterated.
     numbers: HashMap<Stream, [u16; 64]>,
 }
 
-impl Heard {
+impl RetryFilter {
     /// Maximum number of streams. Retransmissions in further streams count as packets.
     const MOST: usize = 1_024;
     /// Marks an empty entry; sequence numbers have 12 bits.
@@ -150,7 +150,7 @@ pub(crate) fn ip_packets(
     link_type: u16,
     frame: &[u8],
     original_len: u32,
-    heard: &mut Heard,
+    heard: &mut RetryFilter,
     sink: &mut impl Sink,
 ) -> Verdict {
     let cursor = Cursor { bytes: frame, on_link: original_len };
@@ -160,7 +160,7 @@ pub(crate) fn ip_packets(
 
 /// Parses the headers of a frame. The methods return `None` if the frame is truncated.
 struct Walk<'w, S> {
-    heard: &'w mut Heard,
+    heard: &'w mut RetryFilter,
     sink: &'w mut S,
     interface: Option<u32>,
     tunnel: Option<&'static str>,
@@ -208,7 +208,7 @@ impl<S: Sink> Walk<'_, S> {
         }
         let (interface, tunnel, mode) = (self.interface, self.tunnel, self.mode);
         let packet = IpBytes { bytes: ip.bytes, on_link: ip.on_link, interface, tunnel, mode };
-        if let Some(entrance) = tunnel::Entrance::of(ip)
+        if let Some(entrance) = tunnel::TunnelHeader::of(ip)
             && !self.sink.takes_tunnel(packet)
         {
             return self.enter(&entrance);

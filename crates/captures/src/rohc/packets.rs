@@ -10,7 +10,7 @@ use tacit_rohc::header::{Header, Ip, MAX_HEADER_LEN, ParseError};
 
 use crate::capture::compressed::Decompressed;
 use crate::capture::container::Container;
-use crate::capture::link::{Heard, IpBytes, Sink, Verdict, ip_packets};
+use crate::capture::link::{IpBytes, RetryFilter, Sink, Verdict, ip_packets};
 use crate::capture::{CaptureError, open};
 
 /// Number of bytes kept per captured frame: the longest IP packet plus any link header.
@@ -107,7 +107,7 @@ pub(super) struct Packets {
     container: Container<Decompressed<File>>,
     name: String,
     wanted: Wanted,
-    heard: Heard,
+    heard: RetryFilter,
     frame: Vec<u8>,
     number: u64,
     unknown_link_type: Option<u16>,
@@ -123,7 +123,7 @@ impl Packets {
             container,
             name: path.display().to_string(),
             wanted,
-            heard: Heard::default(),
+            heard: RetryFilter::default(),
             frame: Vec::new(),
             number: 0,
             unknown_link_type: None,

@@ -24,7 +24,7 @@ pub(super) struct Staged {
 }
 
 /// The parts of a pipe that a transmission needs in addition to the queue.
-pub(super) struct Beside<'a> {
+pub(super) struct Parts<'a> {
     pub config: &'a PipeConfig,
     pub loss: &'a mut LossProcess,
     pub waits: &'a mut Waits,
@@ -47,7 +47,7 @@ impl Staged {
     }
 
     /// Queues `packet` at `now`, to which it has [advanced](Self::advance); returns false if the packet was dropped.
-    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, mut pipe: Beside<'_>) -> bool {
+    pub fn enqueue(&mut self, now: Instant, packet: PacketRef, mut pipe: Parts<'_>) -> bool {
         let waited = self.next_start != NEVER;
         let mut dropped = 0;
         let mut drop = |packet, holders: &mut Holders| {
@@ -79,7 +79,7 @@ impl Staged {
     }
 
     /// Transmits the packets whose transmission has started by `now`.
-    pub fn advance(&mut self, now: Instant, pipe: &mut Beside<'_>) {
+    pub fn advance(&mut self, now: Instant, pipe: &mut Parts<'_>) {
         // If packets leave in order of arrival, no decision is needed.
         let is_decided = matches!(self.queue, Queue::Bounded(_));
         while self.next_start <= now && (is_decided || self.decide(now, pipe)) {
@@ -105,7 +105,7 @@ impl Staged {
 
     /// Whether the transmission of a packet starts by `now`. Which packet and when may be decided only then.
     #[inline(never)]
-    fn decide(&mut self, now: Instant, pipe: &mut Beside<'_>) -> bool {
+    fn decide(&mut self, now: Instant, pipe: &mut Parts<'_>) -> bool {
         while self.next_start <= now {
             let (dropped, holders) = (&mut pipe.counters.dropped, &mut *pipe.holders);
             let mut drop = |packet| {

@@ -15,16 +15,16 @@ const HOST: HostId = HostId(1);
 
 /// Messages to a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum ToReader {
     Hole(u64, u64),
     Late(u64, u64),
     Switched(bool),
 }
-use Told::{Hole, Late, Switched};
+use ToReader::{Hole, Late, Switched};
 
 #[derive(Debug, Default)]
 struct Reader {
-    told: Vec<Told>,
+    told: Vec<ToReader>,
     deaf: bool,
 }
 
@@ -185,7 +185,7 @@ impl Script {
         self.drained()
     }
 
-    fn told(&mut self) -> Vec<Told> {
+    fn told(&mut self) -> Vec<ToReader> {
         std::mem::take(&mut self.reader.told)
     }
 
@@ -201,7 +201,7 @@ fn sent(number: u64) -> Got {
 fn placed(number: u64) -> Got {
     (number * u64::from(MSS), MSS, true)
 }
-fn hole(first: u64, end: u64) -> Told {
+fn hole(first: u64, end: u64) -> ToReader {
     Hole(first * u64::from(MSS), end * u64::from(MSS))
 }
 

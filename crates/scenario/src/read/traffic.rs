@@ -19,15 +19,12 @@ const MAX_FLOW_TABLES: usize = 1_000;
 
 /// The parts of the scenario that traffic depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct Context<'a> {
     pub tcp: &'a tcp::Config,
     pub wifi: Option<&'a Wifi>,
 }
 
-pub(super) fn traffic_section(
-    section: Section<'_>,
-    around: Surroundings<'_>,
-) -> Result<TrafficPlan, InputError> {
+pub(super) fn traffic_section(section: Section<'_>, around: Context<'_>) -> Result<TrafficPlan, InputError> {
     let plan = traffic_keys(&section, &keys::usual(), around)?;
     section.finish()?;
     Ok(plan)
@@ -37,7 +34,7 @@ pub(super) fn traffic_section(
 pub(super) fn flow_sections(
     root: &Section<'_>,
     traffic: &TrafficPlan,
-    around: Surroundings<'_>,
+    around: Context<'_>,
 ) -> Result<Vec<FlowPlan>, InputError> {
     let sections = root.sections("flow")?;
     if sections.len() > MAX_FLOW_TABLES {
@@ -64,7 +61,7 @@ pub(super) fn flow_sections(
 fn traffic_keys(
     section: &Section<'_>,
     usual: &TrafficPlan,
-    around: Surroundings<'_>,
+    around: Context<'_>,
 ) -> Result<TrafficPlan, InputError> {
     let mut plan = usual.clone();
     fill(keys::TRAFFIC, section, &mut plan)?;
@@ -99,7 +96,7 @@ pub(super) fn access_category(
 }
 
 /// Refuses traffic between clients if no access point can forward it, and a receiving client for any other traffic.
-fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Surroundings<'_>) -> Result<(), InputError> {
+fn check_peer(section: &Section<'_>, plan: &TrafficPlan, around: Context<'_>) -> Result<(), InputError> {
     let between_stations = plan.direction == Direction::StationToStation;
     if between_stations && around.wifi.is_none() {
         return Err(section

@@ -12,7 +12,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
 use self::oracle::Oracle;
 use super::Sockets;
-use crate::drivers::fwp::{Ask, Told};
+use crate::drivers::fwp::{ReaderRequest, ToReader};
 use crate::flow::End;
 use crate::record::{Downloaded, Percentiles};
 use crate::setup::Download;
@@ -284,7 +284,7 @@ impl RepairedDownload {
     /// Allows placeholders in bytes `start..end` of the stream of a program.
     pub fn allow(&mut self, start: u64, end: u64, sockets: &mut Sockets<'_>) {
         if self.asked {
-            sockets.ask(self.main, Ask::Allow(start, end));
+            sockets.ask(self.main, ReaderRequest::Allow(start, end));
         } else {
             self.allow_when_registered(start, end);
         }
@@ -349,15 +349,15 @@ impl RepairedDownload {
     fn body_arrived(&mut self, now: Instant, sockets: &mut Sockets<'_>) {
         if !std::mem::replace(&mut self.asked, true) {
             self.asked_at = Some(now);
-            sockets.ask(self.main, Ask::Register);
+            sockets.ask(self.main, ReaderRequest::Register);
             for (start, end) in self.to_allow.drain(..) {
-                sockets.ask(self.main, Ask::Allow(start, end));
+                sockets.ask(self.main, ReaderRequest::Allow(start, end));
             }
             if self.is_fed {
                 return;
             }
             // Placeholders are not allowed in the head, because without it the reader cannot request the rest.
-            sockets.ask(self.main, Ask::Allow(self.plan.head.0, u64::MAX));
+            sockets.ask(self.main, ReaderRequest::Allow(self.plan.head.0, u64::MAX));
             sockets.write(self.main, End::Sink, self.plan.request.0);
         }
     }
@@ -365,8 +365,8 @@ impl RepairedDownload {
     fn answer_arrived(&mut self, now: Instant, flow: FlowId, sockets: &mut Sockets<'_>) {
         let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
         if !std::mem::replace(&mut line.open, true) {
-            sockets.ask(flow, Ask::Register);
-            sockets.ask(flow, Ask::Allow(0, u64::MAX));
+            sockets.ask(flow, ReaderRequest::Register);
+            sockets.ask(flow, ReaderRequest::Allow(0, u64::MAX));
         }
         let to = sockets.delivered(flow, End::Sink);
         let mut from = std::mem::replace(&mut line.consumed, to);
@@ -400,16 +400,16 @@ impl RepairedDownload {
                 break;
             }
             line.exchanges.pop_front();
-            sockets.ask(flow, Ask::Repaired(0, to));
+            sockets.ask(flow, ReaderRequest::Repaired(0, to));
         }
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
         let head = self.body_at;
         let in_body = |start: u64, end: u64| Range::new(start.saturating_sub(head), end.saturating_sub(head));
         match told {
-            Told::Hole(start, end) if flow == self.main => {
+            ToReader::Hole(start, end) if flow == self.main => {
                 self.count_hole(start, end);
                 if let Some(range) = in_body(start, end) {
                     self.repair.hole(now, range);
@@ -418,7 +418,7 @@ impl RepairedDownload {
                     self.holes.insert(place, (range.end, now));
                 }
             }
-            Told::Hole(start, end) => {
+            ToReader::Hole(start, end) => {
                 self.count_hole(start, end);
                 let Some(line) = self.lines.iter_mut().find(|line| line.flow == flow) else { return };
                 let place = line.holes.partition_point(|(other, _)| *other < start);
@@ -434,7 +434,7 @@ impl RepairedDownload {
                     }
                 }
             }
-            Told::Late(start, end) if flow == self.main => {
+            ToReader::Late(start, end) if flow == self.main => {
                 if let Some(range) = in_body(start, end) {
                     self.counts.late_bytes += Bytes(range.bytes());
                     self.repair.late(now, range);
@@ -444,7 +444,7 @@ impl RepairedDownload {
                 }
             }
             // Late bytes of answers are not used; the ranges are requested again.
-            Told::Late(..) | Told::Switched => {}
+            ToReader::Late(..) | ToReader::Switched => {}
         }
         self.go_on(now, sockets);
     }
@@ -490,8 +490,8 @@ impl RepairedDownload {
     /// The host acknowledged bytes that will not be repaired. Resets its connection, which the server learns with its
     /// next segment. Answers on other connections are ignored, and nothing more is requested.
     fn fail(&self, sockets: &mut Sockets<'_>) {
-        sockets.ask(self.main, Ask::Fail);
-        self.lines.iter().for_each(|line| sockets.ask(line.flow, Ask::Stop));
+        sockets.ask(self.main, ReaderRequest::Fail);
+        self.lines.iter().for_each(|line| sockets.ask(line.flow, ReaderRequest::Stop));
     }
 
     fn release(&mut self, now: Instant, range: Range, sockets: &mut Sockets<'_>) {
@@ -509,7 +509,7 @@ impl RepairedDownload {
             done = Some(end);
         }
         if let Some(end) = done {
-            sockets.ask(self.main, Ask::Repaired(0, self.body_at + end));
+            sockets.ask(self.main, ReaderRequest::Repaired(0, self.body_at + end));
         }
         if self.repair.is_done() {
             self.completed_at.get_or_insert(now);

@@ -6,7 +6,7 @@ use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 use super::Sockets;
 use super::chance::exponential_of;
 use super::download::RepairedDownload;
-use crate::drivers::fwp::Told;
+use crate::drivers::fwp::ToReader;
 use crate::flow::End;
 use crate::record::PageLoads;
 use crate::setup::{Objects, Repairers, RequestResponse};
@@ -126,7 +126,7 @@ impl Pages {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
         if let Some(repair) = self.repair_of_mut(flow) {
             repair.told(now, flow, told, sockets);
             self.look_for_answers(now, sockets);

@@ -7,7 +7,7 @@ use tacit_proto::units::{FlowId, Instant};
 use super::Sockets;
 use super::download::RepairedDownload;
 use super::player::Player;
-use crate::drivers::fwp::Told;
+use crate::drivers::fwp::ToReader;
 use crate::flow::End;
 use crate::record::VideoPlayed;
 use crate::setup::Streaming;
@@ -120,7 +120,7 @@ impl VideoStream {
     }
 
     /// A message from the shim below the sink of `flow`.
-    pub fn told(&mut self, now: Instant, flow: FlowId, told: Told, sockets: &mut Sockets<'_>) {
+    pub fn told(&mut self, now: Instant, flow: FlowId, told: ToReader, sockets: &mut Sockets<'_>) {
         if let Some(repair) = &mut self.repair {
             repair.told(now, flow, told, sockets);
             self.provide_repaired(now);

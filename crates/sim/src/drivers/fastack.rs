@@ -7,7 +7,7 @@ use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::{Flags, Segment};
 use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
 
-use super::Wish;
+use super::DriverRequest;
 use crate::Carried;
 use crate::packets::Packets;
 
@@ -169,19 +169,22 @@ impl ApAgent {
     }
 
     /// Its next request.
-    pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
+    pub fn poll<P: Carried>(&mut self) -> Option<DriverRequest<P>> {
         let up = self.agent.poll_up();
         if let Some(oracle) = &mut self.oracle {
             if let Some(packet) = &up {
                 oracle.verify(packet);
             }
             if let Some(packet) = oracle.wrong.take() {
-                return Some(Wish::Wrong { packet: packet.into(), what: "of data that has not arrived" });
+                return Some(DriverRequest::Wrong {
+                    packet: packet.into(),
+                    what: "of data that has not arrived",
+                });
             }
         }
         match up {
-            Some(packet) => Some(Wish::Send { packet: packet.into() }),
-            None => self.agent.poll_down().map(|packet| Wish::Requeue { packet: packet.into() }),
+            Some(packet) => Some(DriverRequest::Send { packet: packet.into() }),
+            None => self.agent.poll_down().map(|packet| DriverRequest::Requeue { packet: packet.into() }),
         }
     }
 

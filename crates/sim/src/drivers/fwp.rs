@@ -11,7 +11,7 @@ use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
 
-use super::Wish;
+use super::DriverRequest;
 use crate::Carried;
 use crate::packets::Packets;
 
@@ -20,7 +20,7 @@ const FULL_PACKET: u32 = 1500;
 
 /// A reader's request to the shim (`proto::fwp::control` without encoding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum ReaderRequest {
     Register,
     Allow(u64, u64),
     Repaired(u64, u64),
@@ -31,7 +31,7 @@ pub(crate) enum Ask {
 
 /// A shim's message to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ToReader {
     Hole(u64, u64),
     Late(u64, u64),
     Switched,
@@ -52,11 +52,11 @@ pub(crate) struct ClientShim {
 struct Notes {
     /// Registered flows.
     flows: Vec<(FlowKey, FlowId)>,
-    told: VecDeque<(FlowId, Told)>,
+    told: VecDeque<(FlowId, ToReader)>,
 }
 
 impl Notes {
-    fn note(&mut self, key: FlowKey, told: Told) {
+    fn note(&mut self, key: FlowKey, told: ToReader) {
         if let Some((_, flow)) = self.flows.iter().find(|(known, _)| *known == key) {
             self.told.push_back((*flow, told));
         }
@@ -65,16 +65,16 @@ impl Notes {
 
 impl Readers for Notes {
     fn hole(&mut self, key: FlowKey, start: u64, end: u64) -> bool {
-        self.note(key, Told::Hole(start, end));
+        self.note(key, ToReader::Hole(start, end));
         true
     }
 
     fn late(&mut self, key: FlowKey, start: u64, end: u64, _: &[u8]) {
-        self.note(key, Told::Late(start, end));
+        self.note(key, ToReader::Late(start, end));
     }
 
     fn switched(&mut self, key: FlowKey, _: bool) {
-        self.note(key, Told::Switched);
+        self.note(key, ToReader::Switched);
     }
 }
 
@@ -87,19 +87,19 @@ impl ClientShim {
     }
 
     /// The reader of `flow`, with data from `source`, sends a request.
-    pub fn ask(&mut self, flow: FlowId, source: HostId, ask: Ask) {
+    pub fn ask(&mut self, flow: FlowId, source: HostId, ask: ReaderRequest) {
         let key = FlowKey::simulated(flow, source);
         match ask {
-            Ask::Register => {
+            ReaderRequest::Register => {
                 // Simulated bytes have no content, so the nonce does not matter.
                 if self.shim.register(key, [0; 16]).is_ok() {
                     self.notes.flows.push((key, flow));
                 }
             }
-            Ask::Allow(start, end) => self.shim.allow(key, start, end),
-            Ask::Repaired(start, end) => self.shim.repaired(key, start, end),
-            Ask::Stop => self.shim.stop(key),
-            Ask::Fail => self.shim.fail(key),
+            ReaderRequest::Allow(start, end) => self.shim.allow(key, start, end),
+            ReaderRequest::Repaired(start, end) => self.shim.repaired(key, start, end),
+            ReaderRequest::Stop => self.shim.stop(key),
+            ReaderRequest::Fail => self.shim.fail(key),
         }
     }
 
@@ -129,10 +129,10 @@ impl ClientShim {
     }
 
     /// Its next request: readers are informed before any packet is passed up.
-    pub fn poll<P: Carried>(&mut self) -> Option<Wish<P>> {
+    pub fn poll<P: Carried>(&mut self) -> Option<DriverRequest<P>> {
         match self.notes.told.pop_front() {
-            Some((flow, told)) => Some(Wish::Tell { flow, told }),
-            None => self.shim.poll_down().map(|packet| Wish::Deliver { packet: packet.into() }),
+            Some((flow, told)) => Some(DriverRequest::Tell { flow, told }),
+            None => self.shim.poll_down().map(|packet| DriverRequest::Deliver { packet: packet.into() }),
         }
     }
 

@@ -6,7 +6,7 @@ use tacit_proto::FlowKey;
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 use tacit_proto::units::{FlowId, HostId, Instant};
 
-use super::Wish;
+use super::DriverRequest;
 use crate::Carried;
 use crate::packets::Packets;
 
@@ -93,7 +93,12 @@ impl<P: Carried> HackDriver<P> {
     }
 
     /// Carries out the driver's actions; returns the next reconstituted ACK.
-    pub fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<Wish<P>> {
+    pub fn act(
+        &mut self,
+        now: Instant,
+        channel: &mut Bss,
+        packets: &mut Packets<P>,
+    ) -> Option<DriverRequest<P>> {
         let function = self.function;
         loop {
             match self.driver.poll_action()? {
@@ -123,7 +128,7 @@ impl<P: Carried> HackDriver<P> {
                 }
                 Action::Retract(peer, acks) => self.retract(peer, &acks, channel, packets),
                 Action::Deliver(peer, packet) => {
-                    return Some(Wish::PassUp { from: self.peers.id(peer), packet });
+                    return Some(DriverRequest::PassUp { from: self.peers.id(peer), packet });
                 }
             }
         }

@@ -6,8 +6,8 @@ use tacit_proto::units::{FlowId, Instant};
 
 use super::{Channel, World};
 use crate::Carried;
-use crate::drivers::Wish;
-use crate::drivers::fwp::{Ask, Told};
+use crate::drivers::DriverRequest;
+use crate::drivers::fwp::{ReaderRequest, ToReader};
 use crate::flow::Feeder;
 use crate::packets::Packets;
 use crate::setup::FlowSetup;
@@ -15,7 +15,12 @@ use crate::topology::Port;
 
 impl<P: Carried> Channel<P> {
     /// The next request of the driver of `function` to the world.
-    fn act(&mut self, now: Instant, function: FunctionId, packets: &mut Packets<P>) -> Option<Wish<P>> {
+    fn act(
+        &mut self,
+        now: Instant,
+        function: FunctionId,
+        packets: &mut Packets<P>,
+    ) -> Option<DriverRequest<P>> {
         self.drivers.act(now, function, &mut self.bss, packets)
     }
 }
@@ -25,18 +30,18 @@ impl<P: Carried> World<'_, P> {
     pub(super) fn act(&mut self, index: usize, function: FunctionId) {
         while let Some(wish) = self.channels[index].act(self.now, function, &mut self.packets) {
             match wish {
-                Wish::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
-                Wish::Send { packet } => {
+                DriverRequest::PassUp { packet, .. } => self.deliver_reconstituted(index, function, packet),
+                DriverRequest::Send { packet } => {
                     let packet = self.packets.insert(packet);
                     self.send(self.channels[index].hosts[function.index()], packet);
                 }
-                Wish::Requeue { packet } => self.queue_copy(index, function, &packet),
-                Wish::Deliver { packet } => {
+                DriverRequest::Requeue { packet } => self.queue_copy(index, function, &packet),
+                DriverRequest::Deliver { packet } => {
                     let packet = self.packets.insert(packet);
                     self.deliver(self.channels[index].hosts[function.index()], packet);
                 }
-                Wish::Tell { flow, told } => self.tell(flow, told),
-                Wish::Wrong { packet, what } => {
+                DriverRequest::Tell { flow, told } => self.tell(flow, told),
+                DriverRequest::Wrong { packet, what } => {
                     self.broken =
                         Some(format!("function {} made an ACK, {what}: {packet:?}", function.index()));
                 }
@@ -50,7 +55,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Sends a message to the program that reads `flow`.
-    fn tell(&mut self, flow: FlowId, told: Told) {
+    fn tell(&mut self, flow: FlowId, told: ToReader) {
         if let Some(Feeder::Program { number, .. }) = self.flows.get(flow.0 as usize).map(|flow| flow.feeder)
         {
             let now = self.now;
@@ -59,7 +64,7 @@ impl<P: Carried> World<'_, P> {
     }
 
     /// Passes a program's request to a shim.
-    pub(super) fn ask(&mut self, flow: FlowId, ask: Ask) {
+    pub(super) fn ask(&mut self, flow: FlowId, ask: ReaderRequest) {
         let FlowSetup { source, sink, .. } = self.flows[flow.0 as usize].setup;
         for Channel { drivers, first_driver, .. } in &mut self.channels {
             if let Some(function) = drivers.ask(flow, [source, sink], ask) {

@@ -53,7 +53,7 @@ impl Writer {
         let (orders, received) = channel();
         let counts = Arc::new(Counts::default());
         let mut desk =
-            Desk { directory: directory.to_owned(), counts: counts.clone(), files: BTreeMap::new() };
+            Worker { directory: directory.to_owned(), counts: counts.clone(), files: BTreeMap::new() };
         let thread = thread::Builder::new().name("qlog".into()).spawn(move || desk.work(&received))?;
         Ok(Self { orders: Some(orders), counts, thread: Mutex::new(Some(thread)) })
     }
@@ -124,13 +124,13 @@ struct Open {
 }
 
 /// State of the thread.
-struct Desk {
+struct Worker {
     directory: PathBuf,
     counts: Arc<Counts>,
     files: BTreeMap<u64, Open>,
 }
 
-impl Desk {
+impl Worker {
     fn work(&mut self, orders: &Receiver<Order>) {
         while let Ok(order) = orders.recv() {
             self.counts.waiting.fetch_sub(1, Relaxed);
@@ -224,7 +224,7 @@ mod tests {
             return;
         };
         let counts = Arc::new(Counts::default());
-        let mut desk = Desk { directory: PathBuf::new(), counts: counts.clone(), files: BTreeMap::new() };
+        let mut desk = Worker { directory: PathBuf::new(), counts: counts.clone(), files: BTreeMap::new() };
         let file = Some(BufWriter::with_capacity(100, full));
         desk.files.insert(0, Open { file, path: PathBuf::new() });
         for _ in 0..100 {

@@ -16,7 +16,7 @@ const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 fn read(link_type: u16, frame: &[u8]) -> (Verdict, Vec<(usize, u32)>) {
     let mut found = Vec::new();
     let verdict =
-        ip_packets(link_type, frame, frame.len() as u32, &mut Heard::default(), &mut Found(&mut found));
+        ip_packets(link_type, frame, frame.len() as u32, &mut RetryFilter::default(), &mut Found(&mut found));
     (verdict, found)
 }
 
@@ -250,7 +250,7 @@ fn avs_headers_have_a_length() {
 
 #[test]
 fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
-    let mut heard = Heard::default();
+    let mut heard = RetryFilter::default();
     let (one, other, third) = (([1; 12], 0), ([1; 12], 1), ([2; 12], 0));
     assert!(!heard.is_copy(one, 7, true));
     assert!(heard.is_copy(one, 7, true));
@@ -260,11 +260,11 @@ fn only_a_retransmission_of_a_heard_frame_is_a_copy() {
     // After 64 further numbers, the old one is forgotten.
     assert!(!heard.is_copy(one, 71, false));
     assert!(!heard.is_copy(one, 7, true));
-    for i in 0..3 * Heard::MOST as u32 {
+    for i in 0..3 * RetryFilter::MOST as u32 {
         let [a, b, c, d] = i.to_be_bytes();
         heard.is_copy(([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d], 0), 1, false);
     }
-    assert_eq!(heard.numbers.len(), Heard::MOST);
+    assert_eq!(heard.numbers.len(), RetryFilter::MOST);
 }
 
 fn block_ack(control: u8, fragment: u8, bitmap: &[u8]) -> Vec<u8> {

@@ -23,13 +23,13 @@ enum Inside {
 }
 
 /// A tunnel header and its payload.
-pub(super) struct Entrance<'a> {
+pub(super) struct TunnelHeader<'a> {
     name: &'static str,
     inside: Inside,
     payload: Cursor<'a>,
 }
 
-impl<'a> Entrance<'a> {
+impl<'a> TunnelHeader<'a> {
     /// Parses the tunnel header of an IP packet; `None` if there is none. The header must be well-formed, because a
     /// port alone does not prove that it is a tunnel.
     pub fn of(ip: Cursor<'a>) -> Option<Self> {
@@ -54,7 +54,7 @@ impl<'a> Entrance<'a> {
 }
 
 impl<S: Sink> Walk<'_, S> {
-    pub(super) fn enter(&mut self, entrance: &Entrance<'_>) -> Option<Verdict> {
+    pub(super) fn enter(&mut self, entrance: &TunnelHeader<'_>) -> Option<Verdict> {
         self.tunnel = Some(entrance.name);
         let payload = entrance.payload;
         match entrance.inside {
@@ -74,7 +74,7 @@ impl<S: Sink> Walk<'_, S> {
 }
 
 /// GRE (RFC 2784, RFC 2890; version 1 is for PPTP, RFC 2637 section 4.1).
-fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn gre(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -91,7 +91,7 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
         let payload = packet.skip(8 + word(SEQUENCE) + word(ACKNOWLEDGMENT))?;
         let payload = payload.first(packet.u16_at(4)?.into());
         // A header with only an acknowledgment has no payload.
-        return (payload.on_link > 0).then_some(Entrance { name: "PPTP", inside: Inside::Ppp, payload });
+        return (payload.on_link > 0).then_some(TunnelHeader { name: "PPTP", inside: Inside::Ppp, payload });
     }
     if flags & VERSION != 0 || flags & ROUTING != 0 {
         return None;
@@ -101,26 +101,28 @@ fn gre(packet: Cursor<'_>) -> Option<Entrance<'_>> {
         // ERSPAN type I has neither a header of its own nor a sequence number in the GRE header.
         ERSPAN_2 => {
             let own = if flags & SEQUENCE != 0 { 8 } else { 0 };
-            Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
         }
         ERSPAN_3 => {
             let has_subheader = payload.u8_at(11)? & 1 != 0;
             let own = if has_subheader { 20 } else { 12 };
-            Entrance { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
+            TunnelHeader { name: "ERSPAN", inside: Inside::Ethernet, payload: payload.skip(own)? }
         }
         // A redirect header of four bytes may precede the packet, whose first nibble is an IP version.
         WCCP => {
             let own = if matches!(payload.u8_at(0)? >> 4, 4 | 6) { 0 } else { 4 };
-            Entrance { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
+            TunnelHeader { name: "GRE", inside: Inside::Ip, payload: payload.skip(own)? }
         }
         // Between Aruba access points and controllers: 802.11 frames without FCS.
-        0x8200..=0x82ff => Entrance { name: "Aruba GRE", inside: Inside::Dot11 { swapped: false }, payload },
-        PPP => Entrance { name: "GRE", inside: Inside::Ppp, payload },
-        other => Entrance { name: "GRE", inside: Inside::EtherType(other), payload },
+        0x8200..=0x82ff => {
+            TunnelHeader { name: "Aruba GRE", inside: Inside::Dot11 { swapped: false }, payload }
+        }
+        PPP => TunnelHeader { name: "GRE", inside: Inside::Ppp, payload },
+        other => TunnelHeader { name: "GRE", inside: Inside::EtherType(other), payload },
     })
 }
 
-fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance<'_>> {
+fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     match (destination, source) {
         // The older port is used by Linux only.
         (4789 | 8472, _) => vxlan(payload),
@@ -135,7 +137,7 @@ fn in_udp(source: u16, destination: u16, payload: Cursor<'_>) -> Option<Entrance
 
 /// L2TP over UDP: version 2 (RFC 2661 section 3.1), or version 3 (RFC 3931 section 4.1.2.1). Control messages are no
 /// tunnel.
-fn l2tp(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn l2tp(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const CONTROL: u16 = 0x8000;
     const LENGTH: u16 = 0x4000;
     const SEQUENCE: u16 = 0x0800;
@@ -154,7 +156,7 @@ fn l2tp(packet: Cursor<'_>) -> Option<Entrance<'_>> {
                 at += 2 + usize::from(packet.u16_at(at)?);
             }
             let payload = packet.skip(at)?;
-            (payload.on_link > 0).then_some(Entrance { name: "L2TP", inside: Inside::Ppp, payload })
+            (payload.on_link > 0).then_some(TunnelHeader { name: "L2TP", inside: Inside::Ppp, payload })
         }
         3 => l2tp_v3(packet.skip(4)?),
         _ => None,
@@ -164,7 +166,7 @@ fn l2tp(packet: Cursor<'_>) -> Option<Entrance<'_>> {
 /// L2TPv3 data (RFC 3931 section 4.1): session, and then a cookie of 0, 4 or 8 bytes and a sublayer of 0 or 4, whose
 /// lengths only the control connection tells. Wireshark needs that connection in the capture. Here the payload starts
 /// where an Ethernet frame with a whole IP packet fits exactly.
-fn l2tp_v3(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn l2tp_v3(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const SESSION_LEN: usize = 4;
     if packet.u32_at(0)? == 0 {
         // A control message over IP.
@@ -174,20 +176,20 @@ fn l2tp_v3(packet: Cursor<'_>) -> Option<Entrance<'_>> {
         .into_iter()
         .filter_map(|len| packet.skip(SESSION_LEN + len))
         .find(|frame| is_ethernet_with_ip(*frame))?;
-    Some(Entrance { name: "L2TPv3", inside: Inside::Ethernet, payload })
+    Some(TunnelHeader { name: "L2TPv3", inside: Inside::Ethernet, payload })
 }
 
 /// VXLAN (RFC 7348 section 5). The flag for a valid identifier must be set.
-fn vxlan(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn vxlan(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const HAS_VNI: u8 = 0x08;
     if packet.u8_at(0)? & HAS_VNI == 0 {
         return None;
     }
-    Some(Entrance { name: "VXLAN", inside: Inside::Ethernet, payload: packet.skip(8)? })
+    Some(TunnelHeader { name: "VXLAN", inside: Inside::Ethernet, payload: packet.skip(8)? })
 }
 
 /// Geneve (RFC 8926 section 3.4): version and length of options in words, flags, an EtherType.
-fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn geneve(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     let first = packet.u8_at(0)?;
     if first >> 6 != 0 {
         return None;
@@ -197,12 +199,12 @@ fn geneve(packet: Cursor<'_>) -> Option<Entrance<'_>> {
         TRANSPARENT_ETHERNET => Inside::Ethernet,
         other => Inside::EtherType(other),
     };
-    Some(Entrance { name: "Geneve", inside, payload })
+    Some(TunnelHeader { name: "Geneve", inside, payload })
 }
 
 /// GTP-U (3GPP TS 29.281 clause 5): a user's packet after a header of eight bytes, four more if any of three flags is
 /// set, and extension headers.
-fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn gtp_u(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const VERSION_1_AND_GTP: u8 = 0x30;
     const EXTENSION: u8 = 0x04;
     const ANY_OPTIONAL: u8 = 0x07;
@@ -233,12 +235,12 @@ fn gtp_u(packet: Cursor<'_>) -> Option<Entrance<'_>> {
         0 => packet,
         length => packet.first(8 + u32::from(length)),
     };
-    Some(Entrance { name: "GTP-U", inside: Inside::Ip, payload: packet.skip(at)? })
+    Some(TunnelHeader { name: "GTP-U", inside: Inside::Ip, payload: packet.skip(at)? })
 }
 
 /// CAPWAP data (RFC 5415 section 4.3): preamble, header length in words, WBID, flags. Encrypted packets have another
 /// preamble, and later fragments have no 802.11 header.
-fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn capwap(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     const NATIVE_FRAME: u32 = 1 << 8;
     const FRAGMENT: u32 = 1 << 7;
     const KEEP_ALIVE: u32 = 1 << 3;
@@ -259,17 +261,17 @@ fn capwap(packet: Cursor<'_>) -> Option<Entrance<'_>> {
     } else {
         Inside::Ethernet
     };
-    Some(Entrance { name: "CAPWAP", inside, payload })
+    Some(TunnelHeader { name: "CAPWAP", inside, payload })
 }
 
 /// Mirrored frames of Aruba access points: a pcap record header with big-endian seconds, microseconds and two lengths,
 /// followed by an 802.11 frame.
-fn aruba_mirror(packet: Cursor<'_>) -> Option<Entrance<'_>> {
+fn aruba_mirror(packet: Cursor<'_>) -> Option<TunnelHeader<'_>> {
     let (captured, original) = (packet.u32_at(8)?, packet.u32_at(12)?);
     let payload = packet.skip(16)?;
     let is_sane = packet.u32_at(4)? < 1_000_000 && captured <= original && captured <= payload.on_link;
     let inside = Inside::Dot11 { swapped: false };
-    (is_sane && captured > 0).then(|| Entrance {
+    (is_sane && captured > 0).then(|| TunnelHeader {
         name: "Aruba mirror",
         inside,
         payload: payload.first(captured),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tacit_kernel::run::{Whose, attach};
+use tacit_kernel::run::{Scope, attach};
 use tacit_kernel::{cgroup, read_flows, serve, to_text};
 
 use crate::args::RreCommand;
@@ -23,7 +23,7 @@ pub fn run(command: RreCommand) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::from(ended.status));
         }
         RreCommand::Attach { cgroup: Some(path), target_ms, .. } => {
-            attach(Whose::Cgroup(&path), target_ms.map(milliseconds), |control| {
+            attach(Scope::Cgroup(&path), target_ms.map(milliseconds), |control| {
                 note(&format!(
                     "tacit: new sockets of {} use {control}, until this is stopped",
                     path.display()
@@ -33,7 +33,7 @@ pub fn run(command: RreCommand) -> Result<ExitCode, Failure> {
         RreCommand::Attach { netns, target_ms, .. } => {
             // Clap ensures that there is either a group or a namespace.
             let name = netns.unwrap_or_default();
-            attach(Whose::Namespace(&name), target_ms.map(milliseconds), |control| {
+            attach(Scope::Namespace(&name), target_ms.map(milliseconds), |control| {
                 note(&format!("tacit: new sockets of namespace {name} use {control}, until this is stopped"));
             })?;
         }

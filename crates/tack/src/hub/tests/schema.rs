@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Type of a field.
 #[derive(Clone, Copy, Debug)]
-enum Is {
+enum FieldType {
     Text,
     Flag,
     /// An integer of at most this number of bits.
@@ -21,12 +21,12 @@ enum Is {
 }
 
 /// The name of a field, whether it is required, and its type.
-type Field = (&'static str, bool, Is);
+type Field = (&'static str, bool, FieldType);
 
 const MUST: bool = true;
 const MAY: bool = false;
 
-const STATES: Is = Is::Of(&[
+const STATES: FieldType = FieldType::Of(&[
     "attempted",
     "peer_validated",
     "handshake_started",
@@ -37,8 +37,8 @@ const STATES: Is = Is::Of(&[
     "draining",
     "closed",
 ]);
-const OWNER: Is = Is::Of(&["local", "remote"]);
-const CLOSED: Is = Is::Of(&[
+const OWNER: FieldType = FieldType::Of(&["local", "remote"]);
+const CLOSED: FieldType = FieldType::Of(&[
     "clean",
     "handshake_timeout",
     "idle_timeout",
@@ -47,7 +47,7 @@ const CLOSED: Is = Is::Of(&[
     "version_mismatch",
     "application",
 ]);
-const DROPPED: Is = Is::Of(&[
+const DROPPED: FieldType = FieldType::Of(&[
     "internal_error",
     "rejected",
     "unsupported",
@@ -56,7 +56,7 @@ const DROPPED: Is = Is::Of(&[
     "decryption_failure",
     "general",
 ]);
-const KEY: Is = Is::Of(&[
+const KEY: FieldType = FieldType::Of(&[
     "server_initial_secret",
     "client_initial_secret",
     "server_handshake_secret",
@@ -66,7 +66,7 @@ const KEY: Is = Is::Of(&[
     "server_1rtt_secret",
     "client_1rtt_secret",
 ]);
-const PACKET: Is = Is::Of(&[
+const PACKET: FieldType = FieldType::Of(&[
     "initial",
     "handshake",
     "0RTT",
@@ -76,26 +76,27 @@ const PACKET: Is = Is::Of(&[
     "stateless_reset",
     "unknown",
 ]);
-const HEADER: Is = Is::Fields(&[
+const HEADER: FieldType = FieldType::Fields(&[
     ("packet_type", MUST, PACKET),
-    ("packet_number", MUST, Is::Bits(64)),
-    ("dcid", MAY, Is::Text),
+    ("packet_number", MUST, FieldType::Bits(64)),
+    ("dcid", MAY, FieldType::Text),
 ]);
-const RAW: Is = Is::Fields(&[("length", MAY, Is::Bits(64)), ("payload_length", MAY, Is::Bits(64))]);
+const RAW: FieldType =
+    FieldType::Fields(&[("length", MAY, FieldType::Bits(64)), ("payload_length", MAY, FieldType::Bits(64))]);
 
 /// The fields of `data`, by the name of the record.
 const EVENTS: [(&str, &[Field]); 10] = [
     (
         "connectivity:connection_started",
         &[
-            ("ip_version", MAY, Is::Of(&["v4", "v6"])),
-            ("src_ip", MUST, Is::Text),
-            ("dst_ip", MUST, Is::Text),
-            ("protocol", MAY, Is::Text),
-            ("src_port", MAY, Is::Bits(16)),
-            ("dst_port", MAY, Is::Bits(16)),
-            ("src_cid", MAY, Is::Text),
-            ("dst_cid", MAY, Is::Text),
+            ("ip_version", MAY, FieldType::Of(&["v4", "v6"])),
+            ("src_ip", MUST, FieldType::Text),
+            ("dst_ip", MUST, FieldType::Text),
+            ("protocol", MAY, FieldType::Text),
+            ("src_port", MAY, FieldType::Bits(16)),
+            ("dst_port", MAY, FieldType::Bits(16)),
+            ("src_cid", MAY, FieldType::Text),
+            ("dst_cid", MAY, FieldType::Text),
         ],
     ),
     ("connectivity:connection_state_updated", &[("old", MAY, STATES), ("new", MUST, STATES)]),
@@ -103,85 +104,92 @@ const EVENTS: [(&str, &[Field]); 10] = [
         "connectivity:connection_closed",
         &[
             ("owner", MAY, OWNER),
-            ("internal_code", MAY, Is::Bits(32)),
-            ("reason", MAY, Is::Text),
+            ("internal_code", MAY, FieldType::Bits(32)),
+            ("reason", MAY, FieldType::Text),
             ("trigger", MAY, CLOSED),
         ],
     ),
     (
         "connectivity:mtu_updated",
-        &[("old", MAY, Is::Bits(16)), ("new", MUST, Is::Bits(16)), ("done", MAY, Is::Flag)],
+        &[
+            ("old", MAY, FieldType::Bits(16)),
+            ("new", MUST, FieldType::Bits(16)),
+            ("done", MAY, FieldType::Flag),
+        ],
     ),
-    ("transport:packet_sent", &[("header", MUST, HEADER), ("raw", MAY, RAW), ("frames", MAY, Is::Frames)]),
+    (
+        "transport:packet_sent",
+        &[("header", MUST, HEADER), ("raw", MAY, RAW), ("frames", MAY, FieldType::Frames)],
+    ),
     (
         "transport:packet_received",
-        &[("header", MUST, HEADER), ("raw", MAY, RAW), ("frames", MAY, Is::Frames)],
+        &[("header", MUST, HEADER), ("raw", MAY, RAW), ("frames", MAY, FieldType::Frames)],
     ),
     ("transport:packet_dropped", &[("header", MAY, HEADER), ("raw", MAY, RAW), ("trigger", MAY, DROPPED)]),
     (
         "security:key_updated",
         &[
             ("key_type", MUST, KEY),
-            ("new", MUST, Is::Text),
-            ("generation", MAY, Is::Bits(32)),
-            ("trigger", MAY, Is::Of(&["tls", "remote_update", "local_update"])),
+            ("new", MUST, FieldType::Text),
+            ("generation", MAY, FieldType::Bits(32)),
+            ("trigger", MAY, FieldType::Of(&["tls", "remote_update", "local_update"])),
         ],
     ),
     (
         "recovery:metrics_updated",
         &[
-            ("min_rtt", MAY, Is::Fraction),
-            ("smoothed_rtt", MAY, Is::Fraction),
-            ("congestion_window", MAY, Is::Bits(64)),
-            ("bytes_in_flight", MAY, Is::Bits(64)),
-            ("pacing_rate", MAY, Is::Bits(64)),
+            ("min_rtt", MAY, FieldType::Fraction),
+            ("smoothed_rtt", MAY, FieldType::Fraction),
+            ("congestion_window", MAY, FieldType::Bits(64)),
+            ("bytes_in_flight", MAY, FieldType::Bits(64)),
+            ("pacing_rate", MAY, FieldType::Bits(64)),
         ],
     ),
-    ("recovery:packet_lost", &[("header", MAY, HEADER), ("frames", MAY, Is::Frames)]),
+    ("recovery:packet_lost", &[("header", MAY, HEADER), ("frames", MAY, FieldType::Frames)]),
 ];
 
 /// The fields of a frame by its type, in addition to `frame_type`.
 const FRAMES: [(&str, &[Field]); 12] = [
-    ("padding", &[("payload_length", MUST, Is::Bits(32))]),
+    ("padding", &[("payload_length", MUST, FieldType::Bits(32))]),
     ("ping", &[]),
-    ("ack", &[("ack_delay", MAY, Is::Fraction), ("acked_ranges", MAY, Is::Ranges)]),
+    ("ack", &[("ack_delay", MAY, FieldType::Fraction), ("acked_ranges", MAY, FieldType::Ranges)]),
     (
         "reset_stream",
         &[
-            ("stream_id", MUST, Is::Bits(64)),
-            ("error_code", MUST, Is::Bits(32)),
-            ("final_size", MUST, Is::Bits(64)),
+            ("stream_id", MUST, FieldType::Bits(64)),
+            ("error_code", MUST, FieldType::Bits(32)),
+            ("final_size", MUST, FieldType::Bits(64)),
         ],
     ),
-    ("stop_sending", &[("stream_id", MUST, Is::Bits(64)), ("error_code", MUST, Is::Bits(32))]),
-    ("crypto", &[("offset", MUST, Is::Bits(64)), ("length", MUST, Is::Bits(64))]),
+    ("stop_sending", &[("stream_id", MUST, FieldType::Bits(64)), ("error_code", MUST, FieldType::Bits(32))]),
+    ("crypto", &[("offset", MUST, FieldType::Bits(64)), ("length", MUST, FieldType::Bits(64))]),
     (
         "stream",
         &[
-            ("stream_id", MUST, Is::Bits(64)),
-            ("offset", MUST, Is::Bits(64)),
-            ("length", MUST, Is::Bits(64)),
-            ("fin", MAY, Is::Flag),
+            ("stream_id", MUST, FieldType::Bits(64)),
+            ("offset", MUST, FieldType::Bits(64)),
+            ("length", MUST, FieldType::Bits(64)),
+            ("fin", MAY, FieldType::Flag),
         ],
     ),
     (
         "max_streams",
         &[
-            ("stream_type", MUST, Is::Of(&["unidirectional", "bidirectional"])),
-            ("maximum", MUST, Is::Bits(64)),
+            ("stream_type", MUST, FieldType::Of(&["unidirectional", "bidirectional"])),
+            ("maximum", MUST, FieldType::Bits(64)),
         ],
     ),
-    ("path_challenge", &[("data", MAY, Is::Text)]),
-    ("path_response", &[("data", MAY, Is::Text)]),
+    ("path_challenge", &[("data", MAY, FieldType::Text)]),
+    ("path_response", &[("data", MAY, FieldType::Text)]),
     (
         "connection_close",
         &[
-            ("error_space", MAY, Is::Of(&["transport_error", "application_error"])),
-            ("error_code", MAY, Is::Bits(32)),
-            ("reason", MAY, Is::Text),
+            ("error_space", MAY, FieldType::Of(&["transport_error", "application_error"])),
+            ("error_code", MAY, FieldType::Bits(32)),
+            ("reason", MAY, FieldType::Text),
         ],
     ),
-    ("datagram", &[("length", MAY, Is::Bits(64))]),
+    ("datagram", &[("length", MAY, FieldType::Bits(64))]),
 ];
 
 /// Checks a QUIC record against the tables.
@@ -191,7 +199,7 @@ pub fn check(record: &Value) {
     let Some((_, fields)) = EVENTS.iter().find(|(known, _)| *known == name) else {
         return wrong("an event that the draft has not");
     };
-    let event = [("time", MUST, Is::Fraction), ("name", MUST, Is::Text)];
+    let event = [("time", MUST, FieldType::Fraction), ("name", MUST, FieldType::Text)];
     fields_are(record, &event, &["data"])
         .and_then(|()| fields_are(&record["data"], fields, &[]))
         .unwrap_or_else(|what| wrong(&what));
@@ -212,7 +220,7 @@ fn fields_are(value: &Value, fields: &[Field], others: &[&str]) -> Result<(), St
     object.keys().find(|name| !known(name)).map_or(Ok(()), |name| Err(format!("{name} is not in the draft")))
 }
 
-fn holds(value: &Value, is: Is) -> bool {
+fn holds(value: &Value, is: FieldType) -> bool {
     let pair = |range: &Value| {
         range.as_array().is_some_and(|range| range.len() <= 2 && range.iter().all(|number| number.is_u64()))
     };
@@ -221,13 +229,13 @@ fn holds(value: &Value, is: Is) -> bool {
         known.is_some_and(|(_, fields)| fields_are(frame, fields, &["frame_type"]).is_ok())
     };
     match is {
-        Is::Text => value.is_string(),
-        Is::Flag => value.is_boolean(),
-        Is::Bits(bits) => value.as_u64().is_some_and(|number| bits == 64 || number < 1 << bits),
-        Is::Fraction => value.as_f64().is_some_and(|number| number >= 0.0),
-        Is::Of(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-        Is::Fields(fields) => fields_are(value, fields, &[]).is_ok(),
-        Is::Frames => value.as_array().is_some_and(|frames| frames.iter().all(frame)),
-        Is::Ranges => value.as_array().is_some_and(|ranges| ranges.iter().all(pair)),
+        FieldType::Text => value.is_string(),
+        FieldType::Flag => value.is_boolean(),
+        FieldType::Bits(bits) => value.as_u64().is_some_and(|number| bits == 64 || number < 1 << bits),
+        FieldType::Fraction => value.as_f64().is_some_and(|number| number >= 0.0),
+        FieldType::Of(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+        FieldType::Fields(fields) => fields_are(value, fields, &[]).is_ok(),
+        FieldType::Frames => value.as_array().is_some_and(|frames| frames.iter().all(frame)),
+        FieldType::Ranges => value.as_array().is_some_and(|ranges| ranges.iter().all(pair)),
     }
 }
