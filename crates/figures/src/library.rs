@@ -79,6 +79,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/today",
     "tack/crossings",
     "tack/harm-buffers",
+    "tack/harm-cubic",
     "tack/harm-jitter",
     "tack/harm-sharing",
     "tack/harm-uploads",

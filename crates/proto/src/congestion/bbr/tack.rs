@@ -49,6 +49,12 @@ const BURST_GAIN: u64 = 4;
 /// (1.9 products at 0.65 of the rate). Without a limit a queue that others keep up would hold a flow there.
 const MOST_DRAINING: u64 = 16;
 
+/// Products in flight, without the arrivals of an interval: `cwnd_gain` of BBR version 1.
+const CAP_GAIN: u64 = UNIT * 2;
+/// And where the queue is longer than this flow keeps it: flows that take two each fill a buffer of two products between them,
+/// lose there all the time, and leave CUBIC a quarter of its share. Ours, by trials (docs/design/tack.md).
+const LONG_QUEUE_GAIN: u64 = UNIT * 3 / 2;
+
 /// How much of the path a round has tried.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tried {
@@ -354,9 +360,13 @@ impl TackBbr {
     }
 
     /// The cap on bytes in flight: two products and the arrivals of one interval, which is cwnd_gain = 2 + 1 / (RTT_min f_tack)
-    /// in the paper's words; more where more arrives at once. The allowance for aggregated ACKs contains the interval's.
+    /// in the paper's words; more where more arrives at once. The allowance for aggregated ACKs contains the interval's. Ours
+    /// takes less room in a queue that is long already.
     fn cap(&self) -> u64 {
-        let products = self.amount_in(2 * UNIT);
+        let is_long = self.common.full.reached
+            && self.standing.is_active()
+            && self.standing.is_long(self.rate(), self.rtt_min.least.unwrap_or_default());
+        let products = self.amount_in(if is_long { LONG_QUEUE_GAIN } else { CAP_GAIN });
         let lump = if self.common.full.reached { self.common.aggregation.allowance(self.rate()) } else { 0 };
         self.with_bursts(products + lump.max(self.amount_per_interval()))
     }

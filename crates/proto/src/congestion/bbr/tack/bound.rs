@@ -15,6 +15,8 @@ const LEAST_SEGMENTS: u64 = 32;
 /// As are rounds of fewer reports, once the start-up is over: on Wi-Fi one report covers one A-MPDU, and its rate varies with the
 /// turns of others. A round trip of the paper has four.
 const LEAST_REPORTS: u64 = 4;
+/// A start-up bears one round that lost this part more. One that asks for 2.89 times the bottleneck's rate loses two thirds. Ours.
+const BORNE_PART: u64 = 4;
 /// What heavy loss leaves of bytes in flight and rate, at least of the latter: `BBR.Beta`, 0.7.
 const BETA_TENTHS: u64 = 7;
 /// And this part of what arrives, beside those 0.7: the queue that overflowed drains. Ours.
@@ -81,8 +83,8 @@ impl LossBound {
 
     /// A round is over. True when it lost too much: then data that arrived at the rate `before` arrives a little more slowly than
     /// in this round, or at 0.7 of that, until the cycle ends; and the bytes in flight are bounded by the share of them that arrived, 0.7 at
-    /// most, but `floor` bytes at least. A start-up that is `starting` bears one such round: of a path that reorders, the first
-    /// packets that come late count as lost.
+    /// most, but `floor` bytes at least. A start-up that is `starting` bears one such round, if it lost a quarter at most: of a path
+    /// that reorders, the first packets that come late count as lost.
     pub fn on_round(&mut self, mss: u64, floor: u64, before: BitRate, starting: bool) -> bool {
         let sent = self.round.lost + self.round.delivered;
         if sent < LEAST_SEGMENTS * mss || (!starting && self.round.reports < LEAST_REPORTS) {
@@ -94,7 +96,7 @@ impl LossBound {
         // with `is_app_limited` set no `BBR.inflight_longterm`).
         let limited = round.limited > round.delivered / 2;
         let heavy = round.lost > allowed && !limited;
-        let borne = starting && heavy && !self.is_heavy;
+        let borne = starting && heavy && !self.is_heavy && round.lost <= allowed + sent / BORNE_PART;
         self.is_heavy = if starting { heavy } else { heavy || self.is_heavy };
         if !heavy || borne {
             return false;
@@ -221,7 +223,7 @@ mod tests {
         }
         let mut starting = LossBound::default();
         for heavy in [false, true] {
-            report(&mut starting, 100, 50, 0, false);
+            report(&mut starting, 100, 20, 0, false);
             assert_eq!(starting.on_round(MSS, MSS, MBPS(10), true), heavy);
         }
     }
@@ -270,10 +272,22 @@ mod tests {
     #[test]
     fn a_start_up_ends_by_the_second_heavy_loss_in_a_row() {
         let mut bound = LossBound::default();
-        for (lost, heavy) in [(500, false), (0, false), (500, false), (500, true)] {
+        for (lost, heavy) in [(272, false), (0, false), (272, false), (272, true)] {
             send(&mut bound, 1_000, lost, 0, false);
             assert_eq!(bound.on_round(MSS, MSS, MBPS(10), true), heavy);
             assert_eq!(bound.bytes.is_some(), heavy);
+        }
+    }
+
+    /// 22 of 1,000 are none, and 250 more may be late.
+    #[test]
+    fn a_start_up_ends_by_a_loss_of_more_than_a_quarter() {
+        for (lost, base, heavy) in
+            [(272, 0, false), (273, 0, true), (272 + 122, 25, false), (273 + 122, 25, true)]
+        {
+            let mut bound = LossBound::default();
+            send(&mut bound, 1_000, lost, base, false);
+            assert_eq!(bound.on_round(MSS, MSS, MBPS(10), true), heavy, "{lost}");
         }
     }
 

@@ -135,6 +135,11 @@ mod tests {
         assert_eq!(standing.cruising_gain(rate), UNIT + UNIT / 30);
         standing.on_round_trip(MS(200), MS(10));
         assert_eq!(standing.cruising_gain(rate), UNIT, "never below the rate");
+        assert_eq!(
+            self::standing(10, 300_000).cruising_gain(rate),
+            UNIT * 5 / 4,
+            "5 of 10 ms, and no more than a probe"
+        );
     }
 
     #[test]

@@ -281,6 +281,21 @@ fn the_cap_is_two_products_and_an_interval() {
     assert_eq!(reported.bbr.common.window.cwnd, 450 * MSS + bursts);
 }
 
+/// One and a half products where round trips are longer than this flow's own queue makes them.
+#[test]
+fn the_cap_leaves_room_in_a_queue_that_others_keep() {
+    let mut reported = Reported::stable(TackConfig::USUAL);
+    for (trip, products) in [(MS(40), 4), (MS(55), 3), (MS(45), 4)] {
+        reported.tack(|delivery| {
+            delivery.sample.rtt = Some(trip);
+            delivery.receiver.as_mut().unwrap().wait = MS(10);
+        });
+        let bbr = &reported.bbr;
+        let arrivals = bbr.amount_per_interval();
+        assert_eq!(bbr.cap(), bbr.with_bursts(bbr.amount_in(UNIT) * products / 2 + arrivals), "{trip}");
+    }
+}
+
 /// Each style keeps up its share for the longer of a round trip and 200 ms, once so little is in flight.
 #[test]
 fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
