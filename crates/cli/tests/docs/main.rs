@@ -10,6 +10,7 @@ mod features;
 mod headlines;
 mod markdown;
 mod metrics;
+mod readme;
 mod shown;
 
 use std::fs;

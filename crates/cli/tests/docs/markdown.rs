@@ -109,6 +109,21 @@ pub fn links(page: &str) -> Vec<Link> {
     found
 }
 
+/// Links and pictures in HTML tags on `page`. The text of a picture, and of its other forms before it, is its `alt`.
+pub fn html_links(page: &str) -> Vec<Link> {
+    let mut found = Vec::new();
+    for (line, text) in prose(page) {
+        for (name, is_picture) in [("href", false), ("src", true), ("srcset", true)] {
+            let Some((_, rest)) = text.split_once(&format!(" {name}=\"")) else { continue };
+            let target = rest.split('"').next().unwrap().to_owned();
+            let below = page.lines().skip(line - 1).find_map(|line| line.split_once(" alt=\""));
+            let alt = below.map_or("", |(_, rest)| rest.split('"').next().unwrap());
+            found.push(Link { line, target, text: alt.to_owned(), is_picture });
+        }
+    }
+    found
+}
+
 /// `line` with code replaced by the same number of blanks.
 fn without_code(line: &str) -> String {
     let parts = line.split('`').enumerate();
@@ -129,6 +144,14 @@ pub fn anchors(page: &str) -> Vec<String> {
         found.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
     }
     found
+}
+
+#[test]
+fn links_in_tags_are_found() {
+    let page = "a\n<picture>\n<source srcset=\"b.webp\">\n<img src=\"c.webp\" alt=\"d e\">\n```\n<a href=\"f\">\n```\n";
+    let found: Vec<_> = html_links(page).into_iter().map(|link| (link.line, link.target, link.text)).collect();
+    let expected = [(3, "b.webp", "d e"), (4, "c.webp", "d e")];
+    assert_eq!(found, expected.map(|(line, target, text)| (line, target.to_owned(), text.to_owned())));
 }
 
 #[test]
