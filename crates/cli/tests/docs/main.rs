@@ -8,6 +8,7 @@ mod book;
 mod commands;
 mod features;
 mod headlines;
+mod jobs;
 mod markdown;
 mod metrics;
 mod readme;
