@@ -86,7 +86,7 @@ class Side:
         return connection, answer, received
 
     def socket(
-        self, family: int = socket.AF_INET, type: int = socket.SOCK_STREAM, proto: int = 0  # noqa: A002: as socket.socket
+        self, family: int = socket.AF_INET, type: int = socket.SOCK_STREAM, proto: int = 0
     ) -> Socket:
         """A new socket in this side's network."""
         connection, _, received = self._ask({"do": "socket", "family": int(family), "type": int(type), "proto": proto})
