@@ -24,7 +24,8 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
-  package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
+  package   make a static program, an archive, a Debian package, an OCI image and a wheel in target/package, and try them
+            where nothing else is
   results   a release build gives the results of a debug build, to the last digit
   deny      licences, sources and known vulnerabilities of dependencies
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -33,7 +34,7 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   mutants   change the code at a sample of places, and see a test fail at each: ./ci.sh mutants [CRATE...]
 
 longer
-  release   ./ci.sh release --dry-run makes and tries every file of a release in target/release-files; the workflow uploads them
+  release   ./ci.sh release --dry-run makes and tries every file of a release in target/release-files; a workflow uploads them
   figures   without --quick: every figure in full, with a report in target/figures; writes docs/validation/papers.md and
             features.md
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
@@ -570,299 +571,45 @@ book() {
     echo "the book: target/book/index.html"
 }
 
+# Static program, archive, Debian package and image of it, and a wheel that has it.
 package() {
-    local profile=${1:-release} out=$PWD/target/python build
-    build="--profile $profile"
-    # A wheel for others says which glibc it needs.
-    [ "$profile" = dev ] || build+=" --compatibility pypi"
-    if ! python3 -m venv --help >/dev/null 2>&1; then
-        echo "ci.sh: no python3 with venv: THE PYTHON PACKAGE WAS NOT BUILT" >&2
-        return 0
-    fi
-    [ -z "${2:-}" ] || export TACIT_PROGRAM=$PWD/$2
-    rm -rf "$out/dist" "$out/clean"
-    [ -d "$out/venv" ] || python3 -m venv "$out/venv"
-    "$out/venv/bin/pip" install --quiet "${PYTHON_TOOLS[@]}" "${PYTHON_PEERS[@]}"
-    # As `pip install .` does, with maturin of this environment.
-    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out/dist" \
-        --config-settings "build-args=$build" .
-    "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
-    (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
-    # The wheel alone makes a comparison, and has the program.
-    python3 -m venv "$out/clean"
-    "$out/clean/bin/pip" install --quiet --no-index --no-deps "$out"/dist/tacit-*.whl
-    (cd "$out" && clean/bin/python -c "import tacit; print(tacit.compare(schemes=['stock', 'hack-batch'], clients=1, quick=True))" &&
-        clean/bin/tacit --version)
-    rm -r "$out/clean"
-    ls -l "$out/dist"
-}
-
-# Runs whose results are alike from a debug and a release build, to the last digit.
-RUNS=(
-    "wlan-11n-150 --clients 4 --scheme hack-batch --set wifi.mpdu-error=2%"
-    "wlan-11ac-866 --clients 2 --scheme tack --wire"
-    "wlan-11n-300 --clients 3 --scheme fastack --set wifi.rate-control=minstrel --set wifi.distance=15m"
-    "fwp-11n-600 --scheme fwp"
-    "lte-synthetic --scheme rre"
-    "wlan-web"
-)
-
-# same_results PROGRAM PROGRAM: the first was tested, the known digest included; the second is the one of users.
-same_results() {
-    local results run words
-    results=$(mktemp -d)
-    for run in "${RUNS[@]}"; do
-        read -ra words <<<"$run"
-        "$1" run "${words[@]}" --quick --no-cache --json >"$results/first"
-        "$2" run "${words[@]}" --quick --no-cache --json >"$results/second"
-        if ! cmp "$results/first" "$results/second"; then
-            echo "ci.sh: $1 and $2 do not give the same: tacit run $run --quick --json" >&2
-            return 1
-        fi
-    done
-    rm -r "$results"
-    echo "release gives the results of debug, in ${#RUNS[@]} runs"
-}
-
-# The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
-tests() {
-    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: ten to fifteen minutes"
-    echo "on two idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
-    mkdir -p target/test-files
-    step "tests: build" cargo test --no-run --quiet
-    # An hour only ends a test that hangs.
-    TMPDIR=$PWD/target/test-files RUST_BACKTRACE=0 RUST_TEST_THREADS=$(nproc) step "tests: run" test_programs
-}
-
-test_programs() {
-    local failed=0
-    rm -rf target/test-logs
-    mkdir -p target/test-logs
-    # A program often waits, for a peer or a timer: others use the processors meanwhile. The slowest go first.
-    export TEST_LINES
-    export -f test_program
-    cargo test --no-run --quiet --message-format json |
-        sed -n 's#.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*#\1\t\2#p' |
-        awk '{ print (/deps\/(network|docs|memory)-[0-9a-f]*$/ ? 0 : 1) "\t" $0 }' | sort -s -k1,1n | cut -f 2- | tr '\t' '\n' |
-        timeout --foreground 3600 xargs -d '\n' -P "$(nproc)" -n 2 bash -c 'test_program "$@"' bash || failed=1
-    timeout --foreground 3600 cargo test --doc --no-fail-fast -- --show-output 2>&1 |
-        tee target/test-logs/documentation | awk "$TEST_LINES" || failed=1
-    cat target/test-logs/* >target/test.log
-    echo
-    grep -hoE 'SKIPPED.*' target/test.log | sort | uniq -c | sed 's/^ *\([0-9]*\) SKIPPED[: ]*/skipped (\1): /' || true
-    awk '/^test result: / { passed += $4; failed += $6 } END { print passed + 0 " passed, " failed + 0 " failed" }' target/test.log
-    return $failed
-}
-
-# test_program DIRECTORY PROGRAM: in the directory of its crate, as cargo runs it.
-test_program() {
-    local failed=0 log name
-    name=${1##*/}/$(basename "$2" | sed 's/-[0-9a-f]*$//')
-    log=$PWD/target/test-logs/$(basename "$2")
-    { echo "     Running $name" && (cd "$1" && CARGO_MANIFEST_DIR=$1 "$2" --show-output); } >"$log" 2>&1 || failed=1
-    awk "$TEST_LINES" "$log"
-    return $failed
-}
-
-# Of a test program's output: its name and result, and its failures.
-TEST_LINES='
-    /^ +(Running|Doc-tests) / { name = $0; sub(/^ +(Running )?/, "", name); sub(/ \(.*/, "", name); next }
-    /^successes:$/ { passed = 1 }
-    /^failures:$/ { passed = 0 }
-    /^test result: / {
-        passed = 0
-        result = $0
-        sub(/^test result: /, "", result)
-        sub(/; [0-9]+ ignored; [0-9]+ measured; [0-9]+ filtered out; finished in/, ",", result)
-        print "  " name ": " result
-        fflush()
-        next
-    }
-    passed || /^$/ || /has been running for over/ || /^running [0-9]+ tests?$/ || /^test .* \.\.\. (ok|ignored.*)$/ || /^ +Finished / { next }
-    { print; fflush() }
-'
-
-# Tests that root, foreign programs or the clock decide: the group of .config/nextest.toml, `hops` or `quiet`.
-live_tests() {
-    local failed=0 group=$1
-    tool cargo-nextest
-    with_live_tally live_runs "$group" || failed=1
-    return $failed
-}
-
-live_runs() {
-    local failed=0
-    cargo nextest run --profile "$1" -p tacit $(features) --test live --test soak --filterset "group($1)" || failed=1
-    # `cargo test` leaves these out, each with its reason.
-    cargo nextest run --profile "$1" -p tacit -p tacit-kernel $(features) --run-ignored only --no-tests pass \
-        --filterset "group($1) & not binary(live) & not binary(soak)" || failed=1
-    return $failed
-}
-
-# Makes the runs of the figures that need no live hop, in their quick form, and judges those.
-quick_figures() {
-    local ids
-    mapfile -t ids < <(grep -L '^\[transfers\]$' figures/*/*.toml | sed 's#^figures/\(.*\)\.toml$#\1#')
-    cargo run --release --quiet -p tacit -- figure --quick "${ids[@]}"
-}
-
-# The results of a release build, which users have, beside those of a debug build.
-results() {
-    cargo build --quiet -p tacit
-    cargo build --release --quiet -p tacit
-    same_results target/debug/tacit target/release/tacit
-}
-
-mutants() {
-    tool cargo-nextest
-    tool cargo-mutants
-    contrib/mutants.py "$@"
-}
-
-# Ends with the times of steps.
-begin_steps() {
-    SCRATCH=$(mktemp -d)
-    trap print_steps EXIT
-}
-
-# The parts of `all`, in the order of what each finds in how little time.
-PARTS=(lint halves embedded units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
-
-part() {
-    case $1 in
-        hops | quiet) live_tests "$1" ;;
-        figures) quick_figures ;;
-        python) python_package ;;
-        fuzz) fuzz 12 ;;
-        *) "$1" ;;
-    esac
-}
-
-# libFuzzer needs these to see which branches an input takes; the stable compiler can do that. No sanitizer: there
-# is no unsafe code to watch. Overflow and debug assertions may fail, beside the targets' own.
-COVERAGE=(
-    --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks
-)
-
-CODECS=(rohc_decompress rohc_roundtrip hack_decompress hack_roundtrip tack_decode fwp_shim)
-
-# Where fuzz targets are built, and for which host.
-fuzz_directory() {
-    echo "${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
-}
-
-host() {
-    rustc -vV | sed -n 's/^host: //p'
-}
-
-can_fuzz() {
-    command -v c++ >/dev/null || { echo "ci.sh: no C++ compiler for libFuzzer: NOTHING IS FUZZED" >&2 && false; }
-}
-
-# fuzz_build TARGET...
-fuzz_build() {
-    can_fuzz || return 0
-    local target features=()
-    for target in audit http trace; do
-        [[ " $* " != *" $target "* ]] || features+=(--features "$target")
-    done
-    [[ " $* " != *" http_answers "* ]] || features+=(--features http)
-    [[ " $* " != *" tack_hub "* ]] || features+=(--features tack)
-    for target in copy_messages pair_messages proxy_requests; do
-        [[ " $* " != *" $target "* ]] || features+=(--features apps)
-    done
-    # With --target the flags do not reach build scripts.
-    RUSTFLAGS="${COVERAGE[*]}" cargo build --quiet --release --manifest-path fuzz/Cargo.toml "${features[@]}" \
-        "${@/#/--bin=}" --target-dir "$(fuzz_directory)" --target "$(host)"
-}
-
-# fuzz_run SECONDS_EACH TARGET...: coverage-guided, from the committed corpora, one target per processor at a time.
-fuzz_run() {
-    local seconds=$1
-    shift
-    can_fuzz 2>/dev/null || return 0
-    export -f fuzz_one
-    printf '%s\n' "$@" |
-        xargs -P "$(nproc)" -I{} bash -c 'fuzz_one "$@"' bash {} "$seconds" "$(fuzz_directory)/$(host)/release"
-}
-
-# fuzz_one TARGET SECONDS DIRECTORY: no more than 512 MB.
-fuzz_one() {
-    local target=$1 found
-    found=$(mktemp -d)
-    mkdir -p "$found/new" "fuzz/artifacts/$target"
-    # New inputs go to the first directory; the committed ones are only read.
-    if ! "$3/$target" -max_total_time="$2" -rss_limit_mb=512 -timeout=10 \
-        -artifact_prefix="fuzz/artifacts/$target/" "$found/new" "fuzz/corpus/$target" >"$found/log" 2>&1; then
-        tail -n 40 "$found/log" >&2
-        echo "ci.sh: $target failed; the input is in fuzz/artifacts/$target" >&2
-        return 1
-    fi
-    echo "fuzzed $target: $(grep '^Done' "$found/log"), corpus of $(find "fuzz/corpus/$target" -type f | wc -l)," \
-        "$(find "$found/new" -type f | wc -l) new paths"
-    rm -r "$found"
-}
-
-# fuzz [SECONDS_EACH]
-fuzz() {
-    local targets=("${CODECS[@]}" trace http http_answers audit tack_hub copy_messages pair_messages proxy_requests)
-    fuzz_build "${targets[@]}"
-    fuzz_run "${1:-60}" "${targets[@]}"
-}
-
-# Links of the book's pages to files outside of docs/ go to the repository; mdBook calls a README's page index.
-book() {
-    if ! command -v mdbook >/dev/null; then
-        echo "ci.sh: no mdbook: installing it takes some minutes" >&2
-        cargo install mdbook --locked --quiet
-    fi
-    mdbook build
-    find target/book -name '*.html' -exec sed -i -E \
-        's#href="(\.\./)+((crates|packaging|figures)/[^"]*|(README|CONTRIBUTING|CHANGELOG)\.[^"]*)"#href="https://github.com/tacit-net/tacit/blob/main/\2"#g
-        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g
-        s#href="([^":]*)README\.html#href="\1index.html#g' {} +
-    echo "the book: target/book/index.html"
-}
-
-package() {
+    local program version archive
     tool cargo-sbom
     packaging/package.sh
-    python_package release "target/$(static_target)/release/tacit"
+    program=target/$(static_target)/release/tacit
+    version=$(version)
+    archive=target/package/tacit-$version-$(uname -m).oci.tar
+    packaging/image.py make "$program" "$version" "$archive"
+    packaging/image.py check "$archive"
+    python_package release "$program"
     cp target/python/dist/*.whl target/package
-    (cd target/package && sha256sum -- *.deb *.tar.gz *.whl >SHA256SUMS)
+    (cd target/package && sha256sum -- *.deb *.tar.gz *.oci.tar *.whl >SHA256SUMS)
 }
 
-# What a release has for this machine's processor: each file was tried in an empty root, and the times of steps are at the end.
+version() {
+    sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1
+}
+
+# What a release has for this machine's processor. Each file was tried; the times of the steps are at the end.
 release() {
     local version out=$PWD/target/release-files made=$PWD/target/package
     if [ "$*" != --dry-run ]; then
         echo "ci.sh: .github/workflows/release.yml uploads releases, at a tag; here: ./ci.sh release --dry-run" >&2
         return 2
     fi
-    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+    version=$(version)
     begin_steps
     rm -rf "$out"
     mkdir -p "$out"
     if [ -n "$(static_target)" ]; then
         step package package
-        cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.cdx.json "$out"
-        step image image "$version" "$out"
+        cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
     fi
     step crates crates
     cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"/package/*.crate "$out"
     cp contrib/wireshark/tacit.lua "$out/tacit-$version-wireshark.lua"
     (cd "$out" && sha256sum -- * >SHA256SUMS)
     ls -l "$out"
-}
-
-# image VERSION DIRECTORY: of the static program that `package` made.
-image() {
-    local archive
-    archive=$2/tacit-$1-$(uname -m).oci.tar
-    packaging/image.py make "target/$(static_target)/release/tacit" "$1" "$archive"
-    packaging/image.py check "$archive"
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::features;
 use crate::markdown::check_table;
 use crate::root;
 
@@ -26,12 +27,11 @@ fn passed_and_missed<'a>(papers: &'a str, of: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn the_readme_has_three_lines_of_validation() {
+fn the_page_of_the_project_has_three_lines_of_validation() {
     let papers = read("docs/validation/papers.md");
     let (passed, missed) = passed_and_missed(&papers, "\nclaims of the papers: ");
     let (own_passed, own_missed) = passed_and_missed(&papers, "goals of tacit's own: ");
-    let features = read("docs/validation/features.md");
-    let features = between(&features, "\nOf ", ".\n");
+    let features = features::counted(&features::table(features::FEATURES));
     let held = read("docs/validation/README.md");
     // The second cell of a row.
     let agreement = |row: &str| between(&held, row, " | `").rsplit(" | ").next().unwrap().to_owned();
@@ -41,7 +41,7 @@ fn the_readme_has_three_lines_of_validation() {
         "\
 * Claims: {passed} of the papers pass, {missed} are missed, each for a reason and within a range; {own_passed} goals of tacit's own pass, \
 {own_missed} are missed ([every one](docs/validation/papers.md)).
-* Of {features} ([each with its test](docs/validation/features.md)).
+* {features} ([each with its test](docs/validation/features.md)).
 * Bianchi's saturation throughput {bianchi}, the capacity model {capacity}, ns-3 {ns3} ([how](docs/validation/README.md)).
 "
     );
