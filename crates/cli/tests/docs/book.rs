@@ -80,7 +80,11 @@ fn every_picture_is_shown_and_told_in_words() {
         // Pictures are shown on light and dark pages. Bitmaps have a form for each.
         if !has(&picture, "svg") {
             let other = picture.to_str().unwrap().replace("-light.", "-dark.");
-            assert!(Path::new(&other) != picture || other.contains("-dark."), "{} has no -dark form", name(&picture));
+            assert!(
+                Path::new(&other) != picture || other.contains("-dark."),
+                "{} has no -dark form",
+                name(&picture)
+            );
             assert!(shown.contains_key(Path::new(&other)), "no page shows {other}");
             continue;
         }

@@ -71,7 +71,10 @@ fn the_page_shows_the_files_of_the_jobs() {
         blocks(&page).into_iter().filter(|block| block.language == "yaml").map(|block| block.text).collect();
     assert_eq!(shown, JOBS.map(read));
     for job in JOBS {
-        assert!(page.contains(&format!("<!-- {job} -->\n```yaml\n")), "{PAGE} does not say where {job} is from");
+        assert!(
+            page.contains(&format!("<!-- {job} -->\n```yaml\n")),
+            "{PAGE} does not say where {job} is from"
+        );
     }
 }
 
@@ -157,7 +160,10 @@ impl Runner {
         script(&at.join("stand-ins/apt-get"), "#!/bin/sh\n");
         let clone = format!("#!/bin/sh\nfor last; do :; done\nln -sfn {} \"$last\"\n", root().display());
         script(&at.join("stand-ins/git"), &clone);
-        script(&at.join("my-server"), "#!/bin/sh\nexec python3 -m http.server 8080 --bind \"$TACIT_ADDRESS\"\n");
+        script(
+            &at.join("my-server"),
+            "#!/bin/sh\nexec python3 -m http.server 8080 --bind \"$TACIT_ADDRESS\"\n",
+        );
         let fetch = "import os, urllib.request as it; it.urlopen('http://' + os.environ['TACIT_PEER'] + ':8080/my-tests').read()";
         script(&at.join("my-tests"), &format!("#!/bin/sh\nexec python3 -c \"{fetch}\"\n"));
         Self { directory }
@@ -187,7 +193,8 @@ impl Runner {
         command.env("CI_PROJECT_DIR", at).env("TACIT_VERSION", "v0").env("VERSION", "v0").env("HOPS", "true");
         command.env("TACIT_RELEASES", format!("file://{}/releases", at.display()));
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         if output.status.code() == Some(122) {
             return Some(said);
         }
@@ -198,7 +205,10 @@ impl Runner {
 
 /// The steps of a job as its system runs them: those of GitLab in one shell.
 fn as_run(steps: Vec<Step>) -> Vec<Step> {
-    let lines: Vec<&str> = steps.iter().filter_map(|step| if let Step::Run(text) = step { Some(text.as_str()) } else { None }).collect();
+    let lines: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| if let Step::Run(text) = step { Some(text.as_str()) } else { None })
+        .collect();
     if lines.len() == steps.len() { vec![Step::Run(lines.join("\n"))] } else { steps }
 }
 

@@ -55,7 +55,10 @@ fn badges_are_true() {
     let rust = value("rust-version");
     assert!(readme.contains(&format!("/badge/Rust-{rust}_or_later-")), "the badge of Rust is not {rust}");
     let licence = value("license").replace('-', "--").replace(' ', "_");
-    assert!(readme.contains(&format!("/badge/licence-{licence}-")), "the badge of the licence is not {licence}");
+    assert!(
+        readme.contains(&format!("/badge/licence-{licence}-")),
+        "the badge of the licence is not {licence}"
+    );
     let workflow = between(&readme, "/actions/workflows/", "/badge.svg");
     assert!(root().join(".github/workflows").join(workflow).exists(), "no workflow {workflow}");
 }
@@ -64,11 +67,16 @@ fn badges_are_true() {
 fn the_citation_is_of_this_version() {
     let (citation, cargo) = (read("CITATION.cff"), read("Cargo.toml"));
     let value = |key: &str| between(&cargo, &format!("\n{key} = \""), "\"").to_owned();
-    for needed in [format!("version: {}", value("version")), format!("repository-code: {}", value("repository"))] {
+    for needed in
+        [format!("version: {}", value("version")), format!("repository-code: {}", value("repository"))]
+    {
         assert!(citation.contains(&format!("\n{needed}\n")), "CITATION.cff does not say {needed}");
     }
     for licence in value("license").split(" OR ") {
-        assert!(between(&citation, "\nlicense:", "\n\n").contains(licence), "CITATION.cff does not name {licence}");
+        assert!(
+            between(&citation, "\nlicense:", "\n\n").contains(licence),
+            "CITATION.cff does not name {licence}"
+        );
     }
     let changelog = read("CHANGELOG.md");
     let released = format!("## [{}] - {}", value("version"), between(&citation, "\ndate-released: ", "\n"));
