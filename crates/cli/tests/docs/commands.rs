@@ -181,11 +181,16 @@ fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// Whether this machine can run commands in a live hop.
-pub(super) fn live_hops_work(directory: &Path) -> bool {
+/// Whether this machine can make a live hop.
+pub(super) fn hops_work(directory: &Path) -> bool {
+    run(directory, "tacit doctor").0 == Some(0)
+}
+
+/// Whether this machine can run commands of the pages in a live hop.
+fn live_hops_work(directory: &Path) -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {
-        let work = is_installed("iperf3") && run(directory, "tacit doctor").0 == Some(0);
+        let work = is_installed("iperf3") && hops_work(directory);
         if !work {
             eprintln!("SKIPPED: no live hops or no iperf3 here, their commands are only parsed");
         }

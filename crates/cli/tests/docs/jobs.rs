@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::commands::{is_installed, live_hops_work, parse_fault};
+use crate::commands::{hops_work, is_installed, parse_fault};
 use crate::markdown::blocks;
 use crate::root;
 
@@ -217,7 +217,7 @@ fn as_run(steps: Vec<Step>) -> Vec<Step> {
 fn the_jobs_run() {
     for job in JOBS {
         let runner = Runner::new();
-        if !is_installed("curl") || !is_installed("python3") || !live_hops_work(runner.directory.path()) {
+        if !is_installed("curl") || !is_installed("python3") || !hops_work(runner.directory.path()) {
             eprintln!("SKIPPED: no curl, python3 or live hops, which the jobs need");
             return;
         }
