@@ -24,15 +24,17 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
-  package   make a static program, an archive and a Debian package in target/package, and try them in an empty root
+  package   make a static program, an archive, a Debian package, an OCI image and a wheel in target/package, and try them
+            where nothing else is
   results   a release build gives the results of a debug build, to the last digit
   deny      licences, sources and known vulnerabilities of dependencies
   msrv      compile with the oldest Rust that Cargo.toml promises
   fuzz      fuzz every parser: ./ci.sh fuzz [SECONDS_EACH]
-  book      make the book of docs/ in target/book
+  book      make the book of docs/ in target/book; no link of it is dead
   mutants   change the code at a sample of places, and see a test fail at each: ./ci.sh mutants [CRATE...]
 
 longer
+  release   ./ci.sh release --dry-run makes and tries every file of a release in target/release-files; a workflow uploads them
   figures   without --quick: every figure in full, with a report in target/figures; writes docs/validation/papers.md and
             features.md
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
@@ -559,26 +561,55 @@ fuzz() {
     fuzz_run "${1:-60}" "${targets[@]}"
 }
 
-# Links of the book's pages to files outside of docs/ go to the repository; mdBook calls a README's page index.
 book() {
     if ! command -v mdbook >/dev/null; then
         echo "ci.sh: no mdbook: installing it takes some minutes" >&2
         cargo install mdbook --locked --quiet
     fi
     mdbook build
-    find target/book -name '*.html' -exec sed -i -E \
-        's#href="(\.\./)+((crates|packaging|figures)/[^"]*|(README|CONTRIBUTING|CHANGELOG)\.[^"]*)"#href="https://github.com/tacit-net/tacit/blob/main/\2"#g
-        s#(blob/main/(README|CONTRIBUTING|CHANGELOG))\.html#\1.md#g
-        s#href="([^":]*)README\.html#href="\1index.html#g' {} +
+    packaging/book.py
     echo "the book: target/book/index.html"
 }
 
+# Static program, archive, Debian package and image of it, and a wheel that has it.
 package() {
+    local program version archive
     tool cargo-sbom
     packaging/package.sh
-    python_package release "target/$(static_target)/release/tacit"
+    program=target/$(static_target)/release/tacit
+    version=$(version)
+    archive=target/package/tacit-$version-$(uname -m).oci.tar
+    packaging/image.py make "$program" "$version" "$archive"
+    packaging/image.py check "$archive"
+    python_package release "$program"
     cp target/python/dist/*.whl target/package
-    (cd target/package && sha256sum -- *.deb *.tar.gz *.whl >SHA256SUMS)
+    (cd target/package && sha256sum -- *.deb *.tar.gz *.oci.tar *.whl >SHA256SUMS)
+}
+
+version() {
+    sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1
+}
+
+# What a release has for this machine's processor. Each file was tried; the times of the steps are at the end.
+release() {
+    local version out=$PWD/target/release-files made=$PWD/target/package
+    if [ "$*" != --dry-run ]; then
+        echo "ci.sh: .github/workflows/release.yml uploads releases, at a tag; here: ./ci.sh release --dry-run" >&2
+        return 2
+    fi
+    version=$(version)
+    begin_steps
+    rm -rf "$out"
+    mkdir -p "$out"
+    if [ -n "$(static_target)" ]; then
+        step package package
+        cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
+    fi
+    step crates crates
+    cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"/package/*.crate "$out"
+    cp contrib/wireshark/tacit.lua "$out/tacit-$version-wireshark.lua"
+    (cd "$out" && sha256sum -- * >SHA256SUMS)
+    ls -l "$out"
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.
@@ -626,6 +657,7 @@ case "${1:-}" in
         cargo fmt --manifest-path bench/peers/Cargo.toml
         ;;
     python) python_package "${@:2}" ;;
+    release) release "${@:2}" ;;
     fuzz | mutants | peers | semver) "$1" "${@:2}" ;;
     figures)
         if [ "${2:-}" = --quick ]; then

@@ -35,6 +35,7 @@ gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 if command -v cargo-sbom >/dev/null; then
     # Of this build: its components are compiled in, by name, version and licence.
     cargo-sbom sbom --cargo-package tacit --output-format cyclone_dx_json_1_6 >"$doc/sbom.cdx.json"
+    cp "$doc/sbom.cdx.json" "$out/tacit-$version-$target.cdx.json"
     gzip -9n "$doc/sbom.cdx.json"
 else
     echo "package.sh: no cargo-sbom (cargo install cargo-sbom --locked): PACKAGES WITHOUT A LIST OF COMPONENTS" >&2
@@ -65,5 +66,9 @@ took=$((($(date +%s%N) - began) / 1000000))
 grep -q 'hack-batch' "$out/first-table.txt"
 "${enter[@]}" /usr/bin/tacit --version
 echo "first table in an empty root: $took ms"
+# The archive, likewise.
+rm -r "${root:?}/usr"
+tar -C "$root" -xzf "$out/tacit-$version-$target.tar.gz"
+"${enter[@]}" /bin/tacit --version
 rm -r "$root" "$tree"
 ls -l "$out"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::markdown::{anchors, code_spans, links};
+use crate::markdown::{Link, anchors, code_spans, html_links, links};
 use crate::{all_pages, files_below, name, pages, root};
 
 /// The target file and anchor of a link on `page`.
@@ -14,6 +14,15 @@ fn followed(page: &Path, target: &str) -> (PathBuf, Option<String>) {
         None => (target, None),
     };
     if file.is_empty() { (page.to_owned(), place) } else { (page.parent().unwrap().join(file), place) }
+}
+
+/// The links and pictures of a page that do not lead to other hosts.
+fn own_links(page: &Path) -> Vec<Link> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut found = links(&text);
+    found.append(&mut html_links(&text));
+    found.retain(|link| !link.target.starts_with("https://") && !link.target.starts_with("http://"));
+    found
 }
 
 #[test]
@@ -37,13 +46,10 @@ fn every_page_has_one_place_in_the_table_of_contents() {
 fn every_link_leads_somewhere() {
     let mut faults = Vec::new();
     for page in all_pages() {
-        for link in links(&fs::read_to_string(&page).unwrap()) {
-            if link.target.starts_with("https://") || link.target.starts_with("http://") {
-                continue;
-            }
+        for link in own_links(&page) {
             let (file, place) = followed(&page, &link.target);
             let fault = match (fs::read_to_string(&file), place) {
-                (Err(_), None) if file.is_dir() => continue,
+                (Err(_), None) if file.exists() => continue,
                 (Err(_), _) => "no such file",
                 (Ok(text), Some(place)) if !anchors(&text).contains(&place) => "no such heading there",
                 _ => continue,
@@ -58,7 +64,7 @@ fn every_link_leads_somewhere() {
 fn every_picture_is_shown_and_told_in_words() {
     let mut shown: BTreeMap<PathBuf, String> = BTreeMap::new();
     for page in all_pages() {
-        for link in links(&fs::read_to_string(&page).unwrap()) {
+        for link in own_links(&page) {
             if link.is_picture {
                 let at = format!("{}:{}", name(&page), link.line);
                 assert!(link.text.split(' ').count() >= 5, "{at}: describe the picture in words");
@@ -66,10 +72,23 @@ fn every_picture_is_shown_and_told_in_words() {
             }
         }
     }
-    let is_picture = |path: &PathBuf| path.extension().is_some_and(|it| it == "svg" || it == "png");
+    let has = |path: &Path, ending: &str| path.extension().is_some_and(|it| it == ending);
+    let is_picture = |path: &PathBuf| ["svg", "png", "webp"].iter().any(|ending| has(path, ending));
     for picture in files_below(&root().join("docs")).into_iter().filter(is_picture) {
         assert!(shown.contains_key(&picture), "no page shows {}", name(&picture));
-        // Pictures are shown on light and dark pages: they need both colour schemes and an opaque background.
+        assert!(fs::metadata(&picture).unwrap().len() <= 1_000_000, "{} is larger than 1 MB", name(&picture));
+        // Pictures are shown on light and dark pages. Bitmaps have a form for each.
+        if !has(&picture, "svg") {
+            let other = picture.to_str().unwrap().replace("-light.", "-dark.");
+            assert!(
+                Path::new(&other) != picture || other.contains("-dark."),
+                "{} has no -dark form",
+                name(&picture)
+            );
+            assert!(shown.contains_key(Path::new(&other)), "no page shows {other}");
+            continue;
+        }
+        // Vectors need both colour schemes and an opaque background.
         let text = fs::read_to_string(&picture).unwrap();
         for needed in ["prefers-color-scheme: dark", "<title>", "class=\"ground\""] {
             assert!(text.contains(needed), "{} has no {needed}", name(&picture));

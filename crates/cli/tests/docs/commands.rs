@@ -169,7 +169,7 @@ fn shell(directory: &Path, script: &str) -> Command {
     command
 }
 
-fn is_installed(program: &str) -> bool {
+pub(super) fn is_installed(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program} >/dev/null")]).status().unwrap().success()
 }
 
@@ -181,11 +181,16 @@ fn run(directory: &Path, script: &str) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// Whether this machine can run commands in a live hop.
+/// Whether this machine can make a live hop.
+pub(super) fn hops_work(directory: &Path) -> bool {
+    run(directory, "tacit doctor").0 == Some(0)
+}
+
+/// Whether this machine can run commands of the pages in a live hop.
 fn live_hops_work(directory: &Path) -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {
-        let work = is_installed("iperf3") && run(directory, "tacit doctor").0 == Some(0);
+        let work = is_installed("iperf3") && hops_work(directory);
         if !work {
             eprintln!("SKIPPED: no live hops or no iperf3 here, their commands are only parsed");
         }
@@ -194,7 +199,7 @@ fn live_hops_work(directory: &Path) -> bool {
 }
 
 /// The error in a command that is not run, as found by tacit's own parser.
-fn parse_fault(directory: &Path, command: &str) -> Option<String> {
+pub(super) fn parse_fault(directory: &Path, command: &str) -> Option<String> {
     if let Some(rest) = command.strip_prefix("./ci.sh ") {
         let wanted = rest.split(' ').next().unwrap();
         let script = fs::read_to_string(root().join("ci.sh")).unwrap();

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::root;
 
-const FEATURES: &str = "docs/validation/features.toml";
+pub(super) const FEATURES: &str = "docs/validation/features.toml";
 
 const HEAD: &str = "\
 # Features and their tests
@@ -122,14 +122,19 @@ fn claims() -> BTreeMap<String, (usize, usize)> {
     claims
 }
 
+/// The number of features of each state, in words.
+pub(super) fn counted(table: &Table) -> String {
+    let count = |wanted| features(table).iter().filter(|feature| state(feature) == wanted).count();
+    let (shown, partly, missing) = (count(State::Shown), count(State::Partly), count(State::Missing));
+    let all = features(table).len();
+    format!("Of {all} features {shown} are shown, {partly} partly, {missing} are missing")
+}
+
 /// The page generated from the table.
 fn page(table: &Table) -> String {
     let claims = claims();
     let mut page = HEAD.to_owned();
-    let count = |wanted| features(table).iter().filter(|feature| state(feature) == wanted).count();
-    let (shown, partly, missing) = (count(State::Shown), count(State::Partly), count(State::Missing));
-    let all = features(table).len();
-    let _ = writeln!(page, "Of {all} features {shown} are shown, {partly} partly, {missing} are missing.");
+    let _ = writeln!(page, "{}.", counted(table));
     for group in tables(table, "group") {
         let _ = writeln!(page, "\n## {}\n\n| feature | shown by |\n|---|---|", text(group, "title"));
         for feature in tables(group, "feature") {

@@ -8,8 +8,10 @@ mod book;
 mod commands;
 mod features;
 mod headlines;
+mod jobs;
 mod markdown;
 mod metrics;
+mod readme;
 mod shown;
 
 use std::fs;

@@ -99,12 +99,29 @@ pub fn links(page: &str) -> Vec<Link> {
         let end = plain[middle..].find(')').unwrap_or_else(|| panic!("line {line}: a link has no end"));
         let start = plain[..middle].rfind('[').unwrap_or_else(|| panic!("line {line}: a link has no text"));
         from = middle + end;
+        // A picture in the place of a link's text is a picture of its own.
+        let is_around_picture = plain[start..middle].contains("](");
         found.push(Link {
             line,
             target: plain[middle + 2..from].to_owned(),
             text: text[start + 1..middle].to_owned(),
-            is_picture: plain[..start].ends_with('!'),
+            is_picture: plain[..start].ends_with('!') && !is_around_picture,
         });
+    }
+    found
+}
+
+/// Links and pictures in HTML tags on `page`. The text of a picture, and of its other forms before it, is its `alt`.
+pub fn html_links(page: &str) -> Vec<Link> {
+    let mut found = Vec::new();
+    for (line, text) in prose(page) {
+        for (name, is_picture) in [("href", false), ("src", true), ("srcset", true)] {
+            let Some((_, rest)) = text.split_once(&format!(" {name}=\"")) else { continue };
+            let target = rest.split('"').next().unwrap().to_owned();
+            let below = page.lines().skip(line - 1).find_map(|line| line.split_once(" alt=\""));
+            let alt = below.map_or("", |(_, rest)| rest.split('"').next().unwrap());
+            found.push(Link { line, target, text: alt.to_owned(), is_picture });
+        }
     }
     found
 }
@@ -132,6 +149,15 @@ pub fn anchors(page: &str) -> Vec<String> {
 }
 
 #[test]
+fn links_in_tags_are_found() {
+    let page = "a\n<picture>\n<source srcset=\"b.webp\">\n<img src=\"c.webp\" alt=\"d e\">\n```\n<a href=\"f\">\n```\n";
+    let found: Vec<_> =
+        html_links(page).into_iter().map(|link| (link.line, link.target, link.text)).collect();
+    let expected = [(3, "b.webp", "d e"), (4, "c.webp", "d e")];
+    assert_eq!(found, expected.map(|(line, target, text)| (line, target.to_owned(), text.to_owned())));
+}
+
+#[test]
 fn links_in_code_are_none() {
     let page = "# A `[b]` c\n[d](e.md#f) and `[g](h)`, ![`i`\nk](j.svg)\n```\n[k](l)\n```\n";
     let found: Vec<_> =
@@ -142,4 +168,7 @@ fn links_in_code_are_none() {
         expected.map(|(target, text, is_picture)| (target.to_owned(), text.to_owned(), is_picture))
     );
     assert_eq!(anchors(page), ["a-b-c"]);
+    let around: Vec<_> =
+        links("[![a](b)](c)").into_iter().map(|link| (link.target, link.is_picture)).collect();
+    assert_eq!(around, [("b".to_owned(), true), ("c".to_owned(), false)]);
 }
