@@ -296,6 +296,61 @@ fn the_cap_leaves_room_in_a_queue_that_others_keep() {
     }
 }
 
+#[test]
+fn an_interval_is_a_quarter_of_the_first_round_trip_or_a_millisecond() {
+    for (rtt, interval) in [(Some(MS(40)), MS(10)), (None, MS(1))] {
+        let window = congestion::Config::default().window(MSS as u32);
+        let bbr = TackBbr::new(window, TackConfig::USUAL, Start { rtt, ..Start::default() });
+        assert_eq!(bbr.intervals.length, interval);
+    }
+}
+
+/// A burst of four windows a round trip up to three initial windows, then a window; from eight on the receiver's reports are enough.
+#[test]
+fn a_short_window_sets_the_rate_of_a_start_up() {
+    let mut bbr = Reported::new(TackConfig::USUAL).bbr;
+    let initial = bbr.common.initial_window;
+    for (windows, paced) in [(1, 4), (3, 12), (4, 4), (7, 7), (8, 0)] {
+        bbr.common.window.cwnd = windows * initial;
+        let rate =
+            if paced == 0 { BitRate::default() } else { initial_pacing_rate(paced * initial, Some(MS(40))) };
+        assert_eq!(bbr.slow_start_rate(), rate, "{windows} windows");
+    }
+}
+
+/// A product is 200 segments.
+#[test]
+fn a_start_up_ends_only_after_rounds_with_one_and_a_half_products_in_flight() {
+    for (segments, mode) in [(299, Mode::Startup), (300, Mode::ProbeBandwidth)] {
+        let mut reported = Reported::new(TackConfig::USUAL);
+        for _ in 0..80 {
+            reported.tack(|delivery| delivery.prior_in_flight = segments * MSS);
+        }
+        assert_eq!(reported.bbr.common.mode, mode, "{segments}");
+    }
+}
+
+#[test]
+fn a_probe_that_finds_an_eighth_more_is_repeated_at_once() {
+    let mut bbr = Reported::stable(TackConfig::USUAL).bbr;
+    let rate = bbr.rate().as_bps();
+    for (before, position) in [(rate / 9 * 8, 0), (rate / 9 * 8 + rate / 100, DRAINED)] {
+        (bbr.position, bbr.drains, bbr.rate_before) = (DRAINED, false, BitRate::from_bps(before));
+        bbr.update_cycle(0);
+        assert_eq!(bbr.position, position);
+    }
+}
+
+#[test]
+fn draining_lasts_for_16_intervals_at_most() {
+    let mut bbr = Reported::stable(TackConfig::USUAL).bbr;
+    for (position, drains) in [(15, true), (16, false)] {
+        (bbr.position, bbr.drains) = (position, true);
+        bbr.update_draining(u64::MAX);
+        assert_eq!(bbr.drains, drains, "{position}");
+    }
+}
+
 /// Each style keeps up its share for the longer of a round trip and 200 ms, once so little is in flight.
 #[test]
 fn probing_the_round_trip_keeps_up_a_share_for_200_ms() {
