@@ -301,7 +301,7 @@ static_target() {
 }
 
 # Crates that others may take from a registry.
-CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
+CRATES=(tacit-ack tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
 
 # They are whole: files, metadata, and versions of their dependencies.
 crates() {
