@@ -20,7 +20,7 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   quiet     live hops that the clock judges: nothing may run beside them
   figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
   python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
-  embedded  build the ROHC codec for two microcontrollers without a standard library
+  embedded  build the ROHC codec and the ACK law for two microcontrollers without a standard library
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
@@ -238,7 +238,7 @@ halves() {
     peers_cargo clippy --all-targets -- -D warnings
 }
 
-# The codec is for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
+# The codec and the ACK law are for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
 embedded() {
     local target
     for target in thumbv7em-none-eabi thumbv6m-none-eabi; do
@@ -247,7 +247,7 @@ embedded() {
             echo "ci.sh: no standard library for $target: THE CODEC WAS NOT BUILT FOR IT" >&2
             continue
         fi
-        cargo clippy --quiet -p tacit-rohc --target "$target" -- -D warnings
+        cargo clippy --quiet -p tacit-rohc -p tacit-ack --target "$target" -- -D warnings
         cargo clippy --quiet -p tacit-rohc --target "$target" --features hack -- -D warnings
     done
 }

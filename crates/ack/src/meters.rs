@@ -1,7 +1,5 @@
 //! What a receiver measures of the packets that arrive: queueing, bursts and rate.
 
-use std::collections::VecDeque;
-
 use crate::{BitRate, Bytes, Duration, Instant};
 
 /// A queue of more than a second counts as one of a second: a clock that was set would keep ACKs away.
@@ -101,7 +99,8 @@ pub struct RateMeter {
     last_arrival: Instant,
     /// The last instant of arrivals that is over, and the bytes that had arrived by then.
     complete: Option<Mark>,
-    marks: VecDeque<Mark>,
+    /// Newest first.
+    marks: [Option<Mark>; MARKS],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -132,17 +131,11 @@ impl RateMeter {
         let over = Mark { at: self.last_arrival, received: self.received };
         let last = if self.last_arrival < now && self.received > 0 { over } else { self.complete? };
         let old_enough = |mark: &&Mark| mark.at < last.at && last.at.saturating_since(mark.at) >= span;
-        let first = self.marks.iter().rev().find(old_enough).copied();
+        let first = self.marks.iter().flatten().find(old_enough).copied();
         let spacing = span / (MARKS as u64 / 4);
-        if self
-            .marks
-            .back()
-            .is_none_or(|mark| mark.at < last.at && last.at.saturating_since(mark.at) >= spacing)
-        {
-            if self.marks.len() == MARKS {
-                self.marks.pop_front();
-            }
-            self.marks.push_back(last);
+        if self.marks[0].is_none_or(|mark| mark.at < last.at && last.at.saturating_since(mark.at) >= spacing) {
+            self.marks.rotate_right(1);
+            self.marks[0] = Some(last);
         }
         let first = first?;
         BitRate::from_amount(Bytes(last.received - first.received), last.at.saturating_since(first.at))
