@@ -35,8 +35,7 @@ impl State for Decompressor {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct tacit_rohc_config {
-    /// The largest CID: up to 15 where CIDs are small, up to 16383 where they are large. It bounds the contexts, and so the
-    /// memory: at most 2 kB each.
+    /// The largest CID: up to 15 where CIDs are small, up to 16383 where they are large. It bounds the contexts.
     pub max_cid: u16,
     /// Not 0: CIDs are large.
     pub large_cids: u8,

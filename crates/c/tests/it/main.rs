@@ -1,0 +1,4 @@
+//! Integration tests of libtacit.
+#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
+
+mod header;
