@@ -68,7 +68,8 @@ fn the_header_is_what_the_code_says() {
 #[test]
 fn every_function_has_a_version() {
     let header = fs::read_to_string(root().join("include/tacit.h")).unwrap();
-    let prototypes = header.lines().filter(|line| line.contains('(') && !line.starts_with([' ', '#', '/', 't']));
+    let prototypes =
+        header.lines().filter(|line| line.contains('(') && !line.starts_with([' ', '#', '/', 't']));
     let mut functions: Vec<&str> =
         prototypes.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next()).collect();
     functions.sort_unstable();
