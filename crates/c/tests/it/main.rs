@@ -9,7 +9,7 @@ mod header;
 mod hostile;
 #[path = "../../../rohc/tests/it/hack_support/packets.rs"]
 mod packets;
-// mod programs;
+mod programs;
 
 /// The packet that consists of this header alone.
 fn bytes_of(header: &Header) -> Vec<u8> {
