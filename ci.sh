@@ -21,6 +21,7 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
   python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
   embedded  build the ROHC codec and the ACK law for two microcontrollers without a standard library
+  c         test libtacit, and its programs under AddressSanitizer and valgrind
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
@@ -82,7 +83,7 @@ print_steps() {
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
+    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
@@ -249,7 +250,13 @@ embedded() {
         fi
         cargo clippy --quiet -p tacit-rohc -p tacit-ack --target "$target" -- -D warnings
         cargo clippy --quiet -p tacit-rohc --target "$target" --features hack -- -D warnings
+        cargo clippy --quiet -p tacit-c --no-default-features --target "$target" -- -D warnings
     done
+}
+
+# What no other part builds. Programs that are not on this machine, the tests skip aloud.
+c() {
+    cargo test --quiet -p tacit-c -- --show-output
 }
 
 # The unit of `tacit serve` is one that systemd takes; the program itself need not be installed.
@@ -473,7 +480,7 @@ begin_steps() {
 }
 
 # The parts of `all`, in the order of what each finds in how little time.
-PARTS=(lint halves embedded units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
+PARTS=(lint halves embedded c units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
 
 part() {
     case $1 in

@@ -158,7 +158,10 @@ fn programs_in_c_run() {
         let said = text(&make(out.path(), &["go"]));
         let bytes = said.split(" became ").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
         // The shortest packet of the profile has four bytes.
-        assert!(said.contains(": 40000 bytes became ") && (4000..4200).contains(&bytes.unwrap_or(0)), "{said}");
+        assert!(
+            said.contains(": 40000 bytes became ") && (4000..4200).contains(&bytes.unwrap_or(0)),
+            "{said}"
+        );
     }
 }
 
