@@ -39,8 +39,8 @@ const HOLE_REPORTS_PER_RTT: u64 = 4;
 const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_millis(10);
 
-/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's number
-/// and a `Sync` take in it.
+/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: its stream's number and a `Sync`
+/// need that room.
 const FULL_SLACK: u64 = 32;
 
 /// Inputs of the time between ACKs.

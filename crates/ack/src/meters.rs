@@ -125,7 +125,7 @@ impl RateMeter {
         self.received
     }
 
-    /// The rate over the latest `span` or little more, for a TACK that leaves at `now`; `None` while no arrival is that
+    /// The rate over the latest `span` or little more, as of a TACK that leaves at `now`; `None` while no arrival is that
     /// old.
     pub fn take(&mut self, now: Instant, span: Duration) -> Option<BitRate> {
         let over = Mark { at: self.last_arrival, received: self.received };

@@ -6,8 +6,8 @@ use crate::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckClock {
     /// The TACK rule for today's networks. The interval between ACKs is the longest of three: the time in which `every`
-    /// full-sized packets, or two bursts of packets that arrive at once, come in; `beta`-th of the round-trip time as it is
-    /// now, queueing included; and `min_interval`. Packets that arrive at once are acknowledged at once. docs/design/tack.md
+    /// full-sized packets, or two bursts of packets that arrive at once, come in; `beta`-th of the present round-trip time,
+    /// queueing included; and `min_interval`. Packets that arrive at once are acknowledged at once. docs/design/tack.md
     /// has the equation and the reasons.
     Tack {
         /// ACKs per round-trip time, at least 2.

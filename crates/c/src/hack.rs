@@ -5,13 +5,13 @@ use core::ffi::{c_int, c_void};
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, List, MAX_FRAME_ACKS, Report, Room};
 
 use crate::error::*;
-use crate::handle::{self, Handle, State, init, input, output, put, with};
+use crate::handle::{self, Handle, State, init, input, output, put, put_if_wanted, with};
 use crate::memory::Region;
 pub use crate::memory::TACIT_ALIGN;
 
 /// Each ACK of a frame is coded on its own, as in the paper.
 pub const TACIT_HACK_PER_ACK: c_int = 0;
-/// All ACKs of a frame are one range-coded run: shorter, for a little more work.
+/// All ACKs of a frame are one range-coded run: shorter, with a little more work.
 pub const TACIT_HACK_BATCH: c_int = 1;
 /// ACKs in a frame, at most.
 pub const TACIT_HACK_FRAME_ACKS: usize = 64;
@@ -74,7 +74,7 @@ pub extern "C" fn tacit_hack_compressor_size(contexts: usize, frame_acks: usize)
 }
 
 /// Makes a compressor in `memory`, which has `len` bytes and is aligned to TACIT_ALIGN. It stays the caller's, but only
-/// this library may touch it while the handle is used; then it may be freed as it is. `coding` is TACIT_HACK_PER_ACK or
+/// this library may touch it while the handle is used; then it may be freed. `coding` is TACIT_HACK_PER_ACK or
 /// TACIT_HACK_BATCH. Nothing is allocated, now or later.
 ///
 /// # Safety
@@ -120,8 +120,8 @@ pub unsafe extern "C" fn tacit_hack_native_sent(
     }
 }
 
-/// Adds a pure ACK, a whole IP packet, to the frame under construction. One that is refused has to be sent as it is;
-/// nothing changes then.
+/// Adds a pure ACK, a whole IP packet, to the frame under construction. One that is refused has to be sent
+/// uncompressed; nothing changes then.
 ///
 /// # Safety
 ///
@@ -139,8 +139,8 @@ pub unsafe extern "C" fn tacit_hack_push(
 /// Writes the frames of the ACKs since the last call to `frames`, which has room for `room` bytes: a frame for each flow.
 /// `len` gets their bytes, and `acks`, unless it is NULL, the ACKs in them; both 0 where there are none.
 ///
-/// TACIT_ERR_SPACE: they are longer. Nothing is written, the ACKs have to be sent as they are, and their flows have no
-/// context until the next native ACK.
+/// TACIT_ERR_SPACE: they are longer. Nothing is written, the ACKs have to be sent uncompressed, and their flows have
+/// no context until the next native ACK.
 ///
 /// # Safety
 ///
@@ -157,11 +157,10 @@ pub unsafe extern "C" fn tacit_hack_finish(
     unsafe {
         with(compressor, |compressor| {
             put(len, 0)?;
+            put_if_wanted(acks, 0)?;
             let mut out = Room::new(output(frames, room)?);
             let count = compressor.finish_frame(&mut out);
-            if !acks.is_null() {
-                put(acks, count)?;
-            }
+            put_if_wanted(acks, count)?;
             put(len, out.len())?;
             if out.is_cut() { Err(TACIT_ERR_SPACE) } else { Ok(()) }
         })
@@ -256,12 +255,10 @@ pub unsafe extern "C" fn tacit_hack_receive(
     // SAFETY: by contract, here and within.
     unsafe {
         with(decompressor, |decompressor| {
+            put_if_wanted(report, tacit_hack_report::default())?;
             let seen = decompressor
                 .receive(input(frames, len)?, &mut |packet| deliver(user, packet.as_ptr(), packet.len()));
-            if !report.is_null() {
-                put(report, counts(&seen))?;
-            }
-            Ok(())
+            put_if_wanted(report, counts(&seen))
         })
     }
 }

@@ -108,7 +108,7 @@ pub(crate) unsafe fn with<S: State>(
     if unsafe { busy.read() } != 0 {
         return TACIT_ERR_BUSY;
     }
-    // SAFETY: as above; and as it was not busy, no other reference to its state exists.
+    // SAFETY: as above. The handle was not busy, so no other reference to its state exists.
     let state = unsafe {
         busy.write(1);
         &mut *(&raw mut (*handle).state)
@@ -156,7 +156,18 @@ fn check(at: *const u8, len: usize) -> Result<(), c_int> {
     if possible { Ok(()) } else { Err(TACIT_ERR_ARGUMENT) }
 }
 
-/// Writes a result of a function where C wants it.
+/// Writes a result that C may not want, where `at` is not NULL.
+///
+/// # Safety
+///
+/// As for [`put`].
+pub(crate) unsafe fn put_if_wanted<T>(at: *mut T, value: T) -> Result<(), c_int> {
+    // SAFETY: by contract.
+    if at.is_null() { Ok(()) } else { unsafe { put(at, value) } }
+}
+
+/// Writes a result of a function where C wants it. Functions first write an empty result, so that a pointer that cannot be
+/// written is an error before anything changes.
 ///
 /// # Safety
 ///

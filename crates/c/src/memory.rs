@@ -30,7 +30,7 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// `start` is aligned to [`TACIT_ALIGN`] and has `len` bytes, which belong to the lists for as long as they are used.
+    /// `start` is aligned to [`TACIT_ALIGN`] and has `len` bytes, which belong to the lists until their last use.
     pub const unsafe fn over(start: *mut c_void, len: usize, used: usize) -> Self {
         Self { start: start.cast(), len, used }
     }
@@ -62,7 +62,7 @@ impl Memory for Region {
 
 /// A list in the caller's memory.
 pub struct Fixed<T> {
-    /// Aligned room for `room` items, of which the first `len` are initialised.
+    /// Aligned room for `room` items. The first `len` are initialised.
     items: NonNull<T>,
     len: usize,
     room: usize,

@@ -10,7 +10,7 @@ use tacit_rohc::{
 };
 
 use crate::error::*;
-use crate::handle::{Handle, State, boxed, free, input, output, put, with};
+use crate::handle::{Handle, State, boxed, free, input, output, put, put_if_wanted, with};
 
 /// By how much a ROHC packet may be longer than its IP packet.
 pub const TACIT_ROHC_GROWTH: usize = 65;
@@ -183,8 +183,8 @@ pub unsafe extern "C" fn tacit_rohc_feedback(
     // SAFETY: by contract, here and within.
     unsafe {
         with(compressor, |compressor| {
-            let count = compressor.feedback(input(feedback, len)?);
-            if ignored.is_null() { Ok(()) } else { put(ignored, count) }
+            put_if_wanted(ignored, 0)?;
+            put_if_wanted(ignored, compressor.feedback(input(feedback, len)?))
         })
     }
 }
@@ -265,6 +265,7 @@ pub unsafe extern "C" fn tacit_rohc_decompress(
             if feedback.is_null() != feedback_len.is_null() {
                 return Err(TACIT_ERR_NULL);
             }
+            put_if_wanted(feedback_len, 0)?;
             apart(packet, len, out, room)?;
             let (done, answer) = match decompressor.decompress(input(packet, len)?, output(out, room)?) {
                 Ok(done) => (Ok(done.len), done.feedback),

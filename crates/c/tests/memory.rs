@@ -1,4 +1,4 @@
-//! HACK's ends and the ACK law allocate nothing, neither when they are made nor later.
+//! HACK's ends and the ACK law allocate nothing, neither at first nor later.
 #![allow(clippy::unwrap_used, reason = "a failure is a panic")]
 
 #[path = "it/calls.rs"]

@@ -36,7 +36,7 @@ fn code_of(refusal: Refusal) -> c_int {
 enum Event {
     /// The next ACK of a flow is compressed.
     Ack(usize, Change),
-    /// The next ACK of a flow goes as it is.
+    /// The next ACK of a flow goes uncompressed.
     Native(usize),
     /// It does, and its link-layer acknowledgment is lost.
     Unheard(usize),

@@ -143,6 +143,26 @@ fn missing_pointers_are_errors() {
         assert_eq!(tacit_rohc_compressor_new(&raw const config, ptr::null_mut()), TACIT_ERR_NULL);
         assert_eq!(tacit_rohc_decompressor_new(ptr::null(), ptr::null_mut()), TACIT_ERR_NULL);
     }
+    // Nor may one be where no such variable is.
+    let odd = ptr::without_provenance_mut::<u8>(1);
+    let mut flow = Receiver::new(false, 1, 7);
+    client.native(&flow.packet());
+    assert_eq!(client.push(&flow.packet()), TACIT_OK);
+    let mut frames = [0; 100];
+    // SAFETY: odd pointers are refused.
+    unsafe {
+        let (out, room) = (frames.as_mut_ptr(), frames.len());
+        assert_eq!(
+            tacit_hack_finish(client.handle, out, room, odd.cast(), ptr::null_mut()),
+            TACIT_ERR_ARGUMENT
+        );
+        assert_eq!(tacit_hack_finish(client.handle, out, room, &raw mut len, odd.cast()), TACIT_ERR_ARGUMENT);
+        let none = ptr::null_mut();
+        assert_eq!(tacit_hack_receive(ap.handle, out, 1, Some(ignore), none, odd.cast()), TACIT_ERR_ARGUMENT);
+        assert_eq!(tacit_ack_law_due(law.handle, 0, odd.cast()), TACIT_ERR_ARGUMENT);
+        assert_eq!(tacit_ack_law_sent(law.handle, 0, 0, odd.cast()), TACIT_ERR_ARGUMENT);
+    }
+    assert_eq!(client.finish(100).2, 1, "nothing was lost");
     // They still work.
     client.native(&[]);
     ap.native(&[]);

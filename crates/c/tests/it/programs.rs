@@ -165,6 +165,41 @@ fn programs_in_c_run() {
     }
 }
 
+/// Without std, on this machine: no symbol of an allocator or a thread is left, and the vectors come out the same.
+#[test]
+fn the_library_without_an_operating_system_plays_the_vectors() {
+    if !tools("the library without an operating system") {
+        return;
+    }
+    let said = text(&run(Command::new("rustc").arg("-vV")));
+    let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let targets = archive().parent().and_then(Path::parent).unwrap();
+    let mut bare = Command::new("make");
+    bare.env("CARGO_TARGET_DIR", targets)
+        .args(["-s", "-C"])
+        .arg(root())
+        .args(["bare", &format!("TARGET={host}")]);
+    run(&mut bare);
+    let library = targets.join(host).join("release/libtacit.a");
+    let out = tempfile::tempdir().unwrap();
+    let (stubs, program) = (out.path().join("stubs.c"), out.path().join("vectors"));
+    // The second is for a core library that can unwind, as those of hosts can.
+    let source =
+        "void abort(void);\nvoid tacit_panic(void) { abort(); }\nvoid rust_eh_personality(void) {}\n";
+    fs::write(&stubs, source).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Iinclude", "tests/c/vectors.c"]).current_dir(root()).arg(&stubs).arg(&library);
+    run(cc.arg("-o").arg(&program));
+    let said = text(&run(Command::new(program).args(vectors())));
+    assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
+    if has("nm", "the symbols that a library without an operating system needs") {
+        let symbols = text(&run(Command::new("nm").args(["-u", "--format=just-symbols"]).arg(library)));
+        for symbol in ["malloc", "free", "calloc", "mmap", "write", "abort", "pthread_create"] {
+            assert!(!symbols.lines().any(|line| line.trim() == symbol), "it needs {symbol}");
+        }
+    }
+}
+
 #[test]
 fn programs_in_c_run_under_address_sanitizer() {
     if !tools("programs in C under AddressSanitizer") {

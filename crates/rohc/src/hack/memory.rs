@@ -19,7 +19,7 @@ pub trait Memory {
 
 /// A list whose room may be limited.
 pub trait List<T>: DerefMut<Target = [T]> {
-    /// Appends `item`. Without room for it, the list stays as it is, and [`List::is_cut`] from then on.
+    /// Appends `item`. Without room for it, the list does not change, and [`List::is_cut`] from then on.
     fn push(&mut self, item: T);
 
     /// Removes all but the first `len` items.
