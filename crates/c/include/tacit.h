@@ -98,7 +98,7 @@ const char *tacit_version(void);
 /* Each ACK of a frame is coded on its own, as in the paper. */
 #define TACIT_HACK_PER_ACK 0
 
-/* All ACKs of a frame are one range-coded run: shorter, for a little more work. */
+/* All ACKs of a frame are one range-coded run: shorter, with a little more work. */
 #define TACIT_HACK_BATCH 1
 
 /* ACKs in a frame, at most. */
@@ -141,7 +141,7 @@ typedef struct tacit_hack_report {
 size_t tacit_hack_compressor_size(size_t contexts, size_t frame_acks);
 
 /* Makes a compressor in `memory`, which has `len` bytes and is aligned to TACIT_ALIGN. It stays the caller's, but only
- * this library may touch it while the handle is used; then it may be freed as it is. `coding` is TACIT_HACK_PER_ACK or
+ * this library may touch it while the handle is used; then it may be freed. `coding` is TACIT_HACK_PER_ACK or
  * TACIT_HACK_BATCH. Nothing is allocated, now or later. */
 int tacit_hack_compressor_init(
     void *memory,
@@ -155,15 +155,15 @@ int tacit_hack_compressor_init(
  * than pure ACKs are ignored, so that a driver may pass every packet. */
 int tacit_hack_native_sent(tacit_hack_compressor *compressor, const uint8_t *packet, size_t len);
 
-/* Adds a pure ACK, a whole IP packet, to the frame under construction. One that is refused has to be sent as it is;
- * nothing changes then. */
+/* Adds a pure ACK, a whole IP packet, to the frame under construction. One that is refused has to be sent
+ * uncompressed; nothing changes then. */
 int tacit_hack_push(tacit_hack_compressor *compressor, const uint8_t *packet, size_t len);
 
 /* Writes the frames of the ACKs since the last call to `frames`, which has room for `room` bytes: a frame for each flow.
  * `len` gets their bytes, and `acks`, unless it is NULL, the ACKs in them; both 0 where there are none.
  *
- * TACIT_ERR_SPACE: they are longer. Nothing is written, the ACKs have to be sent as they are, and their flows have no
- * context until the next native ACK. */
+ * TACIT_ERR_SPACE: they are longer. Nothing is written, the ACKs have to be sent uncompressed, and their flows have
+ * no context until the next native ACK. */
 int tacit_hack_finish(
     tacit_hack_compressor *compressor,
     uint8_t *frames,
