@@ -111,7 +111,7 @@ pub(crate) unsafe fn with<S: State>(
     // SAFETY: as above. The handle was not busy, so no other reference to its state exists.
     let state = unsafe {
         busy.write(1);
-        &mut *(&raw mut (*handle).state)
+        &mut (*handle).state
     };
     let result = code(act(state));
     // SAFETY: as above.

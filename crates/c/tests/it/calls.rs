@@ -84,10 +84,8 @@ impl Ap {
 
     pub fn native(&mut self, packet: &[u8]) {
         // SAFETY: the handle lives, and the slice has its length.
-        assert_eq!(
-            unsafe { tacit_hack_native_received(self.handle, packet.as_ptr(), packet.len()) },
-            TACIT_OK
-        );
+        let code = unsafe { tacit_hack_native_received(self.handle, packet.as_ptr(), packet.len()) };
+        assert_eq!(code, TACIT_OK);
     }
 
     pub fn receive(&mut self, frames: &[u8]) -> (Report, Vec<Vec<u8>>) {
@@ -129,10 +127,8 @@ impl Law {
         let mut handle = ptr::null_mut();
         let at = own.as_mut_ptr().cast();
         // SAFETY: the memory has the size that the library asks for, and is dropped after the handle.
-        assert_eq!(
-            unsafe { tacit_ack_law_init(at, tacit_ack_law_size(), packet, &raw mut handle) },
-            TACIT_OK
-        );
+        let code = unsafe { tacit_ack_law_init(at, tacit_ack_law_size(), packet, &raw mut handle) };
+        assert_eq!(code, TACIT_OK);
         Self { _memory: own, handle }
     }
 
