@@ -133,7 +133,8 @@ impl RateMeter {
         let old_enough = |mark: &&Mark| mark.at < last.at && last.at.saturating_since(mark.at) >= span;
         let first = self.marks.iter().flatten().find(old_enough).copied();
         let spacing = span / (MARKS as u64 / 4);
-        if self.marks[0].is_none_or(|mark| mark.at < last.at && last.at.saturating_since(mark.at) >= spacing) {
+        if self.marks[0].is_none_or(|mark| mark.at < last.at && last.at.saturating_since(mark.at) >= spacing)
+        {
             self.marks.rotate_right(1);
             self.marks[0] = Some(last);
         }

@@ -227,7 +227,7 @@ fn frames_without_room_give_their_flows_up() {
                         sent.push(ack);
                     }
                 }
-                let mut bytes = vec![0xa5; 200];
+                let mut bytes = [0xa5; 200];
                 let mut frames = Room::new(&mut bytes[..room]);
                 let acks = compressor.finish_frame(&mut frames);
                 let (len, is_cut) = (frames.len(), frames.is_cut());
