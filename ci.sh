@@ -20,7 +20,8 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   quiet     live hops that the clock judges: nothing may run beside them
   figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
   python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
-  embedded  build the ROHC codec for two microcontrollers without a standard library
+  embedded  build the ROHC codec and the ACK law for two microcontrollers without a standard library
+  c         test libtacit, and its programs under AddressSanitizer and valgrind
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
@@ -84,7 +85,7 @@ print_steps() {
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
+    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
@@ -240,7 +241,7 @@ halves() {
     peers_cargo clippy --all-targets -- -D warnings
 }
 
-# The codec is for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
+# The codec and the ACK law are for small machines, too: without a standard library, and on Cortex-M0 without 64-bit atomics.
 embedded() {
     local target
     for target in thumbv7em-none-eabi thumbv6m-none-eabi; do
@@ -249,9 +250,15 @@ embedded() {
             echo "ci.sh: no standard library for $target: THE CODEC WAS NOT BUILT FOR IT" >&2
             continue
         fi
-        cargo clippy --quiet -p tacit-rohc --target "$target" -- -D warnings
+        cargo clippy --quiet -p tacit-rohc -p tacit-ack --target "$target" -- -D warnings
         cargo clippy --quiet -p tacit-rohc --target "$target" --features hack -- -D warnings
+        cargo clippy --quiet -p tacit-c --no-default-features --target "$target" -- -D warnings
     done
+}
+
+# What no other part builds. Programs that are not on this machine, the tests skip aloud.
+c() {
+    cargo test --quiet -p tacit-c -- --show-output
 }
 
 # The unit of `tacit serve` is one that systemd takes; the program itself need not be installed.
@@ -303,7 +310,7 @@ static_target() {
 }
 
 # Crates that others may take from a registry.
-CRATES=(tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
+CRATES=(tacit-ack tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
 
 # They are whole: files, metadata, and versions of their dependencies.
 crates() {
@@ -475,7 +482,7 @@ begin_steps() {
 }
 
 # The parts of `all`, in the order of what each finds in how little time.
-PARTS=(lint halves embedded units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
+PARTS=(lint halves embedded c units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
 
 part() {
     case $1 in

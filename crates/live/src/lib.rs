@@ -4,7 +4,7 @@
 //! devices. It uses the same MAC, TCP/HACK driver, NIC and codec, with bytes instead of structs at the edge. Commands
 //! run in namespaces that exist only as long as their processes.
 //!
-//! Only this crate and `tacit-kernel` make system calls directly, and therefore use `unsafe`.
+//! Only this crate and `tacit-kernel` make system calls directly, and therefore use `unsafe`. `tacit-c` does for C's pointers.
 
 mod ack_mode;
 mod address;

@@ -108,6 +108,7 @@ mod context;
 mod decompressor;
 mod flow;
 mod frame;
+mod memory;
 mod per_ack;
 mod range;
 
@@ -115,6 +116,7 @@ use core::fmt;
 
 pub use compressor::Compressor;
 pub use decompressor::{Decompressor, Report};
+pub use memory::{Heap, List, Memory, Room};
 
 use crate::header::{Header, MAX_HEADER_LEN, Options, ParseError, flags};
 

@@ -55,6 +55,7 @@ const CAPTURE: &str = "for file in my web; do test -e $file.pcap || tacit run ha
 const EXCEPTIONS: &[(&str, Instead)] = &[
     ("./ci.sh ", Long),
     ("cargo ", Long),
+    ("make -C crates/c", Long),
     ("sudo ", Installs),
     ("pip ", Installs),
     ("dask ", TwoMachines),

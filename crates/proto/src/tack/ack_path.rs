@@ -3,8 +3,9 @@
 //! RFC 5690 has a TCP receiver's ACK ratio follow from lost ACKs. Here the time between ACKs follows from their queue, before
 //! any is lost.
 
+use tacit_ack::{RelativeDelay, WindowedMin};
+
 use super::packet::Stamp;
-use super::timing::{RelativeDelay, WindowedMin};
 use crate::units::{Duration, Instant};
 
 /// A queue that counts: an access to a busy channel takes less.

@@ -3,7 +3,9 @@
 //! A queue that overflows loses packets that follow others which waited in it; chance loses any. So only losses among packets
 //! with little delay are the path's own, for which a sender need not slow down.
 
-use super::timing::{RecentMax, RelativeDelay};
+use tacit_ack::RelativeDelay;
+
+use super::timing::RecentMax;
 use crate::units::{Duration, Instant};
 
 /// A delay in the lowest part of the range of the last second is of no queue: the others of a flow that fills one are above.

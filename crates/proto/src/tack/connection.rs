@@ -6,7 +6,9 @@ mod streams;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::config::{AckClock, Config, Reader};
+use tacit_ack::AckClock;
+
+use super::config::{Config, Reader};
 use super::incoming::Accepted;
 use super::packet::{self, Body, CloseCode, ConnectionId, Control, Hello, Reason, Stamp, StreamId};
 use super::receiver::Receiver;

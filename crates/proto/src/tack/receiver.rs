@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::ack_clock::Clock;
+use tacit_ack::{Clock, RateMeter};
+
 use super::arrivals::{Arrival, Arrivals};
 use super::base_loss::Wait;
 use super::config::{Config, Lists, LossReports};
@@ -12,7 +13,7 @@ use super::packet::{
     BURST_UNIT, Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len,
     room_for_blocks,
 };
-use super::timing::{RateMeter, Reference};
+use super::timing::Reference;
 use super::violation::Violation;
 use super::windows::Path;
 use crate::congestion::position::Position;

@@ -7,8 +7,9 @@ mod sync;
 
 use std::collections::VecDeque;
 
-use super::ack_clock::{self, Arriving};
-use super::config::{AckClock, Config};
+use tacit_ack::{AckClock, Arriving};
+
+use super::config::Config;
 use super::incoming::START;
 use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
@@ -252,7 +253,7 @@ impl Sender {
     /// How long to wait for any acknowledgment: the receiver may keep one for a period of its clock.
     pub fn probe_timeout(&self) -> Duration {
         let wait = self.clock.longest_wait(&self.arriving());
-        self.path.rtt.rto() + wait.max(ack_clock::TAIL_MAX)
+        self.path.rtt.rto() + wait.max(tacit_ack::TAIL_MAX)
     }
 
     /// Inputs of the time between ACKs that this end knows.

@@ -1,7 +1,7 @@
 //! Byte input and output with one interface, so that one description against [`Bytes`] serves both compressor and
 //! decompressor.
 
-use alloc::vec::Vec;
+use super::memory::List;
 
 /// Longest varint, in bytes: enough for 34 bits.
 const VARINT_LEN: u32 = 6;
@@ -38,15 +38,15 @@ pub(super) trait Bytes {
 }
 
 /// Appends to a buffer.
-pub(super) struct Writer<'a>(&'a mut Vec<u8>);
+pub(super) struct Writer<'a, L>(&'a mut L);
 
-impl<'a> Writer<'a> {
-    pub fn new(out: &'a mut Vec<u8>) -> Self {
+impl<'a, L: List<u8>> Writer<'a, L> {
+    pub fn new(out: &'a mut L) -> Self {
         Self(out)
     }
 }
 
-impl Bytes for Writer<'_> {
+impl<L: List<u8>> Bytes for Writer<'_, L> {
     #[inline]
     fn byte(&mut self, byte: u8) -> Option<u8> {
         self.0.push(byte);

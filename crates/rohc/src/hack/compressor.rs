@@ -1,11 +1,10 @@
 //! The end that sends ACKs.
 
-use alloc::vec::Vec;
-
 use super::batch::{FramePosition, Model};
 use super::context::Context;
 use super::flow::Flow;
-use super::frame::{Frame, Kind};
+use super::frame::{Kind, OpenFrame};
+use super::memory::{Heap, List, Memory};
 use super::range::Encoder;
 use super::{Coding, Limits, Refusal, native_check, per_ack, pure_ack};
 use crate::crc::CRC8;
@@ -49,31 +48,36 @@ struct Pending {
 
 /// Compresses pure ACKs towards one peer. See the [module](super) for the rules.
 #[derive(Clone, Debug)]
-pub struct Compressor {
+pub struct Compressor<M: Memory = Heap> {
     coding: Coding,
     limits: Limits,
-    slots: Vec<Slot>,
+    slots: M::List<Slot>,
     /// The next MSN of every CID. Never reset, so that old frames remain recognisable.
     msn: [u8; 256],
-    pending: Vec<Pending>,
+    pending: M::List<Pending>,
     /// The pending packets, concatenated. The CRC is computed over them.
-    store: Vec<u8>,
-    body: Vec<u8>,
+    store: M::List<u8>,
     clock: u64,
 }
 
 impl Compressor {
     /// Creates a compressor without contexts. `limits` are clamped to their ranges.
     pub fn new(coding: Coding, limits: Limits) -> Self {
+        Self::new_in(coding, limits, &mut Heap)
+    }
+}
+
+impl<M: Memory> Compressor<M> {
+    /// As [`Compressor::new`], with all lists in `memory`.
+    pub fn new_in(coding: Coding, limits: Limits, memory: &mut M) -> Self {
         let limits = limits.clamped();
         Self {
             coding,
             limits,
-            slots: Vec::new(),
+            slots: memory.growing(limits.contexts),
             msn: [0; 256],
-            pending: Vec::with_capacity(limits.frame_acks),
-            store: Vec::with_capacity(limits.frame_acks * MAX_HEADER_LEN),
-            body: Vec::with_capacity(256),
+            pending: memory.list(limits.frame_acks),
+            store: memory.list(limits.frame_acks * MAX_HEADER_LEN),
             clock: 0,
         }
     }
@@ -157,9 +161,11 @@ impl Compressor {
     /// Completes the frame under construction and appends it to `out`. Returns the number of ACKs in it, 0 if nothing
     /// was appended.
     ///
-    /// ACKs of several flows produce one frame per flow, in the order in which the flows first appeared.
-    pub fn finish_frame(&mut self, out: &mut Vec<u8>) -> usize {
-        let mut acks = 0;
+    /// ACKs of several flows produce one frame per flow, in the order in which the flows first appeared. If `out` has too
+    /// little room for all of them ([`List::is_cut`]), nothing is appended, and their flows are
+    /// [invalidated](Compressor::invalidate): the ACKs have to be sent uncompressed.
+    pub fn finish_frame(&mut self, out: &mut impl List<u8>) -> usize {
+        let (mut acks, start) = (0, out.len());
         for i in 0..self.pending.len() {
             let at = self.pending[i].slot;
             let pending = core::mem::take(&mut self.slots[at].pending);
@@ -167,6 +173,11 @@ impl Compressor {
                 self.encode(at, i, pending, out);
                 acks += pending;
             }
+        }
+        if out.is_cut() {
+            out.truncate(start);
+            self.pending.iter().for_each(|ack| self.slots[ack.slot].live = false);
+            acks = 0;
         }
         self.clear_pending();
         acks
@@ -180,26 +191,30 @@ impl Compressor {
         if let Some(at) = flow.ok().and_then(|flow| self.find(&flow)) {
             self.slots[at].live = false;
             self.slots[at].pending = 0;
-            self.pending.retain(|ack| ack.slot != at);
-            self.compact_store();
+            self.remove_pending(at);
         }
     }
 
-    /// Closes the gaps that removed packets left in the store.
-    fn compact_store(&mut self) {
-        let mut end = 0;
-        for ack in &mut self.pending {
-            let len = ack.header.len();
-            self.store.copy_within(ack.start..ack.start + len, end);
-            ack.start = end;
-            end += len;
+    /// Removes the ACKs of one slot from the frame under construction, and the gaps that they leave in the store.
+    fn remove_pending(&mut self, slot: usize) {
+        let (mut kept, mut end) = (0, 0);
+        for i in 0..self.pending.len() {
+            let ack = self.pending[i];
+            if ack.slot != slot {
+                let len = ack.header.len();
+                self.store.copy_within(ack.start..ack.start + len, end);
+                self.pending[kept] = Pending { start: end, ..ack };
+                kept += 1;
+                end += len;
+            }
         }
+        self.pending.truncate(kept);
         self.store.truncate(end);
     }
 
     /// Calls [`Compressor::invalidate`] for every flow.
     pub fn invalidate_all(&mut self) {
-        for slot in &mut self.slots {
+        for slot in self.slots.iter_mut() {
             slot.live = false;
             slot.pending = 0;
         }
@@ -207,8 +222,8 @@ impl Compressor {
     }
 
     fn clear_pending(&mut self) {
-        self.pending.clear();
-        self.store.clear();
+        self.pending.truncate(0);
+        self.store.truncate(0);
     }
 
     fn find(&self, flow: &Flow) -> Option<usize> {
@@ -263,7 +278,7 @@ impl Compressor {
     }
 
     /// Appends the frame of one slot. It has `count` ACKs, starting with `pending[from]`.
-    fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut Vec<u8>) {
+    fn encode(&mut self, at: usize, from: usize, count: usize, out: &mut impl List<u8>) {
         let slot = &mut self.slots[at];
         let store = &self.store;
         let is_alone = count == self.pending.len();
@@ -272,25 +287,24 @@ impl Compressor {
             .filter(|ack| is_alone || ack.slot == at)
             .map(|ack| (&ack.header, &store[ack.start..ack.start + ack.header.len()]));
         let check = if is_alone {
-            CRC8.check(store)
+            CRC8.check(&store[..])
         } else {
             acks.clone().fold(CRC8.start(), |state, (_, bytes)| CRC8.update(state, bytes))
         };
         let msn = self.msn[usize::from(slot.cid)];
         self.msn[usize::from(slot.cid)] = msn.wrapping_add(count as u8);
-        self.body.clear();
+        let frame = OpenFrame::begin(out, slot.begins);
         let kind = if self.coding == Coding::PerAck || slot.fits_head(&self.pending[from].header, count) {
-            slot.encode_per_ack(acks, msn, &mut self.body)
+            slot.encode_per_ack(acks, msn, out)
         } else {
-            slot.encode_batch(acks.map(|(header, _)| header), count, &mut self.body)
+            slot.encode_batch(acks.map(|(header, _)| header), count, out)
         };
         let begins = slot.begins.take();
         if begins.is_some() {
             slot.recent.rotate_right(1);
             slot.recent[0] = begins;
         }
-        let native = begins.unwrap_or(0);
-        Frame { kind, cid: slot.cid, msn, check, native, body: &self.body }.emit(out);
+        frame.finish(out, kind, [slot.cid, msn, check]);
     }
 }
 
@@ -313,7 +327,7 @@ impl Slot {
         &mut self,
         acks: impl Iterator<Item = (&'a Header, &'a [u8])>,
         msn: u8,
-        body: &mut Vec<u8>,
+        body: &mut impl List<u8>,
     ) -> Kind {
         let mut kind = if self.begins.is_some() { Kind::LongInit } else { Kind::Long };
         for (i, (header, bytes)) in acks.enumerate() {
@@ -336,7 +350,7 @@ impl Slot {
         &mut self,
         acks: impl Iterator<Item = &'a Header>,
         count: usize,
-        body: &mut Vec<u8>,
+        body: &mut impl List<u8>,
     ) -> Kind {
         let kind = if self.begins.is_some() { Kind::BatchInit } else { Kind::Batch };
         let mut coder = Encoder::new(body);

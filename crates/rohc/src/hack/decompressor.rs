@@ -1,13 +1,11 @@
 //! The end that reconstructs and forwards ACKs.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use super::batch::{FramePosition, Model};
 use super::bytes::Reader;
 use super::context::{Context, Delta};
 use super::flow::Flow;
 use super::frame::{Frame, Kind};
+use super::memory::{Heap, List, Memory};
 use super::range::Decoder;
 use super::{Limits, MAX_FRAME_ACKS, native_check, per_ack, pure_ack};
 use crate::crc::CRC8;
@@ -107,7 +105,7 @@ impl Incarnation {
     }
 
     /// Decodes the next frame and advances. On failure, `self` is unchanged.
-    fn decode(&mut self, frame: &Frame<'_>, output: &mut Output) -> Result<(), Dropped> {
+    fn decode(&mut self, frame: &Frame<'_>, output: &mut Output<impl List<u8>>) -> Result<(), Dropped> {
         output.clear();
         let mut context = self.context;
         if frame.kind.is_batch() {
@@ -138,10 +136,10 @@ struct Slot {
 
 /// Decompresses the ACKs of one peer. See the [module](super) for the rules.
 #[derive(Clone, Debug)]
-pub struct Decompressor {
-    slots: Vec<Slot>,
+pub struct Decompressor<M: Memory = Heap> {
+    slots: M::List<Slot>,
     limits: Limits,
-    output: Output,
+    output: Output<M::List<u8>>,
     clock: u64,
 }
 
@@ -150,8 +148,15 @@ impl Decompressor {
     /// compressor's by the number of flows whose CID another flow uses: their ACKs arrive uncompressed but still occupy
     /// a context here.
     pub fn new(limits: Limits) -> Self {
+        Self::new_in(limits, &mut Heap)
+    }
+}
+
+impl<M: Memory> Decompressor<M> {
+    /// As [`Decompressor::new`], with all lists in `memory`.
+    pub fn new_in(limits: Limits, memory: &mut M) -> Self {
         let limits = limits.clamped();
-        Self { slots: Vec::new(), limits, output: Output::new(), clock: 0 }
+        Self { slots: memory.growing(limits.contexts), limits, output: Output::new(memory), clock: 0 }
     }
 
     /// Reports that a native pure ACK was received from the peer. Compressed ACKs may follow it.
@@ -292,30 +297,28 @@ impl Decompressor {
 
 /// The ACKs of the frame being decoded.
 #[derive(Clone, Debug)]
-struct Output {
+struct Output<L> {
     /// Their headers, concatenated, up to `end`. The buffer is large enough for the longest frame.
-    bytes: Vec<u8>,
+    bytes: L,
     end: usize,
     /// The length of each header.
-    lengths: Vec<u8>,
+    lengths: L,
 }
 
-impl Output {
-    fn new() -> Self {
-        Self {
-            bytes: vec![0; MAX_FRAME_ACKS * MAX_HEADER_LEN],
-            end: 0,
-            lengths: Vec::with_capacity(MAX_FRAME_ACKS),
-        }
+impl<L: List<u8>> Output<L> {
+    fn new(memory: &mut impl Memory<List<u8> = L>) -> Self {
+        let mut bytes: L = memory.list::<u8>(MAX_FRAME_ACKS * MAX_HEADER_LEN);
+        (0..MAX_FRAME_ACKS).for_each(|_| bytes.extend_from_slice(&[0; MAX_HEADER_LEN]));
+        Self { bytes, end: 0, lengths: memory.list::<u8>(MAX_FRAME_ACKS) }
     }
 
     fn clear(&mut self) {
         self.end = 0;
-        self.lengths.clear();
+        self.lengths.truncate(0);
     }
 
     fn packets(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.bytes.as_slice();
+        let mut rest = &self.bytes[..];
         self.lengths.iter().map(move |&length| {
             let (packet, behind) = rest.split_at(usize::from(length));
             rest = behind;

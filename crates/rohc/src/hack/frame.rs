@@ -19,9 +19,8 @@
 //! +-------------------+
 //! ```
 
-use alloc::vec::Vec;
-
 use super::bytes::{Bytes, Reader, Writer};
+use super::memory::List;
 
 /// Length of the fixed part of every frame.
 const FIXED_LEN: usize = 4;
@@ -128,18 +127,38 @@ impl<'a> Frame<'a> {
         };
         Some(Self { kind, cid, msn, check, native, body })
     }
+}
 
-    /// Appends the frame.
-    pub fn emit(&self, out: &mut Vec<u8>) {
-        let length = self.body.len() + if self.kind.is_init() { 2 } else { 0 };
+/// A frame whose ACKs are being appended to a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenFrame {
+    /// Offset of its first byte.
+    start: usize,
+}
+
+impl OpenFrame {
+    /// Appends the bytes that stand before the ACKs. `native` is the CRC-16 of a frame that begins an incarnation.
+    pub fn begin(out: &mut impl List<u8>, native: Option<u16>) -> Self {
+        let start = out.len();
+        out.extend_from_slice(&[0; FIXED_LEN]);
+        if let Some(native) = native {
+            out.extend_from_slice(&native.to_be_bytes());
+        }
+        Self { start }
+    }
+
+    /// Fills in the fixed part, and inserts the rest of a long length.
+    pub fn finish(self, out: &mut impl List<u8>, kind: Kind, [cid, msn, check]: [u8; 3]) {
+        let length = out.len().saturating_sub(self.start + FIXED_LEN);
         let nibble = length.min(usize::from(MORE)) as u8;
-        out.extend_from_slice(&[nibble << 4 | self.kind.to_nibble(), self.cid, self.msn, self.check]);
         if nibble == MORE {
+            let end = out.len();
             Writer::new(out).varint((length - usize::from(MORE)) as u64);
+            let inserted = out.len() - end;
+            out[self.start + FIXED_LEN..].rotate_right(inserted);
         }
-        if self.kind.is_init() {
-            out.extend_from_slice(&self.native.to_be_bytes());
+        if let Some(fixed) = out.get_mut(self.start..self.start + FIXED_LEN) {
+            fixed.copy_from_slice(&[nibble << 4 | kind.to_nibble(), cid, msn, check]);
         }
-        out.extend_from_slice(self.body);
     }
 }

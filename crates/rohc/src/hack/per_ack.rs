@@ -18,14 +18,13 @@
 //! (zigzag varint), `i` IP-ID relative to the expected one (16 bits), `s` SACK blocks, `q` sequence number difference
 //! (varint), `r` everything else.
 
-use alloc::vec::Vec;
-
 use super::bytes::{Bytes, Reader, Writer};
 use super::context::{
     BlockDelta, Context, Delta, Layout, Rare, SackDelta, Step, figure_step, rare, step_figure, unzigzag,
     zigzag,
 };
 use super::frame::Kind;
+use super::memory::List;
 use crate::crc::CRC3;
 use crate::header::Options;
 
@@ -70,7 +69,7 @@ pub(super) fn mark(msn: u8, bytes: &[u8]) -> u8 {
 }
 
 /// Appends an ACK. `mark` is its second byte; the first ACK of a frame has none.
-pub(super) fn write(out: &mut Vec<u8>, context: &Context, delta: &Delta, mark: Option<u8>) {
+pub(super) fn write(out: &mut impl List<u8>, context: &Context, delta: &Delta, mark: Option<u8>) {
     let form = form_of(context, delta);
     let mut writer = Writer::new(out);
     // A writer never fails.

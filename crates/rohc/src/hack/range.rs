@@ -4,7 +4,7 @@
 //! One description of the fields serves both directions. It is written against [`BitCoder`], which both encoder and
 //! decoder implement. An encoder writes the bit it is given. A decoder ignores that bit and returns the one it reads.
 
-use alloc::vec::Vec;
+use super::memory::List;
 
 /// When the range falls below this, it is renormalised by one byte.
 const RENORMALISE: u32 = 1 << 24;
@@ -53,17 +53,17 @@ pub(super) trait BitCoder {
 }
 
 /// Appends coded bits to a buffer.
-pub(super) struct Encoder<'a> {
-    out: &'a mut Vec<u8>,
+pub(super) struct Encoder<'a, L> {
+    out: &'a mut L,
     /// Offset of this coder's first byte, which bounds the propagation of a carry.
     start: usize,
     low: u32,
     range: u32,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a, L: List<u8>> Encoder<'a, L> {
     /// Creates a coder that appends to `out`.
-    pub fn new(out: &'a mut Vec<u8>) -> Self {
+    pub fn new(out: &'a mut L) -> Self {
         let start = out.len();
         Self { out, start, low: 0, range: u32::MAX }
     }
@@ -109,12 +109,12 @@ impl<'a> Encoder<'a> {
             }
         }
         while self.out.len() > self.start && self.out.last() == Some(&0) {
-            self.out.pop();
+            self.out.truncate(self.out.len() - 1);
         }
     }
 }
 
-impl BitCoder for Encoder<'_> {
+impl<L: List<u8>> BitCoder for Encoder<'_, L> {
     #[inline]
     fn bit(&mut self, chance: &mut Chance, bit: bool) -> bool {
         let bound = ((u64::from(self.range) * u64::from(chance.value())) >> 16) as u32;

@@ -3,7 +3,7 @@
 use crate::hack_support;
 use crate::hack_support::packets::{Change, Receiver, change};
 use proptest::prelude::*;
-use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal, Report};
+use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, List, Refusal, Report, Room};
 
 fn both_ends(coding: Coding) -> (Compressor, Decompressor) {
     (Compressor::new(coding, Limits::default()), Decompressor::new(Limits::default()))
@@ -200,5 +200,55 @@ fn the_bytes_on_the_air_stay_what_they_are() {
             all += " ";
         }
         assert_eq!(all.trim(), expected, "{coding:?}");
+    }
+}
+
+/// Frames that do not fit are not written at all, and their ACKs go natively. Then both ends agree again.
+#[test]
+fn frames_without_room_give_their_flows_up() {
+    for coding in [Coding::PerAck, Coding::Batch] {
+        let mut whole = 0;
+        for room in (0..=200).rev() {
+            let (mut compressor, mut decompressor) = both_ends(coding);
+            let mut flows = [1, 2].map(|port| Receiver::new(false, port, 7));
+            let mut round = |compressor: &mut Compressor, decompressor: &mut Decompressor, room: usize| {
+                for flow in &mut flows {
+                    flow.apply(&Change::Ack(1448));
+                    let native = flow.packet();
+                    compressor.note_native(&native);
+                    decompressor.note_native(&native);
+                }
+                let mut sent = Vec::new();
+                for flow in &mut flows {
+                    for step in 1..12u16 {
+                        flow.apply(&Change::Ack(u32::from(step) * 1001));
+                        let ack = flow.packet();
+                        compressor.push(&ack).unwrap();
+                        sent.push(ack);
+                    }
+                }
+                let mut bytes = [0xa5; 200];
+                let mut frames = Room::new(&mut bytes[..room]);
+                let acks = compressor.finish_frame(&mut frames);
+                let (len, is_cut) = (frames.len(), frames.is_cut());
+                assert!(bytes[room..].iter().all(|byte| *byte == 0xa5));
+                let mut got = Vec::new();
+                decompressor.receive(&bytes[..len], &mut |packet| got.push(packet.to_vec()));
+                if is_cut {
+                    assert_eq!((acks, len, compressor.pending()), (0, 0, 0));
+                    assert!(flows.iter_mut().all(|flow| !compressor.has_context(&flow.packet())));
+                } else {
+                    assert_eq!((acks, &got), (22, &sent));
+                }
+                len
+            };
+            let len = round(&mut compressor, &mut decompressor, room);
+            if room == 200 {
+                whole = len;
+            }
+            assert_eq!(len, if room < whole { 0 } else { whole }, "room for {room}");
+            assert!(round(&mut compressor, &mut decompressor, 200) > 0, "after the next native ACKs");
+        }
+        assert!((30..100).contains(&whole), "{whole}");
     }
 }

@@ -4,10 +4,9 @@ use super::{Carried, Sender};
 use crate::congestion::position::Position;
 use crate::congestion::{AckSample, Delivery, ReceiverReport, Repair};
 use crate::ranges::Range;
-use crate::tack::ack_clock::Arriving;
-use crate::tack::config::AckClock;
 use crate::tack::incoming::START;
 use crate::tack::packet::{BURST_UNIT, Block, Cause, InstantAck, Stamp, Tack};
+use crate::tack::{AckClock, Arriving};
 use crate::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
 
 /// Intervals that the controller counts in a round trip of feedback: beta of the paper.

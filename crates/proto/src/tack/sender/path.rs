@@ -1,16 +1,16 @@
 //! What belongs to the path that packets take: when this changes, all of it is replaced (RFC 9000 section 9.4).
 
+use tacit_ack::{Arriving, WindowedMin};
+
 use super::sync::SyncState;
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
-use crate::tack::ack_clock::Arriving;
 use crate::tack::ack_path::AckPath;
 use crate::tack::config::Config;
 use crate::tack::packet::room_for_short_data;
 use crate::tack::path_mtu::PathMtu;
-use crate::tack::timing::WindowedMin;
 use crate::units::{BitRate, Duration, Instant};
 
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.

@@ -2,7 +2,8 @@
 
 use super::Sender;
 use crate::congestion::position::Position;
-use crate::tack::config::{AckClock, Lists};
+use crate::tack::AckClock;
+use crate::tack::config::Lists;
 use crate::tack::packet::Sync;
 use crate::units::{Duration, Instant};
 

@@ -1,13 +1,13 @@
 //! When a receiver acknowledges: the TACK rule, the paper's, and those they are compared with.
 
-use super::config::{AckClock, StartUp};
-use super::timing::{BurstMeter, GATHER, QueueingDelay};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::meters::{BurstMeter, GATHER, QueueingDelay};
+use crate::{AckClock, BitRate, Bytes, Duration, Instant, StartUp};
 
 /// Bounds of the wait for a second packet that does not come. The papers are silent about the tail of a flow; QUIC's
 /// `max_ack_delay` is 25 ms (RFC 9000 section 18.2).
 const TAIL_MIN: Duration = Duration::from_millis(1);
-pub(super) const TAIL_MAX: Duration = Duration::from_millis(25);
+/// The longest such wait.
+pub const TAIL_MAX: Duration = Duration::from_millis(25);
 
 /// ACKs in a round trip while a sender starts up, at most. The sender paces, so that an ACK brings only news of the rate:
 /// sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
@@ -39,8 +39,8 @@ const HOLE_REPORTS_PER_RTT: u64 = 4;
 const HOLE_INTERVAL: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_millis(10);
 
-/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: the room that its stream's number
-/// and a `Sync` take in it.
+/// Bytes by which a packet may be shorter than the largest and still counts as full-sized: its stream's number and a `Sync`
+/// need that room.
 const FULL_SLACK: u64 = 32;
 
 /// Inputs of the time between ACKs.
@@ -107,7 +107,7 @@ fn at_least_tail(period: Duration) -> Duration {
 
 /// The clock of one receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub struct Clock {
     rule: AckClock,
     /// Least bytes of a full-sized packet.
     full: u64,
@@ -133,6 +133,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    /// The clock of a receiver whose full-sized packets have `full` bytes of data, before the first packet.
     pub fn new(rule: AckClock, start_up: StartUp, full: u32) -> Self {
         Self {
             rule,

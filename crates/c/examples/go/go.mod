@@ -1,0 +1,3 @@
+module tacit.example/rohc
+
+go 1.21
