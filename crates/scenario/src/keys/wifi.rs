@@ -5,7 +5,7 @@ use tacit_link::wifi::phy::{
 };
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig,
-    Protection, StreamQueues, Triggers, TxopLimits,
+    Protection, Sharing, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -646,6 +646,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         usual: Usual::Field,
         meaning: "most clients of one such PPDU; no more than the channel has units of 26 tones for",
         of: |wifi| &mut wifi.ofdma.max_users,
+    },
+    &W {
+        name: "ofdma-sharing",
+        kind: Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]),
+        usual: Usual::Field,
+        meaning: "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in its time, one among \
+                  them; all that leave no unit over, as in ns-3",
+        of: |wifi| &mut wifi.ofdma.sharing,
     },
     &W {
         name: "ofdma-ack-mcs",

@@ -58,6 +58,8 @@ pub(crate) struct UplinkDemand {
     per_mpdu: u32,
     /// When it last reported its queue.
     heard_at: Instant,
+    /// It did so with a Block Ack.
+    with_block_ack: bool,
     /// Start of the current second; the MPDU counts are for this second and the one before.
     second: Instant,
     mpdus: u32,
@@ -116,6 +118,7 @@ impl UplinkDemand {
         self.count(at, plan.mpdus);
         self.heard_at = at;
         self.left = left;
+        self.with_block_ack = false;
         self.acks_for = self.acks_for.saturating_sub(awaited);
     }
 
@@ -128,7 +131,14 @@ impl UplinkDemand {
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
         self.heard_at = at;
         self.left = left;
+        self.with_block_ack = false;
         self.acks_for = 0;
+    }
+
+    /// The client reported its queue at `at` with its Block Ack: ACKs for the data that it acknowledges come later.
+    pub fn reported_with_block_ack(&mut self, at: Instant, left: BufferStatus) {
+        self.reported(at, left);
+        self.with_block_ack = true;
     }
 
     fn count(&mut self, at: Instant, mpdus: u32) {
@@ -151,14 +161,23 @@ impl UplinkDemand {
         self.mpdus_per_s(at) > Self::BUSY_MPDUS
     }
 
-    /// Whether an access point with the trigger policy `triggers` triggers the client at `at`.
-    pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
+    /// Whether an access point with the trigger policy `triggers` triggers the client at `at`, while `busy` clients are
+    /// busy.
+    pub fn is_wanted(&self, triggers: Triggers, busy: usize, at: Instant) -> bool {
         match triggers {
             Triggers::Off | Triggers::RandomAccess => false,
-            Triggers::Nist => self.is_busy(at),
+            Triggers::Nist => {
+                let reports = self.with_block_ack && !self.left.is_empty();
+                reports || busy >= Triggers::NIST_BUSY && self.is_busy(at)
+            }
             Triggers::Always => true,
             Triggers::AckAware => !self.expects_nothing(at),
         }
+    }
+
+    /// Whether its last report at `at` is recent, with a Block Ack, and of an empty queue, and no ACKs are due.
+    pub fn just_reported_nothing(&self, at: Instant) -> bool {
+        self.with_block_ack && at < self.heard_at + Self::LONGEST_SILENCE && self.expects_nothing(at)
     }
 
     /// Whether at `at` the client has nothing known to wait, and less than a TCP ACK to come.
@@ -200,6 +219,7 @@ impl Default for UplinkDemand {
             // One ACK per two packets.
             per_mpdu: Self::ACK_BYTES * 256 / 2,
             heard_at: Instant::ZERO,
+            with_block_ack: false,
             second: Instant::ZERO,
             mpdus: 0,
             mpdus_before: 0,
