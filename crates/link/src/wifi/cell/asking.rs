@@ -49,7 +49,10 @@ impl Cell {
         let station = &self.stations[id];
         ofdma.triggers == Triggers::Always
             && station.has_data()
-            && station.peers.iter().all(|peer| peer.uplink.just_reported_nothing(at))
+            && station.peers.iter().all(|peer| {
+                let reports_soon = peer.originator.need() == Need::Data;
+                peer.uplink.has_nothing(at, reports_soon)
+            })
     }
 
     /// The clients that `id` triggers at `at`, no more than there are units; in turns if all are triggered.

@@ -693,14 +693,15 @@ impl Part {
             let room = &mut cell.stations[self.exchange.from].peers[peer].room;
             room.answered(appended, self.holds_more);
             room.delivered(settled.mpdus);
-            if self.exchange.outgoing.class() == PayloadClass::Data {
-                let uplink = &mut cell.stations[self.exchange.from].peers[peer].uplink;
-                if appended > 0 {
-                    uplink.acknowledged_inside(noticed_at);
-                }
-                if let Some(left) = self.left {
-                    uplink.reported_with_block_ack(noticed_at, left);
-                }
+            let uplink = &mut cell.stations[self.exchange.from].peers[peer].uplink;
+            let is_data = self.exchange.outgoing.class() == PayloadClass::Data;
+            if appended > 0 && is_data {
+                uplink.acknowledged_inside(noticed_at);
+            }
+            if let Some(left) = self.left {
+                uplink.reported_with_block_ack(noticed_at, left);
+            }
+            if is_data {
                 uplink.sent(settled.mpdus);
             }
         }

@@ -60,6 +60,8 @@ pub(crate) struct UplinkDemand {
     heard_at: Instant,
     /// It did so with a Block Ack.
     with_block_ack: bool,
+    /// Until when it contends by MU EDCA, because it answered a trigger.
+    restricted_until: Instant,
     /// Start of the current second; the MPDU counts are for this second and the one before.
     second: Instant,
     mpdus: u32,
@@ -104,13 +106,11 @@ impl UplinkDemand {
         let learn = |known: &mut u32, sample: u32| {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
-        if self.left.is_empty() {
-            // All its packets are ACKs for data that was sent to it.
-            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
-                learn(&mut self.per_mpdu, sample);
-            }
-        } else if awaited == 0
-            && left.is_empty()
+        // Packets beyond those that it had reported are ACKs for data that was sent to it.
+        let born = (plan.bytes + left.bytes()).saturating_sub(self.waiting_bytes());
+        if let Some(sample) = (born * 256).checked_div(awaited) {
+            learn(&mut self.per_mpdu, sample);
+        } else if left.is_empty()
             && let Some(sample) = (plan.bytes * 256).checked_div(self.left.bytes())
         {
             learn(&mut self.per_byte, sample);
@@ -141,6 +141,11 @@ impl UplinkDemand {
         self.with_block_ack = true;
     }
 
+    /// The access point acknowledged its response to a trigger: until `until` it contends by MU EDCA.
+    pub fn restricted(&mut self, until: Instant) {
+        self.restricted_until = until;
+    }
+
     fn count(&mut self, at: Instant, mpdus: u32) {
         if at >= self.second + Self::SECOND {
             let skipped = at >= self.second + Self::SECOND * 2;
@@ -168,22 +173,28 @@ impl UplinkDemand {
             Triggers::Off | Triggers::RandomAccess => false,
             Triggers::Nist => {
                 let reports = self.with_block_ack && !self.left.is_empty();
-                reports || busy >= Triggers::NIST_BUSY && self.is_busy(at)
+                let waits = at < self.restricted_until && self.is_overdue(at);
+                reports || waits || busy >= Triggers::NIST_BUSY && self.is_busy(at)
             }
             Triggers::Always => true,
             Triggers::AckAware => !self.expects_nothing(at),
         }
     }
 
-    /// Whether its last report at `at` is recent, with a Block Ack, and of an empty queue, and no ACKs are due.
-    pub fn just_reported_nothing(&self, at: Instant) -> bool {
-        self.with_block_ack && at < self.heard_at + Self::LONGEST_SILENCE && self.expects_nothing(at)
+    /// Whether it has reported an empty queue, and by `at` no ACKs are due since; lately, or `reports_soon` again.
+    pub fn has_nothing(&self, at: Instant, reports_soon: bool) -> bool {
+        let is_known = reports_soon || at < self.heard_at + Self::LONGEST_SILENCE;
+        is_known && self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES
     }
 
     /// Whether at `at` the client has nothing known to wait, and less than a TCP ACK to come.
     pub fn expects_nothing(&self, at: Instant) -> bool {
-        let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
-        self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
+        self.has_nothing(at, true) && !self.is_overdue(at)
+    }
+
+    /// Whether at `at` it has not reported its queue for long, although data was sent to it.
+    fn is_overdue(&self, at: Instant) -> bool {
+        self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE
     }
 
     /// Bytes of PSDU that the client will send in answer to data.
@@ -205,8 +216,12 @@ impl UplinkDemand {
 
     /// Bytes of PSDU to allocate to the client: at least one MPDU, in which it reports the rest of its queue.
     pub fn expected_bytes(&self) -> u32 {
-        let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
-        (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+        (self.waiting_bytes() + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+    }
+
+    /// Bytes of PSDU that its last report stands for.
+    fn waiting_bytes(&self) -> u32 {
+        (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32
     }
 }
 
@@ -220,6 +235,7 @@ impl Default for UplinkDemand {
             per_mpdu: Self::ACK_BYTES * 256 / 2,
             heard_at: Instant::ZERO,
             with_block_ack: false,
+            restricted_until: Instant::ZERO,
             second: Instant::ZERO,
             mpdus: 0,
             mpdus_before: 0,
