@@ -20,7 +20,7 @@ use tacit_link::wifi::phy::{
 };
 use tacit_link::wifi::{
     AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackCarrier, HackRoom,
-    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection,
+    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, Sharing,
     StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
@@ -276,6 +276,8 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
         random_access_units: pick(draw, &[0, 1, 4]),
         scheduler: None,
         hack_carrier: pick(draw, &[HackCarrier::BlockAck, HackCarrier::OwnMpdu]),
+        // Drawn last, so that older seeds keep the rest.
+        sharing: pick(draw, &[Sharing::Goodput, Sharing::Goodput, Sharing::Most]),
     }
 }
 
@@ -970,5 +972,49 @@ fn a_failure_prints_its_world_and_the_command_that_replays_it() {
         Swarm::new(&rounds_in_random_worlds, setup_with_rounds),
     ] {
         assert_failures_can_be_replayed(&swarm);
+    }
+}
+
+#[test]
+#[ignore = "temporary"]
+fn debug_held() {
+    let seed = seeds(1).start;
+    for hold_ms in [150, 100, 60, 30] {
+        for mu in [None, Some(MuEdca::Off)] {
+            let mut setup = lossless_setup(seed);
+            setup.sample_interval = Some(Duration::from_millis(1));
+            let set = &mut setup.bss[0];
+            for client in &mut set.clients {
+                if let ClientDriver::Hack(config) = &mut client.driver {
+                    config.hold_limit = Duration::from_millis(hold_ms);
+                }
+            }
+            if let ApDriver::Hack(config) = &mut set.access_point.driver {
+                config.hold_limit = Duration::from_millis(hold_ms);
+            }
+            if let (Some(mu), Some(ofdma)) = (mu, &mut set.config.ofdma) {
+                ofdma.mu_edca = mu;
+            }
+            let outcome = run(&setup).unwrap();
+            println!("hold {hold_ms} mu {mu:?}: timeouts {}", timeouts(&outcome));
+            for station in &outcome.bss[0].stations {
+                if let Some(c) = station.driver.hack() {
+                    println!("  {:?} {c:?} trig {} max wait {:?}", station.host, station.counters.triggered_ppdus, station.counters.missed_link_acks);
+                }
+            }
+            for flow in outcome.flows.iter().filter(|flow| flow.sender.is_some_and(|s| s.timeouts > 0)) {
+                println!("  flow {:?} sink {:?} timeouts {:?}", flow.flow, flow.sink, flow.sender.map(|s| s.timeouts));
+                let mut last = None;
+                for point in outcome.series.iter().filter(|point| point.flow == flow.flow) {
+                    let now = (point.acknowledged_total, point.delivered_total, point.packets_retransmitted);
+                    if last.is_some_and(|(_, last): (Instant, _)| last != now) || last.is_none() {
+                        if let Some((at, before)) = last && (point.packets_retransmitted != before.2 || point.at.saturating_since(at) > Duration::from_millis(120)) {
+                            println!("    {} quiet since {at}: {before:?} -> {now:?} srtt {} rto {}", point.at, point.smoothed_rtt, point.retransmission_timeout);
+                        }
+                        last = Some((point.at, now));
+                    }
+                }
+            }
+        }
     }
 }

@@ -684,8 +684,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ]),
         usual: Usual::Field,
         meaning: "with `ofdma`: when the access point asks clients for packets, which they send at once (UL OFDMA): never; those \
-                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do; \
-                  all, as often as it gets the medium; as often, but no client by name (`random-access-units`)",
+                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do, \
+                  and those whose Block Acks report packets; all, as often as it gets the medium, unless all just reported none; as \
+                  often, but no client by name (`random-access-units`)",
         of: |wifi| &mut wifi.ofdma.triggers,
     },
     &W {

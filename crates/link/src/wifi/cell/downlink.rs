@@ -517,7 +517,7 @@ impl Downlink {
             let room = part.room as usize;
             part.exchange.set_response(self.answers);
             part.answer(cell, Some(room));
-            if self.ofdma.has_triggers() {
+            if self.ofdma.reports_with_block_acks() {
                 part.report(cell);
             }
         }
