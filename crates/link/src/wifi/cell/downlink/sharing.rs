@@ -15,10 +15,10 @@ struct Yield {
 }
 
 impl Yield {
-    /// Whether it brings so much more bytes in the same time than `other` that fewer users are worth it.
-    fn is_worth_more(self, other: Self) -> bool {
+    /// Whether it brings more bytes than `other` in the same time, by one part in `worth`.
+    fn beats(self, other: Self, worth: u64) -> bool {
         let rate = |own: Self, of: Self| u128::from(own.bytes) * u128::from(of.time.as_nanos());
-        let worth = u128::from(Sharing::WORTH);
+        let worth = u128::from(worth);
         rate(self, other) * worth > rate(other, self) * (worth + 1)
     }
 }
@@ -45,12 +45,12 @@ impl Cell {
         let mut users = most;
         while users > 1 {
             let shared = self.shared_yield(at, id, ofdma, (&ready[..users], &waiting), limit);
-            best = better(best, shared.map(|shared| (users, shared)));
+            best = better(best, shared.map(|shared| (users, shared)), Sharing::FEWER_WORTH);
             users = ResourceUnit::users_that_fill(users - 1, width_mhz);
         }
         // In a TXOP that began with several users, several follow.
         let alone = limit.is_none().then(|| (1, self.yield_alone(id, *first, waiting[0])));
-        better(best, alone).map_or(most, |(users, _)| users)
+        better(best, alone, Sharing::ALONE_WORTH).map_or(most, |(users, _)| users)
     }
 
     /// Bytes of the A-MPDU of all that waits for `peer`, at most as many MPDUs as it may have.
@@ -104,10 +104,14 @@ impl Cell {
     }
 }
 
-/// The one of two numbers of users that is worth more; `fewer` are only if they bring much more.
-fn better(more: Option<(usize, Yield)>, fewer: Option<(usize, Yield)>) -> Option<(usize, Yield)> {
+/// The one of two numbers of users that brings more bytes: `fewer` only if it is more by one part in `worth`.
+fn better(
+    more: Option<(usize, Yield)>,
+    fewer: Option<(usize, Yield)>,
+    worth: u64,
+) -> Option<(usize, Yield)> {
     match (more, fewer) {
-        (Some(more), Some(fewer)) if !fewer.1.is_worth_more(more.1) => Some(more),
+        (Some(more), Some(fewer)) if !fewer.1.beats(more.1, worth) => Some(more),
         (more, fewer) => fewer.or(more),
     }
 }
