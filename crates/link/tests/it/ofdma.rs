@@ -76,12 +76,8 @@ fn answers_at_once_are_the_quicker_ones() {
 #[test]
 fn a_trs_control_field_saves_the_trigger() {
     let of = |acknowledgment, block_ack_mcs| {
-        let ofdma = OfdmaConfig {
-            acknowledgment,
-            block_ack_mcs,
-            sharing: Sharing::Most,
-            ..OfdmaConfig::USUAL
-        };
+        let ofdma =
+            OfdmaConfig { acknowledgment, block_ack_mcs, sharing: Sharing::Most, ..OfdmaConfig::USUAL };
         saturated_mbps(BssConfig { ofdma: Some(ofdma), ..config(16, acknowledgment) })
     };
     let [trs, faster] = [3, 11].map(|mcs| of(MuAcknowledgment::TriggeredResponseScheduling, mcs));

@@ -25,9 +25,7 @@ use crate::wifi::mac::plan::{Outgoing, PpduPlan};
 use crate::wifi::mac::protection::Direction;
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
-use crate::wifi::phy::{
-    BLOCK_ACK_REQUEST_LEN, Format, Mode, MultiUserPpdu, mu_bar_len, subframe_len,
-};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Format, Mode, MultiUserPpdu, mu_bar_len, subframe_len};
 
 /// One user's part of a round.
 #[derive(Clone, Debug)]
@@ -669,7 +667,10 @@ impl Part {
         let client = &cell.stations[to];
         let left = client.peers[client.peer_index(from)].originator.buffer_status();
         self.left = Some(left);
-        let unit = (cell.stations.originator(&self.exchange).control_mode, self.exchange.unit_index().unwrap_or_default());
+        let unit = (
+            cell.stations.originator(&self.exchange).control_mode,
+            self.exchange.unit_index().unwrap_or_default(),
+        );
         if !self.lost {
             cell.air.record_null([to, from], [response_at, response_end], unit, left);
         }

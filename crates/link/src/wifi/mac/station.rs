@@ -239,7 +239,12 @@ impl Station {
 
     /// Takes the peers out of the round-robin that come next, up to `most`, as far as they need data and go `together` with the first.
     /// [`Self::serve`] puts back those that are not served.
-    pub fn take_ready(&mut self, most: usize, together: impl Fn(&Peer, &Peer) -> bool, users: &mut Vec<usize>) {
+    pub fn take_ready(
+        &mut self,
+        most: usize,
+        together: impl Fn(&Peer, &Peer) -> bool,
+        users: &mut Vec<usize>,
+    ) {
         users.clear();
         while users.len() < most
             && let Some(peer) = self.next_turn()

@@ -110,3 +110,44 @@ fn nobody_is_asked_while_all_report_that_nothing_waits() {
         assert_eq!(after.0, before.0, "{clients} clients: triggers");
     }
 }
+
+/// The access point took a client's own access away when it answered a trigger. A packet that is born after its last
+/// report, and that no data makes the access point expect, waits for 100 ms at most while others keep the channel busy.
+#[test]
+fn a_client_that_may_not_contend_is_not_forgotten() {
+    for triggers in [Triggers::Nist, Triggers::AckAware] {
+        for mu_edca in [MuEdca::OpenWrt, MuEdca::Silent] {
+            let mut config = choosing(3, triggers);
+            config.ofdma = config.ofdma.map(|ofdma| OfdmaConfig { mu_edca, ..ofdma });
+            let span = Duration::from_millis(1_900);
+            let mut bss = channel(config, 3, "restricted", span);
+            let (ap, [first, second, third]) =
+                (AP.first_function(), [1, 2, 3].map(|id| StationId(id).first_function()));
+            let late = Instant::ZERO + Duration::from_millis(500);
+            let mut waited = None;
+            saturate(&mut bss, span, |bss, now| {
+                while bss.has_room(ap, third, FULL.len()) {
+                    bss.enqueue(now, ap, third, FULL);
+                }
+                // Both are busy for 400 ms, and answer triggers.
+                for id in [first, second] {
+                    while now + Duration::from_millis(100) < late && bss.queued(id, ap) < 20 {
+                        bss.enqueue(now, id, ap, FULL);
+                    }
+                }
+                match waited {
+                    None if now >= late => {
+                        assert_eq!(bss.queued(first, ap), 0, "all that it had before was sent");
+                        bss.enqueue(now, first, ap, FULL);
+                        waited = Some((now, Duration::ZERO));
+                    }
+                    Some((since, ref mut time)) if bss.queued(first, ap) > 0 => *time = now - since,
+                    _ => {}
+                }
+            });
+            assert!(bss.counters(StationId(1)).triggered_ppdus > 5, "{triggers:?}");
+            let waited = waited.map(|(_, time)| time).unwrap();
+            assert!(waited <= Duration::from_millis(100), "{triggers:?}, {mu_edca:?}: {waited}");
+        }
+    }
+}

@@ -105,11 +105,7 @@ impl Cell {
 }
 
 /// The one of two numbers of users that brings more bytes: `fewer` only if it is more by one part in `worth`.
-fn better(
-    more: Option<(usize, Yield)>,
-    fewer: Option<(usize, Yield)>,
-    worth: u64,
-) -> Option<(usize, Yield)> {
+fn better(more: Option<(usize, Yield)>, fewer: Option<(usize, Yield)>, worth: u64) -> Option<(usize, Yield)> {
     match (more, fewer) {
         (Some(more), Some(fewer)) if !fewer.1.beats(more.1, worth) => Some(more),
         (more, fewer) => fewer.or(more),
