@@ -79,9 +79,6 @@ impl UplinkDemand {
     /// A client to which data was sent is triggered after this time, even if few ACKs are due, because it may be barred
     /// from contending. Ours.
     const LONGEST_SILENCE: Duration = Duration::from_millis(20);
-    /// A client that MU EDCA restricts is triggered after this time: well before a delayed ACK of 40 ms that waits for it
-    /// ends in a retransmission timeout of 200 ms. Ours.
-    const LONGEST_RESTRICTION: Duration = Duration::from_millis(50);
     /// The weight of a new sample is the inverse of this.
     const WEIGHT: u32 = 8;
     /// The largest sample, in 1/256.
@@ -195,12 +192,9 @@ impl UplinkDemand {
         self.has_nothing(at, true) && !self.is_overdue(at)
     }
 
-    /// Whether at `at` it has not reported its queue for long, although data was sent to it, or it may not contend as
-    /// others do: ACKs that were born after its last report could outlast the sender's timer.
+    /// Whether at `at` it has not reported its queue for long, although data was sent to it.
     fn is_overdue(&self, at: Instant) -> bool {
-        let silent_for = |time| at >= self.heard_at + time;
-        self.acks_for > 0 && silent_for(Self::LONGEST_SILENCE)
-            || at < self.restricted_until && silent_for(Self::LONGEST_RESTRICTION)
+        self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE
     }
 
     /// Bytes of PSDU that the client will send in answer to data.
