@@ -54,6 +54,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/cascade",
     "hack/ofdma-count",
     "hack/mu-edca",
+    "hack/ofdma-cells",
     "hack/forecast",
     "hack/live",
     "tack/fig3",

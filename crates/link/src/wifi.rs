@@ -35,6 +35,6 @@ pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
-pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers};
+pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Sharing, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};
 pub use turns::Turns;

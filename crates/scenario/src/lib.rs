@@ -41,7 +41,7 @@ use tacit_link::queue::{AckFilter, AckHoldConfig};
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
     AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
-    MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Triggers,
+    MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Sharing, Triggers,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -418,6 +418,8 @@ pub struct OfdmaPlan {
     pub acknowledgment: Option<MuAcknowledgment>,
     /// Maximum number of users per PPDU.
     pub max_users: u32,
+    /// How many of the clients with data waiting share a PPDU.
+    pub sharing: Sharing,
     /// Highest MCS of Block Acks sent in response to a trigger.
     pub block_ack_mcs: u32,
     /// MinTrigProcTime: the minimum time between a trigger and its response.
@@ -439,6 +441,7 @@ impl OfdmaPlan {
     pub fn config(&self, hack_room: HackRoom, hack_carrier: HackCarrier) -> Option<OfdmaConfig> {
         Some(OfdmaConfig {
             max_users: self.max_users as u16,
+            sharing: self.sharing,
             acknowledgment: self.acknowledgment?,
             block_ack_mcs: self.block_ack_mcs as u8,
             trigger_padding: self.trigger_padding,
@@ -460,6 +463,7 @@ impl Default for OfdmaPlan {
         Self {
             acknowledgment: None,
             max_users: max_users.into(),
+            sharing: usual.sharing,
             block_ack_mcs: block_ack_mcs.into(),
             trigger_padding,
             triggers: usual.triggers,

@@ -20,7 +20,7 @@ use tacit_link::wifi::phy::{
 };
 use tacit_link::wifi::{
     AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackCarrier, HackRoom,
-    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection,
+    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, Sharing,
     StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
@@ -276,6 +276,8 @@ fn ofdma(draw: &mut Stream) -> OfdmaConfig {
         random_access_units: pick(draw, &[0, 1, 4]),
         scheduler: None,
         hack_carrier: pick(draw, &[HackCarrier::BlockAck, HackCarrier::OwnMpdu]),
+        // Drawn last, so that older seeds keep the rest.
+        sharing: pick(draw, &[Sharing::Goodput, Sharing::Goodput, Sharing::Most]),
     }
 }
 

@@ -186,7 +186,8 @@ impl Rounds {
     fn answered_after(&self, modes: &Modes, appended: u32) -> Duration {
         let (sifs, control, users) = (self.sifs(), self.hop.control, u64::from(self.users));
         let block_ack = block_ack_len(self.hop.block_ack_window) + appended;
-        let at_once = sifs + modes.block_ack.ppdu_duration(block_ack + MPDU_DELIMITER_LEN);
+        let at_once =
+            sifs + modes.block_ack.ppdu_duration(block_ack + MPDU_DELIMITER_LEN + self.ofdma.report_len());
         match self.ofdma.acknowledgment {
             MuAcknowledgment::BlockAckRequests => {
                 let requests = users.saturating_sub(1);

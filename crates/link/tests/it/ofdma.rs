@@ -1,5 +1,7 @@
 //! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
+mod sharing;
+
 use crate::common::{Channel, FULL, TestPacket, channel, saturate};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
@@ -7,7 +9,7 @@ use tacit_link::wifi::air::{AirFrame, Frame, Outcome, TriggerKind};
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_link::wifi::{
     AirtimeUse, BssConfig, ExternalMuScheduler, LinkAcks, MuAcknowledgment, MuEdca, MuScheduler,
-    MuSchedulerFactory, OfdmaConfig, ReadyUser, StationConfig, StationId, Triggers, UplinkClient,
+    MuSchedulerFactory, OfdmaConfig, ReadyUser, Sharing, StationConfig, StationId, Triggers, UplinkClient,
 };
 use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::units::{Duration, Instant};
@@ -18,7 +20,7 @@ fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-/// 802.11ax at 80 MHz with one stream at MCS 11.
+/// 802.11ax at 80 MHz with one stream at MCS 11; all clients with data share PPDUs.
 fn config(clients: usize, acknowledgment: MuAcknowledgment) -> BssConfig {
     let client = StationConfig {
         downlink_queue: QueueLimit { packets: Some(1_024), bytes: None }.into(),
@@ -26,7 +28,7 @@ fn config(clients: usize, acknowledgment: MuAcknowledgment) -> BssConfig {
     };
     BssConfig {
         beacon_interval: None,
-        ofdma: Some(OfdmaConfig { acknowledgment, ..OfdmaConfig::USUAL }),
+        ofdma: Some(OfdmaConfig { acknowledgment, sharing: Sharing::Most, ..OfdmaConfig::USUAL }),
         ..BssConfig::new(Standard::Ax, vec![client; clients])
     }
 }
@@ -74,7 +76,8 @@ fn answers_at_once_are_the_quicker_ones() {
 #[test]
 fn a_trs_control_field_saves_the_trigger() {
     let of = |acknowledgment, block_ack_mcs| {
-        let ofdma = OfdmaConfig { acknowledgment, block_ack_mcs, ..OfdmaConfig::USUAL };
+        let ofdma =
+            OfdmaConfig { acknowledgment, block_ack_mcs, sharing: Sharing::Most, ..OfdmaConfig::USUAL };
         saturated_mbps(BssConfig { ofdma: Some(ofdma), ..config(16, acknowledgment) })
     };
     let [trs, faster] = [3, 11].map(|mcs| of(MuAcknowledgment::TriggeredResponseScheduling, mcs));
@@ -87,7 +90,7 @@ fn a_trs_control_field_saves_the_trigger() {
             for client in &mut config.stations {
                 client.mode = Mode::he(0, 1, 20, GuardInterval::Ns800).unwrap();
             }
-            config.ofdma = Some(OfdmaConfig { acknowledgment, ..OfdmaConfig::USUAL });
+            config.ofdma = Some(OfdmaConfig { acknowledgment, sharing: Sharing::Most, ..OfdmaConfig::USUAL });
             saturated_mbps(config)
         });
     assert_eq!(trs.to_bits(), trigger.to_bits(), "units of 26 tones at MCS 0");
@@ -117,7 +120,11 @@ impl Harness {
     }
 
     fn run(&mut self) {
-        while let Some(at) = self.bss.poll_timeout() {
+        self.run_before(Instant::ZERO + Duration::from_secs(10));
+    }
+
+    fn run_before(&mut self, end: Instant) {
+        while let Some(at) = self.bss.poll_timeout().filter(|at| *at < end) {
             assert!(at >= self.now, "time runs forward");
             self.now = at;
             self.bss.handle_timeout(at);

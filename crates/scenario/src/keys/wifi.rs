@@ -5,7 +5,7 @@ use tacit_link::wifi::phy::{
 };
 use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig,
-    Protection, StreamQueues, Triggers, TxopLimits,
+    Protection, Sharing, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
@@ -648,6 +648,14 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         of: |wifi| &mut wifi.ofdma.max_users,
     },
     &W {
+        name: "ofdma-sharing",
+        kind: Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]),
+        usual: Usual::Field,
+        meaning: "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in its time, one among \
+                  them; all that leave no unit over, as in ns-3",
+        of: |wifi| &mut wifi.ofdma.sharing,
+    },
+    &W {
         name: "ofdma-ack-mcs",
         kind: Whole(0, 11),
         usual: Usual::Field,
@@ -676,8 +684,9 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ]),
         usual: Usual::Field,
         meaning: "with `ofdma`: when the access point asks clients for packets, which they send at once (UL OFDMA): never; those \
-                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do; \
-                  all, as often as it gets the medium; as often, but no client by name (`random-access-units`)",
+                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do, \
+                  and those whose Block Acks report packets; all, as often as it gets the medium, unless all just reported none; as \
+                  often, but no client by name (`random-access-units`)",
         of: |wifi| &mut wifi.ofdma.triggers,
     },
     &W {

@@ -39,10 +39,20 @@ impl Cell {
         client.peers[client.peer_index(id)].originator.mode
     }
 
-    /// Whether `id` may trigger clients at `at`, depending on how many send much data.
-    fn may_ask(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
-        let busy = self.stations[id].peers.iter().filter(|peer| peer.uplink.is_busy(at)).count();
-        ofdma.triggers.allow(busy)
+    /// Clients of `id` that send much at `at`.
+    fn busy_clients(&self, at: Instant, id: FunctionId) -> usize {
+        self.stations[id].peers.iter().filter(|peer| peer.uplink.is_busy(at)).count()
+    }
+
+    /// Whether data of `id` goes before its triggers at `at`, because no client has anything.
+    fn data_goes_first(&self, at: Instant, id: FunctionId, ofdma: &OfdmaConfig) -> bool {
+        let station = &self.stations[id];
+        ofdma.triggers == Triggers::Always
+            && station.has_data()
+            && station.peers.iter().all(|peer| {
+                let reports_soon = peer.originator.need() == Need::Data;
+                peer.uplink.has_nothing(at, reports_soon)
+            })
     }
 
     /// The clients that `id` triggers at `at`, no more than there are units; in turns if all are triggered.
@@ -50,12 +60,13 @@ impl Cell {
         if let Some(scheduler) = self.stations[id].mu_scheduler.clone() {
             return self.scheduled_to_ask(at, id, ofdma, &scheduler);
         }
-        if !self.may_ask(at, id, ofdma) {
+        if self.data_goes_first(at, id, ofdma) {
             return Vec::new();
         }
         let count = self.stations[id].peers.len();
         let first = self.stations[id].asked_first;
-        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, at);
+        let busy = self.busy_clients(at, id);
+        let wanted = |peer: &usize| self.stations[id].peers[*peer].uplink.is_wanted(ofdma.triggers, busy, at);
         let turns = (0..count).map(|peer| (first + peer) % count).filter(wanted);
         let asked: Vec<usize> = self.sharing_a_trigger(id, turns).take(self.most_asked(ofdma)).collect();
         self.stations[id].asked_first = asked.last().map_or(first, |last| (last + 1) % count);
@@ -140,10 +151,11 @@ impl Cell {
         }
         // The next PPDU of a cascade also triggers its users.
         let cascades = ofdma.acknowledgment == MuAcknowledgment::Cascade && station.has_data_for_several();
+        let busy = self.busy_clients(at, id);
         let wanted = |peer: &Peer| {
             let asked_with_data = cascades && peer.originator.need() == Need::Data;
-            peer.uplink.is_wanted(ofdma.triggers, at) && !asked_with_data
+            peer.uplink.is_wanted(ofdma.triggers, busy, at) && !asked_with_data
         };
-        self.may_ask(at, id, ofdma) && station.peers.iter().any(wanted)
+        station.peers.iter().any(wanted) && !self.data_goes_first(at, id, ofdma)
     }
 }

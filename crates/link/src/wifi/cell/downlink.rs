@@ -5,10 +5,11 @@
 //! equal length.
 
 mod outline;
+mod sharing;
 
 use tacit_proto::units::{Duration, Instant};
 
-use self::outline::data_room;
+use self::outline::{answer_len, data_room};
 use super::progress::Progress;
 use super::uplink::Uplink;
 use super::{Answer, Cell, even_shares};
@@ -16,6 +17,7 @@ use crate::packet::{PacketRef, PayloadClass};
 use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser, TriggeredResponse};
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
@@ -23,9 +25,7 @@ use crate::wifi::mac::plan::{Outgoing, PpduPlan};
 use crate::wifi::mac::protection::Direction;
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
-use crate::wifi::phy::{
-    BLOCK_ACK_REQUEST_LEN, Format, MPDU_DELIMITER_LEN, Mode, MultiUserPpdu, mu_bar_len, subframe_len,
-};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Format, Mode, MultiUserPpdu, mu_bar_len, subframe_len};
 
 /// One user's part of a round.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub(crate) struct Part {
     settled: bool,
     /// More is waiting than the response has room for.
     holds_more: bool,
+    /// The queue that it reports with its response; `None` without a report.
+    left: Option<BufferStatus>,
     /// Bytes appended to its response.
     appended: Vec<u8>,
 }
@@ -100,7 +102,11 @@ impl Cell {
     ) -> Option<Downlink> {
         let mut users = std::mem::take(&mut self.users);
         match self.stations[id].mu_scheduler.clone() {
-            None => self.stations[id].take_users(at, self.rules.most_users, goes_with, &mut users),
+            None => {
+                self.stations[id].take_ready(self.rules.most_users, goes_with, &mut users);
+                let served = self.users_to_serve(at, id, ofdma, &users, limit);
+                self.stations[id].serve(at, served, &mut users);
+            }
             Some(scheduler) => self.take_scheduled(at, id, &scheduler, &mut users),
         }
         let round = if users.is_empty() { None } else { self.fill_downlink(at, id, ofdma, (&users, limit)) };
@@ -188,13 +194,11 @@ impl Cell {
                 modes[0],
                 if trigger_subframe > 0 { plan.padded_bytes + trigger_subframe } else { plan.bytes },
             ));
-            let delimiter = if ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests {
-                0
-            } else {
-                MPDU_DELIMITER_LEN
+            let response_len = match ofdma.acknowledgment {
+                _ if !outline.is_answered => 0,
+                MuAcknowledgment::BlockAckRequests => entry.originator.block_ack_len(),
+                _ => answer_len(ofdma, entry),
             };
-            let response_len =
-                if outline.is_answered { entry.originator.block_ack_len() + delimiter } else { 0 };
             let exchange =
                 Exchange::shared([id, entry.id], outgoing, (index, count), [at; 2], [at; 2], response_len);
             parts.push(Part {
@@ -207,6 +211,7 @@ impl Cell {
                 lost: false,
                 settled: false,
                 holds_more: false,
+                left: None,
                 appended: Vec::new(),
             });
         }
@@ -510,6 +515,9 @@ impl Downlink {
             let room = part.room as usize;
             part.exchange.set_response(self.answers);
             part.answer(cell, Some(room));
+            if self.ofdma.reports_with_block_acks() {
+                part.report(cell);
+            }
         }
         if self.parts.iter().any(|part| part.answers) {
             self.stage = Stage::Answers;
@@ -653,6 +661,21 @@ impl Part {
         (self.exchange, self.lost, self.holds_more) = (exchange, lost, holds_more);
     }
 
+    /// Adds a report of its queue to its acknowledgment.
+    fn report(&mut self, cell: &mut Cell) {
+        let Exchange { from, to, response_at, response_end, .. } = self.exchange;
+        let client = &cell.stations[to];
+        let left = client.peers[client.peer_index(from)].originator.buffer_status();
+        self.left = Some(left);
+        let unit = (
+            cell.stations.originator(&self.exchange).control_mode,
+            self.exchange.unit_index().unwrap_or_default(),
+        );
+        if !self.lost {
+            cell.air.record_null([to, from], [response_at, response_end], unit, left);
+        }
+    }
+
     /// The access point handles its response, or its absence noticed at `noticed_at`.
     fn settle(&mut self, cell: &mut Cell, noticed_at: Instant, next_idle: u64) {
         self.settled = true;
@@ -671,11 +694,15 @@ impl Part {
             let room = &mut cell.stations[self.exchange.from].peers[peer].room;
             room.answered(appended, self.holds_more);
             room.delivered(settled.mpdus);
-            if self.exchange.outgoing.class() == PayloadClass::Data {
-                let uplink = &mut cell.stations[self.exchange.from].peers[peer].uplink;
-                if appended > 0 {
-                    uplink.acknowledged_inside(noticed_at);
-                }
+            let uplink = &mut cell.stations[self.exchange.from].peers[peer].uplink;
+            let is_data = self.exchange.outgoing.class() == PayloadClass::Data;
+            if appended > 0 && is_data {
+                uplink.acknowledged_inside(noticed_at);
+            }
+            if let Some(left) = self.left {
+                uplink.reported_with_block_ack(noticed_at, left);
+            }
+            if is_data {
                 uplink.sent(settled.mpdus);
             }
         }

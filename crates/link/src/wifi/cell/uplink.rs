@@ -633,6 +633,7 @@ impl Uplink {
             part.appended.clear();
             if let Some((edca, timer)) = &mu_edca {
                 cell.stations[part.client].contention.restrict(cell.rules.phy, edca, at + *timer);
+                cell.stations[self.holder].peers[part.peer].uplink.restricted(at + *timer);
             }
         }
         self.settle_unheard(cell, next_idle);

@@ -74,6 +74,11 @@ impl Contention {
         phy.aifs() + self.aifs_longer - self.aifs_shorter
     }
 
+    /// The contention window after a success.
+    pub fn cw_min(&self) -> u32 {
+        self.cw_min
+    }
+
     /// When this station transmits if the medium stays idle.
     pub fn transmits_at(&self, idle: &IdlePeriod, slot: Duration) -> Instant {
         self.countdown_from(idle) + slot * u64::from(self.counter)

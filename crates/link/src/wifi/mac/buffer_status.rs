@@ -58,6 +58,10 @@ pub(crate) struct UplinkDemand {
     per_mpdu: u32,
     /// When it last reported its queue.
     heard_at: Instant,
+    /// It did so with a Block Ack.
+    with_block_ack: bool,
+    /// Until when it contends by MU EDCA, because it answered a trigger.
+    restricted_until: Instant,
     /// Start of the current second; the MPDU counts are for this second and the one before.
     second: Instant,
     mpdus: u32,
@@ -102,13 +106,11 @@ impl UplinkDemand {
         let learn = |known: &mut u32, sample: u32| {
             *known = *known - *known / Self::WEIGHT + sample.min(Self::MOST) / Self::WEIGHT;
         };
-        if self.left.is_empty() {
-            // All its packets are ACKs for data that was sent to it.
-            if let Some(sample) = ((plan.bytes + left.bytes()) * 256).checked_div(awaited) {
-                learn(&mut self.per_mpdu, sample);
-            }
-        } else if awaited == 0
-            && left.is_empty()
+        // Packets beyond those that it had reported are ACKs for data that was sent to it.
+        let born = (plan.bytes + left.bytes()).saturating_sub(self.waiting_bytes());
+        if let Some(sample) = (born * 256).checked_div(awaited) {
+            learn(&mut self.per_mpdu, sample);
+        } else if left.is_empty()
             && let Some(sample) = (plan.bytes * 256).checked_div(self.left.bytes())
         {
             learn(&mut self.per_byte, sample);
@@ -116,6 +118,7 @@ impl UplinkDemand {
         self.count(at, plan.mpdus);
         self.heard_at = at;
         self.left = left;
+        self.with_block_ack = false;
         self.acks_for = self.acks_for.saturating_sub(awaited);
     }
 
@@ -128,7 +131,19 @@ impl UplinkDemand {
     pub fn reported(&mut self, at: Instant, left: BufferStatus) {
         self.heard_at = at;
         self.left = left;
+        self.with_block_ack = false;
         self.acks_for = 0;
+    }
+
+    /// The client reported its queue at `at` with its Block Ack: ACKs for the data that it acknowledges come later.
+    pub fn reported_with_block_ack(&mut self, at: Instant, left: BufferStatus) {
+        self.reported(at, left);
+        self.with_block_ack = true;
+    }
+
+    /// The access point acknowledged its response to a trigger: until `until` it contends by MU EDCA.
+    pub fn restricted(&mut self, until: Instant) {
+        self.restricted_until = until;
     }
 
     fn count(&mut self, at: Instant, mpdus: u32) {
@@ -151,20 +166,35 @@ impl UplinkDemand {
         self.mpdus_per_s(at) > Self::BUSY_MPDUS
     }
 
-    /// Whether an access point with the trigger policy `triggers` triggers the client at `at`.
-    pub fn is_wanted(&self, triggers: Triggers, at: Instant) -> bool {
+    /// Whether an access point with the trigger policy `triggers` triggers the client at `at`, while `busy` clients are
+    /// busy.
+    pub fn is_wanted(&self, triggers: Triggers, busy: usize, at: Instant) -> bool {
         match triggers {
             Triggers::Off | Triggers::RandomAccess => false,
-            Triggers::Nist => self.is_busy(at),
+            Triggers::Nist => {
+                let reports = self.with_block_ack && !self.left.is_empty();
+                let waits = at < self.restricted_until && self.is_overdue(at);
+                reports || waits || busy >= Triggers::NIST_BUSY && self.is_busy(at)
+            }
             Triggers::Always => true,
             Triggers::AckAware => !self.expects_nothing(at),
         }
     }
 
+    /// Whether it has reported an empty queue, and by `at` no ACKs are due since; lately, or `reports_soon` again.
+    pub fn has_nothing(&self, at: Instant, reports_soon: bool) -> bool {
+        let is_known = reports_soon || at < self.heard_at + Self::LONGEST_SILENCE;
+        is_known && self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES
+    }
+
     /// Whether at `at` the client has nothing known to wait, and less than a TCP ACK to come.
     pub fn expects_nothing(&self, at: Instant) -> bool {
-        let is_overdue = self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE;
-        self.left.is_empty() && self.bytes_to_come() < Self::ACK_BYTES && !is_overdue
+        self.has_nothing(at, true) && !self.is_overdue(at)
+    }
+
+    /// Whether at `at` it has not reported its queue for long, although data was sent to it.
+    fn is_overdue(&self, at: Instant) -> bool {
+        self.acks_for > 0 && at >= self.heard_at + Self::LONGEST_SILENCE
     }
 
     /// Bytes of PSDU that the client will send in answer to data.
@@ -186,8 +216,12 @@ impl UplinkDemand {
 
     /// Bytes of PSDU to allocate to the client: at least one MPDU, in which it reports the rest of its queue.
     pub fn expected_bytes(&self) -> u32 {
-        let waits = (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32;
-        (waits + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+        (self.waiting_bytes() + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+    }
+
+    /// Bytes of PSDU that its last report stands for.
+    fn waiting_bytes(&self) -> u32 {
+        (u64::from(self.left.bytes()) * u64::from(self.per_byte)).div_ceil(256) as u32
     }
 }
 
@@ -200,6 +234,8 @@ impl Default for UplinkDemand {
             // One ACK per two packets.
             per_mpdu: Self::ACK_BYTES * 256 / 2,
             heard_at: Instant::ZERO,
+            with_block_ack: false,
+            restricted_until: Instant::ZERO,
             second: Instant::ZERO,
             mpdus: 0,
             mpdus_before: 0,

@@ -22,7 +22,7 @@ use crate::wifi::config::ApScheduler;
 use crate::wifi::counters::StationCounters;
 use crate::wifi::functions::{FunctionId, Peers};
 use crate::wifi::mu_scheduler::SchedulerHandle;
-use crate::wifi::phy::{Mode, Phy, ResourceUnit};
+use crate::wifi::phy::{Mode, Phy};
 
 /// A station at work, or its function for one access category where there are several.
 #[derive(Clone, Debug)]
@@ -237,12 +237,10 @@ impl Station {
         None
     }
 
-    /// Takes the peers out of the round-robin that come next, up to `most`, to send to all of them at once: as far as they need
-    /// data, go `together` with the first, and leave no unit of the channel over. With fewer than two it takes none, and `users` is
-    /// empty.
-    pub fn take_users(
+    /// Takes the peers out of the round-robin that come next, up to `most`, as far as they need data and go `together` with the first.
+    /// [`Self::serve`] puts back those that are not served.
+    pub fn take_ready(
         &mut self,
-        at: Instant,
         most: usize,
         together: impl Fn(&Peer, &Peer) -> bool,
         users: &mut Vec<usize>,
@@ -259,9 +257,11 @@ impl Station {
             }
             users.push(peer);
         }
-        let width_mhz = users.first().map_or(0, |peer| self.peers[*peer].originator.mode.width_mhz);
-        let served = ResourceUnit::users_that_fill(users.len(), width_mhz);
-        // Users without a unit are next.
+    }
+
+    /// The first `served` of `users`, which are out of the round-robin, have the TXOP that begins at `at`. The others are next; with fewer
+    /// than two served, all are.
+    pub fn serve(&mut self, at: Instant, served: usize, users: &mut Vec<usize>) {
         let served = if served < 2 { 0 } else { served };
         users.drain(served..).rev().for_each(|peer| self.turns.push_front(peer));
         self.begin_turns(at, users);

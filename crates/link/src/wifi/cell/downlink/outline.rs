@@ -87,7 +87,7 @@ impl Cell {
             _ => mode.bytes_within(LONGEST_ANSWER),
         };
         let around = ofdma.carried_len(1) - 1;
-        let most = most.saturating_sub(answer_len(entry) + around);
+        let most = most.saturating_sub(answer_len(ofdma, entry) + around);
         match ofdma.hack_room {
             HackRoom::Fixed(bytes) => bytes.min(most),
             HackRoom::Forecast => entry.room.bytes(most),
@@ -118,7 +118,8 @@ impl Cell {
             _ => {
                 let answers = peers().zip(modes.iter().zip(rooms));
                 let psdus = answers.map(|(peer, (modes, room))| {
-                    (modes[1], answer_len(peer) + ofdma.carried_len(*room) + data_room(ofdma, peer, at))
+                    let len = answer_len(ofdma, peer) + ofdma.carried_len(*room);
+                    (modes[1], len + data_room(ofdma, peer, at))
                 });
                 let trigger = self.trigger_time(ofdma, users.len(), control_mode);
                 trigger + sifs + MultiUserPpdu::duration(&psdus)
@@ -136,7 +137,7 @@ impl Cell {
     ) -> u64 {
         let answers = users.iter().zip(outline.modes.iter().zip(&outline.rooms));
         let psdus = answers.map(|(peer, (modes, room))| {
-            (modes[1], answer_len(&self.stations[id].peers[*peer]) + ofdma.carried_len(*room))
+            (modes[1], answer_len(ofdma, &self.stations[id].peers[*peer]) + ofdma.carried_len(*room))
         });
         MultiUserPpdu::symbol_count(&psdus)
     }
@@ -176,7 +177,7 @@ pub(super) fn data_room(ofdma: &OfdmaConfig, peer: &Peer, at: Instant) -> u32 {
     }
 }
 
-/// Bytes of a Block Ack of `peer` in response to a trigger.
-fn answer_len(peer: &Peer) -> u32 {
-    peer.originator.block_ack_len() + MPDU_DELIMITER_LEN
+/// Bytes of a Block Ack of `peer` in response to a trigger, and of the report with it.
+pub(super) fn answer_len(ofdma: &OfdmaConfig, peer: &Peer) -> u32 {
+    peer.originator.block_ack_len() + MPDU_DELIMITER_LEN + ofdma.report_len()
 }
