@@ -124,7 +124,7 @@ pub fn watched<T>(cache: Option<&Cache>, work: impl FnOnce(Control<'_>) -> T) ->
             bar.inc(1);
         }
         Progress::Warning(text) => bar.suspend(|| note(&format!("tacit: {text}"))),
-        // A command of several sweeps tells of its first.
+        // Only the first sweep of a command says so.
         Progress::LongWait(text) => TOLD.call_once(|| bar.suspend(|| note(&format!("tacit: {text}")))),
     };
     let result = work(Control { stop: &STOP, progress: &progress, cache });
