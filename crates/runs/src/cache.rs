@@ -187,7 +187,7 @@ mod tests {
         let progress = |progress: Progress<'_>| match progress {
             Progress::Finished(_) => drop(made.fetch_add(1, Relaxed)),
             Progress::Warning(text) | Progress::LongWait(text) => {
-                warned.lock().unwrap().push(text.to_owned())
+                warned.lock().unwrap().push(text.to_owned());
             }
             Progress::Started { .. } => {}
         };
