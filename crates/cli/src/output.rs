@@ -26,7 +26,7 @@ use tacit_input::InputError;
 #[cfg(feature = "network")]
 pub use network::{NetworkFailure, printable};
 #[cfg(feature = "simulator")]
-pub use simulator::{NOT_VALID, SimulatorFailure, print_answer, print_page, terminal_width};
+pub use simulator::{NOT_VALID, SimulatorFailure, listing, print_answer, print_page, terminal_width};
 
 /// A claim failed, an invariant was violated, or a part was not done.
 pub const FAILED: u8 = 1;

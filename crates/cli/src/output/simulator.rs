@@ -8,7 +8,7 @@ use tacit_captures::rohc::RohcError;
 use tacit_live::LiveError;
 use tacit_runs::{RunError, RunsError};
 use tacit_scenario::ScenarioError;
-use tacit_scenario::table::wrapped;
+use tacit_scenario::table::{hanging, wrapped};
 
 use super::{BAD_INPUT, FAILED, Failure, INTERRUPTED, print};
 
@@ -86,6 +86,12 @@ fn styled(text: &str) -> String {
 /// Prints text with its prose broken at the terminal's width.
 pub fn print_page(text: &str) -> Result<(), Failure> {
     print(&wrapped(text, terminal_width()))
+}
+
+/// A line for each name, padded to the longest, and its text, which is broken at the terminal's width.
+pub fn listing<'a>(entries: impl Iterator<Item = (&'a str, String)> + Clone) -> String {
+    let width = entries.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    entries.map(|(name, text)| hanging(&format!("{name:width$}  "), &text, terminal_width())).collect()
 }
 
 /// Width of the terminal on standard output in characters; `None` if it is not a terminal.

@@ -8,12 +8,11 @@ use serde::Serialize;
 use tacit_figures::{Figure, FigureOutcome, LiveRuns, Options, Tally, all, find};
 use tacit_runs::RunsError;
 use tacit_runs::store::write_whole;
-use tacit_scenario::table::hanging;
 use tacit_scenario::{InputError, bounded};
 
 use super::transfers;
 use crate::args::FigureArgs;
-use crate::output::{FAILED, Failure, note, print, print_json, terminal_width};
+use crate::output::{FAILED, Failure, listing, note, print, print_json, terminal_width};
 use crate::progress::{cache, watched};
 
 /// Default directory of figures.
@@ -93,16 +92,9 @@ fn list(json: bool) -> Result<ExitCode, Failure> {
             .collect();
         print_json(&entries)?;
     } else {
-        let width = figures.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
-        let line = |figure: &Figure| {
-            let paper = figure.paper.as_deref().unwrap_or_default();
-            hanging(
-                &format!("{:width$}  ", figure.id),
-                &format!("{} ({paper})", figure.title),
-                terminal_width(),
-            )
-        };
-        print(&figures.iter().map(line).collect::<String>())?;
+        let text =
+            |figure: &Figure| format!("{} ({})", figure.title, figure.paper.as_deref().unwrap_or_default());
+        print(&listing(figures.iter().map(|figure| (figure.id.as_str(), text(figure)))))?;
     }
     Ok(ExitCode::SUCCESS)
 }

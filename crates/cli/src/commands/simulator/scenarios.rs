@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_scenario::table::hanging;
 use tacit_scenario::{Scenario, library, scheme};
 
 use crate::args::ScenariosArgs;
-use crate::output::{Failure, print, print_json, terminal_width};
+use crate::output::{Failure, listing, print, print_json};
 
 #[derive(Serialize)]
 struct Listing {
@@ -58,7 +57,6 @@ pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {
 
 fn list(what: &str, entries: &[Entry]) -> String {
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-    let line =
-        |entry: &Entry| hanging(&format!("{:width$}  ", entry.name), &entry.description, terminal_width());
-    format!("{what}\n{}\n{}", "─".repeat(width), entries.iter().map(line).collect::<String>())
+    let lines = listing(entries.iter().map(|entry| (entry.name.as_str(), entry.description.clone())));
+    format!("{what}\n{}\n{lines}", "─".repeat(width))
 }
