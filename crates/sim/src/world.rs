@@ -387,13 +387,13 @@ impl<'o, P: Carried> World<'o, P> {
         match self.components[component as usize] {
             Component::Pipe(index) => loop {
                 let next = self.handle_pipe(index);
-                if !self.goes_on(component, next) {
+                if !self.schedule_or_begin(component, next) {
                     break;
                 }
             },
             Component::Bss(index) => loop {
                 let next = self.handle_bss(index);
-                if !self.goes_on(component, next) {
+                if !self.schedule_or_begin(component, next) {
                     break;
                 }
             },
@@ -469,7 +469,7 @@ impl<'o, P: Carried> World<'o, P> {
     /// Schedules the event of `component` at `at`. Returns true if it is the next event of all, which has then begun: a wire
     /// or a channel handles its own events without the scheduler until something else happens in between.
     #[inline(always)]
-    fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
+    fn schedule_or_begin(&mut self, component: u32, at: Option<Instant>) -> bool {
         let Some(at) = at else { return false };
         if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
             self.scheduler.wake(component, Some(at));
