@@ -83,6 +83,8 @@ pub const ALL: &[Bundled] = bundled![
     "tack/harm-cubic",
     "tack/harm-jitter",
     "tack/harm-sharing",
+    "tack/harm-short",
+    "tack/harm-short-wifi",
     "tack/harm-uploads",
     "tack/controllers",
     "tack/live",
