@@ -9,7 +9,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use tacit_link::queue::AckHoldConfig;
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::units::Duration;
 
 use crate::merge::Merge;
@@ -80,7 +80,7 @@ impl FromStr for AckMode {
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;
-    use tacit_link::queue::AckHold;
+    use tacit_proto::ack_hold::AckHold;
     use tacit_proto::hack::AckPacket as _;
     use tacit_proto::units::{HostId, Instant};
 

@@ -9,7 +9,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
-use tacit_link::queue::AckHold;
+use tacit_proto::ack_hold::AckHold;
 use tacit_proto::fwp;
 use tacit_proto::hack::AckPacket as _;
 use tacit_proto::units::{Duration, HostId, Instant};

@@ -37,7 +37,7 @@ pub mod warnings;
 
 use std::path::Path;
 
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
     AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
@@ -45,6 +45,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;

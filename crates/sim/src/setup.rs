@@ -6,12 +6,13 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{
     AccessCategory, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
     StreamQueues,
 };
 use tacit_link::wired::PipeConfig;
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::fastack;
 use tacit_proto::fwp;
 use tacit_proto::hack;

@@ -12,15 +12,14 @@ use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
-use tacit_link::queue::{
-    AckFilter, AckHoldConfig, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit,
-};
+use tacit_link::queue::{AckFilter, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::fastack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};

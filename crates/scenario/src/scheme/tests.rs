@@ -1,5 +1,5 @@
-use tacit_link::queue::AckHoldConfig;
 use tacit_link::wifi::ReverseDirection;
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::fastack;
 use tacit_proto::tcp::Config;
 use tacit_sim::Setup;

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::{AckHold, AckHoldConfig};
 use tacit_link::wifi::{Bss, FunctionId, Peers};
 use tacit_link::{Holders, PacketRef};
+use tacit_proto::ack_hold::{AckHold, AckHoldConfig};
 use tacit_proto::units::Instant;
 
 use crate::Carried;

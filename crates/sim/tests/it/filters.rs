@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use tacit_link::loss::Loss;
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
+use tacit_proto::ack_hold::AckHoldConfig;
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};

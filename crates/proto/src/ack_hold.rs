@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tacit_proto::FlowKey;
-use tacit_proto::tcp::AckInfo;
-use tacit_proto::units::{Duration, Instant};
+use crate::FlowKey;
+use crate::tcp::AckInfo;
+use crate::units::{Duration, Instant};
 
 /// Most flows that are tracked. Beyond that, flows that hold nothing are forgotten; if all hold an ACK, packets of a
 /// new flow pass unchanged.
@@ -140,9 +140,9 @@ impl<P> Flow<P> {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::packet::{IpHeader, Packet, Transport};
-    use tacit_proto::tcp::{Flags, Segment};
-    use tacit_proto::units::{FlowId, HostId, SeqNumber};
+    use crate::packet::{IpHeader, Packet, Transport};
+    use crate::tcp::{Flags, Segment};
+    use crate::units::{FlowId, HostId, SeqNumber};
 
     use super::*;
 
