@@ -1,13 +1,23 @@
-//! A driver that holds pure TCP ACKs before its queue, so that later ones can replace them.
+//! Pure TCP ACKs that wait before a queue, so that later ones replace them: as Wi-Fi drivers do it, and as `tacit thin`
+//! does.
+//!
+//! An ACK is dropped only for a later one that says as much: of each flow the newest is held, and leaves when its time
+//! is over, whatever happens.
+
+mod thin;
+mod uplink;
 
 use std::collections::BTreeMap;
 
+use self::thin::ThinFlow;
+pub use self::uplink::QueueCounts;
+use self::uplink::Uplink;
 use crate::FlowKey;
-use crate::tcp::AckInfo;
+use crate::hack::AckPacket;
+use crate::tcp::{AckInfo, Flags, Segment};
 use crate::units::{Duration, Instant};
 
-/// Most flows that are tracked. Beyond that, flows that hold nothing are forgotten; if all hold an ACK, packets of a
-/// new flow pass unchanged.
+/// Most flows that are tracked. Beyond that, a new one takes the place of the one that was silent for longest.
 const MAX_FLOWS: usize = 1_024;
 
 /// Limits for held ACKs.
@@ -24,16 +34,30 @@ impl AckHoldConfig {
     pub const USUAL: Self = Self { ratio: 8, delay: Duration::from_millis(5) };
 }
 
+/// Which ACKs are held, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// A fixed number and time, as in drivers: every plain ACK that advances is held.
+    ///
+    /// Real drivers do not hold ACKs with options, which means none if timestamps are used; here only ACKs with SACK
+    /// blocks are not held. Real drivers also inspect only IPv4.
+    Fixed(AckHoldConfig),
+    /// As long as the uplink is busy with earlier packets, where an ACK would wait in the queue instead; at most a
+    /// quarter of the round trip. The uplink's rate is learned from its [queue](AckHold::observe). ACKs that say more
+    /// than a number pass, and so do those of the first 100 segments.
+    Thin,
+}
+
 /// Holds plain pure ACKs, one per flow: the next one that [covers](AckInfo::covers) it replaces it. Any other packet of
 /// the flow passes at once, after the held ACK.
 ///
-/// Real drivers do not hold ACKs with options, which means none if timestamps are used; here only ACKs with SACK blocks
-/// are not held. Real drivers also inspect only IPv4.
+/// After any call that takes the time, [`AckHold::poll_timeout`] says when [`AckHold::handle_timeout`] is due.
 #[derive(Clone, Debug)]
 pub struct AckHold<P> {
-    config: AckHoldConfig,
+    law: Law,
     /// By flow key.
     flows: BTreeMap<FlowKey, Flow<P>>,
+    uplink: Uplink,
     /// No held ACK is due before this.
     next: Option<Instant>,
     dropped: u64,
@@ -41,69 +65,146 @@ pub struct AckHold<P> {
 
 #[derive(Clone, Debug)]
 struct Flow<P> {
-    last: AckInfo,
-    /// ACKs held since one was passed on.
-    count: u32,
-    held: Option<(Instant, P)>,
+    state: State,
+    used_at: Instant,
+    held: Option<Held<P>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Fixed {
+        config: AckHoldConfig,
+        last: AckInfo,
+        /// ACKs held since one was passed on.
+        count: u32,
+    },
+    Thin(ThinFlow),
+}
+
+#[derive(Clone, Debug)]
+struct Held<P> {
+    /// When the first of those that it stands for came.
+    since: Instant,
+    /// When it leaves at the latest.
+    due: Instant,
+    segment: Segment,
+    len: u32,
+    packet: P,
+}
+
+/// A packet that a host sends, as [`AckHold`] sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Its flow and direction.
+    pub key: FlowKey,
+    /// Its fields; `None` if it is not TCP, or has options or bits that are not understood.
+    pub segment: Option<Segment>,
+    /// Bytes of the IP packet.
+    pub len: u32,
+}
+
+impl Offered {
+    /// `packet` as it is seen.
+    pub fn of(packet: &(impl AckPacket + ?Sized), len: u32) -> Self {
+        Self { key: packet.flow_key(), segment: packet.segment(), len }
+    }
 }
 
 impl<P> AckHold<P> {
-    /// A driver that holds nothing.
-    pub fn new(config: AckHoldConfig) -> Self {
-        Self { config, flows: BTreeMap::new(), next: None, dropped: 0 }
+    /// Holds nothing yet.
+    pub fn new(law: Law) -> Self {
+        Self { law, flows: BTreeMap::new(), uplink: Uplink::default(), next: None, dropped: 0 }
     }
 
-    /// The host sends `packet` of the flow `key`; `ack` has its fields if it is a pure TCP ACK with no options except
-    /// timestamps and SACK. Calls `pass` with the packets to be queued now, in order; returns the ACK that it replaces.
+    /// The host sends `packet`. Calls `pass` with the packets to be queued now, in order; returns the ACK that it
+    /// replaces.
     pub fn offer(
         &mut self,
         now: Instant,
-        (key, ack): (FlowKey, Option<AckInfo>),
+        offered: Offered,
         packet: P,
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
-        let ack = ack.filter(AckInfo::is_plain);
-        let Some(flow) = self.flows.get_mut(&key) else {
-            ack.into_iter().for_each(|ack| self.remember(key, ack));
+        let Offered { key, segment, len } = offered;
+        self.admit(now, key, segment.as_ref(), pass);
+        let uplink = &mut self.uplink;
+        let Some((flow, segment)) = self.flows.get_mut(&key).zip(segment) else {
+            // Nothing overtakes a held ACK of its flow, even if it is not understood.
+            if let Some(flow) = self.flows.get_mut(&key) {
+                flow.release(now, uplink, pass);
+            }
+            uplink.note_queued(now, len);
             pass(packet);
             return None;
         };
-        let advances = ack.filter(|ack| ack.ack.after(flow.last.ack) && ack.covers(&flow.last)).is_some();
-        flow.last = ack.unwrap_or(flow.last);
-        if !advances {
-            flow.release(pass);
-            pass(packet);
-            return None;
-        }
-        flow.count += 1;
-        let (due, replaced) = flow.held.take().unzip();
-        self.dropped += u64::from(due.is_some());
-        if flow.count < self.config.ratio {
-            let due = due.unwrap_or(now + self.config.delay);
-            flow.held = Some((due, packet));
-            self.next = Some(self.next.map_or(due, |next| next.min(due)));
+        let ack = AckInfo::of(&segment);
+        flow.used_at = now;
+        let is_idle = flow.state.waits_for_uplink() && uplink.free_at() <= now;
+        let hold = flow.state.longest_hold(now, &segment, ack).filter(|_| !is_idle);
+        // Whatever passes now says all that it would have said.
+        let replaced = flow.held.take_if(|held| {
+            ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
+        });
+        self.dropped += u64::from(replaced.is_some());
+        if let Some(longest) = hold {
+            let (since, due) = replaced.as_ref().map_or((now, now + longest), |held| {
+                // One that replaces another one has waited as long.
+                (held.since, held.due.min(now + longest))
+            });
+            flow.held = Some(Held { since, due, segment, len, packet });
+            let leaves = if flow.state.waits_for_uplink() { due.min(uplink.free_at()) } else { due };
+            self.next = Some(self.next.map_or(leaves, |next| next.min(leaves)));
         } else {
-            flow.count = 0;
+            flow.release(now, uplink, pass);
+            flow.state.note_passed(now, &segment);
+            uplink.note_queued(now, len);
             pass(packet);
+            if segment.flags.contains(Flags::RST) {
+                self.flows.remove(&key);
+            }
         }
-        replaced
+        replaced.map(|held| held.packet)
     }
 
-    fn remember(&mut self, key: FlowKey, last: AckInfo) {
+    /// Tracks the flow `key` from `segment` on, if that may be its first. A new flow takes the place of the one that was
+    /// silent for longest if there are as many as allowed; the ACK of that one leaves.
+    fn admit(&mut self, now: Instant, key: FlowKey, segment: Option<&Segment>, pass: &mut impl FnMut(P)) {
+        let Some(segment) = segment.filter(|_| !self.flows.contains_key(&key)) else { return };
+        let Some(state) = State::new(self.law, segment) else { return };
         if self.flows.len() >= MAX_FLOWS {
-            self.flows.retain(|_, flow| flow.held.is_some());
+            let oldest = self.flows.iter().min_by_key(|(_, flow)| flow.used_at).map(|(key, _)| *key);
+            if let Some(mut forgotten) = oldest.and_then(|key| self.flows.remove(&key)) {
+                forgotten.release(now, &mut self.uplink, pass);
+            }
         }
-        if self.flows.len() < MAX_FLOWS {
-            self.flows.insert(key, Flow { last, count: 0, held: None });
+        self.flows.insert(key, Flow { state, used_at: now, held: None });
+    }
+
+    /// `segment` arrived for the host that sends the flow `answered`.
+    pub fn hear(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
+        if let Some(Flow { state: State::Thin(flow), .. }) = self.flows.get_mut(&answered) {
+            flow.hear(now, segment);
         }
+    }
+
+    /// Whether it learns from [`AckHold::observe`].
+    pub fn wants_counts(&self) -> bool {
+        self.law == Law::Thin
+    }
+
+    /// The uplink's queue is as `counts` say. Held ACKs may be due at once.
+    pub fn observe(&mut self, now: Instant, counts: QueueCounts) {
+        self.uplink.observe(now, counts);
+        // They were to wait for a time that has changed.
+        self.next = self.earliest();
     }
 
     /// The ACKs that it holds.
     pub fn iter(&self) -> impl Iterator<Item = &P> {
-        self.flows.values().filter_map(|flow| flow.held.as_ref()).map(|(_, packet)| packet)
+        self.flows.values().filter_map(|flow| flow.held.as_ref()).map(|held| &held.packet)
     }
 
-    /// When the next held ACK is due.
+    /// When the next held ACK is due, or earlier.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next
     }
@@ -113,14 +214,28 @@ impl<P> AckHold<P> {
         if self.next.is_none_or(|next| next > now) {
             return;
         }
-        self.next = None;
+        let uplink = &mut self.uplink;
         for flow in self.flows.values_mut() {
-            match &flow.held {
-                Some((due, _)) if *due <= now => flow.release(pass),
-                Some((due, _)) => self.next = Some(self.next.map_or(*due, |next| next.min(*due))),
-                None => {}
+            if flow.held.as_ref().is_some_and(|held| held.due <= now) {
+                flow.release(now, uplink, pass);
             }
         }
+        // The one that has waited for longest first, as long as the uplink has nothing to send.
+        while self.law == Law::Thin && uplink.free_at() <= now {
+            let waiting = self.flows.values_mut().filter_map(|flow| Some((flow.held.as_ref()?.since, flow)));
+            let Some((_, flow)) = waiting.min_by_key(|(since, _)| *since) else { break };
+            flow.release(now, uplink, pass);
+        }
+        self.next = self.earliest();
+    }
+
+    /// When the first of the held ACKs leaves, unless the uplink gets other packets before.
+    fn earliest(&self) -> Option<Instant> {
+        let due = self.flows.values().filter_map(|flow| flow.held.as_ref()).map(|held| held.due).min()?;
+        Some(match self.law {
+            Law::Fixed(_) => due,
+            Law::Thin => due.min(self.uplink.free_at()),
+        })
     }
 
     /// ACKs replaced by others, since the start.
@@ -129,11 +244,53 @@ impl<P> AckHold<P> {
     }
 }
 
+impl State {
+    /// For the flow of `segment`; `None` if it is not tracked yet.
+    fn new(law: Law, segment: &Segment) -> Option<Self> {
+        match law {
+            Law::Fixed(config) => {
+                let last = AckInfo::of(segment).filter(AckInfo::is_plain)?;
+                Some(Self::Fixed { config, last, count: 0 })
+            }
+            Law::Thin => Some(Self::Thin(ThinFlow::default())),
+        }
+    }
+
+    /// Whether its ACKs leave as soon as the uplink is idle.
+    fn waits_for_uplink(&self) -> bool {
+        matches!(self, Self::Thin(_))
+    }
+
+    /// The host sends `segment`, which has the contents `ack` if it is a pure ACK. Returns how long it may wait; `None` if
+    /// it must pass.
+    fn longest_hold(&mut self, now: Instant, segment: &Segment, ack: Option<AckInfo>) -> Option<Duration> {
+        match self {
+            Self::Fixed { config, last, count } => {
+                let ack = ack.filter(AckInfo::is_plain)?;
+                let before = std::mem::replace(last, ack);
+                *count += 1;
+                (ack.replaces(&before) && *count < config.ratio).then_some(config.delay)
+            }
+            Self::Thin(flow) => flow.longest_hold(now, segment, ack.as_ref()),
+        }
+    }
+
+    /// `segment` goes to the queue.
+    fn note_passed(&mut self, now: Instant, segment: &Segment) {
+        match self {
+            Self::Fixed { count, .. } => *count = 0,
+            Self::Thin(flow) => flow.note_passed(now, segment),
+        }
+    }
+}
+
 impl<P> Flow<P> {
-    fn release(&mut self, pass: &mut impl FnMut(P)) {
-        self.count = 0;
-        if let Some((_, held)) = self.held.take() {
-            pass(held);
+    /// The held ACK goes to the queue.
+    fn release(&mut self, now: Instant, uplink: &mut Uplink, pass: &mut impl FnMut(P)) {
+        if let Some(held) = self.held.take() {
+            self.state.note_passed(now, &held.segment);
+            uplink.note_queued(now, held.len);
+            pass(held.packet);
         }
     }
 }
@@ -172,14 +329,13 @@ mod tests {
         let mut passed = Vec::new();
         for (flow, number_of, payload_len) in packets {
             let packet = packet(*flow, *number_of, *payload_len);
-            let of = (packet.flow_key(), packet.ack_info());
-            hold.offer(at(0), of, packet, &mut |packet| passed.push(number(&packet)));
+            hold.offer(at(0), Offered::of(&packet, 52), packet, &mut |packet| passed.push(number(&packet)));
         }
         passed
     }
 
     fn hold(ratio: u32) -> AckHold<Packet> {
-        AckHold::new(AckHoldConfig { ratio, delay: Duration::from_millis(5) })
+        AckHold::new(Law::Fixed(AckHoldConfig { ratio, delay: Duration::from_millis(5) }))
     }
 
     #[test]
@@ -214,8 +370,7 @@ mod tests {
         let mut hold = hold(9);
         assert_eq!(offer(&mut hold, &[(1, 100, 0), (1, 200, 0)]), [100]);
         let packet = packet(1, 300, 0);
-        let of = (packet.flow_key(), packet.ack_info());
-        let replaced = hold.offer(at(3), of, packet, &mut |_| panic!("it is held"));
+        let replaced = hold.offer(at(3), Offered::of(&packet, 52), packet, &mut |_| panic!("it is held"));
         assert_eq!(replaced.map(|packet| number(&packet)), Some(200));
         let mut passed = Vec::new();
         hold.handle_timeout(at(5), &mut |packet| passed.push(number(&packet)));
@@ -232,15 +387,21 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_holds_nothing_gives_its_place_to_a_new_one() {
+    fn the_flow_that_was_silent_for_longest_gives_its_place_and_its_ack() {
         let mut hold = hold(9);
         let firsts: Vec<_> = (0..MAX_FLOWS as u32).map(|flow| (flow, 100, 0)).collect();
         assert_eq!(offer(&mut hold, &firsts).len(), MAX_FLOWS);
-        assert_eq!(
-            offer(&mut hold, &[(0, 200, 0), (5_000, 100, 0), (5_000, 200, 0)]),
-            [100],
-            "one is held of each"
-        );
-        assert_eq!(hold.flows.len(), 2, "the others are forgotten");
+        let mut passed = Vec::new();
+        for (ms, flow, ack) in [(1, 0, 200), (2, 5_000, 7), (3, 5_001, 8)] {
+            // All others but the first two speak in between.
+            let others = (2..MAX_FLOWS as u32).map(|flow| packet(flow, 100 + ms, 1));
+            for packet in others.take(if ms == 2 { 0 } else { MAX_FLOWS }).chain([packet(flow, ack, 0)]) {
+                let offered = Offered::of(&packet, 52);
+                hold.offer(at(ms.into()), offered, packet, &mut |packet| passed.push(number(&packet)));
+            }
+        }
+        passed.retain(|number| *number >= 200 || *number < 100);
+        assert_eq!(passed, [7, 200, 8], "the second flow was silent and held nothing, then the first");
+        assert_eq!(hold.flows.len(), MAX_FLOWS);
     }
 }

@@ -5,7 +5,7 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
-use tacit_proto::ack_hold::AckHoldConfig;
+use tacit_proto::ack_hold::{AckHoldConfig, Law};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -85,7 +85,7 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});
     let (held, filtered) = crowd(|setup| {
-        setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL));
+        setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(Law::Fixed(AckHoldConfig::USUAL)));
     });
     let [acks, ppdus] = [0, 1].map(|which| acks_and_ppdus(&held)[which] / acks_and_ppdus(&stock)[which]);
     let gain = held.goodput_bps() / stock.goodput_bps();
