@@ -141,6 +141,8 @@ fn random_setup(seed: u64) -> Setup {
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
     let hold = pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(Law::Fixed(AckHoldConfig::USUAL))]);
     // A separate random stream, so that older seeds keep the rest of their worlds.
+    let thinning = &mut Stream::new(seed, "swarm links thinning");
+    let hold = if thinning.up_to(3) == 0 { ClientDriver::AckHold(Law::Thin) } else { hold };
     let own = &mut Stream::new(seed, "swarm links access point's acks");
     let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
     set.set_drivers(acks, hold);
@@ -164,6 +166,11 @@ fn random_setup(seed: u64) -> Setup {
             backward: random_pipe(draw),
         });
         at = next;
+    }
+    for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        if thinning.up_to(3) == 0 {
+            pipe.ack_filter = AckFilter::Thin;
+        }
     }
     let mut flow = |end: &HostId| {
         let ends = if draw.up_to(1) == 0 { (SERVER, *end) } else { (*end, SERVER) };
