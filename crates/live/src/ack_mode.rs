@@ -9,7 +9,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use tacit_proto::ack_hold::{AckHoldConfig, Law};
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::units::Duration;
 
 use crate::merge::Merge;
@@ -44,9 +44,11 @@ impl AckMode {
     }
 
     /// Thinning of ACKs at the entry of the hop, which imitates a receiver with delayed ACKs; `None` for no thinning.
-    pub fn hold(self) -> Option<Law> {
+    pub fn hold(self) -> Option<HoldLaw> {
         match self {
-            Self::OneIn(packets) => Some(Law::Fixed(AckHoldConfig { ratio: packets.get(), delay: DELAY })),
+            Self::OneIn(packets) => {
+                Some(HoldLaw::Fixed(AckHoldConfig { ratio: packets.get(), delay: DELAY }))
+            }
             Self::Kernel | Self::PerPacket => None,
         }
     }

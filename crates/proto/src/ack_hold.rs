@@ -15,7 +15,7 @@ use self::uplink::Uplink;
 use crate::FlowKey;
 use crate::hack::AckPacket;
 use crate::tcp::{AckInfo, Flags, Segment};
-use crate::units::{Duration, Instant};
+use crate::units::{BitRate, Duration, Instant};
 
 /// Most flows that are tracked. Beyond that, a new one takes the place of the one that was silent for longest.
 const MAX_FLOWS: usize = 1_024;
@@ -36,7 +36,7 @@ impl AckHoldConfig {
 
 /// Which ACKs are held, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Law {
+pub enum HoldLaw {
     /// A fixed number and time, as in drivers: every plain ACK that advances is held.
     ///
     /// Real drivers do not hold ACKs with options, which means none if timestamps are used; here only ACKs with SACK
@@ -54,7 +54,7 @@ pub enum Law {
 /// After any call that takes the time, [`AckHold::poll_timeout`] says when [`AckHold::handle_timeout`] is due.
 #[derive(Clone, Debug)]
 pub struct AckHold<P> {
-    law: Law,
+    law: HoldLaw,
     /// By flow key.
     flows: BTreeMap<FlowKey, Flow<P>>,
     uplink: Uplink,
@@ -112,8 +112,14 @@ impl Offered {
 
 impl<P> AckHold<P> {
     /// Holds nothing yet.
-    pub fn new(law: Law) -> Self {
+    pub fn new(law: HoldLaw) -> Self {
         Self { law, flows: BTreeMap::new(), uplink: Uplink::default(), next: None, dropped: 0 }
+    }
+
+    /// The same, for an uplink of this rate, whose queue need not be [observed](AckHold::observe).
+    #[must_use]
+    pub fn with_uplink(self, rate: BitRate) -> Self {
+        Self { uplink: Uplink::of_rate(rate), ..self }
     }
 
     /// The host sends `packet`. Calls `pass` with the packets to be queued now, in order; returns the ACK that it
@@ -189,7 +195,7 @@ impl<P> AckHold<P> {
 
     /// Whether it learns from [`AckHold::observe`].
     pub fn wants_counts(&self) -> bool {
-        self.law == Law::Thin
+        self.law == HoldLaw::Thin
     }
 
     /// The uplink's queue is as `counts` say. Held ACKs may be due at once.
@@ -221,7 +227,7 @@ impl<P> AckHold<P> {
             }
         }
         // The one that has waited for longest first, as long as the uplink has nothing to send.
-        while self.law == Law::Thin && uplink.free_at() <= now {
+        while self.law == HoldLaw::Thin && uplink.free_at() <= now {
             let waiting = self.flows.values_mut().filter_map(|flow| Some((flow.held.as_ref()?.since, flow)));
             let Some((_, flow)) = waiting.min_by_key(|(since, _)| *since) else { break };
             flow.release(now, uplink, pass);
@@ -233,8 +239,8 @@ impl<P> AckHold<P> {
     fn earliest(&self) -> Option<Instant> {
         let due = self.flows.values().filter_map(|flow| flow.held.as_ref()).map(|held| held.due).min()?;
         Some(match self.law {
-            Law::Fixed(_) => due,
-            Law::Thin => due.min(self.uplink.free_at()),
+            HoldLaw::Fixed(_) => due,
+            HoldLaw::Thin => due.min(self.uplink.free_at()),
         })
     }
 
@@ -246,13 +252,13 @@ impl<P> AckHold<P> {
 
 impl State {
     /// For the flow of `segment`; `None` if it is not tracked yet.
-    fn new(law: Law, segment: &Segment) -> Option<Self> {
+    fn new(law: HoldLaw, segment: &Segment) -> Option<Self> {
         match law {
-            Law::Fixed(config) => {
+            HoldLaw::Fixed(config) => {
                 let last = AckInfo::of(segment).filter(AckInfo::is_plain)?;
                 Some(Self::Fixed { config, last, count: 0 })
             }
-            Law::Thin => Some(Self::Thin(ThinFlow::default())),
+            HoldLaw::Thin => Some(Self::Thin(ThinFlow::default())),
         }
     }
 
@@ -335,7 +341,7 @@ mod tests {
     }
 
     fn hold(ratio: u32) -> AckHold<Packet> {
-        AckHold::new(Law::Fixed(AckHoldConfig { ratio, delay: Duration::from_millis(5) }))
+        AckHold::new(HoldLaw::Fixed(AckHoldConfig { ratio, delay: Duration::from_millis(5) }))
     }
 
     #[test]

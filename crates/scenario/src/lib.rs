@@ -45,7 +45,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
-use tacit_proto::ack_hold::{AckHoldConfig, Law};
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;
@@ -319,10 +319,10 @@ impl WifiAckFilter {
     }
 
     /// The ACK delay in front of the clients' queues.
-    pub fn hold(self) -> Option<Law> {
+    pub fn hold(self) -> Option<HoldLaw> {
         match self {
-            Self::DriverHold => Some(Law::Fixed(AckHoldConfig::USUAL)),
-            Self::Thin => Some(Law::Thin),
+            Self::DriverHold => Some(HoldLaw::Fixed(AckHoldConfig::USUAL)),
+            Self::Thin => Some(HoldLaw::Thin),
             Self::Off | Self::Cake | Self::CakeAggressive | Self::DriverReplace => None,
         }
     }

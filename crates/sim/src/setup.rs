@@ -12,7 +12,7 @@ use tacit_link::wifi::{
     StreamQueues,
 };
 use tacit_link::wired::PipeConfig;
-use tacit_proto::ack_hold::Law;
+use tacit_proto::ack_hold::HoldLaw;
 use tacit_proto::fastack;
 use tacit_proto::fwp;
 use tacit_proto::hack;
@@ -352,7 +352,7 @@ pub enum ClientDriver {
     /// TCP/HACK, if the access point has it, too.
     Hack(hack::Config),
     /// Holds pure ACKs back until later ones replace them.
-    AckHold(Law),
+    AckHold(HoldLaw),
     /// FWP's shim: placeholders replace segments that did not arrive, for flows that a program of the client reads and
     /// repairs.
     Fwp(fwp::Config),

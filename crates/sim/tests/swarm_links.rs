@@ -19,7 +19,7 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
-use tacit_proto::ack_hold::{AckHoldConfig, Law};
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
@@ -139,10 +139,11 @@ fn random_setup(seed: u64) -> Setup {
     let set = &mut setup.bss[0];
     let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
-    let hold = pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(Law::Fixed(AckHoldConfig::USUAL))]);
+    let hold =
+        pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(HoldLaw::Fixed(AckHoldConfig::USUAL))]);
     // A separate random stream, so that older seeds keep the rest of their worlds.
     let thinning = &mut Stream::new(seed, "swarm links thinning");
-    let hold = if thinning.up_to(3) == 0 { ClientDriver::AckHold(Law::Thin) } else { hold };
+    let hold = if thinning.up_to(3) == 0 { ClientDriver::AckHold(HoldLaw::Thin) } else { hold };
     let own = &mut Stream::new(seed, "swarm links access point's acks");
     let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
     set.set_drivers(acks, hold);

@@ -1,14 +1,14 @@
 //! ACKs that wait before the queue of a pipe.
 
 use tacit_proto::FlowKey;
-use tacit_proto::ack_hold::{AckHold, Law, Offered, QueueCounts};
+use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_proto::tcp::Segment;
 use tacit_proto::units::{Bytes, Instant};
 
 use super::staged::{Parts, Staged};
 use crate::packet::PacketRef;
 
-/// Thins ACKs by [`Law::Thin`], and shows it the drain of the queue.
+/// Thins ACKs by [`HoldLaw::Thin`], and shows it the drain of the queue.
 #[derive(Clone, Debug)]
 pub(super) struct Thinner {
     hold: AckHold<PacketRef>,
@@ -20,7 +20,7 @@ pub(super) struct Thinner {
 
 impl Thinner {
     pub fn new() -> Self {
-        Self { hold: AckHold::new(Law::Thin), accepted: Bytes(0), passed: Vec::new() }
+        Self { hold: AckHold::new(HoldLaw::Thin), accepted: Bytes(0), passed: Vec::new() }
     }
 
     /// `packet` is sent at `now`, to which the queue has [advanced](Staged::advance).
@@ -30,7 +30,7 @@ impl Thinner {
         let segment = pipe.holders.segment(&packet).copied();
         let offered = Offered { key: packet.flow, segment, len: packet.len };
         let replaced = self.hold.offer(now, offered, packet, &mut |packet| self.passed.push(packet));
-        for replaced in replaced {
+        if let Some(replaced) = replaced {
             pipe.counters.filtered_acks += 1;
             pipe.holders.release(replaced);
         }

@@ -32,6 +32,11 @@ pub(super) struct Uplink {
 }
 
 impl Uplink {
+    /// An uplink of a rate that is known.
+    pub fn of_rate(rate: BitRate) -> Self {
+        Self { rate: Some(rate).filter(|rate| rate.as_bps() > 0), ..Self::default() }
+    }
+
     /// The queue is as `counts` say. Corrects what was expected of it.
     pub fn observe(&mut self, now: Instant, counts: QueueCounts) {
         self.measure(now, counts);

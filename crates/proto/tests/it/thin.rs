@@ -1,8 +1,8 @@
-//! `Law::Thin`: which ACKs wait for a busy uplink, for how long, and that a sender finally learns the same.
+//! `HoldLaw::Thin`: which ACKs wait for a busy uplink, for how long, and that a sender finally learns the same.
 
 use proptest::prelude::*;
 use tacit_proto::FlowKey;
-use tacit_proto::ack_hold::{AckHold, Law, Offered, QueueCounts};
+use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 
@@ -40,7 +40,7 @@ struct Host {
 impl Host {
     /// The rate of the uplink is known from ten packets of 50 bytes.
     fn new() -> Self {
-        let mut host = Self { hold: AckHold::new(Law::Thin), now: Instant::ZERO, passed: Vec::new() };
+        let mut host = Self { hold: AckHold::new(HoldLaw::Thin), now: Instant::ZERO, passed: Vec::new() };
         (0..10).for_each(|_| host.send_other(50));
         let counts = |sent, waiting| QueueCounts { sent: Bytes(sent), waiting: Bytes(waiting) };
         host.hold.observe(at(0), counts(50, 450));

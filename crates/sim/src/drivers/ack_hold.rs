@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tacit_link::wifi::{Bss, FunctionId, Peers};
 use tacit_link::{Holders, PacketRef};
-use tacit_proto::ack_hold::{AckHold, Law, Offered, QueueCounts};
+use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_proto::hack::AckPacket;
 use tacit_proto::units::{Bytes, Instant};
 
@@ -28,7 +28,7 @@ pub(super) struct HoldDriver {
 
 impl HoldDriver {
     /// For a client's function.
-    pub fn new(law: Law, function: FunctionId, peers: Peers) -> Self {
+    pub fn new(law: HoldLaw, function: FunctionId, peers: Peers) -> Self {
         Self {
             holds: peers.iter().map(|_| AckHold::new(law)).collect(),
             accepted: peers.iter().map(|_| Bytes(0)).collect(),

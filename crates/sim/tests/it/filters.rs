@@ -5,7 +5,7 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
-use tacit_proto::ack_hold::{AckHoldConfig, Law};
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -112,7 +112,8 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});
     let (held, filtered) = crowd(|setup| {
-        setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(Law::Fixed(AckHoldConfig::USUAL)));
+        setup.bss[0]
+            .set_drivers(ApDriver::Stock, ClientDriver::AckHold(HoldLaw::Fixed(AckHoldConfig::USUAL)));
     });
     let [acks, ppdus] = [0, 1].map(|which| acks_and_ppdus(&held)[which] / acks_and_ppdus(&stock)[which]);
     let gain = held.goodput_bps() / stock.goodput_bps();
@@ -129,7 +130,7 @@ fn thinning_at_stations_does_no_harm() {
             setup.bss[0].set_drivers(ApDriver::Stock, driver);
             run(&setup).unwrap().goodput_bps()
         };
-        let gain = with(ClientDriver::AckHold(Law::Thin)) / with(ClientDriver::Stock);
+        let gain = with(ClientDriver::AckHold(HoldLaw::Thin)) / with(ClientDriver::Stock);
         println!("{stations} stations: {gain:.3} of the goodput");
         assert!(gain > 0.99, "{stations} stations: {gain}");
     }
@@ -149,7 +150,9 @@ fn files_arrive_whole_behind_every_filter_and_loss() {
         let mut setup = wlan(Standard::N, 150, 3, &file);
         let config = &mut setup.bss[0].config;
         match filter {
-            AckFilter::Thin => setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(Law::Thin)),
+            AckFilter::Thin => {
+                setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(HoldLaw::Thin))
+            }
             _ => (config.ap_ack_filter, config.station_ack_filter) = (filter, filter),
         }
         setup.wired[0].backward.ack_filter = filter;
