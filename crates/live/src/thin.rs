@@ -20,7 +20,7 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
-use self::device::Device;
+pub use self::device::Device;
 use self::sockets::{Ear, Uplink};
 pub use self::status::{Running, running};
 use crate::clock::MediumClock;

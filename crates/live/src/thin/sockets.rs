@@ -144,11 +144,11 @@ impl Ear {
         // Nothing arrives before it is bound.
         let fd = open(libc::AF_PACKET, libc::SOCK_DGRAM, 0)?;
         let filter = libc::sock_fprog { len: 4, filter: TCP_ONLY.as_ptr().cast_mut() };
+        let (at, len) = ((&raw const filter).cast(), size_of::<libc::sock_fprog>() as libc::socklen_t);
         // SAFETY: the kernel copies the program, which is constant.
-        let filter = unsafe {
-            std::slice::from_raw_parts((&raw const filter).cast::<u8>(), size_of::<libc::sock_fprog>())
-        };
-        set(&fd, libc::SO_ATTACH_FILTER, filter)?;
+        let attached =
+            unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, len) };
+        checked(attached)?;
         // SAFETY: zeros are an address.
         let mut of: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         of.sll_family = libc::AF_PACKET as u16;
