@@ -9,7 +9,7 @@ mod sockets;
 mod status;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,7 +21,7 @@ use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
 pub use self::device::Device;
-use self::sockets::{Ear, Uplink};
+use self::sockets::{Ear, Uplink, Way};
 pub use self::status::{Running, running};
 use crate::clock::MediumClock;
 use crate::error::LiveError;
@@ -60,13 +60,6 @@ pub fn run(
     started: impl FnOnce(&Device),
 ) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
-    let refused = |what: &'static str| {
-        move |source: io::Error| LiveError::Refused {
-            what: what.to_owned(),
-            source,
-            advice: "run as root, or with CAP_NET_ADMIN and CAP_NET_RAW",
-        }
-    };
     let uplink = Uplink::open(&device).map_err(refused("cannot send raw packets"))?;
     let ear = Ear::open(&device).map_err(refused("cannot see what arrives"))?;
     let status = status::Socket::listen(&device.name)?;
@@ -81,6 +74,73 @@ pub fn run(
     let clock = MediumClock::start();
     let mut thinner = Thinner { hold, uplink, counts_queue: rate.is_none(), counters: Counters::default() };
     thinner.turn_until(stop, (tun, ear, status), &clock)
+}
+
+/// For `map_err`: the kernel refuses `what`.
+fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
+    move |source| LiveError::Refused {
+        what: what.to_owned(),
+        source,
+        advice: "run as root, or with CAP_NET_ADMIN and CAP_NET_RAW",
+    }
+}
+
+/// Counts what [`run`] would drop of the traffic of `device` with an uplink of `rate`, for as long as `lasts` or until `stop`
+/// becomes readable. It changes nothing.
+///
+/// # Errors
+/// As for [`run`].
+pub fn rehearse(
+    device: &str,
+    rate: BitRate,
+    lasts: Duration,
+    stop: &impl AsFd,
+) -> Result<Counters, LiveError> {
+    let device = Device::look(device)?;
+    let mut ear = Ear::open(&device).map_err(refused("cannot see what passes"))?;
+    let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
+    let (clock, mut counters) = (MediumClock::start(), Counters::default());
+    loop {
+        let now = clock.now();
+        let left = lasts.saturating_sub(now.saturating_since(Instant::ZERO));
+        if left == Duration::ZERO {
+            return Ok(counters);
+        }
+        let mut hear = |way, bytes: &[u8]| match way {
+            Way::In => {
+                if let Some((headers, segment)) = wire::segment(bytes) {
+                    hold.hear(now, headers.reverse_key(), &segment);
+                }
+            }
+            Way::Out => {
+                let offered = counters.count(bytes);
+                let replaced = hold.offer(now, offered, (), &mut |()| {});
+                counters.dropped_acks += u64::from(replaced.is_some());
+            }
+        };
+        for _ in 0..READ_BATCH {
+            if !ear.receive(&mut hear).map_err(LiveError::io("a packet socket"))? {
+                break;
+            }
+        }
+        hold.handle_timeout(now, &mut |()| {});
+        let due = hold.poll_timeout().map_or(left, |due| due.saturating_since(now).min(left));
+        if wait([stop.as_fd(), ear.as_fd()], Some(due))? {
+            return Ok(counters);
+        }
+    }
+}
+
+/// Waits until one of `fds` is readable, for `longest` at most. Returns true if the first is.
+fn wait<const N: usize>(fds: [BorrowedFd<'_>; N], longest: Option<Duration>) -> Result<bool, LiveError> {
+    let timeout =
+        longest.map(|longest| TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos())));
+    let mut fds = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    match ppoll(&mut fds, timeout, None) {
+        Ok(_) => Ok(fds[0].any().unwrap_or(true)),
+        Err(Errno::EINTR) => Ok(false),
+        Err(error) => Err(LiveError::Io { what: "ppoll".to_owned(), source: error.into() }),
+    }
 }
 
 /// The way from the TUN device to the uplink.
@@ -103,8 +163,8 @@ impl Thinner {
             let now = clock.now();
             let hold = &mut self.hold;
             for _ in 0..READ_BATCH {
-                let heard = ear.receive(|bytes| {
-                    if let Some((headers, segment)) = wire::segment(bytes) {
+                let heard = ear.receive(|way, bytes| {
+                    if let Some((headers, segment)) = wire::segment(bytes).filter(|_| way == Way::In) {
                         hold.hear(now, headers.reverse_key(), &segment);
                     }
                 });
@@ -122,7 +182,10 @@ impl Thinner {
             let (uplink, counters) = (&mut self.uplink, &mut self.counters);
             self.hold.handle_timeout(now, &mut |packet| counters.note_sent(uplink, &packet));
             status.answer(&self.counters);
-            if self.wait(now, [stop.as_fd(), tun.as_fd(), ear.as_fd(), status.as_fd()])? {
+            let due = self.hold.poll_timeout().map(|due| due.saturating_since(now));
+            let look = (self.counts_queue && self.uplink.is_busy()).then_some(LOOK_EVERY);
+            let longest = due.into_iter().chain(look).min();
+            if wait([stop.as_fd(), tun.as_fd(), ear.as_fd(), status.as_fd()], longest)? {
                 return Ok(self.counters);
             }
         }
@@ -130,13 +193,7 @@ impl Thinner {
 
     /// A program sends the packet in `bytes`.
     fn send(&mut self, now: Instant, bytes: &[u8]) {
-        let parsed = wire::segment(bytes);
-        let headers = parsed.map(|(headers, _)| headers).or_else(|| Headers::read(bytes));
-        let segment = parsed.map(|(_, segment)| segment);
-        let key = headers.map(|headers| headers.flow_key()).unwrap_or_default();
-        self.counters.packets += 1;
-        self.counters.acks += u64::from(segment.is_some_and(|segment| segment.is_pure_ack()));
-        let offered = Offered { key, segment, len: bytes.len() as u32 };
+        let offered = self.counters.count(bytes);
         let (uplink, counters) = (&mut self.uplink, &mut self.counters);
         let pass = &mut |packet: Vec<u8>| counters.note_sent(uplink, &packet);
         let replaced = self.hold.offer(now, offered, bytes.to_vec(), pass);
@@ -148,24 +205,20 @@ impl Thinner {
             self.hold.observe(now, self.uplink.counts());
         }
     }
-
-    /// Waits for something to do. Returns true if it is to stop.
-    fn wait(&mut self, now: Instant, fds: [std::os::fd::BorrowedFd<'_>; 4]) -> Result<bool, LiveError> {
-        let due = self.hold.poll_timeout().map(|due| due.saturating_since(now));
-        let look = (self.counts_queue && self.uplink.is_busy()).then_some(LOOK_EVERY);
-        let longest = due.into_iter().chain(look).min();
-        let timeout = longest
-            .map(|longest| TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos())));
-        let mut fds = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        match ppoll(&mut fds, timeout, None) {
-            Ok(_) => Ok(fds[0].any().unwrap_or(true)),
-            Err(Errno::EINTR) => Ok(false),
-            Err(error) => Err(LiveError::Io { what: "ppoll".to_owned(), source: error.into() }),
-        }
-    }
 }
 
 impl Counters {
+    /// Counts a packet that this machine sends; returns it as it is seen.
+    fn count(&mut self, bytes: &[u8]) -> Offered {
+        let parsed = wire::segment(bytes);
+        let headers = parsed.map(|(headers, _)| headers).or_else(|| Headers::read(bytes));
+        let segment = parsed.map(|(_, segment)| segment);
+        self.packets += 1;
+        self.acks += u64::from(segment.is_some_and(|segment| segment.is_pure_ack()));
+        let key = headers.map(|headers| headers.flow_key()).unwrap_or_default();
+        Offered { key, segment, len: bytes.len() as u32 }
+    }
+
     fn note_sent(&mut self, uplink: &mut Uplink, packet: &[u8]) {
         if uplink.send(packet) {
             self.sent_bytes += packet.len() as u64;

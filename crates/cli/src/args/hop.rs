@@ -165,6 +165,9 @@ pub struct ThinArgs {
     /// Rate of the uplink, if its queue is not this machine's but a modem's, such as 50kbps [default: learned]
     #[arg(long, value_name = "RATE")]
     pub uplink: Option<String>,
+    /// Change nothing: count for a minute what would be dropped
+    #[arg(long, requires = "uplink")]
+    pub dry_run: bool,
 }
 
 /// Subcommands of `thin`.

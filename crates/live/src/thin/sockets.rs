@@ -121,7 +121,16 @@ impl Unsent {
     }
 }
 
-/// A packet socket for the TCP segments that arrive by a device.
+/// Which way a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It arrived for this machine.
+    In,
+    /// This machine sends it.
+    Out,
+}
+
+/// A packet socket for the TCP segments that pass a device.
 #[derive(Debug)]
 pub(super) struct Ear {
     fd: OwnedFd,
@@ -160,8 +169,8 @@ impl Ear {
         Ok(Self { fd, buffer: vec![0; READ_MAX].into() })
     }
 
-    /// Calls `hear` with the next packet that arrived for this machine. Returns false if there is none.
-    pub fn receive(&mut self, hear: impl FnOnce(&[u8])) -> io::Result<bool> {
+    /// Calls `hear` with the next packet. Returns false if there is none.
+    pub fn receive(&mut self, hear: impl FnOnce(Way, &[u8])) -> io::Result<bool> {
         // SAFETY: zeros are an address.
         let mut from: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         let mut from_len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -178,10 +187,12 @@ impl Ear {
                 _ => Err(error),
             };
         };
-        // It also sees what leaves.
-        if from.sll_pkttype == libc::PACKET_HOST {
-            hear(&self.buffer[..read.min(len)]);
-        }
+        let way = match from.sll_pkttype {
+            libc::PACKET_HOST => Way::In,
+            libc::PACKET_OUTGOING => Way::Out,
+            _ => return Ok(true),
+        };
+        hear(way, &self.buffer[..read.min(len)]);
         Ok(true)
     }
 }
