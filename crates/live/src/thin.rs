@@ -30,6 +30,8 @@ use crate::tun::Tun;
 
 /// How often the queue of the uplink is looked at while it holds packets: less than the time of one ACK at 50 kb/s.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
+/// How long a rehearsal watches.
+const REHEARSAL: Duration = Duration::from_secs(60);
 /// Packets read from one source before the others are looked at.
 const READ_BATCH: usize = 64;
 
@@ -85,24 +87,19 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
     }
 }
 
-/// Counts what [`run`] would drop of the traffic of `device` with an uplink of `rate`, for as long as `lasts` or until `stop`
-/// becomes readable. It changes nothing.
+/// Counts what [`run`] would drop of the traffic of `device` with an uplink of `rate`, for a minute or until `stop` becomes
+/// readable. It changes nothing.
 ///
 /// # Errors
 /// As for [`run`].
-pub fn rehearse(
-    device: &str,
-    rate: BitRate,
-    lasts: Duration,
-    stop: &impl AsFd,
-) -> Result<Counters, LiveError> {
+pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
     let mut ear = Ear::open(&device).map_err(refused("cannot see what passes"))?;
     let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
     let (clock, mut counters) = (MediumClock::start(), Counters::default());
     loop {
         let now = clock.now();
-        let left = lasts.saturating_sub(now.saturating_since(Instant::ZERO));
+        let left = REHEARSAL.saturating_sub(now.saturating_since(Instant::ZERO));
         if left == Duration::ZERO {
             return Ok(counters);
         }

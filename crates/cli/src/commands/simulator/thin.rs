@@ -6,13 +6,9 @@ use std::process::ExitCode;
 use tacit_input::{argument, bit_rate};
 use tacit_live::signals::Signals;
 use tacit_live::thin::{Counters, Running, rehearse, run as thin, running};
-use tacit_proto::units::Duration;
 
 use crate::args::{ThinArgs, ThinCommand};
 use crate::output::{Failure, note, print, print_json};
-
-/// How long `--dry-run` watches.
-const REHEARSAL: Duration = Duration::from_secs(60);
 
 pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
     match (args.command, args.device) {
@@ -23,8 +19,7 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
             let stop = Signals::taken_over()?;
             if let Some(rate) = rate.filter(|_| args.dry_run) {
                 note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
-                return print(&line(&device, &rehearse(&device, rate, REHEARSAL, &stop)?))
-                    .map(|()| ExitCode::SUCCESS);
+                return print(&line(&device, &rehearse(&device, rate, &stop)?)).map(|()| ExitCode::SUCCESS);
             }
             let counters = thin(&device, rate, &stop, |device| {
                 if device.is_wifi {
