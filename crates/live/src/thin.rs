@@ -87,8 +87,8 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
     }
 }
 
-/// Counts what [`run`] would drop of the traffic of `device` with an uplink of `rate`, for a minute or until `stop` becomes
-/// readable. It changes nothing.
+/// Counts what [`run`] would drop of the traffic of `device` with an uplink of `rate`, until `stop` becomes readable, or for
+/// a minute. It changes nothing.
 ///
 /// # Errors
 /// As for [`run`].
@@ -205,7 +205,7 @@ impl Thinner {
 }
 
 impl Counters {
-    /// Counts a packet that this machine sends; returns it as it is seen.
+    /// Counts a packet that this machine sends; returns its view for [`AckHold`].
     fn count(&mut self, bytes: &[u8]) -> Offered {
         let parsed = wire::segment(bytes);
         let headers = parsed.map(|(headers, _)| headers).or_else(|| Headers::read(bytes));

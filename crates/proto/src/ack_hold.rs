@@ -2,7 +2,7 @@
 //! does.
 //!
 //! An ACK is dropped only for a later one that says as much: of each flow the newest is held, and leaves when its time
-//! is over, whatever happens.
+//! is over, in any case.
 
 mod thin;
 mod uplink;
@@ -42,8 +42,8 @@ pub enum HoldLaw {
     /// Real drivers do not hold ACKs with options, which means none if timestamps are used; here only ACKs with SACK
     /// blocks are not held. Real drivers also inspect only IPv4.
     Fixed(AckHoldConfig),
-    /// As long as the uplink is busy with earlier packets, where an ACK would wait in the queue instead; at most a
-    /// quarter of the round trip. The uplink's rate is learned from its [queue](AckHold::observe). ACKs that say more
+    /// As long as the uplink is busy with earlier ACKs, where an ACK would wait in the queue instead; at most a
+    /// quarter of the round trip. Nothing but ACKs overtakes one that waits. The uplink's rate is learned from its [queue](AckHold::observe). ACKs that say more
     /// than a number pass, and so do those of the first 100 segments.
     Thin,
 }
@@ -104,7 +104,7 @@ pub struct Offered {
 }
 
 impl Offered {
-    /// `packet` as it is seen.
+    /// The view of `packet`.
     pub fn of(packet: &(impl AckPacket + ?Sized), len: u32) -> Self {
         Self { key: packet.flow_key(), segment: packet.segment(), len }
     }
@@ -132,6 +132,11 @@ impl<P> AckHold<P> {
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
         let Offered { key, segment, len } = offered;
+        let ack = segment.as_ref().and_then(AckInfo::of);
+        if ack.is_none() && self.law == HoldLaw::Thin {
+            // In a queue, ACKs would leave before the data behind them.
+            self.release_all(now, pass);
+        }
         self.admit(now, key, segment.as_ref(), pass);
         let uplink = &mut self.uplink;
         let Some((flow, segment)) = self.flows.get_mut(&key).zip(segment) else {
@@ -140,14 +145,14 @@ impl<P> AckHold<P> {
                 flow.release(now, uplink, pass);
             }
             uplink.note_queued(now, len);
+            uplink.note_data();
             pass(packet);
             return None;
         };
-        let ack = AckInfo::of(&segment);
         flow.used_at = now;
-        let is_idle = flow.state.waits_for_uplink() && uplink.free_at() <= now;
-        let hold = flow.state.longest_hold(now, &segment, ack).filter(|_| !is_idle);
-        // Whatever passes now says all that it would have said.
+        let in_vain = flow.state.waits_for_uplink() && !uplink.has_only_acks(now);
+        let hold = flow.state.longest_hold(now, &segment, ack).filter(|_| !in_vain);
+        // The newest ACK says all that this one would have said.
         let replaced = flow.held.take_if(|held| {
             ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
         });
@@ -164,6 +169,9 @@ impl<P> AckHold<P> {
             flow.release(now, uplink, pass);
             flow.state.note_passed(now, &segment);
             uplink.note_queued(now, len);
+            if ack.is_none() {
+                uplink.note_data();
+            }
             pass(packet);
             if segment.flags.contains(Flags::RST) {
                 self.flows.remove(&key);
@@ -226,13 +234,23 @@ impl<P> AckHold<P> {
                 flow.release(now, uplink, pass);
             }
         }
-        // The one that has waited for longest first, as long as the uplink has nothing to send.
-        while self.law == HoldLaw::Thin && uplink.free_at() <= now {
-            let waiting = self.flows.values_mut().filter_map(|flow| Some((flow.held.as_ref()?.since, flow)));
-            let Some((_, flow)) = waiting.min_by_key(|(since, _)| *since) else { break };
-            flow.release(now, uplink, pass);
-        }
+        while self.law == HoldLaw::Thin && self.uplink.free_at() <= now && self.release_first(now, pass) {}
         self.next = self.earliest();
+    }
+
+    /// Releases the ACK that has waited for longest; returns false if none waits.
+    fn release_first(&mut self, now: Instant, pass: &mut impl FnMut(P)) -> bool {
+        let waiting = self.flows.values_mut().filter_map(|flow| Some((flow.held.as_ref()?.since, flow)));
+        let Some((_, flow)) = waiting.min_by_key(|(since, _)| *since) else { return false };
+        flow.release(now, &mut self.uplink, pass);
+        true
+    }
+
+    /// Releases all ACKs, in the order in which they began to wait.
+    fn release_all(&mut self, now: Instant, pass: &mut impl FnMut(P)) {
+        if self.next.take().is_some() {
+            while self.release_first(now, pass) {}
+        }
     }
 
     /// When the first of the held ACKs leaves, unless the uplink gets other packets before.

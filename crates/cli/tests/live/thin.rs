@@ -10,7 +10,7 @@ use super::support::{machine, said, skip, tacit};
 /// The program that has a namespace of its own in this test.
 const CLIENT: &str = "tacit-thin-client";
 const SERVER: &str = "tacit-thin-server";
-/// A server that sends as much as it is asked to, and a client that counts it.
+/// A server that sends the requested number of bytes, and a client that counts them.
 const SEND: &str = "import socket\n\
                     s = socket.create_server(('0.0.0.0', 8000))\n\
                     print('ready', flush=True)\n\

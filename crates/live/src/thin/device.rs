@@ -65,7 +65,7 @@ impl Device {
     }
 
     /// Input for `ip -batch` that sends through `tun` what goes by a default route. Two halves are more specific than it
-    /// and leave it as it is; they vanish with their device.
+    /// and do not change it; they vanish with their device.
     pub(super) fn routes_through(&self, tun: &str) -> String {
         let Self { mtu, address, .. } = self;
         let mut script = format!("link set dev {tun} mtu {mtu} up\n");

@@ -23,7 +23,7 @@ fn open(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Re
     // SAFETY: takes numbers.
     let fd =
         checked(unsafe { libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })?;
-    // SAFETY: the kernel has just opened it for nobody else.
+    // SAFETY: the kernel has just opened it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

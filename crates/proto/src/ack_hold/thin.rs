@@ -32,7 +32,7 @@ const ETHERNET_MSS: u32 = 1_460;
 pub(super) struct ThinFlow {
     /// Shift of the receiver's windows. Zero, which makes them smaller than they are, if its SYN was not seen.
     scale: u8,
-    /// Size of a full segment in bytes, as far as it was seen.
+    /// Size of a full segment in bytes, if one was seen.
     mss: Option<u32>,
     /// `None` before its first ACK.
     acks: Option<Acks>,

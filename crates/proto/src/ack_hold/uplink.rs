@@ -29,6 +29,8 @@ pub(super) struct Uplink {
     last: u64,
     /// When everything that it was given will have been sent.
     free_at: Instant,
+    /// When the last of that which is no ACK will have been sent, or earlier.
+    data_until: Instant,
 }
 
 impl Uplink {
@@ -75,9 +77,20 @@ impl Uplink {
         self.free_at = self.free_at.max(now) + self.time_for(self.last);
     }
 
+    /// The last packet is no ACK.
+    pub fn note_data(&mut self) {
+        self.data_until = self.free_at;
+    }
+
     /// When it will have sent everything. Before its rate is known, that is the past.
     pub fn free_at(&self) -> Instant {
         self.free_at
+    }
+
+    /// Whether it has ACKs to send at `now`, and nothing else. An ACK that waits before the queue loses its place there,
+    /// which does not matter among ACKs.
+    pub fn has_only_acks(&self, now: Instant) -> bool {
+        self.data_until.min(self.free_at) <= now && now < self.free_at
     }
 
     /// Zero as long as the rate is unknown.
@@ -128,6 +141,20 @@ mod tests {
         uplink.observe(at(1_000), counts(500, 0));
         uplink.observe(at(2_000), counts(500, 50));
         assert_eq!(uplink.rate, None);
+    }
+
+    #[test]
+    fn data_counts_until_it_has_left() {
+        let mut uplink = learned();
+        assert!(uplink.has_only_acks(at(71)) && !uplink.has_only_acks(at(72)), "250 bytes take 40 ms");
+        uplink.note_queued(at(32), 100);
+        uplink.note_data();
+        uplink.note_queued(at(32), 50);
+        assert!(
+            !uplink.has_only_acks(at(87)) && uplink.has_only_acks(at(88)) && !uplink.has_only_acks(at(96))
+        );
+        uplink.observe(at(40), counts(600, 0));
+        assert!(!uplink.has_only_acks(at(50)), "it has left earlier");
     }
 
     #[test]

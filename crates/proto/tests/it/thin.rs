@@ -77,8 +77,9 @@ impl Host {
     }
 
     fn send_other(&mut self, len: u32) {
-        let offered = Offered { key: FlowKey::default(), segment: None, len };
-        let replaced = self.hold.offer(self.now, offered, (0, Segment::default()), &mut |_| {});
+        // An ACK of an unknown flow.
+        let offered = Offered { key: FlowKey::default(), segment: Some(ack(0)), len };
+        let replaced = self.hold.offer(self.now, offered, (0, ack(0)), &mut |_| {});
         assert!(replaced.is_none());
     }
 
@@ -271,7 +272,7 @@ fn probes_are_answered_at_once() {
 fn a_window_that_was_nearly_closed_or_is_a_quarter_larger_is_told_at_once() {
     let told = |windows: [u16; 2], advance: u32| {
         let mut host = Host::busy();
-        // A duplicate passes, and tells of its window.
+        // A duplicate passes, with its window.
         host.send(1, Segment { window: windows[0], ..ack(LATER) });
         host.send(1, Segment { window: windows[1], ..ack(LATER + advance) });
         host.passed.len() == 2
@@ -285,6 +286,24 @@ fn a_window_that_was_nearly_closed_or_is_a_quarter_larger_is_told_at_once() {
     assert!(told([10_000, 9_000], 10), "it shrank by more than was received");
     assert!(told([400, 400], 13_000), "a quarter of 51,200 bytes");
     assert!(!told([400, 400], 12_000));
+}
+
+/// An upload that keeps the queue full would else leave ever more data before an ACK that is held.
+#[test]
+fn data_overtakes_no_ack_and_none_is_held_behind_it() {
+    let mut host = Host::with_flow(80);
+    host.send_other(100);
+    host.send(1, ack(LATER + 10));
+    let data = Offered { key: key(7), segment: None, len: 50 };
+    let mut passed = Vec::new();
+    host.hold.offer(host.now, data, (7, ack(0)), &mut |(flow, _)| passed.push(flow));
+    assert_eq!(passed, [1, 7]);
+    host.send(1, ack(LATER + 20));
+    assert_eq!(host.numbers(), [20], "it is behind the data in the queue");
+    host.wait(100);
+    host.send_other(100);
+    host.send(1, ack(LATER + 30));
+    assert_eq!(host.numbers(), [], "there are only ACKs again");
 }
 
 /// A sender without pacing answers an ACK with as many segments at once.
