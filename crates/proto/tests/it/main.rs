@@ -10,4 +10,5 @@ mod hack;
 mod hack_rule;
 mod layers;
 mod tack_wire;
+mod thin;
 mod wire;
