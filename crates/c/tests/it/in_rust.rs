@@ -19,6 +19,7 @@ pub enum Event {
     /// It does, and its link-layer acknowledgment is lost.
     Unheard(usize),
     /// A frame is written into this room, and arrives.
+    #[allow(dead_code, reason = "text has room enough")]
     Frame(usize),
     /// The same with this bit turned.
     Turned(usize),

@@ -9,5 +9,6 @@ mod fwp_property;
 mod hack;
 mod hack_rule;
 mod layers;
+mod nic_vectors;
 mod tack_wire;
 mod wire;
