@@ -11,7 +11,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-fn main() -> ExitCode {
+/// Runs the program with the arguments of this process; its exit code.
+#[must_use]
+pub fn run() -> ExitCode {
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::explain_usage(&error),
