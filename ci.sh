@@ -21,12 +21,12 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
   python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
   embedded  build the ROHC codec and the ACK law for two microcontrollers without a standard library
-  c         test libtacit, and its programs under AddressSanitizer and valgrind
+  c         a million random streams through libtacit, and its programs under AddressSanitizer and valgrind: ./ci.sh c [STREAMS]
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
   crates    make the packages of the crates that others may link, and look whether they are whole
-  package   make a static program, an archive, a Debian package, an OCI image and a wheel in target/package, and try them
-            where nothing else is
+  package   make a static program, an archive, a Debian package, an OCI image and wheels in target/package, and try them where
+            nothing else is
   results   a release build gives the results of a debug build, to the last digit
   deny      licences, sources and known vulnerabilities of dependencies
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -256,9 +256,9 @@ embedded() {
     done
 }
 
-# What no other part builds. Programs that are not on this machine, the tests skip aloud.
+# A million streams of each part, as `./ci.sh test` has 200, and programs in C. What is not on this machine, the tests skip aloud.
 c() {
-    cargo test --quiet -p tacit-c -- --show-output
+    TACIT_C_STREAMS=${1:-1000000} cargo test --release --quiet -p tacit-c --test it --test memory --test programs -- --show-output
 }
 
 # The unit of `tacit serve` is one that systemd takes; the program itself need not be installed.
@@ -578,19 +578,49 @@ book() {
     echo "the book: target/book/index.html"
 }
 
-# Static program, archive, Debian package and image of it, and a wheel that has it.
+# Static program, archive, Debian package and image of it, and wheels that have it; each was tried where nothing else is.
 package() {
-    local program version archive
-    tool cargo-sbom
-    packaging/package.sh
-    program=target/$(static_target)/release/tacit
+    local target program version archive
+    target=$(static_target)
+    [ -n "$target" ] || return 0
+    program=target/$target/release/tacit-of-wheel
     version=$(version)
     archive=target/package/tacit-$version-$(uname -m).oci.tar
-    packaging/image.py make "$program" "$version" "$archive"
-    packaging/image.py check "$archive"
-    python_package release "$program"
+    piece "cargo-sbom" tool cargo-sbom
+    piece "static program" static_program "$target"
+    piece "archive, Debian package" packaging/package.sh "$program" "$target"
+    piece "OCI image: make" packaging/image.py make "$program" "$version" "$archive"
+    piece "OCI image: try" packaging/image.py check "$archive"
+    piece "wheel for glibc: make, test" python_package release "$program"
     cp target/python/dist/*.whl target/package
+    piece "wheel for musl: make" musl_wheel "$target" "$program"
+    piece "wheels: try" target/python/venv/bin/python packaging/wheel.py target/package/*.whl
     (cd target/package && sha256sum -- *.deb *.tar.gz *.oci.tar *.whl >SHA256SUMS)
+}
+
+# piece NAME COMMAND...: a step of a release; elsewhere all of them are one step.
+piece() {
+    if [ -n "$PIECES" ]; then step "$@"; else "${@:2}"; fi
+}
+PIECES=
+
+# With the features of the Python module, so that the wheel for musl shares all but its last crate.
+static_program() {
+    # There is no Python for this target here, and a module for all versions (abi3) needs none.
+    PYO3_NO_PYTHON=1 cargo build --release --locked --quiet -p tacit-python --features program --bin tacit-of-wheel --target "$1"
+}
+
+# musl_wheel TARGET PROGRAM: of the environment that python_package has made.
+musl_wheel() {
+    local target=$1 linking=$PWD/target/musl linker=CARGO_TARGET_${1^^}_LINKER
+    linker=${linker//-/_}
+    mkdir -p "$linking"
+    # Beside a shared libc, Rust's standard library unwinds by libgcc_s, which few machines with musl have. The unwinder that static programs
+    # have does the same from inside of the module.
+    echo "INPUT($(rustc --print target-libdir --target "$target")/self-contained/libunwind.a)" >"$linking/libgcc_s.so"
+    env "$linker=musl-gcc" TACIT_PROGRAM="$PWD/$2" PATH="$PWD/target/python/venv/bin:$PATH" \
+        target/python/venv/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir target/package --config-settings \
+        "build-args=--profile release --target $target --features program --compatibility musllinux_1_2 -- -C link-arg=-L$linking" .
 }
 
 version() {
@@ -599,24 +629,46 @@ version() {
 
 # What a release has for this machine's processor. Each file was tried; the times of the steps are at the end.
 release() {
-    local version out=$PWD/target/release-files made=$PWD/target/package
+    local version other out=$PWD/target/release-files made=$PWD/target/package
     if [ "$*" != --dry-run ]; then
         echo "ci.sh: .github/workflows/release.yml uploads releases, at a tag; here: ./ci.sh release --dry-run" >&2
         return 2
     fi
     version=$(version)
     begin_steps
-    rm -rf "$out"
+    PIECES=1
+    rm -rf "$out" "$made"
     mkdir -p "$out"
-    if [ -n "$(static_target)" ]; then
-        step package package
-        cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
-    fi
-    step crates crates
-    cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"/package/*.crate "$out"
-    cp contrib/wireshark/tacit.lua "$out/tacit-$version-wireshark.lua"
-    (cd "$out" && sha256sum -- * >SHA256SUMS)
+    package
+    [ ! -d "$made" ] || cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
+    for other in x86_64 aarch64; do
+        [ "$other" = "$(uname -m)" ] ||
+            echo "ci.sh: NO FILES FOR $other: a machine of that processor makes and tries them, as .github/workflows/release.yml has it" >&2
+    done
+    # Each is compiled from its package and those of the others alone.
+    step "crates: package, compile" cargo package --quiet --allow-dirty "${CRATES[@]/#/--package=}"
+    cp "$(target_directory)"/package/*.crate "$out"
+    step "dissector for Wireshark" dissector "$out/tacit-$version-wireshark.lua"
+    (cd "$out" && sha256sum -- * >SHA256SUMS && sha256sum --check --quiet SHA256SUMS)
     ls -l "$out"
+}
+
+target_directory() {
+    cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'
+}
+
+# dissector FILE: reads a capture with frames of TCP/HACK.
+dissector() {
+    local capture
+    cp contrib/wireshark/tacit.lua "$1"
+    if ! command -v tshark >/dev/null || [ -z "$(static_target)" ]; then
+        echo "ci.sh: no tshark, or no program: THE DISSECTOR WAS NOT TRIED" >&2
+        return 0
+    fi
+    capture=$SCRATCH/air.pcapng
+    "target/$(static_target)/release/tacit-of-wheel" run hack-2014-11n-150 --scheme hack-more-data --quick --pcap "$capture" >/dev/null
+    echo "frames of TCP/HACK that tshark reads: $(tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack 2>/dev/null | wc -l)"
+    tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack -c 2000 2>/dev/null | grep -q .
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.
@@ -664,6 +716,7 @@ case "${1:-}" in
         cargo fmt --manifest-path bench/peers/Cargo.toml
         ;;
     python) python_package "${@:2}" ;;
+    c) c "${@:2}" ;;
     release) release "${@:2}" ;;
     fuzz | mutants | peers | semver) "$1" "${@:2}" ;;
     figures)

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Makes a static program, an archive and a Debian package of it in target/package, and tries them in an empty root.
+# usage: packaging/package.sh PROGRAM TARGET
+# Makes an archive and a Debian package of a static program in target/package, and tries them in an empty root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=$(uname -m)-unknown-linux-musl
+# eBPF programs are loaded by libelf, which is not linked statically here: the program has no `tacit rre`.
+program=$1
+target=$2
 out=$PWD/target/package
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-rustup target list --installed | grep -qx "$target" || rustup target add "$target"
-# eBPF programs are loaded by libelf, which is not linked statically here: no `tacit rre`.
-cargo build --release --locked --quiet -p tacit --target "$target"
-program=target/$target/release/tacit
 if ldd "$program" 2>&1 | grep -qv 'statically linked\|not a dynamic executable'; then
     echo "package.sh: $program is not static" >&2
     exit 1
