@@ -24,6 +24,7 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   c         a million random streams through libtacit, and its programs under AddressSanitizer and valgrind: ./ci.sh c [STREAMS]
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
+  workflows check the workflows of GitHub, with actionlint
   crates    make the packages of the crates that others may link, and look whether they are whole
   package   make a static program, an archive, a Debian package, an OCI image and wheels in target/package, and try them where
             nothing else is
@@ -276,6 +277,19 @@ units() {
     rm -r "$made"
 }
 
+# Syntax, types of expressions, names of jobs and steps, and what shells would make of `run`.
+workflows() {
+    local version=v1.7.12 tools=$PWD/target/tools/bin
+    if [ ! -x "$tools/actionlint" ]; then
+        if ! command -v go >/dev/null || ! GOBIN=$tools go install "github.com/rhysd/actionlint/cmd/actionlint@$version"; then
+            echo "ci.sh: no go, or its proxy is out of reach: THE WORKFLOWS WERE NOT CHECKED" >&2
+            return 0
+        fi
+    fi
+    "$tools/actionlint" .github/workflows/*.yml contrib/ci/examples/github.yml
+    echo "workflows: nothing that actionlint finds"
+}
+
 # The test harness counts a test that has no verdict on this machine as passed: live tests say themselves how they came
 # out, in a file.
 with_live_tally() {
@@ -482,7 +496,7 @@ begin_steps() {
 }
 
 # The parts of `all`, in the order of what each finds in how little time.
-PARTS=(lint halves embedded c units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
+PARTS=(lint halves embedded c units workflows bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
 
 part() {
     case $1 in

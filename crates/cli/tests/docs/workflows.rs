@@ -1,0 +1,118 @@
+//! The workflows of this repository: their commands are ones of `ci.sh`, all parts run, and a release uploads each file.
+//! `./ci.sh workflows` checks their syntax, with actionlint.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::jobs::{Step, read, script, steps};
+use crate::{files_below, root};
+
+/// The first words behind each `./ci.sh` of a text.
+fn called(text: &str) -> BTreeSet<String> {
+    let rest = text.split("./ci.sh ").skip(1);
+    rest.map(|rest| rest.split([' ', '\n', '`', ';', ':']).next().unwrap().to_owned()).collect()
+}
+
+/// The parts of `./ci.sh all`.
+fn parts() -> BTreeSet<String> {
+    let text = read("ci.sh");
+    let list = text.split("\nPARTS=(").nth(1).unwrap().split(')').next().unwrap();
+    list.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn commands_of_the_workflows_are_ones_of_the_script() {
+    let mut known = parts();
+    for line in read("ci.sh").split("\ncase \"${1:-}\" in").nth(1).unwrap().lines() {
+        if let Some(names) = line.strip_prefix("    ").and_then(|line| line.split_once(')')).map(|(names, _)| names) {
+            known.extend(names.split(" | ").map(str::to_owned));
+        }
+    }
+    for file in files_below(&root().join(".github/workflows")) {
+        for step in steps(&fs::read_to_string(&file).unwrap()) {
+            let Step::Run(text) = step else { continue };
+            for word in called(&text) {
+                assert!(known.contains(&word), "{}: ./ci.sh {word}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn jobs_of_a_push_run_every_part() {
+    let missing: Vec<_> = parts().difference(&called(&read(".github/workflows/ci.yml"))).cloned().collect();
+    assert_eq!(missing, Vec::<String>::new(), "no job of ci.yml runs these");
+}
+
+/// A step of a workflow, in `directory`, with its stand-ins, as of this tag.
+fn run(text: &str, directory: &Path, tag: &str) -> Output {
+    let path = format!("{}:{}", directory.join("stand-ins").display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    command.args(["-e", "-c", text]).current_dir(directory).env("PATH", path);
+    command.env("GITHUB_REF_NAME", tag).env("GITHUB_REPOSITORY", "Tacit-Net/tacit").env("GITHUB_ACTOR", "someone");
+    command.env("TOKEN", "none").env("GH_TOKEN", "none").output().unwrap()
+}
+
+fn commands(job: &str) -> Vec<String> {
+    let workflow = read(".github/workflows/release.yml");
+    let begin = format!("\n  {job}:\n");
+    let text = workflow.split_once(begin.as_str()).unwrap_or_else(|| panic!("no job {job}")).1;
+    // The next job is a key with as many blanks.
+    let end = text.lines().position(|line| line.starts_with("  ") && !line.starts_with("   ")).unwrap_or(usize::MAX);
+    let own: Vec<&str> = text.lines().take(end).collect();
+    let runs = steps(&own.join("\n")).into_iter().filter_map(|step| match step {
+        Step::Run(text) => Some(text),
+        Step::Uses(_) => None,
+    });
+    runs.collect()
+}
+
+#[test]
+fn a_tag_that_is_not_the_version_makes_no_release() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = directory.path();
+    let check = commands("files").into_iter().find(|text| text.contains("GITHUB_REF_NAME")).unwrap();
+    fs::write(at.join("Cargo.toml"), "[workspace.package]\nversion = \"1.2.3\"\n").unwrap();
+    let heading = |text: &str| fs::write(at.join("CHANGELOG.md"), text).unwrap();
+    heading("## [Unreleased]\n\n## [1.2.3] - 2026-11-25\n");
+    assert!(run(&check, at, "v1.2.3").status.success());
+    assert!(!run(&check, at, "v1.2.4").status.success(), "another version");
+    heading("## [Unreleased]\n\n## [1.2.2] - 2026-11-25\n");
+    assert!(!run(&check, at, "v1.2.3").status.success(), "no heading");
+}
+
+#[test]
+fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processors() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = directory.path();
+    fs::create_dir_all(at.join("stand-ins")).unwrap();
+    fs::create_dir_all(at.join("files")).unwrap();
+    for program in ["buildah", "gh"] {
+        script(&at.join("stand-ins").join(program), &format!("#!/bin/sh\necho \"{program} $*\" >>said\n"));
+    }
+    let names = ["a.deb", "b.crate", "x86_64.oci.tar", "aarch64.oci.tar", "c.whl"];
+    for name in names {
+        fs::write(at.join("files").join(name), name).unwrap();
+    }
+    // The list of the machine that came last.
+    fs::write(at.join("files/SHA256SUMS"), "of one processor\n").unwrap();
+    for text in commands("upload") {
+        let output = run(&text, at, "v1.2.3");
+        assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let sums = Command::new("sha256sum").args(["--check", "--strict", "SHA256SUMS"]).current_dir(at.join("files")).output();
+    let checked = String::from_utf8(sums.unwrap().stdout).unwrap();
+    let fine: BTreeSet<&str> = checked.lines().filter_map(|line| line.strip_suffix(": OK")).collect();
+    assert_eq!(fine, names.into(), "{checked}");
+    let said = fs::read_to_string(at.join("said")).unwrap();
+    let upload = said.lines().find(|line| line.starts_with("gh release create v1.2.3 ")).unwrap();
+    for name in names.into_iter().chain(["SHA256SUMS"]) {
+        assert!(upload.contains(&format!(" files/{name}")), "{name} is not uploaded: {upload}");
+    }
+    for processor in ["x86_64", "aarch64"] {
+        assert!(said.contains(&format!("buildah manifest add tacit oci-archive:files/{processor}.oci.tar\n")), "{said}");
+    }
+    assert!(said.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"), "names of images have small letters: {said}");
+}
