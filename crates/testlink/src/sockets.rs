@@ -92,6 +92,30 @@ impl Builder {
     /// tokio's timers have a resolution of a millisecond: a datagram is received at the first whole millisecond of the
     /// clock after its arrival. The order of arrivals is exact.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tacit_testlink::Testlink;
+    /// use tokio::time::{Instant, timeout};
+    ///
+    /// # async fn a_test() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (mut client, mut server) = Testlink::over("lte-synthetic").seed(7).sockets()?;
+    /// tokio::spawn(async move {
+    ///     while let Ok(datagram) = server.recv().await {
+    ///         server.send(datagram).unwrap();
+    ///     }
+    /// });
+    /// let began = Instant::now();
+    /// client.send(*b"ping")?;
+    /// assert_eq!(timeout(Duration::from_secs(5), client.recv()).await??, b"ping");
+    /// assert!(began.elapsed() > Duration::from_millis(20), "{:?}", began.elapsed());
+    /// # Ok(())
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    /// # runtime.block_on(a_test())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Builder::build`].
     ///

@@ -105,7 +105,7 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
     let sums = Command::new("sha256sum").args(["--check", "--strict", "SHA256SUMS"]).current_dir(at.join("files")).output();
     let checked = String::from_utf8(sums.unwrap().stdout).unwrap();
     let fine: BTreeSet<&str> = checked.lines().filter_map(|line| line.strip_suffix(": OK")).collect();
-    assert_eq!(fine, names.into(), "{checked}");
+    assert_eq!((fine, checked.lines().count()), (names.into(), names.len()), "{checked}");
     let said = fs::read_to_string(at.join("said")).unwrap();
     let upload = said.lines().find(|line| line.starts_with("gh release create v1.2.3 ")).unwrap();
     for name in names.into_iter().chain(["SHA256SUMS"]) {
