@@ -25,6 +25,8 @@ import roots
 COMPARE = "import tacit; print(tacit.compare(schemes=['stock', 'hack-batch'], clients=1, quick=True))"
 #: Parts of the standard library that the package does not import, and that are large.
 LARGE = shutil.ignore_patterns("test", "tests", "idlelib", "lib2to3", "tkinter", "ensurepip", "site-packages", "config-*", "__pycache__")
+#: Libraries that a module may take from the system: those of manylinux (PEP 600) that it needs, and musl's one.
+SYSTEM = {"glibc": {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, "musl": {"libc.so"}}
 #: Loads a library with all symbols resolved. A program that exports Python's names stands in for Python.
 LOADER = """
 #include <dlfcn.h>
@@ -53,6 +55,16 @@ def unpack(wheel: Path, to: Path) -> Path:
     return program
 
 
+def module_of(place: Path, system: str) -> Path:
+    """The package's module, which needs no library but those of its system."""
+    (module,) = (place / "tacit").glob("_native*.so")
+    said = subprocess.run(["readelf", "-d", str(module)], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", said))
+    if not needed <= SYSTEM[system]:
+        raise SystemExit(f"{module.name} needs {sorted(needed - SYSTEM[system])}, which a system with {system} may lack")
+    return module
+
+
 def try_program(root: Path, program: Path) -> None:
     # A program that is not static brings its libraries.
     for library in roots.libraries(program):
@@ -69,8 +81,7 @@ def try_module(root: Path, place: Path) -> None:
     roots.copy(root, python)
     stdlib = Path(sysconfig.get_path("stdlib"))
     shutil.copytree(stdlib, root / stdlib.relative_to("/"), ignore=LARGE, symlinks=True)
-    # As on a machine without a compiler; but for what the interpreter's own modules need.
-    for module in (stdlib / "lib-dynload").glob("*.so"):
+    for module in [module_of(place, "glibc"), *(stdlib / "lib-dynload").glob("*.so")]:
         for library in roots.libraries(module):
             roots.copy(root, library)
     environment = {"HOME": "/tmp", "PYTHONPATH": "/" + str(place.relative_to(root)), "PYTHONHOME": str(Path(sys.base_prefix))}
@@ -79,11 +90,7 @@ def try_module(root: Path, place: Path) -> None:
 
 def try_loading(root: Path, place: Path) -> None:
     """Loads the module under musl, with stand-ins for Python."""
-    (module,) = (place / "tacit").glob("_native*.so")
-    needed = subprocess.run(["readelf", "-d", str(module)], capture_output=True, text=True, check=True).stdout
-    libraries = set(re.findall(r"\(NEEDED\).*\[(.*)\]", needed))
-    if not libraries <= {"libc.so"}:
-        raise SystemExit(f"{module.name} needs {sorted(libraries)}: a machine with musl has libc.so alone")
+    module = module_of(place, "musl")
     symbols = subprocess.run(["nm", "-D", "--undefined-only", "--format=just-symbols", str(module)], capture_output=True, text=True, check=True)
     names = sorted({name for name in symbols.stdout.split() if re.match(r"_?Py", name)})
     with tempfile.TemporaryDirectory() as made:
