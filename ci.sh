@@ -600,9 +600,8 @@ package() {
     program=target/$target/release/tacit-of-wheel
     version=$(version)
     archive=target/package/tacit-$version-$(uname -m).oci.tar
-    piece "cargo-sbom" tool cargo-sbom
     piece "static program" static_program "$target"
-    piece "archive, Debian package" packaging/package.sh "$program" "$target"
+    piece "components, archive, Debian package" packaging/package.sh "$program" "$target"
     piece "OCI image: make" packaging/image.py make "$program" "$version" "$archive"
     piece "OCI image: try" packaging/image.py check "$archive"
     piece "wheel for glibc: make, test" python_package release "$program"

@@ -31,14 +31,9 @@ doc=$tree/usr/share/doc/tacit
 install -D -m 644 packaging/systemd/serve.toml "$doc/examples/serve.toml"
 install -D -m 644 packaging/debian/copyright "$doc/copyright"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
-if command -v cargo-sbom >/dev/null; then
-    # Of this build: its components are compiled in, by name, version and licence.
-    cargo-sbom sbom --cargo-package tacit --output-format cyclone_dx_json_1_6 >"$doc/sbom.cdx.json"
-    cp "$doc/sbom.cdx.json" "$out/tacit-$version-$target.cdx.json"
-    gzip -9n "$doc/sbom.cdx.json"
-else
-    echo "package.sh: no cargo-sbom (cargo install cargo-sbom --locked): PACKAGES WITHOUT A LIST OF COMPONENTS" >&2
-fi
+# Its components, by name, version and licence.
+packaging/sbom.py "$target" >"$out/tacit-$version-$target.cdx.json"
+gzip -9nc "$out/tacit-$version-$target.cdx.json" >"$doc/sbom.cdx.json.gz"
 
 tar -C "$tree/usr" --owner=0 --group=0 --sort=name --mtime=@0 -czf "$out/tacit-$version-$target.tar.gz" bin share
 

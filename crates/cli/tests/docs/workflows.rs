@@ -116,3 +116,47 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
     }
     assert!(said.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"), "names of images have small letters: {said}");
 }
+
+/// The bill of materials is of the program as it is compiled: what only builds or tests it is not in it.
+#[test]
+fn components_are_those_that_are_compiled_in() {
+    let rustc = Command::new("rustc").arg("-vV").output().unwrap();
+    let said = String::from_utf8(rustc.stdout).unwrap();
+    let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let output = match Command::new("python3").arg("packaging/sbom.py").arg(host).current_dir(root()).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED: python3: {error}: no bill of materials");
+            return;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bill: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(bill["specVersion"], "1.6");
+    assert_eq!(bill["metadata"]["component"]["name"], "tacit");
+    let lock = read("Cargo.lock");
+    let mut names = BTreeSet::new();
+    for part in bill["components"].as_array().unwrap() {
+        let name = part["name"].as_str().unwrap();
+        let entry = format!("name = \"{name}\"\nversion = {}\n", part["version"]);
+        assert!(lock.contains(&entry), "{part} is not in Cargo.lock");
+        assert!(part["licenses"][0]["expression"].is_string(), "{name} has no licence");
+        let is_own = name.starts_with("tacit-");
+        let is_in_lock = part["hashes"][0]["content"].as_str().is_some_and(|hash| lock.contains(hash));
+        assert!(is_own || is_in_lock, "{name} has no checksum of Cargo.lock");
+        names.insert(name);
+    }
+    for needed in ["tacit-sim", "tacit-tack", "aws-lc-sys", "serde", "clap"] {
+        assert!(names.contains(needed), "{needed} is compiled in");
+    }
+    for foreign in ["proptest", "cc", "serde_derive", "assert_cmd", "libbpf-rs", "pyo3", "criterion"] {
+        assert!(!names.contains(foreign), "{foreign} is not compiled in");
+    }
+    let refs: BTreeSet<&str> = bill["components"].as_array().unwrap().iter().map(|part| part["bom-ref"].as_str().unwrap()).collect();
+    for used in bill["dependencies"].as_array().unwrap() {
+        for name in used["dependsOn"].as_array().unwrap() {
+            assert!(refs.contains(name.as_str().unwrap()), "{name} is used and not listed");
+        }
+    }
+}
