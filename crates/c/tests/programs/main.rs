@@ -135,8 +135,8 @@ fn streams() -> u32 {
     env::var("TACIT_C_STREAMS").map_or(200, |number| number.parse().unwrap())
 }
 
-/// All programs, each under `before`.
-fn run_all(out: &Path, before: &[&str]) {
+/// All programs, each under `before`, and this number of random streams.
+fn run_all(out: &Path, before: &[&str], streams: u32) {
     let command = |program: &str| {
         let program = out.join(program);
         match before {
@@ -150,8 +150,6 @@ fn run_all(out: &Path, before: &[&str]) {
     };
     let said = text(&run(command("vectors").args(vectors())));
     assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
-    // valgrind takes fifty times as long.
-    let streams = streams() / if before.is_empty() { 1 } else { 100 };
     drawn::play(&mut command("vectors"), streams.max(20));
     let said = text(&run(&mut command("hooks")));
     assert!(page().contains(&said), "docs/use/c.md shows\n{said}");
@@ -179,9 +177,10 @@ fn programs_in_c_run() {
     }
     let out = tempfile::tempdir().unwrap();
     make(out.path(), &["all"]);
-    run_all(out.path(), &[]);
+    run_all(out.path(), &[], streams() / 100);
     if has("valgrind", "programs in C under valgrind") {
-        run_all(out.path(), &["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"]);
+        // It takes fifty times as long.
+        run_all(out.path(), &["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"], streams() / 100);
     }
     if has("go", "the program in Go") {
         let said = text(&make(out.path(), &["go"]));
@@ -246,7 +245,7 @@ fn programs_in_c_run_under_address_sanitizer() {
         return;
     }
     make(out.path(), &["CFLAGS=-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "all"]);
-    run_all(out.path(), &[]);
+    run_all(out.path(), &[], streams());
 }
 
 /// What a distribution installs: pkg-config finds it, symbols have versions, and nothing else is exported.
