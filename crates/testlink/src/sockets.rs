@@ -123,12 +123,8 @@ impl Builder {
     /// Outside of a tokio runtime with time.
     pub fn sockets(&self) -> Result<(Socket, Socket), TestlinkError> {
         let link = Mutex::new(self.build()?);
-        let shared = Arc::new(Shared {
-            link,
-            began: Instant::now(),
-            sent: Notify::new(),
-            failed: OnceLock::new(),
-        });
+        let shared =
+            Arc::new(Shared { link, began: Instant::now(), sent: Notify::new(), failed: OnceLock::new() });
         let (to_client, at_client) = channel(MOST_WAITING);
         let (to_server, at_server) = channel(MOST_WAITING);
         tokio::spawn(carry(Arc::clone(&shared), to_client, to_server));

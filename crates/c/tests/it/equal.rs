@@ -229,13 +229,7 @@ impl Pair {
             assert_eq!(tacit_rohc_compressor_new(config, &raw mut here), TACIT_OK);
             assert_eq!(tacit_rohc_decompressor_new(config, &raw mut there), TACIT_OK);
         }
-        Self {
-            compressor,
-            decompressor,
-            here,
-            there,
-            now_ms: 0,
-        }
+        Self { compressor, decompressor, here, there, now_ms: 0 }
     }
 
     fn send(&mut self, packet: &[u8], lost: bool) {

@@ -122,7 +122,8 @@ pub fn rohc(config: &tacit_rohc_config) -> (tacit_rohc::Compressor, tacit_rohc::
         0 => tacit_rohc::CidSpace::Small { max: config.max_cid as u8 },
         _ => tacit_rohc::CidSpace::Large { max: config.max_cid },
     };
-    let compressor = CompressorConfig { cids, repeat: config.repeat, seed: config.seed, ..Default::default() };
+    let compressor =
+        CompressorConfig { cids, repeat: config.repeat, seed: config.seed, ..Default::default() };
     let decompressor = DecompressorConfig {
         cids,
         feedback: config.feedback != 0,

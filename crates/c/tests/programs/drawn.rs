@@ -217,13 +217,15 @@ fn law(draws: &[(u64, u32, u8)], rule: (u8, u8, u64), path: (u64, u64, bool)) ->
 
 /// A stream of each part.
 fn streams() -> impl Strategy<Value = String> {
-    let hack = (prop::collection::vec(event(), 1..80), any::<bool>(), any::<bool>()).prop_map(|(events, batch, v6)| {
-        let mut ends = Hack::new(batch, v6);
-        (0..4).for_each(|flow| ends.happen(&Event::Native(flow)));
-        events.iter().for_each(|event| ends.happen(event));
-        ends.happen(&Event::Frame(0));
-        ends.text
-    });
+    let hack = (prop::collection::vec(event(), 1..80), any::<bool>(), any::<bool>()).prop_map(
+        |(events, batch, v6)| {
+            let mut ends = Hack::new(batch, v6);
+            (0..4).for_each(|flow| ends.happen(&Event::Native(flow)));
+            events.iter().for_each(|event| ends.happen(event));
+            ends.happen(&Event::Frame(0));
+            ends.text
+        },
+    );
     let config = (0u16..4, any::<bool>(), 1u8..=8, any::<bool>(), any::<u64>()).prop_map(
         |(max_cid, large, repeat, feedback, seed)| tacit_rohc_config {
             max_cid,

@@ -103,7 +103,12 @@ fn a_line_may_be_wrapped_and_nothing_else() {
     let output = "the first line is long\nsecond\n  third\n";
     assert_eq!(missing("the first\n  line is long\nsecond\n  third\n", output), None);
     assert_eq!(missing("the first\n  … long\nsecond\n", output), None);
-    for wrong in ["the first\nline is long\n", "the first\n  line is short\n", "the first\n  line\n", "second\n  fourth\n"] {
+    for wrong in [
+        "the first\nline is long\n",
+        "the first\n  line is short\n",
+        "the first\n  line\n",
+        "second\n  fourth\n",
+    ] {
         assert!(missing(wrong, output).is_some(), "{wrong}");
     }
 }

@@ -26,7 +26,9 @@ fn parts() -> BTreeSet<String> {
 fn commands_of_the_workflows_are_ones_of_the_script() {
     let mut known = parts();
     for line in read("ci.sh").split("\ncase \"${1:-}\" in").nth(1).unwrap().lines() {
-        if let Some(names) = line.strip_prefix("    ").and_then(|line| line.split_once(')')).map(|(names, _)| names) {
+        if let Some(names) =
+            line.strip_prefix("    ").and_then(|line| line.split_once(')')).map(|(names, _)| names)
+        {
             known.extend(names.split(" | ").map(str::to_owned));
         }
     }
@@ -51,7 +53,10 @@ fn run(text: &str, directory: &Path, tag: &str) -> Output {
     let path = format!("{}:{}", directory.join("stand-ins").display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
     command.args(["-e", "-c", text]).current_dir(directory).env("PATH", path);
-    command.env("GITHUB_REF_NAME", tag).env("GITHUB_REPOSITORY", "Tacit-Net/tacit").env("GITHUB_ACTOR", "someone");
+    command
+        .env("GITHUB_REF_NAME", tag)
+        .env("GITHUB_REPOSITORY", "Tacit-Net/tacit")
+        .env("GITHUB_ACTOR", "someone");
     command.env("TOKEN", "none").env("GH_TOKEN", "none").output().unwrap()
 }
 
@@ -60,7 +65,10 @@ fn commands(job: &str) -> Vec<String> {
     let begin = format!("\n  {job}:\n");
     let text = workflow.split_once(begin.as_str()).unwrap_or_else(|| panic!("no job {job}")).1;
     // The next job is a key with as many blanks.
-    let end = text.lines().position(|line| line.starts_with("  ") && !line.starts_with("   ")).unwrap_or(usize::MAX);
+    let end = text
+        .lines()
+        .position(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .unwrap_or(usize::MAX);
     let own: Vec<&str> = text.lines().take(end).collect();
     let runs = steps(&own.join("\n")).into_iter().filter_map(|step| match step {
         Step::Run(text) => Some(text),
@@ -102,7 +110,10 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
         let output = run(&text, at, "v1.2.3");
         assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     }
-    let sums = Command::new("sha256sum").args(["--check", "--strict", "SHA256SUMS"]).current_dir(at.join("files")).output();
+    let sums = Command::new("sha256sum")
+        .args(["--check", "--strict", "SHA256SUMS"])
+        .current_dir(at.join("files"))
+        .output();
     let checked = String::from_utf8(sums.unwrap().stdout).unwrap();
     let fine: BTreeSet<&str> = checked.lines().filter_map(|line| line.strip_suffix(": OK")).collect();
     assert_eq!((fine, checked.lines().count()), (names.into(), names.len()), "{checked}");
@@ -112,9 +123,15 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
         assert!(upload.contains(&format!(" files/{name}")), "{name} is not uploaded: {upload}");
     }
     for processor in ["x86_64", "aarch64"] {
-        assert!(said.contains(&format!("buildah manifest add tacit oci-archive:files/{processor}.oci.tar\n")), "{said}");
+        assert!(
+            said.contains(&format!("buildah manifest add tacit oci-archive:files/{processor}.oci.tar\n")),
+            "{said}"
+        );
     }
-    assert!(said.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"), "names of images have small letters: {said}");
+    assert!(
+        said.contains("docker://ghcr.io/tacit-net/tacit:1.2.3\n"),
+        "names of images have small letters: {said}"
+    );
 }
 
 /// The bill of materials is of the program as it is compiled: what only builds or tests it is not in it.
@@ -123,7 +140,8 @@ fn components_are_those_that_are_compiled_in() {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
     let said = String::from_utf8(rustc.stdout).unwrap();
     let host = said.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
-    let output = match Command::new("python3").arg("packaging/sbom.py").arg(host).current_dir(root()).output() {
+    let output = match Command::new("python3").arg("packaging/sbom.py").arg(host).current_dir(root()).output()
+    {
         Ok(output) => output,
         Err(error) => {
             eprintln!("SKIPPED: python3: {error}: no bill of materials");
@@ -153,7 +171,8 @@ fn components_are_those_that_are_compiled_in() {
     for foreign in ["proptest", "cc", "serde_derive", "assert_cmd", "libbpf-rs", "pyo3", "criterion"] {
         assert!(!names.contains(foreign), "{foreign} is not compiled in");
     }
-    let refs: BTreeSet<&str> = bill["components"].as_array().unwrap().iter().map(|part| part["bom-ref"].as_str().unwrap()).collect();
+    let refs: BTreeSet<&str> =
+        bill["components"].as_array().unwrap().iter().map(|part| part["bom-ref"].as_str().unwrap()).collect();
     for used in bill["dependencies"].as_array().unwrap() {
         for name in used["dependsOn"].as_array().unwrap() {
             assert!(refs.contains(name.as_str().unwrap()), "{name} is used and not listed");

@@ -159,7 +159,9 @@ fn happen(nic: &mut Nic, event: &str) -> Option<String> {
         ["take", "retained"] => nic.clear_retained(0),
         ["heard", what, ref rest @ ..] => {
             let (heard, rest) = match (what, rest) {
-                ("single", [number, rest @ ..]) => (Heard::Single { sequence: number.parse().unwrap() }, rest),
+                ("single", [number, rest @ ..]) => {
+                    (Heard::Single { sequence: number.parse().unwrap() }, rest)
+                }
                 ("ampdu", rest) => (Heard::Ampdu, rest),
                 ("request", rest) => (Heard::BlockAckRequest, rest),
                 _ => panic!("no event: {event}"),
@@ -170,7 +172,9 @@ fn happen(nic: &mut Nic, event: &str) -> Option<String> {
             let response = nic.respond(0, heard, sync, room, &mut appended);
             assert_eq!(response.appended_bytes as usize, appended.len());
             let proven = if response.proven { "proven" } else { "unproven" };
-            return Some(format!("{proven} {} {}", response.fresh_frames, hex(&appended)).trim_end().to_owned());
+            return Some(
+                format!("{proven} {} {}", response.fresh_frames, hex(&appended)).trim_end().to_owned(),
+            );
         }
         _ => panic!("no event: {event}"),
     }
@@ -230,7 +234,8 @@ fn each_script_leaves_its_vector() {
     let mut names = BTreeSet::new();
     let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-proto --test it nic_vectors writes them";
     for (name, about, script) in SCRIPTS {
-        let events = if name == "drawn" { drawn() } else { script.iter().map(|line| (*line).into()).collect() };
+        let events =
+            if name == "drawn" { drawn() } else { script.iter().map(|line| (*line).into()).collect() };
         let mut nic = Nic::new(1);
         let mut text = format!("# {about}\n{ABOUT_LINES}");
         for event in events {
@@ -266,7 +271,10 @@ fn a_model_written_from_the_page_alone_gives_every_answer() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let texts: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let answers = texts.lines().filter(|line| line.starts_with("heard ")).count();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{} files, {answers} answers\n", files.len()));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        format!("{} files, {answers} answers\n", files.len())
+    );
     assert!(answers > 300, "{answers}");
 }
 
@@ -275,7 +283,9 @@ fn a_model_written_from_the_page_alone_gives_every_answer() {
 fn that_model_sees_each_part_of_a_wrong_answer() {
     let text = fs::read_to_string(directory().join("block-acks.txt")).unwrap();
     for (number, (from, to)) in
-        [("= proven 1 ", "= unproven 1 "), ("= proven 1 ", "= proven 2 "), ("aa01bb", "aa02bb")].into_iter().enumerate()
+        [("= proven 1 ", "= unproven 1 "), ("= proven 1 ", "= proven 2 "), ("aa01bb", "aa02bb")]
+            .into_iter()
+            .enumerate()
     {
         assert!(text.contains(from), "{from}");
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wrong-nic-{number}.txt"));
