@@ -620,7 +620,7 @@ PIECES=
 # With the features of the Python module, so that the wheel for musl shares all but its last crate.
 static_program() {
     # There is no Python for this target here, and a module for all versions (abi3) needs none.
-    PYO3_NO_PYTHON=1 cargo build --release --locked --quiet -p tacit-python --features program --bin tacit-of-wheel --target "$1"
+    PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release --locked --quiet -p tacit-python --features program --bin tacit-of-wheel --target "$1"
 }
 
 # musl_wheel TARGET PROGRAM: of the environment that python_package has made.

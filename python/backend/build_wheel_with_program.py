@@ -41,7 +41,8 @@ def _compile(arguments: "list[str]") -> Path:
     profile, triple = _value(arguments, "--profile", "release"), _value(arguments, "--target", "")
     command = ["cargo", "build", "--locked", "--package", "tacit-python", "--features", "program", "--bin", "tacit-of-wheel"]
     command += ["--profile", profile, *(["--target", triple] if triple else [])]
-    subprocess.run(command, cwd=ROOT, check=True)
+    # As maturin has it: nothing is linked with Python, and the program uses none.
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYO3_BUILD_EXTENSION_MODULE": "1"}, check=True)
     made = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / triple
     return made / ("debug" if profile == "dev" else profile) / "tacit-of-wheel"
 

@@ -134,7 +134,7 @@ fn a_release_uploads_each_file_with_its_checksum_and_one_image_for_both_processo
     );
 }
 
-/// The bill of materials is of the program as it is compiled: what only builds or tests it is not in it.
+/// The bill of materials has what is compiled into the program, not what only builds or tests it.
 #[test]
 fn components_are_those_that_are_compiled_in() {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
