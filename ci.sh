@@ -354,8 +354,9 @@ python_package() {
     [ -d "$out/venv" ] || python3 -m venv "$out/venv"
     "$out/venv/bin/pip" install --quiet "${PYTHON_TOOLS[@]}" "${PYTHON_PEERS[@]}"
     # As `pip install .` does, with maturin of this environment.
-    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out/dist" \
-        --config-settings "build-args=$build" .
+    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --verbose --no-deps --no-build-isolation --wheel-dir "$out/dist" \
+        --config-settings "build-args=$build" . >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log" >&2 && return 1; }
+    compiled_once "$out/build.log"
     "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
     (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
     # The wheel alone makes a comparison, and has the program.
@@ -365,6 +366,13 @@ python_package() {
         clean/bin/tacit --version)
     rm -r "$out/clean"
     ls -l "$out/dist"
+}
+
+# compiled_once LOG: the program and the module share what cargo compiles. PyO3 is compiled again where maturin says which Python it is for.
+compiled_once() {
+    local twice
+    twice=$(grep -oE 'Compiling [a-zA-Z0-9_-]+ v[^ ]+' "$1" | sort | uniq -d | grep -vE ' (pyo3|pyo3-ffi|pyo3-build-config|tacit-python) ' || true)
+    [ -z "$twice" ] || { printf 'ci.sh: compiled twice for a wheel:\n%s\n' "$twice" >&2 && return 1; }
 }
 
 # Runs whose results are alike from a debug and a release build, to the last digit.
