@@ -25,7 +25,6 @@ fn number(datagram: &[u8]) -> u32 {
 
 #[tokio::test(start_paused = true)]
 async fn a_round_trip_takes_the_time_of_the_link_and_none_of_the_machine() {
-    let real = std::time::Instant::now();
     let (mut client, mut server) = slow().sockets().unwrap();
     let answering = tokio::spawn(async move {
         let asked = server.recv().await.unwrap();
@@ -38,9 +37,8 @@ async fn a_round_trip_takes_the_time_of_the_link_and_none_of_the_machine() {
     // 2 × (20 ms and 822 us), each received at the next millisecond.
     assert_eq!(began.elapsed(), Duration::from_millis(42));
     answering.await.unwrap();
-    // An hour without a datagram.
-    assert!(timeout(Duration::from_secs(3600), client.recv()).await.is_err());
-    assert!(real.elapsed() < Duration::from_secs(1800), "the clock was not paused");
+    // A day without a datagram, which a test would not outlast if the machine's clock decided.
+    assert!(timeout(Duration::from_secs(86_400), client.recv()).await.is_err());
 }
 
 /// Arrivals of 300 datagrams in bursts, by time, of a program in which both ends send.
