@@ -8,7 +8,7 @@ usage() {
 usage: ./ci.sh COMMAND
 
   test      compile everything, run every test that no clock, root or foreign program decides, and the examples in the
-            documentation; ten to fifteen minutes on two idle cores; needs no root, installs nothing, writes into target/ alone
+            documentation; a quarter of an hour on two idle cores; needs no root, installs nothing, writes into target/ alone
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
@@ -21,12 +21,13 @@ parts of `all`, each of which runs alone; what a part lacks on this machine, it 
   figures   ./ci.sh figures --quick judges the quick form of each figure that needs no live hop
   python    make a wheel in target/python and try it in environments of its own: ./ci.sh python [PROFILE [PROGRAM]]
   embedded  build the ROHC codec and the ACK law for two microcontrollers without a standard library
-  c         test libtacit, and its programs under AddressSanitizer and valgrind
+  c         a million random streams through libtacit, and its programs under AddressSanitizer and valgrind: ./ci.sh c [STREAMS]
   bpf       compile the eBPF programs and compare them with those that are committed
   units     verify the systemd units
+  workflows check the workflows of GitHub, with actionlint
   crates    make the packages of the crates that others may link, and look whether they are whole
-  package   make a static program, an archive, a Debian package, an OCI image and a wheel in target/package, and try them
-            where nothing else is
+  package   make a static program, an archive, a Debian package, an OCI image and wheels in target/package, and try them where
+            nothing else is
   results   a release build gives the results of a debug build, to the last digit
   deny      licences, sources and known vulnerabilities of dependencies
   msrv      compile with the oldest Rust that Cargo.toml promises
@@ -256,9 +257,9 @@ embedded() {
     done
 }
 
-# What no other part builds. Programs that are not on this machine, the tests skip aloud.
+# A million streams of each part, as `./ci.sh test` has 200, and programs in C. What is not on this machine, the tests skip aloud.
 c() {
-    cargo test --quiet -p tacit-c -- --show-output
+    TACIT_C_STREAMS=${1:-1000000} cargo test --release --quiet -p tacit-c --test it --test memory --test programs -- --show-output
 }
 
 # The unit of `tacit serve` is one that systemd takes; the program itself need not be installed.
@@ -274,6 +275,19 @@ units() {
         systemd-analyze verify "$made/$(basename "$unit")"
     done
     rm -r "$made"
+}
+
+# Syntax, types of expressions, names of jobs and steps, and what shells would make of `run`.
+workflows() {
+    local version=v1.7.12 tools=$PWD/target/tools/bin
+    if [ ! -x "$tools/actionlint" ]; then
+        if ! command -v go >/dev/null || ! GOBIN=$tools go install "github.com/rhysd/actionlint/cmd/actionlint@$version"; then
+            echo "ci.sh: no go, or its proxy is out of reach: THE WORKFLOWS WERE NOT CHECKED" >&2
+            return 0
+        fi
+    fi
+    "$tools/actionlint" .github/workflows/*.yml contrib/ci/examples/github.yml
+    echo "workflows: nothing that actionlint finds"
 }
 
 # The test harness counts a test that has no verdict on this machine as passed: live tests say themselves how they came
@@ -340,8 +354,9 @@ python_package() {
     [ -d "$out/venv" ] || python3 -m venv "$out/venv"
     "$out/venv/bin/pip" install --quiet "${PYTHON_TOOLS[@]}" "${PYTHON_PEERS[@]}"
     # As `pip install .` does, with maturin of this environment.
-    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out/dist" \
-        --config-settings "build-args=$build" .
+    PATH=$out/venv/bin:$PATH "$out/venv/bin/pip" wheel --verbose --no-deps --no-build-isolation --wheel-dir "$out/dist" \
+        --config-settings "build-args=$build" . >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log" >&2 && return 1; }
+    compiled_once "$out/build.log"
     "$out/venv/bin/pip" install --quiet --no-deps --force-reinstall "$out"/dist/tacit-*.whl
     (cd python/tests && "$out/venv/bin/python" -m pytest -q -p no:cacheprovider)
     # The wheel alone makes a comparison, and has the program.
@@ -351,6 +366,13 @@ python_package() {
         clean/bin/tacit --version)
     rm -r "$out/clean"
     ls -l "$out/dist"
+}
+
+# compiled_once LOG: the program and the module share what cargo compiles. PyO3 is compiled again where maturin says which Python it is for.
+compiled_once() {
+    local twice
+    twice=$(grep -oE 'Compiling [a-zA-Z0-9_-]+ v[^ ]+' "$1" | sort | uniq -d | grep -vE ' (pyo3|pyo3-ffi|pyo3-build-config|tacit-python) ' || true)
+    [ -z "$twice" ] || { printf 'ci.sh: compiled twice for a wheel:\n%s\n' "$twice" >&2 && return 1; }
 }
 
 # Runs whose results are alike from a debug and a release build, to the last digit.
@@ -382,7 +404,7 @@ same_results() {
 
 # The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
 tests() {
-    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: ten to fifteen minutes"
+    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: a quarter of an hour"
     echo "on two idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
     mkdir -p target/test-files
     step "tests: build" cargo test --no-run --quiet
@@ -484,7 +506,7 @@ begin_steps() {
 }
 
 # The parts of `all`, in the order of what each finds in how little time.
-PARTS=(lint halves embedded c units bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
+PARTS=(lint halves embedded c units workflows bpf crates hops quiet figures python package results deny msrv fuzz book mutants)
 
 part() {
     case $1 in
@@ -580,19 +602,48 @@ book() {
     echo "the book: target/book/index.html"
 }
 
-# Static program, archive, Debian package and image of it, and a wheel that has it.
+# Static program, archive, Debian package and image of it, and wheels that have it; each was tried where nothing else is.
 package() {
-    local program version archive
-    tool cargo-sbom
-    packaging/package.sh
-    program=target/$(static_target)/release/tacit
+    local target program version archive
+    target=$(static_target)
+    [ -n "$target" ] || return 0
+    program=target/$target/release/tacit-of-wheel
     version=$(version)
     archive=target/package/tacit-$version-$(uname -m).oci.tar
-    packaging/image.py make "$program" "$version" "$archive"
-    packaging/image.py check "$archive"
-    python_package release "$program"
+    piece "static program" static_program "$target"
+    piece "components, archive, Debian package" packaging/package.sh "$program" "$target"
+    piece "OCI image: make" packaging/image.py make "$program" "$version" "$archive"
+    piece "OCI image: try" packaging/image.py check "$archive"
+    piece "wheel for glibc: make, test" python_package release "$program"
     cp target/python/dist/*.whl target/package
+    piece "wheel for musl: make" musl_wheel "$target" "$program"
+    piece "wheels: try" target/python/venv/bin/python packaging/wheel.py target/package/*.whl
     (cd target/package && sha256sum -- *.deb *.tar.gz *.oci.tar *.whl >SHA256SUMS)
+}
+
+# piece NAME COMMAND...: a step of a release; elsewhere all of them are one step.
+piece() {
+    if [ -n "$PIECES" ]; then step "$@"; else "${@:2}"; fi
+}
+PIECES=
+
+# With the features of the Python module, so that the wheel for musl shares all but its last crate.
+static_program() {
+    # There is no Python for this target here, and a module for all versions (abi3) needs none.
+    PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release --locked --quiet -p tacit-python --features program --bin tacit-of-wheel --target "$1"
+}
+
+# musl_wheel TARGET PROGRAM: of the environment that python_package has made.
+musl_wheel() {
+    local target=$1 linking=$PWD/target/musl linker=CARGO_TARGET_${1^^}_LINKER
+    linker=${linker//-/_}
+    mkdir -p "$linking"
+    # Beside a shared libc, Rust's standard library unwinds by libgcc_s, which few machines with musl have. The unwinder that static programs
+    # have does the same from inside of the module.
+    echo "INPUT($(rustc --print target-libdir --target "$target")/self-contained/libunwind.a)" >"$linking/libgcc_s.so"
+    env "$linker=musl-gcc" TACIT_PROGRAM="$PWD/$2" PATH="$PWD/target/python/venv/bin:$PATH" \
+        target/python/venv/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir target/package --config-settings \
+        "build-args=--profile release --target $target --features program --compatibility musllinux_1_2 -- -C link-arg=-L$linking" .
 }
 
 version() {
@@ -601,24 +652,46 @@ version() {
 
 # What a release has for this machine's processor. Each file was tried; the times of the steps are at the end.
 release() {
-    local version out=$PWD/target/release-files made=$PWD/target/package
+    local version other out=$PWD/target/release-files made=$PWD/target/package
     if [ "$*" != --dry-run ]; then
         echo "ci.sh: .github/workflows/release.yml uploads releases, at a tag; here: ./ci.sh release --dry-run" >&2
         return 2
     fi
     version=$(version)
     begin_steps
-    rm -rf "$out"
+    PIECES=1
+    rm -rf "$out" "$made"
     mkdir -p "$out"
-    if [ -n "$(static_target)" ]; then
-        step package package
-        cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
-    fi
-    step crates crates
-    cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"/package/*.crate "$out"
-    cp contrib/wireshark/tacit.lua "$out/tacit-$version-wireshark.lua"
-    (cd "$out" && sha256sum -- * >SHA256SUMS)
+    package
+    [ ! -d "$made" ] || cp "$made"/*.deb "$made"/*.tar.gz "$made"/*.whl "$made"/*.oci.tar "$made"/*.cdx.json "$out"
+    for other in x86_64 aarch64; do
+        [ "$other" = "$(uname -m)" ] ||
+            echo "ci.sh: NO FILES FOR $other: a machine of that processor makes and tries them, as .github/workflows/release.yml has it" >&2
+    done
+    # Each is compiled from its package and those of the others alone.
+    step "crates: package, compile" cargo package --quiet --allow-dirty "${CRATES[@]/#/--package=}"
+    cp "$(target_directory)"/package/*.crate "$out"
+    step "dissector for Wireshark" dissector "$out/tacit-$version-wireshark.lua"
+    (cd "$out" && sha256sum -- * >SHA256SUMS && sha256sum --check --quiet SHA256SUMS)
     ls -l "$out"
+}
+
+target_directory() {
+    cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/'
+}
+
+# dissector FILE: reads a capture with frames of TCP/HACK.
+dissector() {
+    local capture
+    cp contrib/wireshark/tacit.lua "$1"
+    if ! command -v tshark >/dev/null || [ -z "$(static_target)" ]; then
+        echo "ci.sh: no tshark, or no program: THE DISSECTOR WAS NOT TRIED" >&2
+        return 0
+    fi
+    capture=$SCRATCH/air.pcapng
+    "target/$(static_target)/release/tacit-of-wheel" run hack-2014-11n-150 --scheme hack-more-data --quick --pcap "$capture" >/dev/null
+    echo "frames of TCP/HACK that tshark reads: $(tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack 2>/dev/null | wc -l)"
+    tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack -c 2000 2>/dev/null | grep -q .
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.
@@ -666,6 +739,7 @@ case "${1:-}" in
         cargo fmt --manifest-path bench/peers/Cargo.toml
         ;;
     python) python_package "${@:2}" ;;
+    c) c "${@:2}" ;;
     release) release "${@:2}" ;;
     fuzz | mutants | peers | semver) "$1" "${@:2}" ;;
     figures)

@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Makes a static program, an archive and a Debian package of it in target/package, and tries them in an empty root.
+# usage: packaging/package.sh PROGRAM TARGET
+# Makes an archive and a Debian package of a static program in target/package, and tries them in an empty root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=$(uname -m)-unknown-linux-musl
+# eBPF programs are loaded by libelf, which is not linked statically here: the program has no `tacit rre`.
+program=$1
+target=$2
 out=$PWD/target/package
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-rustup target list --installed | grep -qx "$target" || rustup target add "$target"
-# eBPF programs are loaded by libelf, which is not linked statically here: no `tacit rre`.
-cargo build --release --locked --quiet -p tacit --target "$target"
-program=target/$target/release/tacit
 if ldd "$program" 2>&1 | grep -qv 'statically linked\|not a dynamic executable'; then
     echo "package.sh: $program is not static" >&2
     exit 1
@@ -32,14 +31,9 @@ doc=$tree/usr/share/doc/tacit
 install -D -m 644 packaging/systemd/serve.toml "$doc/examples/serve.toml"
 install -D -m 644 packaging/debian/copyright "$doc/copyright"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
-if command -v cargo-sbom >/dev/null; then
-    # Of this build: its components are compiled in, by name, version and licence.
-    cargo-sbom sbom --cargo-package tacit --output-format cyclone_dx_json_1_6 >"$doc/sbom.cdx.json"
-    cp "$doc/sbom.cdx.json" "$out/tacit-$version-$target.cdx.json"
-    gzip -9n "$doc/sbom.cdx.json"
-else
-    echo "package.sh: no cargo-sbom (cargo install cargo-sbom --locked): PACKAGES WITHOUT A LIST OF COMPONENTS" >&2
-fi
+# Its components, by name, version and licence.
+packaging/sbom.py "$target" >"$out/tacit-$version-$target.cdx.json"
+gzip -9nc "$out/tacit-$version-$target.cdx.json" >"$doc/sbom.cdx.json.gz"
 
 tar -C "$tree/usr" --owner=0 --group=0 --sort=name --mtime=@0 -czf "$out/tacit-$version-$target.tar.gz" bin share
 

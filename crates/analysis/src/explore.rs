@@ -326,7 +326,7 @@ impl Exploration {
         &self,
         looked: &OpenedRun,
         ink: Ink,
-        report_progress: &mut dyn FnMut(std::time::Duration),
+        report_progress: &mut (dyn FnMut(std::time::Duration) + Send),
     ) -> Result<(Side, String, Single), RunsError> {
         let mut watch = Watch::new(self.window, self.every, Some(report_progress));
         let run = &looked.run;

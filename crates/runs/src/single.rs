@@ -117,7 +117,7 @@ impl Single {
 }
 
 /// Callback that receives the simulated time reached.
-pub type Reached<'a> = &'a mut dyn FnMut(Duration);
+pub type Reached<'a> = &'a mut (dyn FnMut(Duration) + Send);
 
 /// A run that is ready to be simulated.
 #[derive(Clone, Debug)]

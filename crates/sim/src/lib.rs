@@ -25,7 +25,7 @@ use tacit_proto::Packet;
 use tacit_proto::units::{Duration, Instant};
 
 /// Observes a run without influencing it.
-pub trait Observer<P = Packet> {
+pub trait Observer<P = Packet>: Send {
     /// Called for each MPDU on the channel of basic service set `bss`, in order of transmission.
     fn on_air(&mut self, bss: usize, frame: &AirFrame<P>);
 

@@ -20,8 +20,13 @@
 //! }
 //! # Ok::<(), tacit_testlink::TestlinkError>(())
 //! ```
+//!
+//! With the feature `tokio`, [`Builder::sockets`] gives two sockets whose time is tokio's clock. Paused, it passes as fast as
+//! the machine computes.
 
 mod frame;
+#[cfg(feature = "tokio")]
+mod sockets;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +36,9 @@ use frame::{Datagram, Frame};
 use tacit_proto::units::{self, HostId, Instant};
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, ScenarioError, Subject, scheme};
 use tacit_sim::{RunError, World};
+
+#[cfg(feature = "tokio")]
+pub use sockets::{MOST_WAITING, Socket};
 
 /// Most bytes of a datagram: what an IPv4 packet of 1500 bytes holds behind its header (20 bytes, RFC 791) and that of
 /// UDP (8 bytes, RFC 768).
@@ -73,6 +81,9 @@ pub enum TestlinkError {
     /// A datagram is too long for the link.
     #[error("a datagram of {0} bytes: up to {MOST_BYTES} are allowed")]
     TooLong(usize),
+    /// The runtime in which a socket's link began has ended.
+    #[error("the runtime in which this link began has ended")]
+    Ended,
 }
 
 impl From<InputError> for TestlinkError {
@@ -199,9 +210,13 @@ impl Testlink {
     /// # Errors
     /// [`TestlinkError::Run`] where an invariant broke, which is a defect of tacit.
     pub fn advance(&mut self, now: Duration) -> Result<(), TestlinkError> {
+        Ok(self.step(now)?)
+    }
+
+    fn step(&mut self, now: Duration) -> Result<(), RunError> {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         self.now = self.now.max(Instant::from_nanos(nanos));
-        Ok(self.world.handle_timeout(self.now)?)
+        self.world.handle_timeout(self.now)
     }
 
     /// The next datagram that has arrived, and the end that got it. Drain it to `None` after each [`Testlink::advance`].

@@ -1,4 +1,5 @@
-/* Plays the vectors of vectors/hack, both ends, through the library. Exit code 0 where all is as they say. */
+/* Plays the vectors of vectors/hack, both ends, through the library, and the streams of tests/programs/drawn.rs, which also have
+ * ROHC-TCP and the ACK law. Exit code 0 where all is as they say. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +30,34 @@ static void must(int code) {
         fail(tacit_error_text(code));
 }
 
+static int digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static size_t from_hex(const char *text, uint8_t *bytes) {
     size_t len = 0;
-    unsigned value;
-    while (len < PACKET && sscanf(text + 2 * len, "%2x", &value) == 1)
-        bytes[len++] = (uint8_t)value;
+    while (len < PACKET && digit(text[0]) >= 0 && digit(text[1]) >= 0) {
+        bytes[len++] = (uint8_t)(digit(text[0]) * 16 + digit(text[1]));
+        text += 2;
+    }
     return len;
+}
+
+/* Writes bytes, or the sign for none; returns the end. */
+static char *to_hex(char *text, const uint8_t *bytes, size_t len, const char *none) {
+    static const char digits[] = "0123456789abcdef";
+    if (len == 0) {
+        strcpy(text, none);
+        return text + strlen(none);
+    }
+    for (size_t i = 0; i < len; i++) {
+        *text++ = digits[bytes[i] >> 4];
+        *text++ = digits[bytes[i] & 15];
+    }
+    *text = 0;
+    return text;
 }
 
 static void deliver(void *user, const uint8_t *packet, size_t len) {
@@ -84,9 +107,7 @@ static void frame(const char *said) {
     static char answer[2 * PACKET + 1];
     size_t len;
     must(tacit_hack_finish(client, frames, sizeof frames, &len, NULL));
-    answer[0] = 0;
-    for (size_t i = 0; i < len; i++)
-        sprintf(answer + 2 * i, "%02x", frames[i]);
+    to_hex(answer, frames, len, "");
     expect(answer, said);
 }
 
@@ -113,6 +134,115 @@ static void ack(const uint8_t *packet, size_t len) {
     named++;
 }
 
+static tacit_rohc_compressor *rohc_here;
+static tacit_rohc_decompressor *rohc_there;
+
+static void rohc_free(void) {
+    must(tacit_rohc_compressor_free(rohc_here));
+    must(tacit_rohc_decompressor_free(rohc_there));
+    rohc_here = NULL;
+    rohc_there = NULL;
+}
+
+static void rohc_new(const char *rest) {
+    tacit_rohc_config config;
+    unsigned large, repeat, feedback, verify;
+    must(tacit_rohc_defaults(&config));
+    if (sscanf(rest, "%" SCNu16 " %u %u %u %u %" SCNu64, &config.max_cid, &large, &repeat, &feedback, &verify, &config.seed) != 6)
+        fail("no configuration");
+    config.large_cids = (uint8_t)large;
+    config.repeat = (uint8_t)repeat;
+    config.feedback = (uint8_t)feedback;
+    config.verify_tcp_checksum = (uint8_t)verify;
+    rohc_free();
+    must(tacit_rohc_compressor_new(&config, &rohc_here));
+    must(tacit_rohc_decompressor_new(&config, &rohc_there));
+}
+
+/* Memory of exactly these bytes, so that a byte too many is seen. */
+static uint8_t *exactly(const uint8_t *bytes, size_t len) {
+    uint8_t *copy = malloc(len);
+    if (copy == NULL && len > 0)
+        fail("no memory");
+    if (len > 0)
+        memcpy(copy, bytes, len);
+    return copy;
+}
+
+static void rohc_compress(const char *rest, uint8_t *bytes, const char *said) {
+    static char answer[2 * PACKET + 32];
+    uint64_t now_ms;
+    int at;
+    if (sscanf(rest, "%" SCNu64 " %n", &now_ms, &at) != 1)
+        fail("no time");
+    size_t len = from_hex(rest + at, bytes), made;
+    uint8_t *packet = exactly(bytes, len), *out = malloc(len + TACIT_ROHC_GROWTH);
+    int code = tacit_rohc_compress(rohc_here, now_ms, packet, len, out, len + TACIT_ROHC_GROWTH, &made);
+    char *end = answer + sprintf(answer, code == TACIT_OK ? "made " : "refused ");
+    to_hex(end, out, made, "-");
+    free(packet);
+    free(out);
+    expect(answer, said);
+}
+
+static void rohc_receive(const uint8_t *bytes, size_t len, const char *said) {
+    static char answer[2 * PACKET + 64];
+    size_t done, feedback_len, ignored, split;
+    uint8_t *rohc = exactly(bytes, len), *out = malloc(200), *feedback = malloc(TACIT_ROHC_FEEDBACK);
+    int code = tacit_rohc_decompress(rohc_there, rohc, len, out, 200, &done, feedback, &feedback_len);
+    must(tacit_rohc_feedback(rohc_here, feedback, feedback_len, &ignored));
+    must(tacit_rohc_split(rohc, len, &split));
+    char *end = answer + sprintf(answer, code == TACIT_OK ? "restored " : "refused ");
+    end = to_hex(end, out, done, "-");
+    *end++ = ' ';
+    end = to_hex(end, feedback, feedback_len, "-");
+    sprintf(end, " %zu", ignored);
+    free(rohc);
+    free(out);
+    free(feedback);
+    expect(answer, said);
+}
+
+static void rohc(const char *what, const char *rest, uint8_t *bytes, const char *said) {
+    if (strcmp(what, "new") == 0)
+        rohc_new(rest);
+    else if (strcmp(what, "compress") == 0)
+        rohc_compress(rest, bytes, said);
+    else if (strcmp(what, "receive") == 0)
+        rohc_receive(bytes, from_hex(rest, bytes), said);
+    else
+        fail("no event");
+}
+
+static tacit_ack_law *ack_law;
+static void *law_memory;
+
+static void law(const char *what, const char *rest, const char *said) {
+    uint64_t a = 0, b = 0, c = 0, due;
+    int count = sscanf(rest, "%" SCNu64 " %" SCNu64 " %" SCNu64, &a, &b, &c);
+    if (strcmp(what, "new") == 0) {
+        free(law_memory);
+        law_memory = aligned_alloc(TACIT_ALIGN, (tacit_ack_law_size() + 15) / 16 * 16);
+        must(tacit_ack_law_init(law_memory, tacit_ack_law_size(), (uint32_t)a, &ack_law));
+    } else if (strcmp(what, "rule") == 0) {
+        must(tacit_ack_law_rule(ack_law, (uint8_t)a, (uint8_t)b, c));
+    } else if (strcmp(what, "path") == 0) {
+        must(tacit_ack_law_path(ack_law, a, b, (int)c));
+    } else if (strcmp(what, "packet") == 0) {
+        must(tacit_ack_law_packet(ack_law, a, (uint32_t)b));
+    } else if (strcmp(what, "due") == 0) {
+        char answer[64];
+        int kind = tacit_ack_law_due(ack_law, a, &due);
+        snprintf(answer, sizeof answer, "%d %" PRIu64, kind, due);
+        expect(answer, said);
+    } else if (strcmp(what, "sent") == 0) {
+        uint32_t delay = (uint32_t)c;
+        must(tacit_ack_law_sent(ack_law, a, b, count == 3 ? &delay : NULL));
+    } else {
+        fail("no event");
+    }
+}
+
 static void event(char *text) {
     static uint8_t bytes[PACKET];
     char *said = strstr(text, " = ");
@@ -128,6 +258,14 @@ static void event(char *text) {
     if (sscanf(text, "%31s %31s%n", end, what, &at) != 2)
         fail("no event");
     const char *rest = text[at] == ' ' ? text + at + 1 : text + at;
+    if (strcmp(end, "rohc") == 0) {
+        rohc(what, rest, bytes, said);
+        return;
+    }
+    if (strcmp(end, "law") == 0) {
+        law(what, rest, said);
+        return;
+    }
     size_t len = from_hex(rest, bytes);
     int is_client = strcmp(end, "compressor") == 0;
     if (is_client && strcmp(what, "coding") == 0)
@@ -171,6 +309,8 @@ int main(int argc, char **argv) {
     }
     free(client_memory);
     free(ap_memory);
+    free(law_memory);
+    rohc_free();
     printf("%d files, %lu answers and ACKs\n", argc - 1, checked);
     return checked > 0 ? 0 : 1;
 }

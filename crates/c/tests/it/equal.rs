@@ -6,12 +6,11 @@ use std::ptr;
 
 use proptest::prelude::*;
 use tacit::*;
-use tacit_ack::{AckClock, BitRate, Clock, Duration, Instant, RateMeter, StartUp};
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal, Room};
-use tacit_rohc::{CompressorConfig, DecompressorConfig};
 
 use crate::calls::{Ap, Client, Law};
-use crate::packets::{Change, Receiver, change};
+use crate::in_rust::{self, Event, event, law_draws, law_events};
+use crate::packets::{Receiver, change};
 
 fn config() -> ProptestConfig {
     let cases = env::var("TACIT_C_STREAMS").map_or(200, |number| number.parse().unwrap());
@@ -29,40 +28,6 @@ fn code_of(refusal: Refusal) -> c_int {
         Refusal::CidTaken => -25,
         Refusal::FrameFull => -26,
     }
-}
-
-/// One event between the two ends of a link.
-#[derive(Clone, Debug)]
-enum Event {
-    /// The next ACK of a flow is compressed.
-    Ack(usize, Change),
-    /// The next ACK of a flow goes uncompressed.
-    Native(usize),
-    /// It does, and its link-layer acknowledgment is lost.
-    Unheard(usize),
-    /// A frame is written into this room, and arrives.
-    Frame(usize),
-    /// The same with this bit turned.
-    Turned(usize),
-    Lost,
-    GivenUp(usize),
-    AllGivenUp,
-    /// Any bytes, as a packet and as frames.
-    Garbage(Vec<u8>),
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    prop_oneof![
-        12 => (0usize..4, change()).prop_map(|(flow, change)| Event::Ack(flow, change)),
-        2 => (0usize..4).prop_map(Event::Native),
-        1 => (0usize..4).prop_map(Event::Unheard),
-        4 => prop_oneof![4 => Just(4096usize), 1 => 0usize..80].prop_map(Event::Frame),
-        1 => any::<usize>().prop_map(Event::Turned),
-        1 => Just(Event::Lost),
-        1 => (0usize..4).prop_map(Event::GivenUp),
-        1 => Just(Event::AllGivenUp),
-        1 => prop::collection::vec(any::<u8>(), 0..60).prop_map(Event::Garbage),
-    ]
 }
 
 /// Both ends, in Rust and in C.
@@ -213,7 +178,7 @@ proptest! {
 
     #[test]
     fn the_law_is_the_same_in_c(
-        events in prop::collection::vec((0u64..40_000_000, 0u32..3000, 0u8..24), 1..120),
+        events in law_draws(),
         rtt in prop_oneof![Just(0u64), 100_000..400_000_000u64],
         beta in 2u8..=64,
         every in 1u8..=40,
@@ -222,39 +187,25 @@ proptest! {
         starting in any::<bool>(),
     ) {
         let mut law = Law::new(1448);
-        let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, 1448);
-        let mut meter = RateMeter::default();
+        let mut expected = in_rust::Law::new(1448);
         // SAFETY: the handle lives.
         unsafe {
             assert_eq!(tacit_ack_law_rule(law.handle, beta, every, wait), TACIT_OK);
             assert_eq!(tacit_ack_law_path(law.handle, rtt, ack_path, starting.into()), TACIT_OK);
         }
-        clock.set_rule(beta, every, Duration::from_nanos(wait));
-        let known = (rtt > 0).then_some(Duration::from_nanos(rtt));
-        clock.synchronise(known, Duration::from_nanos(ack_path), starting);
-        let mut now = 0;
-        for (later, bytes, what) in events {
-            // Most packets come in bursts.
-            now += if what < 16 { later / 1000 } else { later };
-            let at = Instant::from_nanos(now);
-            clock.on_packet(at, bytes.into());
-            meter.on_bytes(at, bytes.into());
+        expected.rule(beta, every, wait);
+        expected.path(rtt, ack_path, starting);
+        for event in law_events(&events) {
+            expected.packet(event.now, event.bytes);
             // SAFETY: the handle lives.
-            assert_eq!(unsafe { tacit_ack_law_packet(law.handle, now, bytes) }, TACIT_OK);
-            let expected = match clock.due() {
-                None => (TACIT_ACK_NONE, now),
-                Some(due) if due <= at => (TACIT_ACK_NOW, due.as_nanos()),
-                Some(due) => (TACIT_ACK_LATER, due.as_nanos()),
-            };
-            assert_eq!(law.due(now), expected);
-            if expected.0 == TACIT_ACK_NOW || what == 0 {
-                let delay = (what > 12).then_some(bytes * 7);
-                let rate = if what % 3 == 0 { 80_000_000 } else { 0 };
-                let measured = clock.rtt_min().and_then(|span| meter.take(at, span));
-                clock.on_tack(at, if rate > 0 { Some(BitRate::from_bps(rate)) } else { measured }, delay);
-                let at_delay = delay.as_ref().map_or(ptr::null(), ptr::from_ref);
+            assert_eq!(unsafe { tacit_ack_law_packet(law.handle, event.now, event.bytes) }, TACIT_OK);
+            let due = expected.due(event.now);
+            assert_eq!(law.due(event.now), due);
+            if due.0 == TACIT_ACK_NOW || event.sends {
+                expected.sent(event.now, event.rate, event.delay);
+                let at_delay = event.delay.as_ref().map_or(ptr::null(), ptr::from_ref);
                 // SAFETY: the handle lives.
-                assert_eq!(unsafe { tacit_ack_law_sent(law.handle, now, rate, at_delay) }, TACIT_OK);
+                assert_eq!(unsafe { tacit_ack_law_sent(law.handle, event.now, event.rate, at_delay) }, TACIT_OK);
             }
         }
     }
@@ -271,34 +222,14 @@ struct Pair {
 
 impl Pair {
     fn new(config: &tacit_rohc_config) -> Self {
-        let cids = match config.large_cids {
-            0 => tacit_rohc::CidSpace::Small { max: config.max_cid as u8 },
-            _ => tacit_rohc::CidSpace::Large { max: config.max_cid },
-        };
+        let (compressor, decompressor) = in_rust::rohc(config);
         let (mut here, mut there) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: all pointers are to living variables.
         unsafe {
             assert_eq!(tacit_rohc_compressor_new(config, &raw mut here), TACIT_OK);
             assert_eq!(tacit_rohc_decompressor_new(config, &raw mut there), TACIT_OK);
         }
-        let usual = CompressorConfig::default();
-        Self {
-            compressor: tacit_rohc::Compressor::new(CompressorConfig {
-                cids,
-                repeat: config.repeat,
-                seed: config.seed,
-                ..usual
-            }),
-            decompressor: tacit_rohc::Decompressor::new(DecompressorConfig {
-                cids,
-                feedback: config.feedback != 0,
-                verify_tcp_checksum: config.verify_tcp_checksum != 0,
-                ..DecompressorConfig::default()
-            }),
-            here,
-            there,
-            now_ms: 0,
-        }
+        Self { compressor, decompressor, here, there, now_ms: 0 }
     }
 
     fn send(&mut self, packet: &[u8], lost: bool) {

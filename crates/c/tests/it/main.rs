@@ -7,9 +7,9 @@ mod calls;
 mod equal;
 mod header;
 mod hostile;
+mod in_rust;
 #[path = "../../../rohc/tests/it/hack_support/packets.rs"]
 mod packets;
-mod programs;
 
 /// The packet that consists of this header alone.
 fn bytes_of(header: &Header) -> Vec<u8> {

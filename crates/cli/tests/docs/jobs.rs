@@ -15,7 +15,7 @@ const JOBS: [&str; 2] = ["contrib/ci/examples/github.yml", "contrib/ci/examples/
 
 /// A step of a job.
 #[derive(Debug, PartialEq)]
-enum Step {
+pub enum Step {
     /// Lines for a shell.
     Run(String),
     /// An action of GitHub's.
@@ -27,7 +27,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// The steps in a file of GitHub's (`run:`, `uses:`) or GitLab's (lists below `script:`), in their order.
-fn steps(yaml: &str) -> Vec<Step> {
+pub fn steps(yaml: &str) -> Vec<Step> {
     let mut found = Vec::new();
     let mut script = None;
     let mut lines = yaml.lines().peekable();
@@ -60,7 +60,7 @@ fn steps(yaml: &str) -> Vec<Step> {
     found
 }
 
-fn read(path: &str) -> String {
+pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn commands_of_the_jobs_are_ones_of_tacit() {
 }
 
 /// Writes an executable script.
-fn script(path: &Path, text: &str) {
+pub fn script(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -13,6 +13,7 @@ mod markdown;
 mod metrics;
 mod readme;
 mod shown;
+mod workflows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

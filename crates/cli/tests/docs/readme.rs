@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::features;
-use crate::markdown::check_table;
+use crate::markdown::{self, check_table};
 use crate::root;
 
 /// The line of the README before the lines about validation.
@@ -46,6 +46,17 @@ fn the_page_of_the_project_has_three_lines_of_validation() {
 "
     );
     check_table(&root().join("README.md"), BEGIN, &lines);
+}
+
+/// A stranger reads them in a terminal of 80 columns. Prose is wrapped by what shows it.
+#[test]
+fn commands_and_output_of_the_first_page_fit_80_columns() {
+    let page = read("README.md");
+    let all = markdown::blocks(&page);
+    assert!(all.len() >= 3, "{} blocks", all.len());
+    for line in all.iter().flat_map(|block| block.text.lines()) {
+        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+    }
 }
 
 #[test]

@@ -15,11 +15,31 @@ fn is_like(shown: &str, line: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Shown lines, where those that are wrapped as in a narrow terminal are one: the rest of a line of `output` is indented by
+/// two blanks.
+fn unwrapped(shown: &str, output: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in shown.lines() {
+        let is_printed = |shown: &str| output.lines().any(|line| is_like(shown, line));
+        let cut = lines.last().filter(|begin| !is_printed(begin));
+        let whole = cut.zip(line.strip_prefix("  ")).map(|(begin, rest)| format!("{begin} {rest}"));
+        let whole = whole.filter(|whole| is_printed(whole));
+        if let Some(whole) = whole {
+            lines.pop();
+            lines.push(whole);
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    lines.join("\n")
+}
+
 /// The first shown lines that are missing in `output`, if any. A line with only `…` matches any number of lines. The
 /// lines between two of these must be consecutive, and those after one must come later in the output.
 pub fn missing(shown: &str, output: &str) -> Option<String> {
     let lines: Vec<&str> = output.lines().collect();
     let mut from = 0;
+    let shown = unwrapped(shown, output);
     let shown: Vec<&str> = shown.lines().collect();
     for part in shown.split(|line| line.trim() == "…").filter(|part| !part.is_empty()) {
         let fits = |at: &usize| {
@@ -76,4 +96,19 @@ fn headings_are_what_stands_above_a_rule() {
     assert_eq!(headings("x  y\n─────\n1  2\n"), ["x y"]);
     assert_eq!(missing_headings("x y z\n───\n", "x y\n───\n"), ["x y z"]);
     assert_eq!(labels("  a b   1 2\n  c\nd   3\n"), ["a b"]);
+}
+
+#[test]
+fn a_line_may_be_wrapped_and_nothing_else() {
+    let output = "the first line is long\nsecond\n  third\n";
+    assert_eq!(missing("the first\n  line is long\nsecond\n  third\n", output), None);
+    assert_eq!(missing("the first\n  … long\nsecond\n", output), None);
+    for wrong in [
+        "the first\nline is long\n",
+        "the first\n  line is short\n",
+        "the first\n  line\n",
+        "second\n  fourth\n",
+    ] {
+        assert!(missing(wrong, output).is_some(), "{wrong}");
+    }
 }

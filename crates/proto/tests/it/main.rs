@@ -9,6 +9,7 @@ mod fwp_property;
 mod hack;
 mod hack_rule;
 mod layers;
+mod nic_vectors;
 mod tack_wire;
 mod thin;
 mod wire;

@@ -1,4 +1,12 @@
 //! The Makefile, and programs in C and Go: they compile without a warning and run, under AddressSanitizer and valgrind, too.
+//! `./ci.sh c` runs these tests, which build the library with make.
+#![allow(clippy::unwrap_used, reason = "a failure is a panic")]
+
+mod drawn;
+#[path = "../it/in_rust.rs"]
+mod in_rust;
+#[path = "../../../rohc/tests/it/hack_support/packets.rs"]
+mod packets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,8 +14,16 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 use tacit_rohc::hack::{Coding, Compressor, Limits, Refusal};
+use tacit_rohc::header::{Header, MAX_HEADER_LEN};
 
 use crate::packets::{Change, Receiver};
+
+/// The packet that consists of this header alone.
+fn bytes_of(header: &Header) -> Vec<u8> {
+    let mut bytes = [0; MAX_HEADER_LEN];
+    let len = header.emit(&mut bytes).unwrap();
+    bytes[..len].to_vec()
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -110,8 +126,17 @@ fn write_capture(path: &Path) -> (usize, usize, usize) {
     (before, frames.len(), acks)
 }
 
-/// All programs, each under `before`.
-fn run_all(out: &Path, before: &[&str]) {
+fn page() -> String {
+    fs::read_to_string(root().join("../../docs/use/c.md")).unwrap()
+}
+
+/// How many random streams go through each part.
+fn streams() -> u32 {
+    env::var("TACIT_C_STREAMS").map_or(200, |number| number.parse().unwrap())
+}
+
+/// All programs, each under `before`, and this number of random streams.
+fn run_all(out: &Path, before: &[&str], streams: u32) {
     let command = |program: &str| {
         let program = out.join(program);
         match before {
@@ -125,9 +150,11 @@ fn run_all(out: &Path, before: &[&str]) {
     };
     let said = text(&run(command("vectors").args(vectors())));
     assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
-    let page = fs::read_to_string(root().join("../../docs/use/c.md")).unwrap();
+    drawn::play(&mut command("vectors"), streams.max(20));
+    let said = text(&run(&mut command("hooks")));
+    assert!(page().contains(&said), "docs/use/c.md shows\n{said}");
     let said = text(&run(&mut command("ack_law")));
-    assert!(page.contains(&said), "docs/use/c.md shows\n{said}");
+    assert!(page().contains(&said), "docs/use/c.md shows\n{said}");
     let capture = out.join("acks.pcap");
     let (bytes, framed, acks) = write_capture(&capture);
     let said = text(&run(command("hack_capture").arg(&capture)));
@@ -150,9 +177,10 @@ fn programs_in_c_run() {
     }
     let out = tempfile::tempdir().unwrap();
     make(out.path(), &["all"]);
-    run_all(out.path(), &[]);
+    run_all(out.path(), &[], streams() / 100);
     if has("valgrind", "programs in C under valgrind") {
-        run_all(out.path(), &["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"]);
+        // It takes fifty times as long.
+        run_all(out.path(), &["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"], streams() / 100);
     }
     if has("go", "the program in Go") {
         let said = text(&make(out.path(), &["go"]));
@@ -217,7 +245,7 @@ fn programs_in_c_run_under_address_sanitizer() {
         return;
     }
     make(out.path(), &["CFLAGS=-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all", "all"]);
-    run_all(out.path(), &[]);
+    run_all(out.path(), &[], streams());
 }
 
 /// What a distribution installs: pkg-config finds it, symbols have versions, and nothing else is exported.
