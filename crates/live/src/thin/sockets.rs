@@ -12,6 +12,8 @@ use super::device::Device;
 
 /// Send buffer, in bytes as the kernel counts them: some 700 ACKs, or 230 full packets.
 const SEND_BUFFER: libc::c_int = 512 << 10;
+/// Most packets that are remembered as not sent yet: more than the send buffer holds.
+const UNSENT_MAX: usize = 4_096;
 /// Longest packet that can arrive, merged by the kernel.
 const READ_MAX: usize = 65_535;
 
@@ -107,17 +109,25 @@ impl Unsent {
     fn note_sent(&mut self, seen: u32, len: u32) {
         let class = &mut self.charges[(len.max(1).next_power_of_two().trailing_zeros() as usize).min(16)];
         *class = (*class).max(seen);
-        self.packets.push_back((*class, len));
-        (self.charged, self.waiting) = (self.charged + u64::from(*class), self.waiting + u64::from(len));
+        let charge = *class;
+        if self.packets.len() >= UNSENT_MAX {
+            self.forget_first();
+        }
+        self.packets.push_back((charge, len));
+        (self.charged, self.waiting) = (self.charged + u64::from(charge), self.waiting + u64::from(len));
     }
 
     fn counts(&mut self, charged: u32) -> QueueCounts {
-        while self.charged > u64::from(charged) || charged == 0 {
-            let Some((charge, len)) = self.packets.pop_front() else { break };
-            self.charged -= u64::from(charge);
-            (self.sent, self.waiting) = (self.sent + u64::from(len), self.waiting - u64::from(len));
-        }
+        while (self.charged > u64::from(charged) || charged == 0) && self.forget_first() {}
         QueueCounts { sent: Bytes(self.sent), waiting: Bytes(self.waiting) }
+    }
+
+    /// The first packet was sent; returns false if there is none.
+    fn forget_first(&mut self) -> bool {
+        let Some((charge, len)) = self.packets.pop_front() else { return false };
+        self.charged -= u64::from(charge);
+        (self.sent, self.waiting) = (self.sent + u64::from(len), self.waiting - u64::from(len));
+        true
     }
 }
 
@@ -231,6 +241,14 @@ mod tests {
             unsent.note_sent(seen, 52);
         }
         assert_eq!(unsent.counts(2 * 768), counts(52, 2 * 52), "the first was sent meanwhile");
+    }
+
+    #[test]
+    fn a_queue_that_is_never_looked_at_is_bounded() {
+        let mut unsent = Unsent::default();
+        (0..2 * UNSENT_MAX).for_each(|_| unsent.note_sent(768, 52));
+        assert_eq!(unsent.packets.len(), UNSENT_MAX);
+        assert_eq!(unsent.counts(768), counts(2 * 52 * UNSENT_MAX as u64 - 52, 52));
     }
 
     #[test]
