@@ -405,6 +405,25 @@ mod tests {
     }
 
     #[test]
+    fn a_start_up_acknowledges_every_second_packet_and_no_sooner_than_after_a_millisecond() {
+        let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
+        for (rtt_ms, one, two) in [(8, 11_100, 11_000), (80, 15_100, 15_000)] {
+            let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
+            clock.set_rtt(MS(rtt_ms));
+            clock.on_packet(at(10), 1500);
+            clock.on_tack(at(10), None, None);
+            clock.on_packet(micros(10_100), 1500);
+            assert_eq!(
+                clock.due(),
+                Some(micros(one)),
+                "a second packet is waited for, round trip of {rtt_ms} ms"
+            );
+            clock.on_packet(micros(10_200), 1500);
+            assert_eq!(clock.due(), Some(micros(two)), "round trip of {rtt_ms} ms");
+        }
+    }
+
+    #[test]
     fn packets_that_name_a_stream_or_tell_of_the_path_are_full_sized() {
         let mut clock = clock(80);
         clock.on_packet(at(0), 1500);
