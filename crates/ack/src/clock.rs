@@ -431,6 +431,13 @@ mod tests {
         clock.on_packet(at(1), 1490);
         clock.on_packet(at(2), 1480);
         assert_eq!(clock.due(), Some(at(20)));
+        // 32 bytes each, and not one more.
+        for (second, due_ms) in [(1468, 20), (1467, 21)] {
+            clock.on_tack(at(0), None, None);
+            clock.on_packet(at(1), 1468);
+            clock.on_packet(at(2), second);
+            assert_eq!(clock.due(), Some(at(due_ms)), "{second} bytes");
+        }
     }
 
     #[test]
@@ -517,6 +524,11 @@ mod tests {
         assert_eq!(clock.hole_due(at(7), None), Some(at(7) + GATHER));
         assert_eq!(clock.hole_due(at(7), Some(at(5))), Some(at(7) + GATHER));
         assert_eq!(clock.hole_due(at(7), Some(at(7))), Some(at(8)), "1 ms at least");
+        for (rtt_ms, again_ms) in [(20, 12), (80, 17)] {
+            let mut long = tack_clock();
+            long.set_rtt(MS(rtt_ms));
+            assert_eq!(long.hole_due(at(7), Some(at(7))), Some(at(again_ms)), "a quarter, 10 ms at most");
+        }
         let mut paper = clock;
         paper.rule = AckClock::PAPER;
         assert_eq!(paper.hole_due(at(7), None), None);
