@@ -3,17 +3,13 @@
 
 mod accounts;
 mod air_log;
-mod asking;
 mod build;
-mod downlink;
 mod outbox;
-mod progress;
 mod receive;
 mod repair;
 mod round;
 mod stations;
 mod txop;
-mod uplink;
 
 use tacit_proto::hack::Heard;
 use tacit_proto::units::{Bytes, Duration, Instant};
@@ -22,8 +18,7 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-pub(crate) use self::progress::Progress;
-pub(crate) use self::round::Round;
+pub(crate) use self::round::{Progress, Round};
 pub(crate) use self::stations::Stations;
 pub(crate) use self::txop::Next;
 use super::air::{Frame, Outcome, StationId};
@@ -61,8 +56,8 @@ pub(crate) struct Cell {
     appended: Vec<u8>,
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
-    /// Parts of the last one; kept to reuse their capacity.
-    spare_parts: Vec<downlink::Part>,
+    /// Those of the last one; kept to reuse their capacity.
+    spare_users: Vec<round::User>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and no repair request is due before this.
@@ -90,7 +85,7 @@ impl Cell {
             holders: Holders::default(),
             appended: Vec::new(),
             users: Vec::new(),
-            spare_parts: Vec::new(),
+            spare_users: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
             contending: Vec::new(),
@@ -421,7 +416,8 @@ impl Cell {
         station.counters.missed_link_acks += 1;
         station.spend_airtime(exchange.peer(), exchange);
         let peer = &mut station.peers[exchange.peer()];
-        if let Outgoing::Data { .. } = &exchange.outgoing {
+        let is_data = matches!(exchange.outgoing, Outgoing::Data { .. });
+        if is_data && !exchange.is_triggered() {
             peer.originator.report_rate(Settled::default());
         }
         let holders = &mut self.holders;
@@ -430,7 +426,8 @@ impl Cell {
                 peer.originator.settle_streams(|stream| stream.request_missed(retry_limit, holders))
             }
             Outgoing::Ask { .. } => peer.originator.asked(),
-            Outgoing::Data { .. } if exchange.asks_for_block_ack() => {
+            // A response to a trigger is sent again, possibly in a single-user PPDU.
+            Outgoing::Data { .. } if exchange.asks_for_block_ack() && !exchange.is_triggered() => {
                 peer.originator.block_ack_missed();
                 Settled::default()
             }

@@ -491,7 +491,7 @@ impl Shared {
     /// Starts `round` at `at`.
     fn go_on_with_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
         round.book_first(cell, at);
-        self.phase = Phase::Round { until: round.first_end() };
+        self.phase = Phase::Round { until: round.ends_at() };
         self.round = Some(Box::new(round));
     }
 
@@ -546,7 +546,7 @@ impl Shared {
             cell.stations[exchange.from].counters.collided_ppdus += 1;
         }
         if let Some(round) = &round {
-            let ends = round.first_end();
+            let ends = round.ends_at();
             // If the other PPDUs end later, the trigger after the multi-user PPDU collides too.
             until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
             cell.stations[round.account().0].counters.collided_ppdus += 1;
@@ -621,7 +621,7 @@ impl Shared {
         let colliding = &self.colliding;
         let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
         let deaf = |function| colliding.iter().any(|other| other.from == function);
-        if round.first_end() == until && round.survives(cell, clear_from, deaf) {
+        if round.ends_at() == until && round.survives(cell, clear_from, deaf) {
             self.round = Some(Box::new(round));
             self.step_round(cell);
             return;

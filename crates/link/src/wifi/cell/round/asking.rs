@@ -3,8 +3,8 @@
 
 use tacit_proto::units::Instant;
 
-use super::Cell;
 use crate::packet::PayloadClass;
+use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Need;
