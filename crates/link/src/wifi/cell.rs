@@ -8,6 +8,7 @@ mod outbox;
 mod receive;
 mod repair;
 mod round;
+mod sequence;
 mod stations;
 mod txop;
 
@@ -19,8 +20,8 @@ use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
 pub(crate) use self::round::{Progress, Round};
+pub(crate) use self::sequence::{Follows, Part, Reception};
 pub(crate) use self::stations::Stations;
-pub(crate) use self::txop::Next;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
 use super::config::BssConfig;

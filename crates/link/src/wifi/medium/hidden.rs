@@ -8,33 +8,21 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::capture::Capture;
 use crate::packet::PayloadClass;
-use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Answer, Cell, Next, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Part, Reception, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
-use crate::wifi::mac::protection::{Direction, Handshake, Step};
+use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
-use crate::wifi::phy::{CTS_LEN, RTS_LEN};
-
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
-    Beacon,
-}
 
 /// A frame on the air.
 #[derive(Clone, Debug)]
 struct OnAir {
-    part: Part,
     /// `None` for a beacon.
-    exchange: Option<Exchange>,
+    exchange: Option<(Part, Exchange)>,
     transmitter: StationId,
     until: Instant,
     /// The stations at which another frame overlaps this one.
@@ -52,17 +40,6 @@ struct Due {
     at: Instant,
     part: Part,
     exchange: Exchange,
-}
-
-impl Due {
-    /// Whether it is part of RTS/CTS, CTS-to-self or CF-End, or is the data that waits for them.
-    fn is_protected(&self) -> bool {
-        match self.part {
-            Part::Protection(_) | Part::CfEnd => true,
-            Part::Data => matches!(self.exchange.handshake, Handshake::Rts | Handshake::CtsToSelf),
-            Part::Response { .. } | Part::Beacon => false,
-        }
-    }
 }
 
 /// One station's view of the medium.
@@ -146,9 +123,8 @@ impl Hidden {
 
     /// True while an exchange of `function` is on the air or its next frame is due.
     pub fn engages(&self, function: FunctionId) -> bool {
-        let of = |exchange: &Exchange| exchange.from == function;
-        self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
-            || self.due.iter().any(|due| of(&due.exchange))
+        let on_air = self.frames.iter().filter_map(|frame| frame.exchange);
+        on_air.chain(self.due.iter().map(|due| (due.part, due.exchange))).any(|(_, own)| own.from == function)
     }
 
     /// True while an event is due.
@@ -163,8 +139,7 @@ impl Hidden {
     /// `transmitter` begins a frame: at each station that hears both, overlapping frames corrupt each other.
     fn begin(
         &mut self,
-        part: Part,
-        exchange: Option<Exchange>,
+        exchange: Option<(Part, Exchange)>,
         transmitter: StationId,
         [at, until]: [Instant; 2],
     ) {
@@ -178,7 +153,7 @@ impl Hidden {
                 *old_spoilt |= old && (new || sends(transmitter));
             }
         }
-        let mut frame = OnAir { part, exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
+        let mut frame = OnAir { exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
         if let Some(capture) = &self.capture {
             frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
         }
@@ -190,8 +165,15 @@ impl Hidden {
         }
     }
 
-    /// Ends the frame at `index`: stations that decoded it set their NAV to its reservation.
-    fn end(&mut self, index: usize, at: Instant, reserves: Duration, receiver: Option<StationId>) -> OnAir {
+    /// Ends the frame at `index`: stations that decoded it, except its receiver, set their NAV to what it `reserves`; a
+    /// CF-End, which reserves nothing, resets it.
+    fn end(
+        &mut self,
+        index: usize,
+        at: Instant,
+        reserves: Option<Duration>,
+        receiver: Option<StationId>,
+    ) -> OnAir {
         let frame = self.frames.remove(index);
         self.ears[frame.transmitter.index()].sending = false;
         for listener in 0..self.ears.len() {
@@ -201,17 +183,14 @@ impl Hidden {
             let ear = &mut self.ears[listener];
             ear.heard -= 1;
             ear.undecodable = frame.spoilt[listener];
-            if frame.part == Part::CfEnd && !ear.undecodable {
-                ear.reserved_until = at;
-            } else if !ear.undecodable && receiver.is_none_or(|receiver| receiver.index() != listener) {
-                ear.reserved_until = ear.reserved_until.max(at + reserves);
+            match reserves {
+                _ if ear.undecodable => {}
+                None => ear.reserved_until = at,
+                Some(_) if receiver.is_some_and(|receiver| receiver.index() == listener) => {}
+                Some(reserves) => ear.reserved_until = ear.reserved_until.max(at + reserves),
             }
         }
         frame
-    }
-
-    fn ear(&mut self, station: StationId) -> &mut Ear {
-        &mut self.ears[station.index()]
     }
 
     /// Processes the events due at `at`: frames end, then their responses begin, then frames of stations whose
@@ -291,8 +270,8 @@ impl Hidden {
         for (id, outgoing) in &winners {
             cell.accounts.accesses += 1;
             let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
-            let part = exchange.handshake.first().map_or(Part::Data, Part::Protection);
-            self.ear(cell.stations.station_of(*id)).engaged = true;
+            let part = Part::first(&exchange);
+            self.engage(cell, part, &exchange, true);
             self.begin_part(cell, part, exchange, at);
         }
         self.winners = winners;
@@ -304,66 +283,61 @@ impl Hidden {
     }
 
     fn begin_part(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        let (transmitter, until) = match part {
-            Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
-                cell.stations[exchange.from].count_handshake(step);
-                (from, exchange.first_end)
-            }
-            Part::Protection(Step::Cts) => (to, exchange.start - cell.rules.phy.sifs),
-            Part::Data | Part::Beacon => (from, exchange.end),
-            Part::Response { .. } => (to, exchange.response_end),
-            Part::CfEnd => (cell.stations.station_of(exchange.holder()), cell.send_cf_end(&exchange, at)),
-        };
-        self.begin(part, Some(exchange), transmitter, [at, until]);
+        let until = cell.begin_frame(part, &exchange, at);
+        let transmitter = cell.stations.station_of(part.transmitter(&exchange));
+        self.begin(Some((part, exchange)), transmitter, [at, until]);
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
-        let (part, exchange) = (self.frames[index].part, self.frames[index].exchange);
-        let Some(exchange) = exchange else {
-            self.end(index, at, Duration::ZERO, None);
+        let Some((part, exchange)) = self.frames[index].exchange else {
+            self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // An RTS that no data follows reserves only the time of a CTS (802.11-2020 clause 10.3.2.4), and a station that
-        // hears the RTS also hears the data.
         let reserves = match part {
-            Part::Protection(Step::Rts) => {
-                (cell.rules.phy.sifs + cell.rules.phy.slot) * 2 + cell.cts_duration(&exchange)
-            }
-            Part::Protection(_) | Part::Data | Part::Response { .. } => exchange.reserved_until() - at,
-            Part::CfEnd | Part::Beacon => Duration::ZERO,
+            // A station that hears the RTS also hears the data.
+            Part::Protection(Step::Rts) => Some(cell.rts_reserves(&exchange)),
+            Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until() - at),
+            Part::CfEnd => None,
         };
-        let receiver = match part {
-            Part::Protection(Step::Rts) | Part::Data => to,
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd | Part::Beacon => from,
-        };
-        self.try_capture(cell, index, &exchange);
+        let receiver = cell.stations.station_of(part.receiver(&exchange));
+        self.try_capture(cell, index, part, &exchange);
         let frame = self.end(index, at, reserves, Some(receiver));
         // After a failure, contention ignores reservations in the next idle period.
         let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
-        let clear = !frame.spoilt[receiver.index()];
+        let reception = Reception {
+            clear: !frame.spoilt[receiver.index()],
+            ready: self.is_ready(receiver, part, &exchange, at),
+        };
+        let follows = cell.frame_ended(part, &exchange, reception, (at, next_idle));
+        self.engage(cell, part, &exchange, false);
+        if let Follows::Frame(part, exchange, at) = follows {
+            self.engage(cell, part, &exchange, true);
+            self.due.push(Due { at, part, exchange });
+        }
+    }
+
+    /// Whether `receiver` may respond to a frame that ended at `at`.
+    fn is_ready(&self, receiver: StationId, part: Part, exchange: &Exchange, at: Instant) -> bool {
+        let ear = &self.ears[receiver.index()];
         match part {
-            Part::Protection(step) => self.protection_ended(cell, &exchange, step, clear, (at, next_idle)),
-            Part::Data => self.data_ended(cell, &exchange, clear, next_idle),
-            Part::Response { lost } => {
-                let lost = lost || !clear;
-                cell.settle_response(&exchange, lost, next_idle);
-                let next = if cell.rules.may_go_on {
-                    Next::after_response(cell, &exchange, lost)
-                } else {
-                    Next::Nothing
-                };
-                self.go_on(cell, &next, &exchange);
-            }
-            Part::CfEnd => self.ear(cell.stations.station_of(exchange.holder())).engaged = false,
-            Part::Beacon => {}
+            // A station whose NAV is set does not respond (clause 10.3.2.9).
+            Part::Protection(Step::Rts) => !ear.engaged && ear.heard == 0 && ear.reserved_until <= at,
+            // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
+            Part::Data => !ear.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted),
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => true,
+        }
+    }
+
+    /// The participants of an exchange begin or end to take part in it, in the gaps between its frames too.
+    fn engage(&mut self, cell: &Cell, part: Part, exchange: &Exchange, engaged: bool) {
+        for function in part.participants(exchange).into_iter().flatten() {
+            self.ears[cell.stations.station_of(function).index()].engaged = engaged;
         }
     }
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
     /// its mode, despite the overlapping frames.
-    fn try_capture(&mut self, cell: &Cell, index: usize, exchange: &Exchange) {
+    fn try_capture(&mut self, cell: &Cell, index: usize, part: Part, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
         let spoilt = &mut frame.spoilt[StationId::AP.index()];
@@ -371,120 +345,12 @@ impl Hidden {
             return;
         }
         let originator = cell.stations.originator(exchange);
-        let mode = match (frame.part, exchange.outgoing) {
+        let mode = match (part, exchange.outgoing) {
             (Part::Data, Outgoing::Data { .. }) => originator.mode,
             (Part::Protection(_), _) => cell.handshake_mode(exchange),
-            (Part::Data | Part::Response { .. } | Part::CfEnd | Part::Beacon, _) => originator.control_mode,
+            (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
         };
         *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
-    }
-
-    fn protection_ended(
-        &mut self,
-        cell: &mut Cell,
-        exchange: &Exchange,
-        step: Step,
-        clear: bool,
-        (at, next_idle): (Instant, u64),
-    ) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        let understood = match step {
-            Step::CtsToSelf => true,
-            Step::Rts => clear && cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
-            Step::Cts => clear && cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
-        };
-        let outcome = match (clear || step == Step::CtsToSelf, understood) {
-            (_, true) => Outcome::Received,
-            (true, false) => Outcome::Errored,
-            (false, false) => Outcome::Collided,
-        };
-        cell.record_handshake(exchange, step, outcome);
-        // A station whose NAV is set does not respond (clause 10.3.2.9).
-        let ear = self.ear(to);
-        let free = !ear.engaged && ear.heard == 0 && ear.reserved_until <= at;
-        match step {
-            Step::Rts if understood && free => {
-                ear.engaged = true;
-                self.due.push(Due {
-                    at: at + cell.rules.phy.sifs,
-                    part: Part::Protection(Step::Cts),
-                    exchange: *exchange,
-                });
-            }
-            Step::Cts | Step::CtsToSelf if understood => {
-                cell.handshake_done(exchange);
-                self.due.push(Due { at: exchange.start, part: Part::Data, exchange: *exchange });
-            }
-            Step::Rts | Step::Cts | Step::CtsToSelf => {
-                cell.accounts.collisions += u64::from(!clear);
-                cell.fail_protection(exchange, at, next_idle);
-                self.ear(from).engaged = false;
-                if step == Step::Cts {
-                    self.ear(to).engaged = false;
-                }
-            }
-        }
-    }
-
-    fn data_ended(&mut self, cell: &mut Cell, exchange: &Exchange, clear: bool, next_idle: u64) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
-        let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
-        let ready = expected || !self.ear(to).engaged;
-        let heard = if clear && ready {
-            cell.receive(exchange)
-        } else {
-            cell.accounts.collisions += 1;
-            cell.stations[exchange.from].counters.collided_ppdus += 1;
-            cell.air.record_collided_data(exchange, cell.stations.originator(exchange), &mut cell.holders);
-            false
-        };
-        if exchange.is_unanswered() {
-            cell.settle_unanswered(exchange);
-            self.ear(from).engaged = false;
-            if exchange.handshake == Handshake::Rts {
-                self.ear(to).engaged = false;
-            }
-        } else if heard {
-            let Answer { exchange, lost, .. } = cell.answer(exchange, None);
-            self.ear(to).engaged = true;
-            self.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });
-        } else {
-            cell.time_out(exchange, next_idle);
-            if exchange.handshake == Handshake::Granted {
-                let next = Next::after_lost_reverse(cell, exchange, next_idle);
-                self.go_on(cell, &next, exchange);
-                return;
-            }
-            self.ear(from).engaged = false;
-            if exchange.handshake == Handshake::Rts {
-                self.ear(to).engaged = false;
-            }
-        }
-    }
-
-    /// Starts `next` after the end of `exchange`.
-    fn go_on(&mut self, cell: &Cell, next: &Next, exchange: &Exchange) {
-        let holder = exchange.holder();
-        match *next {
-            Next::Exchange(next) => {
-                let granted = (next.handshake == Handshake::Granted).then_some(next.from);
-                self.engage(cell, exchange, [Some(holder), granted]);
-                self.due.push(Due { at: next.start, part: Part::Data, exchange: next });
-            }
-            Next::End { at } => {
-                self.engage(cell, exchange, [Some(holder), None]);
-                self.due.push(Due { at, part: Part::CfEnd, exchange: *exchange });
-            }
-            Next::Nothing => self.engage(cell, exchange, [None; 2]),
-        }
-    }
-
-    /// After `exchange`, only `those` of its ends are in a TXOP.
-    fn engage(&mut self, cell: &Cell, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
-        for end in [exchange.from, exchange.to] {
-            self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
-        }
     }
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
@@ -524,7 +390,7 @@ impl Hidden {
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
-        self.begin(Part::Beacon, None, StationId::AP, [at, until]);
+        self.begin(None, StationId::AP, [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
@@ -534,16 +400,15 @@ impl Hidden {
             cell.accounts.book_idle(what, until);
             return;
         }
-        if let [OnAir { part: Part::Response { .. }, exchange: Some(exchange), .. }] = self.frames.as_slice()
+        if let [OnAir { exchange: Some((part @ Part::Response { .. }, exchange)), .. }] =
+            self.frames.as_slice()
         {
-            let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
-            cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, until.min(plain_end));
-            cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            cell.book_frame(*part, exchange, until);
             return;
         }
         let spent = cell.accounts.book(what, until);
         let (frames, due) = (&self.frames, &self.due);
-        let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
+        let on_air = frames.iter().map(|frame| frame.exchange.as_ref().map(|(_, exchange)| exchange));
         // The gaps between the frames of an exchange belong to that exchange.
         let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
         let charged = if frames.is_empty() { due.len() } else { frames.len() };
@@ -561,20 +426,23 @@ impl Hidden {
     /// the one with the largest share.
     pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
-            [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
-            [] if !self.due.is_empty() => AirtimeUse::LinkAck,
+            [] if !self.due.is_empty() => {
+                let uses = self.due.iter().map(|due| due.part.gap_use(&due.exchange));
+                let is_protected = uses.clone().any(|what| what == AirtimeUse::Protection);
+                if is_protected { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
+            }
             [] => {
                 let waits =
                     cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
                 if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
             }
-            [frame] => match (frame.part, &frame.exchange) {
-                (Part::Beacon, _) => AirtimeUse::Beacon,
-                (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
-                (Part::Data, Some(exchange @ Exchange { outgoing: Outgoing::Data { .. }, .. })) => {
+            [frame] => match &frame.exchange {
+                None => AirtimeUse::Beacon,
+                Some((Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
+                Some((Part::Data, exchange @ Exchange { outgoing: Outgoing::Data { .. }, .. })) => {
                     cell.stations.originator(exchange).plan().main_use()
                 }
-                (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
+                Some((Part::Data | Part::Response { .. }, _)) => AirtimeUse::LinkAck,
             },
             _ => AirtimeUse::Collision,
         }

@@ -6,33 +6,29 @@
 use tacit_proto::units::{Duration, Instant};
 
 use crate::packet::PayloadClass;
-use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Answer, Cell, Next, Progress, Round, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Part, Progress, Reception, Round, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
-use crate::wifi::mac::protection::{Direction, Handshake, Step};
-use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
+use crate::wifi::mac::protection::Handshake;
+use crate::wifi::phy::Phy;
 
 /// State of the channel.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Idle.
     Idle,
-    /// A handshake frame before a PPDU is on the air, without a collision.
-    Protection { exchange: Exchange, step: Step, until: Instant },
-    /// A PPDU is on the air, without a collision.
-    Transmission(Exchange),
-    /// The acknowledgment of the PPDU is on the air.
-    Response { exchange: Exchange, lost: bool },
+    /// A frame of an exchange is on the air, without a collision.
+    Frame { part: Part, exchange: Exchange, until: Instant },
     /// A multi-user PPDU, or a frame that belongs to it, is on the air.
     Round { until: Instant },
     /// Several PPDUs overlap; lasts until the last one ends.
     Collision { until: Instant },
-    /// A broadcast frame is on the air: a beacon, or a CF-End.
-    Broadcast { until: Instant },
+    /// A beacon is on the air.
+    Beacon { until: Instant },
 }
 
 /// Time that a TXOP reserved but neither used nor released.
@@ -98,10 +94,10 @@ impl Shared {
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
-            Phase::Protection { until, .. } => Some(*until),
-            Phase::Transmission(exchange) => Some(exchange.end),
-            Phase::Response { exchange, .. } => Some(exchange.response_end),
-            Phase::Round { until } | Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
+            Phase::Frame { until, .. }
+            | Phase::Round { until }
+            | Phase::Collision { until }
+            | Phase::Beacon { until } => Some(*until),
         }
     }
 
@@ -116,14 +112,10 @@ impl Shared {
                     self.access(cell, at);
                 }
             }
-            Phase::Protection { exchange, step, until } => {
-                self.protection_ended(cell, &exchange, step, until);
-            }
-            Phase::Transmission(exchange) => self.transmission_ended(cell, &exchange),
-            Phase::Response { exchange, lost } => self.response_ended(cell, &exchange, lost),
+            Phase::Frame { part, exchange, until } => self.frame_ended(cell, part, &exchange, until),
             Phase::Round { .. } => self.step_round(cell),
             Phase::Collision { until } => self.collision_ended(cell, until),
-            Phase::Broadcast { until } => self.go_idle(cell, until, until),
+            Phase::Beacon { until } => self.go_idle(cell, until, until),
         }
     }
 
@@ -135,11 +127,9 @@ impl Shared {
     /// True while the exchange on the air is one of `function`, including one in another's TXOP.
     pub fn engages(&self, function: FunctionId) -> bool {
         match &self.phase {
-            Phase::Protection { exchange, .. }
-            | Phase::Transmission(exchange)
-            | Phase::Response { exchange, .. } => exchange.from == function,
+            Phase::Frame { exchange, .. } => exchange.from == function,
             Phase::Round { .. } => self.round.as_ref().is_some_and(|round| round.engages(function)),
-            Phase::Idle | Phase::Collision { .. } | Phase::Broadcast { .. } => false,
+            Phase::Idle | Phase::Collision { .. } | Phase::Beacon { .. } => false,
         }
     }
 
@@ -233,7 +223,11 @@ impl Shared {
         match (winners.as_slice(), round) {
             // All waiting packets were too old.
             ([], None) => self.go_idle_again(cell, at),
-            ([(id, outgoing)], None) => self.start_transmission(cell, at, *id, *outgoing),
+            ([(id, outgoing)], None) => {
+                cell.accounts.accesses += 1;
+                let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
+                self.begin(cell, Part::first(&exchange), &exchange, at);
+            }
             ([], Some(round)) => self.start_round(cell, at, round),
             (several, round) => self.start_collision(cell, at, several, round),
         }
@@ -321,162 +315,37 @@ impl Shared {
 
     // --- One exchange alone -----------------------------------------------------------------
 
-    fn start_transmission(&mut self, cell: &mut Cell, at: Instant, from: FunctionId, outgoing: Outgoing) {
-        cell.accounts.accesses += 1;
-        let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
-        match exchange.handshake.first() {
-            None => self.start_data(cell, exchange),
-            Some(step) => self.start_protection(cell, exchange, step),
+    /// A frame of `exchange` begins at `at`.
+    fn begin(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
+        let until = cell.begin_frame(part, exchange, at);
+        match part {
+            // It is accounted when it has ended.
+            Part::Response { .. } => {}
+            Part::CfEnd => {
+                cell.book_frame(part, exchange, until);
+                self.reservation = Reservation::NONE;
+            }
+            Part::Protection(_) | Part::Data => cell.book_frame(part, exchange, until),
         }
+        self.phase = Phase::Frame { part, exchange: *exchange, until };
     }
 
-    /// Starts the first frame of the handshake of `exchange`.
-    fn start_protection(&mut self, cell: &mut Cell, exchange: Exchange, step: Step) {
-        cell.stations[exchange.from].count_handshake(step);
-        let class = exchange.outgoing.class();
-        cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.first_end);
-        self.phase = Phase::Protection { exchange, step, until: exchange.first_end };
-    }
-
-    /// A handshake frame ended.
-    fn protection_ended(&mut self, cell: &mut Cell, exchange: &Exchange, step: Step, at: Instant) {
-        let arrived = match step {
-            Step::CtsToSelf => true,
-            Step::Rts => cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
-            Step::Cts => cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
-        };
-        let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
-        cell.record_handshake(exchange, step, outcome);
-        let (phy, class) = (cell.rules.phy, exchange.outgoing.class());
-        match step {
-            Step::Rts if arrived => {
-                let until = exchange.start - phy.sifs;
-                cell.charge(exchange.from, class, AirtimeUse::Protection, until);
-                self.phase = Phase::Protection { exchange: *exchange, step: Step::Cts, until };
-            }
-            Step::Rts => {
-                // Stations that heard the RTS may reset their NAV if no data follows (clause 10.3.2.4).
-                let reset = phy.sifs * 2 + cell.cts_duration(exchange) + phy.slot * 2;
-                cell.fail_protection(exchange, at, self.next_idle());
-                self.go_idle(cell, at, at + reset);
-            }
-            Step::Cts | Step::CtsToSelf if arrived => {
-                cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.start);
-                cell.handshake_done(exchange);
-                self.start_data(cell, *exchange);
-            }
-            Step::Cts | Step::CtsToSelf => {
-                cell.fail_protection(exchange, at, self.next_idle());
-                // A CTS reserves the medium until the end of the exchange that it permits.
-                if exchange.grants() {
-                    self.reservation = Reservation::left_by(exchange);
-                }
-                self.go_idle(cell, at, exchange.response_end);
-            }
+    /// A frame of `exchange` ended at `at`.
+    fn frame_ended(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
+        if let Part::Response { .. } = part {
+            cell.book_frame(part, exchange, at);
         }
-    }
-
-    /// Starts the PPDU of the exchange.
-    fn start_data(&mut self, cell: &mut Cell, exchange: Exchange) {
-        match exchange.outgoing {
-            Outgoing::Request { class, .. } => {
-                cell.charge(exchange.from, class, AirtimeUse::LinkAck, exchange.end);
-            }
-            Outgoing::Ask { .. } => {
-                cell.charge(exchange.from, PayloadClass::Data, AirtimeUse::LinkAck, exchange.end);
-            }
-            Outgoing::Data { class, .. } => {
-                let plan = *cell.stations.originator(&exchange).plan();
-                cell.book_data(exchange.from, class, [exchange.start, exchange.end], plan);
-            }
-        }
-        self.phase = Phase::Transmission(exchange);
-    }
-
-    /// The PPDU ended: the MPDUs that arrived are passed up and acknowledged.
-    fn transmission_ended(&mut self, cell: &mut Cell, exchange: &Exchange) {
-        let heard = cell.receive(exchange);
-        if exchange.is_unanswered() {
-            cell.settle_unanswered(exchange);
-            if cell.rules.has_triggers && cell.stations[exchange.from].is_access_point() {
-                cell.note_uplink(exchange);
-                self.begin_contending(cell);
-            }
-            self.after_exchange(cell, exchange, false);
-            return;
-        }
-        if !heard {
-            // The sender times out before the end of the time in the Duration field, which bystanders still respect.
-            cell.time_out(exchange, self.next_idle());
-            self.go_on_without_response(cell, exchange);
-            return;
-        }
-        let Answer { exchange, lost, .. } = cell.answer(exchange, None);
-        self.phase = Phase::Response { exchange, lost };
-    }
-
-    /// The acknowledgment ended: the originator settles the MPDUs in flight.
-    fn response_ended(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
-        cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
-        cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, exchange.response_end);
-        cell.settle_response(exchange, lost, self.next_idle());
+        let follows = cell.frame_ended(part, exchange, Reception::UNDISTURBED, (at, self.next_idle()));
         if cell.rules.has_triggers {
-            cell.note_uplink(exchange);
             self.begin_contending(cell);
         }
-        self.after_exchange(cell, exchange, lost);
-    }
-
-    // --- Rest of the TXOP -------------------------------------------------------------------
-
-    /// The last frame of an exchange has ended.
-    fn after_exchange(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        if cell.rules.may_go_on {
-            self.go_on_after_response(cell, exchange, lost);
-        } else {
-            self.go_idle(cell, exchange.response_end, exchange.response_end);
-        }
-    }
-
-    /// The response ended; the TXOP may continue.
-    fn go_on_after_response(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        let next = Next::after_response(cell, exchange, lost);
-        self.go_on(cell, &next, exchange, exchange.response_end);
-    }
-
-    /// No part of the PPDU arrived, so there is no response.
-    fn go_on_without_response(&mut self, cell: &mut Cell, exchange: &Exchange) {
-        if exchange.handshake == Handshake::Granted {
-            let next = Next::after_lost_reverse(cell, exchange, self.next_idle());
-            self.go_on(cell, &next, exchange, exchange.end);
-            return;
-        }
-        if exchange.grants() {
-            self.reservation = Reservation::left_by(exchange);
-        }
-        self.go_idle(cell, exchange.end, exchange.response_end);
-    }
-
-    /// Starts `next` after `exchange`, which ended at `at`.
-    fn go_on(&mut self, cell: &mut Cell, next: &Next, exchange: &Exchange, at: Instant) {
-        match *next {
-            Next::Exchange(next) => {
-                let class = next.outgoing.class();
-                cell.charge(next.from, class, AirtimeUse::Acquisition, next.start);
-                self.start_data(cell, next);
-            }
-            Next::End { at } => {
-                let until = cell.send_cf_end(exchange, at);
-                cell.charge(exchange.holder(), exchange.outgoing.class(), AirtimeUse::Protection, until);
-                self.reservation = Reservation::NONE;
-                self.phase = Phase::Broadcast { until };
-            }
-            Next::Nothing => {
-                if exchange.reserved_until() > at {
+        match follows {
+            Follows::Frame(part, exchange, at) => self.begin(cell, part, &exchange, at),
+            Follows::Nothing { at, reserved_until, reserves_txop } => {
+                if reserves_txop && exchange.reserved_until() > at {
                     self.reservation = Reservation::left_by(exchange);
                 }
-                self.go_idle(cell, at, at);
+                self.go_idle(cell, at, reserved_until);
             }
         }
     }
@@ -590,7 +459,7 @@ impl Shared {
             }
         }
         match captured {
-            Some(exchange) => self.transmission_ended(cell, &exchange),
+            Some(exchange) => self.frame_ended(cell, Part::Data, &exchange, exchange.end),
             None => {
                 let phy = cell.rules.phy;
                 let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
@@ -642,7 +511,7 @@ impl Shared {
         }
         let until = cell.send_beacon(at);
         cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
-        self.phase = Phase::Broadcast { until };
+        self.phase = Phase::Beacon { until };
     }
 }
 

@@ -1,0 +1,267 @@
+//! Frame exchange sequences: the frames of an exchange, and what follows each of them. The
+//! [medium](crate::wifi::medium) decides whether other frames overlap them.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::{Answer, Cell};
+use crate::packet::PayloadClass;
+use crate::wifi::air::Outcome;
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::plan::Outgoing;
+use crate::wifi::mac::protection::{Direction, Handshake, Step};
+use crate::wifi::phy::{CTS_LEN, RTS_LEN};
+
+/// Role of a frame within its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Protection(Step),
+    Data,
+    Response { lost: bool },
+    CfEnd,
+}
+
+/// What follows a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Follows {
+    /// This frame of this exchange at this time.
+    Frame(Part, Exchange, Instant),
+    /// Nothing.
+    Nothing {
+        /// End of the sequence.
+        at: Instant,
+        /// Until when bystanders that received its last frame defer.
+        reserved_until: Instant,
+        /// The exchange reserved the rest of a TXOP.
+        reserves_txop: bool,
+    },
+}
+
+/// How a frame reached its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reception {
+    /// No other frame overlapped it there.
+    pub clear: bool,
+    /// The receiver may respond: it takes part in no other exchange, and no NAV forbids it.
+    pub ready: bool,
+}
+
+impl Reception {
+    /// Of a frame that nothing disturbed.
+    pub const UNDISTURBED: Self = Self { clear: true, ready: true };
+}
+
+impl Part {
+    /// First frame of `exchange`.
+    pub fn first(exchange: &Exchange) -> Self {
+        exchange.handshake.first().map_or(Self::Data, Self::Protection)
+    }
+
+    pub fn transmitter(self, exchange: &Exchange) -> FunctionId {
+        match self {
+            Self::Protection(Step::Rts | Step::CtsToSelf) | Self::Data => exchange.from,
+            Self::Protection(Step::Cts) | Self::Response { .. } => exchange.to,
+            Self::CfEnd => exchange.holder(),
+        }
+    }
+
+    /// Function whose NAV it does not set.
+    pub fn receiver(self, exchange: &Exchange) -> FunctionId {
+        match self {
+            Self::Protection(Step::Rts) | Self::Data => exchange.to,
+            Self::Protection(_) | Self::Response { .. } | Self::CfEnd => exchange.from,
+        }
+    }
+
+    /// Functions that take part in the sequence while it is due or on the air: after a CTS or a grant the receiver does
+    /// too.
+    pub fn participants(self, exchange: &Exchange) -> [Option<FunctionId>; 2] {
+        let is_agreed = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
+        match self {
+            Self::CfEnd => [Some(exchange.holder()), None],
+            Self::Protection(Step::Cts) | Self::Response { .. } => [Some(exchange.from), Some(exchange.to)],
+            Self::Data if is_agreed => [Some(exchange.from), Some(exchange.to)],
+            Self::Protection(_) | Self::Data => [Some(exchange.from), None],
+        }
+    }
+
+    /// Use of the gap before it, except before a response.
+    pub fn gap_use(self, exchange: &Exchange) -> AirtimeUse {
+        match (self, exchange.handshake) {
+            (Self::Response { .. }, _) => AirtimeUse::LinkAck,
+            (Self::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
+            (Self::Data | Self::Protection(_) | Self::CfEnd, _) => AirtimeUse::Protection,
+        }
+    }
+}
+
+impl Cell {
+    /// A frame of `exchange` begins at `at`; returns when it ends.
+    pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
+        match part {
+            Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
+                self.stations[exchange.from].count_handshake(step);
+                exchange.first_end
+            }
+            Part::Protection(Step::Cts) => exchange.start - self.rules.phy.sifs,
+            Part::Data => exchange.end,
+            Part::Response { .. } => exchange.response_end,
+            Part::CfEnd => self.send_cf_end(exchange, at),
+        }
+    }
+
+    /// Accounts a frame that ends at `until`, and the gap before it.
+    pub fn book_frame(&mut self, part: Part, exchange: &Exchange, until: Instant) {
+        let (from, class) = (exchange.from, exchange.outgoing.class());
+        match part {
+            Part::Protection(_) => self.charge(from, class, AirtimeUse::Protection, until),
+            Part::CfEnd => self.charge(exchange.holder(), class, AirtimeUse::Protection, until),
+            Part::Data => {
+                if exchange.handshake != Handshake::None {
+                    self.charge(from, class, part.gap_use(exchange), exchange.start);
+                }
+                if let Outgoing::Data { .. } = exchange.outgoing {
+                    let plan = *self.stations.originator(exchange).plan();
+                    self.book_data(from, class, [exchange.start, until], plan);
+                } else {
+                    self.charge(from, class, AirtimeUse::LinkAck, until);
+                }
+            }
+            Part::Response { .. } => {
+                let plain_end = exchange.plain_response_end(self.stations.control_mode(exchange));
+                self.charge(from, class, AirtimeUse::LinkAck, until.min(plain_end));
+                self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            }
+        }
+    }
+
+    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder.
+    pub fn frame_ended(
+        &mut self,
+        part: Part,
+        exchange: &Exchange,
+        reception: Reception,
+        (at, next_idle): (Instant, u64),
+    ) -> Follows {
+        match part {
+            Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
+            Part::Data => self.data_ended(exchange, reception, next_idle),
+            Part::Response { lost } => {
+                let lost = lost || !reception.clear;
+                self.settle_response(exchange, lost, next_idle);
+                if self.rules.has_triggers {
+                    self.note_uplink(exchange);
+                }
+                self.go_on(exchange, lost)
+            }
+            Part::CfEnd => Follows::end(at),
+        }
+    }
+
+    /// A handshake frame ended at `at`.
+    fn protection_ended(
+        &mut self,
+        exchange: &Exchange,
+        step: Step,
+        Reception { clear, ready }: Reception,
+        (at, next_idle): (Instant, u64),
+    ) -> Follows {
+        let understood = match step {
+            Step::CtsToSelf => true,
+            Step::Rts => clear && self.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
+            Step::Cts => clear && self.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
+        };
+        let outcome = match (clear, understood) {
+            (_, true) => Outcome::Received,
+            (true, false) => Outcome::Errored,
+            (false, false) => Outcome::Collided,
+        };
+        self.record_handshake(exchange, step, outcome);
+        match step {
+            Step::Rts if understood && ready => {
+                return Follows::Frame(Part::Protection(Step::Cts), *exchange, at + self.rules.phy.sifs);
+            }
+            Step::Cts | Step::CtsToSelf if understood => {
+                self.handshake_done(exchange);
+                return Follows::Frame(Part::Data, *exchange, exchange.start);
+            }
+            Step::Rts | Step::Cts | Step::CtsToSelf => {}
+        }
+        self.accounts.collisions += u64::from(!clear);
+        self.fail_protection(exchange, at, next_idle);
+        if step == Step::Rts {
+            return Follows::Nothing {
+                at,
+                reserved_until: at + self.rts_reserves(exchange),
+                reserves_txop: false,
+            };
+        }
+        // A CTS reserves the medium until the end of the exchange that it permits.
+        Follows::unanswered(exchange, at)
+    }
+
+    /// For how long an RTS reserves the medium if no data follows: stations that heard it may then reset their NAV
+    /// (802.11-2020 clause 10.3.2.4).
+    pub fn rts_reserves(&self, exchange: &Exchange) -> Duration {
+        let phy = self.rules.phy;
+        phy.sifs * 2 + self.cts_duration(exchange) + phy.slot * 2
+    }
+
+    /// The PPDU has ended: the MPDUs that arrived are passed up and acknowledged.
+    fn data_ended(
+        &mut self,
+        exchange: &Exchange,
+        Reception { clear, ready }: Reception,
+        next_idle: u64,
+    ) -> Follows {
+        let heard = if clear && ready {
+            self.receive(exchange)
+        } else {
+            self.accounts.collisions += 1;
+            self.stations[exchange.from].counters.collided_ppdus += 1;
+            let originator = self.stations.originator(exchange);
+            self.air.record_collided_data(exchange, originator, &mut self.holders);
+            false
+        };
+        if exchange.is_unanswered() {
+            self.settle_unanswered(exchange);
+            if self.rules.has_triggers && self.stations[exchange.from].is_access_point() {
+                self.note_uplink(exchange);
+            }
+            return self.go_on(exchange, false);
+        }
+        if !heard {
+            // The sender times out before the end of the time in the Duration field, which bystanders still respect.
+            self.time_out(exchange, next_idle);
+            if exchange.handshake == Handshake::Granted {
+                return self.go_on_without_reverse(exchange, next_idle);
+            }
+            return Follows::unanswered(exchange, exchange.end);
+        }
+        let Answer { exchange, lost, .. } = self.answer(exchange, None);
+        Follows::Frame(Part::Response { lost }, exchange, exchange.response_at)
+    }
+
+    /// The last frame of `exchange` has ended; its response is `lost` or not.
+    fn go_on(&mut self, exchange: &Exchange, lost: bool) -> Follows {
+        if self.rules.may_go_on {
+            self.go_on_in_txop(exchange, lost)
+        } else {
+            Follows::end(exchange.response_end)
+        }
+    }
+}
+
+impl Follows {
+    /// The sequence ends at `at` and releases the medium.
+    pub fn end(at: Instant) -> Self {
+        Self::Nothing { at, reserved_until: at, reserves_txop: false }
+    }
+
+    /// The sequence ends at `at`, before the response to `exchange`.
+    pub fn unanswered(exchange: &Exchange, at: Instant) -> Self {
+        let reserves_txop = exchange.grants() || exchange.handshake == Handshake::Granted;
+        Self::Nothing { at, reserved_until: exchange.response_end.max(at), reserves_txop }
+    }
+}
