@@ -1,5 +1,6 @@
 //! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
+mod hidden;
 mod sharing;
 
 use crate::common::{Channel, FULL, TestPacket, channel, saturate};

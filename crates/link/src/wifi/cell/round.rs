@@ -27,10 +27,10 @@ use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu, trigger_len};
 /// Progress of a multi-user access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Progress {
-    /// It continues until this time.
-    Until(Instant),
-    /// It ended at this time, and succeeded or not.
-    Over(Instant, bool),
+    /// Its next PPDU is due.
+    GoesOn,
+    /// It has ended.
+    Over { at: Instant, succeeded: bool },
 }
 
 /// The PPDU of a round that is on the air.
@@ -86,8 +86,10 @@ pub(crate) struct User {
     awaited: u32,
     /// It took a random-access unit.
     random: bool,
-    /// Another user took the same unit.
+    /// Another user took the same unit, or another frame overlapped its PPDU.
     collided: bool,
+    /// Another frame overlapped the last PPDU at its receiver.
+    spoilt: bool,
     /// Bytes appended to the acknowledgment.
     appended: Vec<u8>,
 }
@@ -113,6 +115,8 @@ pub(crate) struct Round {
     plain_end: Instant,
     /// Units of its triggers for random access.
     random: Option<RandomUnits>,
+    /// Clients at which another frame overlapped a trigger with such units.
+    deaf: Vec<FunctionId>,
     /// Longest duration of the users' PPDUs.
     longest: Duration,
     /// Data of users after their Block Acks.
@@ -206,6 +210,7 @@ impl User {
             awaited: 0,
             random: false,
             collided: false,
+            spoilt: false,
             appended: Vec::new(),
         }
     }
@@ -241,6 +246,7 @@ impl Round {
             answers: [at; 2],
             plain_end: at,
             random: None,
+            deaf: Vec::new(),
             longest: Duration::ZERO,
             cascade: None,
         }
@@ -316,14 +322,14 @@ impl Round {
     fn give_up(&mut self, cell: &mut Cell, next_idle: u64) -> Progress {
         let noticed_at = self.until + cell.rules.ack_timeout(&self.control_mode);
         self.fail(cell, noticed_at, next_idle);
-        Progress::Over(self.until, false)
+        Progress::Over { at: self.until, succeeded: false }
     }
 
     /// The access has ended in success.
     fn succeed(&mut self, cell: &mut Cell) -> Progress {
         self.end(cell);
         cell.stations[self.holder].contention.succeeded();
-        Progress::Over(self.until, true)
+        Progress::Over { at: self.until, succeeded: true }
     }
 
     /// The access has ended. From now on single-user PPDUs are sent as before.
@@ -361,12 +367,94 @@ impl Round {
             Stage::Triggered => self.triggered_ended(cell, next_idle),
             Stage::BlockAck => self.block_ack_ended(cell, next_idle),
         };
-        let Progress::Over(..) = progress else { return progress };
+        let Progress::Over { .. } = progress else { return progress };
         let Some(cascade) = self.cascade.take() else { return progress };
         // The access continues.
         cell.stations[self.holder].transmitting = true;
         *self = *cascade;
         self.step(cell, next_idle)
+    }
+
+    // --- For a medium where other frames may overlap ----------------------------------------
+
+    /// Start of the PPDU on the air, or due.
+    pub fn begins_at(&self) -> Instant {
+        self.since
+    }
+
+    /// Whether the access point sends that PPDU.
+    fn is_downlink(&self) -> bool {
+        matches!(self.stage, Stage::Data | Stage::Trigger(_) | Stage::Request(_) | Stage::BlockAck)
+    }
+
+    /// Functions that send that PPDU.
+    pub fn transmitters(&self) -> impl Iterator<Item = FunctionId> {
+        let sends = |(index, user): &(usize, &User)| match self.stage {
+            Stage::Answer(one) => one == *index,
+            _ => user.answers && !self.is_downlink(),
+        };
+        let holder = Some(self.holder).filter(|_| self.is_downlink());
+        let users = self.users.iter().enumerate().filter(move |user| sends(user));
+        holder.into_iter().chain(users.map(|(_, user)| user.client))
+    }
+
+    /// Functions that take part in the round while that PPDU is due or on the air.
+    pub fn participants(&self) -> impl Iterator<Item = FunctionId> {
+        let waits = |user: &&User| self.stage == Stage::BlockAck && user.answers;
+        let waiting = self.users.iter().filter(move |user| waits(user)).map(|user| user.client);
+        std::iter::once(self.holder).chain(self.transmitters()).chain(waiting)
+    }
+
+    /// Until when stations that received that PPDU defer: to the end of the responses to it.
+    pub fn reserves_until(&self, cell: &Cell) -> Instant {
+        let end = self.until;
+        match self.stage {
+            Stage::Data => self.exchanges().map(Exchange::reserved_until).max().unwrap_or(end),
+            Stage::Trigger(TriggerKind::MuBar) => self.answers[1],
+            Stage::Trigger(_) => end + cell.rules.phy.sifs + self.longest.min(self.planned(cell)),
+            Stage::Request(index) => {
+                let len = self.users[index].exchange.map_or(0, |exchange| exchange.response_len(0));
+                end + cell.rules.response_after() + self.users[index].mode.ppdu_duration(len)
+            }
+            Stage::Answers | Stage::Answer(_) | Stage::Reports | Stage::Triggered | Stage::BlockAck => end,
+        }
+    }
+
+    /// Frames of other sequences overlapped that PPDU, which has ended, at the receivers for which `spoilt` is true.
+    /// Returns true if any of them needed it.
+    pub fn hide_from(&mut self, cell: &Cell, spoilt: impl Fn(FunctionId) -> bool + Copy) -> bool {
+        let (end, stage, is_downlink) = (self.until, self.stage, self.is_downlink());
+        let mut any = false;
+        for (index, user) in self.users.iter_mut().enumerate() {
+            user.spoilt = spoilt(if is_downlink { user.client } else { self.holder });
+            let is_concerned = match stage {
+                Stage::Request(one) | Stage::Answer(one) => one == index,
+                Stage::BlockAck => user.heard,
+                Stage::Data | Stage::Trigger(_) => true,
+                Stage::Answers | Stage::Reports | Stage::Triggered => user.answers,
+            };
+            if !user.spoilt || !is_concerned {
+                continue;
+            }
+            any = true;
+            match stage {
+                Stage::Data | Stage::Triggered => {
+                    user.exchange = user.exchange.map(|exchange| exchange.hidden_until(end));
+                    user.collided = true;
+                }
+                Stage::Answers | Stage::Answer(_) | Stage::BlockAck => user.lost = true,
+                // Its receiver acts as if it had not been sent.
+                Stage::Trigger(_) | Stage::Request(_) | Stage::Reports => {}
+            }
+        }
+        if let Some(cascade) = &mut self.cascade {
+            cascade.hide_from(cell, spoilt);
+        }
+        if self.random.is_some() {
+            let clients = cell.stations[self.holder].peers.iter().map(|peer| peer.id);
+            self.deaf = clients.filter(|client| spoilt(*client)).collect();
+        }
+        any
     }
 
     // --- Triggers ---------------------------------------------------------------------------
@@ -393,7 +481,8 @@ impl Round {
         let len = self.trigger_len(kind);
         cell.stations[self.holder].counters.trigger_time += self.until - self.since;
         for user in &mut self.users {
-            user.answers = cell.stations[self.holder].peers[user.peer].hears(len, self.since);
+            let peer = &mut cell.stations[self.holder].peers[user.peer];
+            user.answers = !user.spoilt && peer.hears(len, self.since);
         }
         self.record_trigger(cell, kind, Outcome::Received);
         match kind {
@@ -412,10 +501,9 @@ impl Round {
             return;
         }
         let frame = Frame::Trigger(self.trigger(cell, kind, &self.users));
-        let reserves = match (outcome, kind) {
-            (Outcome::Collided, _) => Duration::ZERO,
-            (_, TriggerKind::MuBar) => self.answers[1] - self.until,
-            _ => cell.rules.phy.sifs + self.longest.min(self.planned(cell)),
+        let reserves = match outcome {
+            Outcome::Collided => Duration::ZERO,
+            Outcome::Received | Outcome::Errored => self.reserves_until(cell) - self.until,
         };
         let span = [self.since, self.until];
         cell.air.record_broadcast(self.holder, span, self.control_mode, reserves, outcome, frame);

@@ -1,8 +1,9 @@
-//! Frame exchange sequences: the frames of an exchange, and what follows each of them. The
-//! [medium](crate::wifi::medium) decides whether other frames overlap them.
+//! Frame exchange sequences: the frames of an exchange or of a multi-user access, and what follows each of them. The
+//! medium decides whether other frames overlap them.
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::round::{Progress, Round};
 use super::{Answer, Cell};
 use crate::packet::PayloadClass;
 use crate::wifi::air::Outcome;
@@ -12,6 +13,15 @@ use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
 use crate::wifi::phy::{CTS_LEN, RTS_LEN};
+
+/// A sequence with a frame on the air, or due.
+#[derive(Clone, Debug)]
+pub(crate) enum Sequence {
+    /// This frame of an exchange.
+    Exchange(Part, Exchange),
+    /// A PPDU of a multi-user access.
+    Round(Box<Round>),
+}
 
 /// Role of a frame within its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +33,10 @@ pub(crate) enum Part {
 }
 
 /// What follows a frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Follows {
-    /// This frame of this exchange at this time.
-    Frame(Part, Exchange, Instant),
+    /// This frame at this time.
+    Frame(Sequence, Instant),
     /// Nothing.
     Nothing {
         /// End of the sequence.
@@ -50,6 +60,34 @@ pub(crate) struct Reception {
 impl Reception {
     /// Of a frame that nothing disturbed.
     pub const UNDISTURBED: Self = Self { clear: true, ready: true };
+}
+
+impl Sequence {
+    /// True if it is an access of `function`, or carries its data.
+    pub fn engages(&self, function: FunctionId) -> bool {
+        match self {
+            Self::Exchange(_, exchange) => exchange.from == function,
+            Self::Round(round) => round.engages(function),
+        }
+    }
+
+    /// The function whose airtime it is, and its class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        match self {
+            Self::Exchange(_, exchange) => (exchange.from, exchange.outgoing.class()),
+            Self::Round(round) => round.account(),
+        }
+    }
+
+    /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
+    pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
+        match self {
+            Self::Exchange(part, exchange) => {
+                part.participants(exchange).into_iter().flatten().for_each(each)
+            }
+            Self::Round(round) => round.participants().for_each(each),
+        }
+    }
 }
 
 impl Part {
@@ -159,6 +197,27 @@ impl Cell {
         }
     }
 
+    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder.
+    pub fn round_frame_ended(&mut self, mut round: Box<Round>, next_idle: u64) -> Follows {
+        let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
+        match round.step(self, next_idle) {
+            Progress::GoesOn => {
+                let at = round.begins_at();
+                Follows::Frame(Sequence::Round(round), at)
+            }
+            Progress::Over { at, succeeded } => {
+                let next = if succeeded { self.continue_rounds(at, holder) } else { None };
+                let Some((round, start)) = next else {
+                    let reserved_until = at.max(reserved_until);
+                    return Follows::Nothing { at, reserved_until, reserves_txop: false };
+                };
+                self.charge(holder, round.account().1, AirtimeUse::Acquisition, start);
+                round.book_first(self, start);
+                Follows::Frame(Sequence::Round(Box::new(round)), start)
+            }
+        }
+    }
+
     /// A handshake frame ended at `at`.
     fn protection_ended(
         &mut self,
@@ -180,11 +239,11 @@ impl Cell {
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
-                return Follows::Frame(Part::Protection(Step::Cts), *exchange, at + self.rules.phy.sifs);
+                return Follows::exchange(Part::Protection(Step::Cts), *exchange, at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
-                return Follows::Frame(Part::Data, *exchange, exchange.start);
+                return Follows::exchange(Part::Data, *exchange, exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
         }
@@ -240,7 +299,7 @@ impl Cell {
             return Follows::unanswered(exchange, exchange.end);
         }
         let Answer { exchange, lost, .. } = self.answer(exchange, None);
-        Follows::Frame(Part::Response { lost }, exchange, exchange.response_at)
+        Follows::exchange(Part::Response { lost }, exchange, exchange.response_at)
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
@@ -254,6 +313,11 @@ impl Cell {
 }
 
 impl Follows {
+    /// This frame of `exchange` at `at`.
+    pub fn exchange(part: Part, exchange: Exchange, at: Instant) -> Self {
+        Self::Frame(Sequence::Exchange(part, exchange), at)
+    }
+
     /// The sequence ends at `at` and releases the medium.
     pub fn end(at: Instant) -> Self {
         Self::Nothing { at, reserved_until: at, reserves_txop: false }

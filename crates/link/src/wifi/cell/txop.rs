@@ -36,14 +36,14 @@ impl Cell {
                     // A failure ends the burst.
                     self.stations[exchange.from].burst_until = Instant::ZERO;
                 }
-                return Follows::Frame(Part::Data, reverse, reverse.start);
+                return Follows::exchange(Part::Data, reverse, reverse.start);
             }
         }
         if is_own && lost {
             return Follows::unanswered(exchange, exchange.response_end);
         }
         if let Some(next) = continued_exchange(self, exchange) {
-            return Follows::Frame(Part::Data, next, next.start);
+            return Follows::exchange(Part::Data, next, next.start);
         }
         self.end_txop(exchange, exchange.response_end, self.rules.phy.sifs)
     }
@@ -62,7 +62,7 @@ impl Cell {
     fn end_txop(&self, exchange: &Exchange, end: Instant, gap: Duration) -> Follows {
         let at = end + gap;
         if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
-            Follows::Frame(Part::CfEnd, *exchange, at)
+            Follows::exchange(Part::CfEnd, *exchange, at)
         } else {
             Follows::unanswered(exchange, end)
         }

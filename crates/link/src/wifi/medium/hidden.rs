@@ -10,7 +10,7 @@ use super::capture::Capture;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Follows, Part, Reception, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -18,15 +18,23 @@ use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
 
-/// A frame on the air.
+/// A frame at a station.
+#[derive(Clone, Copy, Debug, Default)]
+struct Perceived {
+    sends: bool,
+    hears: bool,
+    /// Another frame overlaps it.
+    spoilt: bool,
+}
+
+/// A frame on the air, or those that several users send at the same time in response to a trigger.
 #[derive(Clone, Debug)]
 struct OnAir {
     /// `None` for a beacon.
-    exchange: Option<(Part, Exchange)>,
-    transmitter: StationId,
+    sequence: Option<Sequence>,
     until: Instant,
-    /// The stations at which another frame overlaps this one.
-    spoilt: Vec<bool>,
+    /// One entry per station.
+    perceived: Vec<Perceived>,
     at: Instant,
     /// With capture: the access point locked onto this frame, because it heard no other when this one began.
     held: bool,
@@ -35,11 +43,10 @@ struct OnAir {
 }
 
 /// A frame that is sent one SIFS after another, even on a busy channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Due {
     at: Instant,
-    part: Part,
-    exchange: Exchange,
+    sequence: Sequence,
 }
 
 /// One station's view of the medium.
@@ -123,8 +130,7 @@ impl Hidden {
 
     /// True while an exchange of `function` is on the air or its next frame is due.
     pub fn engages(&self, function: FunctionId) -> bool {
-        let on_air = self.frames.iter().filter_map(|frame| frame.exchange);
-        on_air.chain(self.due.iter().map(|due| (due.part, due.exchange))).any(|(_, own)| own.from == function)
+        self.sequences().flatten().any(|sequence| sequence.engages(function))
     }
 
     /// True while an event is due.
@@ -132,37 +138,46 @@ impl Hidden {
         self.next.is_some()
     }
 
+    /// The sequences with a frame on the air, and those with a frame due; `None` for a beacon.
+    fn sequences(&self) -> impl Iterator<Item = Option<&Sequence>> {
+        let on_air = self.frames.iter().map(|frame| frame.sequence.as_ref());
+        on_air.chain(self.due.iter().map(|due| Some(&due.sequence)))
+    }
+
     fn hears(&self, listener: usize, speaker: StationId) -> bool {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitter` begins a frame: at each station that hears both, overlapping frames corrupt each other.
+    /// `transmitters` begin a frame: at each station that hears it and another one, the two corrupt each other.
     fn begin(
         &mut self,
-        exchange: Option<(Part, Exchange)>,
-        transmitter: StationId,
+        sequence: Option<Sequence>,
+        transmitters: impl Iterator<Item = StationId>,
         [at, until]: [Instant; 2],
     ) {
-        let mut spoilt = vec![false; self.ears.len()];
-        let mut frames = std::mem::take(&mut self.frames);
-        for other in &mut frames {
-            for (listener, (new_spoilt, old_spoilt)) in spoilt.iter_mut().zip(&mut other.spoilt).enumerate() {
-                let sends = |station: StationId| listener == station.index();
-                let (new, old) = (self.hears(listener, transmitter), self.hears(listener, other.transmitter));
-                *new_spoilt |= new && (old || sends(other.transmitter));
-                *old_spoilt |= old && (new || sends(transmitter));
+        let mut perceived = vec![Perceived::default(); self.ears.len()];
+        for transmitter in transmitters {
+            perceived[transmitter.index()].sends = true;
+            for (listener, own) in perceived.iter_mut().enumerate() {
+                own.hears |= self.hears(listener, transmitter);
             }
         }
-        let mut frame = OnAir { exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
+        for (ear, own) in self.ears.iter_mut().zip(&mut perceived) {
+            own.hears &= !own.sends;
+            ear.sending |= own.sends;
+            ear.heard += u32::from(own.hears);
+        }
+        for other in &mut self.frames {
+            for (new, old) in perceived.iter_mut().zip(&mut other.perceived) {
+                new.spoilt |= new.hears && (old.hears || old.sends);
+                old.spoilt |= old.hears && (new.hears || new.sends);
+            }
+        }
+        let mut frame = OnAir { sequence, until, perceived, at, held: true, interference: 0 };
         if let Some(capture) = &self.capture {
-            frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
+            self.frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
         }
-        frames.push(frame);
-        self.frames = frames;
-        self.ears[transmitter.index()].sending = true;
-        for listener in 0..self.ears.len() {
-            self.ears[listener].heard += u32::from(self.hears(listener, transmitter));
-        }
+        self.frames.push(frame);
     }
 
     /// Ends the frame at `index`: stations that decoded it, except its receiver, set their NAV to what it `reserves`; a
@@ -173,16 +188,15 @@ impl Hidden {
         at: Instant,
         reserves: Option<Duration>,
         receiver: Option<StationId>,
-    ) -> OnAir {
+    ) -> Vec<Perceived> {
         let frame = self.frames.remove(index);
-        self.ears[frame.transmitter.index()].sending = false;
-        for listener in 0..self.ears.len() {
-            if !self.hears(listener, frame.transmitter) {
+        for (listener, (ear, own)) in self.ears.iter_mut().zip(&frame.perceived).enumerate() {
+            ear.sending &= !own.sends;
+            if !own.hears {
                 continue;
             }
-            let ear = &mut self.ears[listener];
             ear.heard -= 1;
-            ear.undecodable = frame.spoilt[listener];
+            ear.undecodable = own.spoilt;
             match reserves {
                 _ if ear.undecodable => {}
                 None => ear.reserved_until = at,
@@ -190,7 +204,7 @@ impl Hidden {
                 Some(reserves) => ear.reserved_until = ear.reserved_until.max(at + reserves),
             }
         }
-        frame
+        frame.perceived
     }
 
     /// Processes the events due at `at`: frames end, then their responses begin, then frames of stations whose
@@ -202,8 +216,8 @@ impl Hidden {
         }
         self.refresh(cell, at);
         while let Some(index) = self.due.iter().position(|due| due.at <= at) {
-            let Due { part, exchange, .. } = self.due.swap_remove(index);
-            self.begin_part(cell, part, exchange, at);
+            let Due { sequence, .. } = self.due.swap_remove(index);
+            self.begin_sequence(cell, sequence, at);
         }
         self.refresh(cell, at);
         if self.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
@@ -257,22 +271,35 @@ impl Hidden {
         winners.clear();
         let mut yielding = std::mem::take(&mut self.yielding);
         yielding.clear();
+        let mut round = None;
         for id in due {
             let own = |winner| cell.stations.station_of(winner) == cell.stations.station_of(id);
-            if winners.iter().any(|(winner, _)| own(*winner)) {
+            let with_round = round.as_ref().map(|round: &Round| round.account().0);
+            if winners.iter().map(|(winner, _)| *winner).chain(with_round).any(own) {
                 yielding.push(id);
-            } else if let Some(outgoing) = cell.begin_access(at, id) {
+                continue;
+            }
+            if cell.has_rounds(id) {
+                round = cell.begin_round(at, id, None);
+                if round.is_some() {
+                    continue;
+                }
+            }
+            if let Some(outgoing) = cell.begin_access(at, id) {
                 winners.push((id, outgoing));
             }
         }
         let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
-        cell.accounts.charge_wait(&mut cell.stations, accounts);
+        cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
+        if let Some(round) = round {
+            cell.accounts.accesses += 1;
+            round.book_first(cell, at);
+            self.start(cell, Sequence::Round(Box::new(round)), at);
+        }
         for (id, outgoing) in &winners {
             cell.accounts.accesses += 1;
             let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
-            let part = Part::first(&exchange);
-            self.engage(cell, part, &exchange, true);
-            self.begin_part(cell, part, exchange, at);
+            self.start(cell, Sequence::Exchange(Part::first(&exchange), exchange), at);
         }
         self.winners = winners;
         self.refresh(cell, at);
@@ -282,37 +309,102 @@ impl Hidden {
         self.yielding = yielding;
     }
 
-    fn begin_part(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
-        let until = cell.begin_frame(part, &exchange, at);
-        let transmitter = cell.stations.station_of(part.transmitter(&exchange));
-        self.begin(Some((part, exchange)), transmitter, [at, until]);
+    /// An access begins with the first frame of `sequence`.
+    fn start(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
+        self.engage(cell, &sequence);
+        self.begin_sequence(cell, sequence, at);
+    }
+
+    /// The next frame of `sequence` begins at `at`.
+    fn begin_sequence(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
+        let station = |function| cell.stations.station_of(function);
+        match &sequence {
+            Sequence::Exchange(part, exchange) => {
+                let transmitter = station(part.transmitter(exchange));
+                let until = cell.begin_frame(*part, exchange, at);
+                self.begin(Some(sequence), std::iter::once(transmitter), [at, until]);
+            }
+            Sequence::Round(round) => {
+                let transmitters: Vec<StationId> = round.transmitters().map(station).collect();
+                let until = round.ends_at();
+                self.begin(Some(sequence), transmitters.into_iter(), [at, until]);
+            }
+        }
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
-        let Some((part, exchange)) = self.frames[index].exchange else {
+        let Some(sequence) = self.frames[index].sequence.take() else {
             self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
+        // What a responder may do depends on the exchanges that it takes part in besides this one.
+        let follows = match sequence {
+            Sequence::Exchange(part, exchange) => {
+                self.exchange_frame_ended(cell, index, (part, &exchange), at)
+            }
+            Sequence::Round(round) => self.round_frame_ended(cell, index, round, at),
+        };
+        if let Follows::Frame(sequence, at) = follows {
+            self.engage(cell, &sequence);
+            self.due.push(Due { at, sequence });
+        }
+    }
+
+    fn exchange_frame_ended(
+        &mut self,
+        cell: &mut Cell,
+        index: usize,
+        (part, exchange): (Part, &Exchange),
+        at: Instant,
+    ) -> Follows {
         let reserves = match part {
             // A station that hears the RTS also hears the data.
-            Part::Protection(Step::Rts) => Some(cell.rts_reserves(&exchange)),
+            Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
             Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until() - at),
             Part::CfEnd => None,
         };
-        let receiver = cell.stations.station_of(part.receiver(&exchange));
-        self.try_capture(cell, index, part, &exchange);
-        let frame = self.end(index, at, reserves, Some(receiver));
-        // After a failure, contention ignores reservations in the next idle period.
-        let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
-        let reception = Reception {
-            clear: !frame.spoilt[receiver.index()],
-            ready: self.is_ready(receiver, part, &exchange, at),
-        };
-        let follows = cell.frame_ended(part, &exchange, reception, (at, next_idle));
-        self.engage(cell, part, &exchange, false);
-        if let Follows::Frame(part, exchange, at) = follows {
-            self.engage(cell, part, &exchange, true);
-            self.due.push(Due { at, part, exchange });
+        let receiver = cell.stations.station_of(part.receiver(exchange));
+        self.try_capture(cell, index, part, exchange);
+        let perceived = self.end(index, at, reserves, Some(receiver));
+        let clear = !perceived[receiver.index()].spoilt;
+        let ready = self.is_ready(receiver, part, exchange, at);
+        let next_idle = self.next_idle(cell, exchange.holder());
+        let follows = cell.frame_ended(part, exchange, Reception { clear, ready }, (at, next_idle));
+        self.begin_contending(cell, at);
+        part.participants(exchange).into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
+        follows
+    }
+
+    fn round_frame_ended(
+        &mut self,
+        cell: &mut Cell,
+        index: usize,
+        mut round: Box<Round>,
+        at: Instant,
+    ) -> Follows {
+        let reserves = round.reserves_until(cell) - at;
+        let perceived = self.end(index, at, Some(reserves), None);
+        let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;
+        let is_hidden = round.hide_from(cell, &is_spoilt);
+        cell.accounts.collisions += u64::from(is_hidden);
+        round.participants().for_each(|end| self.set_engaged(cell, end, false));
+        let next_idle = self.next_idle(cell, round.account().0);
+        let follows = cell.round_frame_ended(round, next_idle);
+        self.begin_contending(cell, at);
+        follows
+    }
+
+    /// The idle period that would now begin at the station of `function`.
+    fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
+        self.ears[cell.stations.station_of(function).index()].idle.number + 1
+    }
+
+    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
+    fn begin_contending(&mut self, cell: &mut Cell, at: Instant) {
+        while cell.rules.has_triggers
+            && let Some(function) = cell.contending.pop()
+        {
+            self.start_contending(cell, at, function);
         }
     }
 
@@ -328,11 +420,13 @@ impl Hidden {
         }
     }
 
-    /// The participants of an exchange begin or end to take part in it, in the gaps between its frames too.
-    fn engage(&mut self, cell: &Cell, part: Part, exchange: &Exchange, engaged: bool) {
-        for function in part.participants(exchange).into_iter().flatten() {
-            self.ears[cell.stations.station_of(function).index()].engaged = engaged;
-        }
+    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too.
+    fn engage(&mut self, cell: &Cell, sequence: &Sequence) {
+        sequence.each_participant(|function| self.set_engaged(cell, function, true));
+    }
+
+    fn set_engaged(&mut self, cell: &Cell, function: FunctionId, engaged: bool) {
+        self.ears[cell.stations.station_of(function).index()].engaged = engaged;
     }
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
@@ -340,8 +434,8 @@ impl Hidden {
     fn try_capture(&mut self, cell: &Cell, index: usize, part: Part, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
-        let spoilt = &mut frame.spoilt[StationId::AP.index()];
-        if !*spoilt || !frame.held || frame.transmitter == StationId::AP {
+        let Perceived { sends, spoilt, .. } = &mut frame.perceived[StationId::AP.index()];
+        if !*spoilt || !frame.held || *sends {
             return;
         }
         let originator = cell.stations.originator(exchange);
@@ -350,7 +444,8 @@ impl Hidden {
             (Part::Protection(_), _) => cell.handshake_mode(exchange),
             (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
         };
-        *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
+        let transmitter = cell.stations.station_of(part.transmitter(exchange));
+        *spoilt = !capture.stands_out(transmitter, &mode, frame.interference);
     }
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
@@ -390,7 +485,7 @@ impl Hidden {
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
-        self.begin(None, StationId::AP, [at, until]);
+        self.begin(None, std::iter::once(StationId::AP), [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
@@ -400,24 +495,25 @@ impl Hidden {
             cell.accounts.book_idle(what, until);
             return;
         }
-        if let [OnAir { exchange: Some((part @ Part::Response { .. }, exchange)), .. }] =
-            self.frames.as_slice()
-        {
-            cell.book_frame(*part, exchange, until);
-            return;
+        // The gaps between the frames of a sequence belong to it.
+        let charged = if self.frames.is_empty() { self.due.len() } else { self.frames.len() };
+        if charged == 1 {
+            match self.sequences().next() {
+                // It accounts for itself.
+                Some(Some(Sequence::Round(_))) => return,
+                Some(Some(Sequence::Exchange(part @ Part::Response { .. }, exchange)))
+                    if !self.frames.is_empty() =>
+                {
+                    cell.book_frame(*part, exchange, until);
+                    return;
+                }
+                _ => {}
+            }
         }
         let spent = cell.accounts.book(what, until);
-        let (frames, due) = (&self.frames, &self.due);
-        let on_air = frames.iter().map(|frame| frame.exchange.as_ref().map(|(_, exchange)| exchange));
-        // The gaps between the frames of an exchange belong to that exchange.
-        let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
-        let charged = if frames.is_empty() { due.len() } else { frames.len() };
-        let shares = even_shares(spent, charged.max(1));
-        for (exchange, share) in on_air.chain(between).zip(shares) {
-            let (station, class) = match exchange {
-                Some(exchange) => (exchange.from, exchange.outgoing.class()),
-                None => (StationId::AP.first_function(), PayloadClass::Data),
-            };
+        for (sequence, share) in self.sequences().zip(even_shares(spent, charged.max(1))) {
+            let beacon = (StationId::AP.first_function(), PayloadClass::Data);
+            let (station, class) = sequence.map_or(beacon, Sequence::account);
             cell.stations[station].airtime.spend(class, what, share);
         }
     }
@@ -427,22 +523,26 @@ impl Hidden {
     pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
             [] if !self.due.is_empty() => {
-                let uses = self.due.iter().map(|due| due.part.gap_use(&due.exchange));
-                let is_protected = uses.clone().any(|what| what == AirtimeUse::Protection);
-                if is_protected { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
+                let protects = |due: &Due| match &due.sequence {
+                    Sequence::Exchange(part, exchange) => part.gap_use(exchange) == AirtimeUse::Protection,
+                    Sequence::Round(_) => false,
+                };
+                if self.due.iter().any(protects) { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
             }
             [] => {
                 let waits =
                     cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
                 if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
             }
-            [frame] => match &frame.exchange {
+            [frame] => match &frame.sequence {
                 None => AirtimeUse::Beacon,
-                Some((Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
-                Some((Part::Data, exchange @ Exchange { outgoing: Outgoing::Data { .. }, .. })) => {
+                Some(Sequence::Exchange(Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
+                Some(Sequence::Exchange(Part::Data, exchange))
+                    if matches!(exchange.outgoing, Outgoing::Data { .. }) =>
+                {
                     cell.stations.originator(exchange).plan().main_use()
                 }
-                Some((Part::Data | Part::Response { .. }, _)) => AirtimeUse::LinkAck,
+                Some(_) => AirtimeUse::LinkAck,
             },
             _ => AirtimeUse::Collision,
         }
@@ -450,11 +550,17 @@ impl Hidden {
 }
 
 impl OnAir {
+    /// Its power at the access point.
+    fn power(&self, capture: &Capture) -> u64 {
+        let transmitters = self.perceived.iter().zip(0..).filter(|(own, _)| own.sends);
+        transmitters.map(|(_, id)| capture.power(StationId(id))).fold(0, u64::saturating_add)
+    }
+
     /// `later` begins while this frame is on the air. The access point stays locked onto the earlier frame, unless both
     /// began at the same time and `later` is stronger. While the access point sends, it receives nothing.
     fn meets(&mut self, later: &mut Self, capture: &Capture) {
-        let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);
-        let power = |frame: &Self| if sends { u64::MAX } else { capture.power(frame.transmitter) };
+        let sends = [&*self, &*later].into_iter().any(|frame| frame.perceived[StationId::AP.index()].sends);
+        let power = |frame: &Self| if sends { u64::MAX } else { frame.power(capture) };
         let (own, new) = (power(self), power(later));
         self.interference = self.interference.saturating_add(new);
         later.interference = later.interference.saturating_add(own);

@@ -8,7 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Follows, Part, Progress, Reception, Round, earliest, even_shares};
+use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -228,7 +228,11 @@ impl Shared {
                 let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
                 self.begin(cell, Part::first(&exchange), &exchange, at);
             }
-            ([], Some(round)) => self.start_round(cell, at, round),
+            ([], Some(round)) => {
+                cell.accounts.accesses += 1;
+                round.book_first(cell, at);
+                self.put_on_air(Box::new(round));
+            }
             (several, round) => self.start_collision(cell, at, several, round),
         }
         self.winners = winners;
@@ -313,7 +317,7 @@ impl Shared {
             .min();
     }
 
-    // --- One exchange alone -----------------------------------------------------------------
+    // --- One sequence alone -----------------------------------------------------------------
 
     /// A frame of `exchange` begins at `at`.
     fn begin(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
@@ -336,55 +340,35 @@ impl Shared {
             cell.book_frame(part, exchange, at);
         }
         let follows = cell.frame_ended(part, exchange, Reception::UNDISTURBED, (at, self.next_idle()));
+        if let Follows::Nothing { at, reserves_txop: true, .. } = follows
+            && exchange.reserved_until() > at
+        {
+            self.reservation = Reservation::left_by(exchange);
+        }
+        self.follow(cell, follows);
+    }
+
+    /// A PPDU of the round on the air ended.
+    fn step_round(&mut self, cell: &mut Cell) {
+        let Some(round) = self.round.take() else { unreachable!("its phase has a round") };
+        let follows = cell.round_frame_ended(round, self.next_idle());
+        self.follow(cell, follows);
+    }
+
+    fn follow(&mut self, cell: &mut Cell, follows: Follows) {
         if cell.rules.has_triggers {
             self.begin_contending(cell);
         }
         match follows {
-            Follows::Frame(part, exchange, at) => self.begin(cell, part, &exchange, at),
-            Follows::Nothing { at, reserved_until, reserves_txop } => {
-                if reserves_txop && exchange.reserved_until() > at {
-                    self.reservation = Reservation::left_by(exchange);
-                }
-                self.go_idle(cell, at, reserved_until);
-            }
+            Follows::Frame(Sequence::Exchange(part, exchange), at) => self.begin(cell, part, &exchange, at),
+            Follows::Frame(Sequence::Round(round), _) => self.put_on_air(round),
+            Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
         }
     }
 
-    // --- To several users at once -----------------------------------------------------------
-
-    fn start_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
-        cell.accounts.accesses += 1;
-        self.go_on_with_round(cell, at, round);
-    }
-
-    /// Starts `round` at `at`.
-    fn go_on_with_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
-        round.book_first(cell, at);
+    fn put_on_air(&mut self, round: Box<Round>) {
         self.phase = Phase::Round { until: round.ends_at() };
-        self.round = Some(Box::new(round));
-    }
-
-    /// The PPDU on the air ended: a multi-user PPDU or the responses to it.
-    fn step_round(&mut self, cell: &mut Cell) {
-        let next_idle = self.next_idle();
-        let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
-        let (reserved_until, holder) = (round.reserved_until(), round.account().0);
-        let progress = round.step(cell, next_idle);
-        self.begin_contending(cell);
-        match progress {
-            Progress::Until(until) => self.phase = Phase::Round { until },
-            Progress::Over(at, succeeded) => {
-                self.round = None;
-                let next = if succeeded { cell.continue_rounds(at, holder) } else { None };
-                match next {
-                    Some((round, start)) => {
-                        cell.charge(holder, round.account().1, AirtimeUse::Acquisition, start);
-                        self.go_on_with_round(cell, start, round);
-                    }
-                    None => self.go_idle(cell, at, at.max(reserved_until)),
-                }
-            }
-        }
+        self.round = Some(round);
     }
 
     /// Functions that want the medium without a packet from the host draw their backoff while it is busy.

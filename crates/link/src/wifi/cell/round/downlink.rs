@@ -228,7 +228,7 @@ impl Round {
             MuAcknowledgment::MuBar => {
                 self.send_trigger(end + cell.rules.phy.sifs, TriggerKind::MuBar);
                 cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.until);
-                Progress::Until(self.until)
+                Progress::GoesOn
             }
             MuAcknowledgment::AggregatedMuBar
             | MuAcknowledgment::Cascade
@@ -255,7 +255,7 @@ impl Round {
             cell.settle_unanswered(exchange);
         }
         self.end(cell);
-        Progress::Over(self.until, true)
+        Progress::Over { at: self.until, succeeded: true }
     }
 
     /// Users that respond to the request that has ended learn the start of the window from it.
@@ -317,7 +317,7 @@ impl Round {
         if self.ofdma.acknowledgment == MuAcknowledgment::Cascade {
             self.cascade = self.behind_block_acks(cell).map(Box::new);
         }
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// The user with this index responds alone to the frame that has ended.
@@ -333,7 +333,7 @@ impl Round {
         self.since = begin;
         self.until = user.exchange.map_or(begin, |exchange| exchange.response_end);
         self.stage = Stage::Answer(index);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// A user has responded alone: the next one is asked.
@@ -362,7 +362,7 @@ impl Round {
         self.until = at + self.control_mode.ppdu_duration(BLOCK_ACK_REQUEST_LEN);
         cell.charge(self.holder, self.class, AirtimeUse::LinkAck, self.until);
         self.stage = Stage::Request(index);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// A Block Ack Request has ended.
@@ -376,7 +376,7 @@ impl Round {
             [end; 2],
             user.exchange.map_or(0, |exchange| exchange.response_len(0)),
         );
-        if cell.receive(&request) {
+        if !user.spoilt && cell.receive(&request) {
             return self.answer_alone(cell, index);
         }
         // No response arrives: the access point continues after the medium was idle for PIFS.
@@ -412,7 +412,7 @@ impl Round {
         }
         self.end(cell);
         cell.stations[self.holder].contention.failed(self.until, next_idle);
-        Progress::Over(self.until, false)
+        Progress::Over { at: self.until, succeeded: false }
     }
 
     /// Records the frames of collided data, if frames are recorded.

@@ -231,7 +231,7 @@ impl Round {
         self.until = self.since + self.null_duration();
         cell.stations[self.holder].counters.answer_time += self.until - self.since;
         self.book_trigger(cell);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// The QoS Nulls have ended: the access point knows the queues and triggers their packets; nothing if all are empty
@@ -239,7 +239,7 @@ impl Round {
     pub(super) fn reports_ended(&mut self, cell: &mut Cell) -> Progress {
         self.book_trigger(cell);
         let mut any = false;
-        for user in self.users.iter_mut().filter(|user| user.answers) {
+        for user in self.users.iter_mut().filter(|user| user.answers && !user.spoilt) {
             let client = &cell.stations[user.client];
             let left = client.peers[client.peer_index(self.holder)].originator.buffer_status();
             cell.stations[self.holder].peers[user.peer].uplink.reported(self.until, left);
@@ -255,7 +255,7 @@ impl Round {
         });
         self.send_trigger(self.until + cell.rules.phy.sifs, TriggerKind::Basic);
         self.book_trigger(cell);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// The Basic Trigger has ended: users that received it send data, or report that they have none.
@@ -279,7 +279,7 @@ impl Round {
         cell.stations[self.holder].counters.answer_time += lasts;
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::Acquisition, start);
         self.book_triggered(cell, start);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// Clients that were not triggered take random-access units; PPDUs in the same unit are lost.
@@ -293,7 +293,7 @@ impl Round {
             if !understands || !entry.answered || self.users[..asked].iter().any(|user| user.peer == peer) {
                 continue;
             }
-            let hears = entry.hears(len, self.since);
+            let hears = entry.hears(len, self.since) && !self.deaf.contains(&client);
             let station = &mut cell.stations[client];
             let back = station.peer_index(self.holder);
             if !hears || station.peers[back].originator.need() != Need::Data {
@@ -392,7 +392,7 @@ impl Round {
         }
         cell.charge(self.holder, PayloadClass::Data, AirtimeUse::LinkAck, plain_end);
         cell.charge(self.holder, PayloadClass::Ack, AirtimeUse::CompressedAck, self.until);
-        Progress::Until(self.until)
+        Progress::GoesOn
     }
 
     /// The Block Ack has ended: each user handles it.
