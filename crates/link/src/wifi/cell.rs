@@ -119,13 +119,6 @@ impl Cell {
         self.charge(from, class, AirtimeUse::Data, end);
     }
 
-    /// The transmission of `id` in a channel access at `at`; `None` if all its packets have expired.
-    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
-        let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
-        self.stations[id].report_drained(&mut self.outbox.drained);
-        outgoing
-    }
-
     // --- Reception --------------------------------------------------------------------------
 
     /// Draws whether a control frame of the handshake is received.

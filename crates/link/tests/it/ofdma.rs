@@ -13,7 +13,7 @@ use tacit_link::wifi::{
     MuSchedulerFactory, OfdmaConfig, ReadyUser, Sharing, StationConfig, StationId, Triggers, UplinkClient,
 };
 use tacit_proto::factory::{FactoryRef, Named};
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 

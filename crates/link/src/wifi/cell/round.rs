@@ -125,13 +125,18 @@ pub(crate) struct Round {
 
 impl Cell {
     /// Whether `id` uses multi-user accesses when possible.
-    pub fn has_rounds(&self, id: FunctionId) -> bool {
+    pub(super) fn has_rounds(&self, id: FunctionId) -> bool {
         self.rules.most_users > 1 && self.stations[id].is_access_point()
     }
 
     /// The round that `id` begins at `at`, in a new access or, within `limit`, in its TXOP; `None` if none is due:
     /// fewer than two users are next, and no client is to be triggered.
-    pub fn begin_round(&mut self, at: Instant, id: FunctionId, limit: Option<Duration>) -> Option<Round> {
+    pub(super) fn begin_round(
+        &mut self,
+        at: Instant,
+        id: FunctionId,
+        limit: Option<Duration>,
+    ) -> Option<Round> {
         let ofdma = self.rules.config.ofdma?;
         let station = &mut self.stations[id];
         if limit.is_none() {
@@ -148,7 +153,7 @@ impl Cell {
     }
 
     /// The round that follows in the TXOP of `id`, a SIFS after one that ended at `at`.
-    pub fn continue_rounds(&mut self, at: Instant, id: FunctionId) -> Option<(Round, Instant)> {
+    pub(super) fn continue_rounds(&mut self, at: Instant, id: FunctionId) -> Option<(Round, Instant)> {
         let start = at + self.rules.phy.sifs;
         let left = self.stations[id].burst_until.saturating_since(start);
         if left == Duration::ZERO || !self.stations[id].has_traffic() {

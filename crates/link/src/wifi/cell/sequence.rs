@@ -79,6 +79,14 @@ impl Sequence {
         }
     }
 
+    /// The exchange and its frame, if it is one.
+    pub fn exchange(&self) -> Option<(Part, &Exchange)> {
+        match self {
+            Self::Exchange(part, exchange) => Some((*part, exchange)),
+            Self::Round(_) => None,
+        }
+    }
+
     /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
     pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
         match self {
@@ -135,6 +143,19 @@ impl Part {
 }
 
 impl Cell {
+    /// The sequence that `id` begins in a channel access at `at`; `None` if all its packets have expired.
+    pub fn begin_sequence(&mut self, at: Instant, id: FunctionId) -> Option<Sequence> {
+        if self.has_rounds(id)
+            && let Some(round) = self.begin_round(at, id, None)
+        {
+            return Some(Sequence::Round(Box::new(round)));
+        }
+        let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
+        self.stations[id].report_drained(&mut self.outbox.drained);
+        let exchange = self.stations[id].exchange(&self.rules, at, outgoing?);
+        Some(Sequence::Exchange(Part::first(&exchange), exchange))
+    }
+
     /// A frame of `exchange` begins at `at`; returns when it ends.
     pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
         match part {
@@ -194,6 +215,25 @@ impl Cell {
                 self.go_on(exchange, lost)
             }
             Part::CfEnd => Follows::end(at),
+        }
+    }
+
+    /// Records the collided first frame of `exchange`, if frames are recorded.
+    pub fn record_collision(&mut self, exchange: &Exchange) {
+        let originator = self.stations.originator(exchange);
+        self.air.record_collided(exchange, originator, &self.rules, &mut self.holders);
+    }
+
+    /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
+    pub fn fail_collided(&mut self, part: Part, exchange: &Exchange, next_idle: u64) {
+        match part {
+            Part::Protection(Step::Rts) => self.fail_protection(exchange, exchange.first_end, next_idle),
+            Part::Protection(Step::CtsToSelf) => {
+                let originator = self.stations.originator(exchange);
+                self.air.record_collided_data(exchange, originator, &mut self.holders);
+                self.time_out(exchange, next_idle);
+            }
+            _ => self.time_out(exchange, next_idle),
         }
     }
 

@@ -79,8 +79,8 @@ pub(crate) struct Hidden {
     capture: Option<Capture>,
     /// When the next event is due.
     next: Option<Instant>,
-    /// Functions that won the current accesses, and their transmissions; kept to reuse the allocation.
-    winners: Vec<(FunctionId, Outgoing)>,
+    /// What the functions that win an access send; kept to reuse the allocation.
+    winners: Vec<Sequence>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
@@ -231,17 +231,9 @@ impl Hidden {
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
-        let slot = cell.rules.phy.slot;
         let ear = &self.ears[cell.stations.station_of(id).index()];
-        let station = &mut cell.stations[id];
-        let counting = std::mem::replace(&mut station.active, true);
-        if ear.busy || now < ear.reserved_until {
-            if !counting {
-                station.contention.draw();
-            }
-        } else if !counting || station.contention.transmits_at(&ear.idle, slot) <= now {
-            station.contention.start_at_once(now);
-        }
+        let busy = ear.busy || now < ear.reserved_until;
+        cell.stations[id].start_contending(&ear.idle, cell.rules.phy.slot, now, busy);
         self.next = self.find_next(cell);
     }
 
@@ -268,38 +260,26 @@ impl Hidden {
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
         due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
         let mut winners = std::mem::take(&mut self.winners);
-        winners.clear();
         let mut yielding = std::mem::take(&mut self.yielding);
         yielding.clear();
-        let mut round = None;
         for id in due {
-            let own = |winner| cell.stations.station_of(winner) == cell.stations.station_of(id);
-            let with_round = round.as_ref().map(|round: &Round| round.account().0);
-            if winners.iter().map(|(winner, _)| *winner).chain(with_round).any(own) {
+            let is_own = |winner: &Sequence| {
+                cell.stations.station_of(winner.account().0) == cell.stations.station_of(id)
+            };
+            if winners.iter().any(is_own) {
                 yielding.push(id);
-                continue;
-            }
-            if cell.has_rounds(id) {
-                round = cell.begin_round(at, id, None);
-                if round.is_some() {
-                    continue;
-                }
-            }
-            if let Some(outgoing) = cell.begin_access(at, id) {
-                winners.push((id, outgoing));
+            } else {
+                winners.extend(cell.begin_sequence(at, id));
             }
         }
-        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
-        cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
-        if let Some(round) = round {
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
+        for winner in winners.drain(..) {
             cell.accounts.accesses += 1;
-            round.book_first(cell, at);
-            self.start(cell, Sequence::Round(Box::new(round)), at);
-        }
-        for (id, outgoing) in &winners {
-            cell.accounts.accesses += 1;
-            let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
-            self.start(cell, Sequence::Exchange(Part::first(&exchange), exchange), at);
+            if let Sequence::Round(round) = &winner {
+                round.book_first(cell, at);
+            }
+            self.engage(cell, &winner);
+            self.begin_sequence(cell, winner, at);
         }
         self.winners = winners;
         self.refresh(cell, at);
@@ -307,12 +287,6 @@ impl Hidden {
             cell.stations[*id].yield_access();
         }
         self.yielding = yielding;
-    }
-
-    /// An access begins with the first frame of `sequence`.
-    fn start(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
-        self.engage(cell, &sequence);
-        self.begin_sequence(cell, sequence, at);
     }
 
     /// The next frame of `sequence` begins at `at`.

@@ -12,7 +12,6 @@ use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earlies
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::phy::Phy;
 
@@ -62,14 +61,12 @@ pub(crate) struct Shared {
     next_access: Option<Instant>,
     /// The rest of a reservation that outlasts its TXOP.
     reservation: Reservation,
-    /// Functions that won the current access, and their transmissions; kept to reuse the allocation.
-    winners: Vec<(FunctionId, Outgoing)>,
+    /// What the functions that won the last access together send, if they collide; a round is the last.
+    winners: Vec<Sequence>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
-    /// The exchanges that collided; kept to reuse the allocation.
-    colliding: Vec<Exchange>,
-    /// The multi-user PPDU on the air, including one that collides.
+    /// The multi-user PPDU on the air, without a collision.
     round: Option<Box<Round>>,
 }
 
@@ -85,7 +82,6 @@ impl Shared {
             reservation: Reservation::NONE,
             winners: Vec::new(),
             yielding: Vec::new(),
-            colliding: Vec::new(),
             round: None,
         }
     }
@@ -159,20 +155,11 @@ impl Shared {
         }
         let slot = cell.rules.phy.slot;
         let station = &mut cell.stations[id];
-        let counting = station.active;
-        if !counting {
-            station.active = true;
-            self.active.push(id);
-        }
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2). A station
         // that took part in the exchange has no NAV.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
-        if on_air || reserved {
-            if !counting {
-                station.contention.draw();
-            }
-        } else if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
-            station.contention.start_at_once(now);
+        if station.start_contending(&self.idle, slot, now, on_air || reserved) {
+            self.active.push(id);
         }
         if on_air {
             return;
@@ -194,9 +181,7 @@ impl Shared {
             self.find_yielding(cell, at);
         }
         let mut winners = std::mem::take(&mut self.winners);
-        winners.clear();
         let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
-        let mut round = None;
         self.active.retain(|id| {
             let station = &mut cell.stations[*id];
             let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
@@ -208,32 +193,20 @@ impl Shared {
                 station.yield_access();
                 return true;
             }
-            if cell.has_rounds(*id) {
-                round = cell.begin_round(at, *id, None);
-                if round.is_some() {
-                    return true;
-                }
-            }
-            let outgoing = cell.begin_access(at, *id);
-            winners.extend(outgoing.map(|outgoing| (*id, outgoing)));
+            winners.extend(cell.begin_sequence(at, *id));
             cell.stations[*id].active
         });
-        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
-        cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
-        match (winners.as_slice(), round) {
+        // Where time does not divide evenly, the remainder is not that of a round.
+        winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
+        match winners.len() {
             // All waiting packets were too old.
-            ([], None) => self.go_idle_again(cell, at),
-            ([(id, outgoing)], None) => {
+            0 => self.go_idle_again(cell, at),
+            1 => {
                 cell.accounts.accesses += 1;
-                let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
-                self.begin(cell, Part::first(&exchange), &exchange, at);
+                winners.drain(..).for_each(|winner| self.start(cell, winner, at));
             }
-            ([], Some(round)) => {
-                cell.accounts.accesses += 1;
-                round.book_first(cell, at);
-                self.put_on_air(Box::new(round));
-            }
-            (several, round) => self.start_collision(cell, at, several, round),
+            _ => self.start_collision(cell, at, &winners),
         }
         self.winners = winners;
     }
@@ -319,6 +292,17 @@ impl Shared {
 
     // --- One sequence alone -----------------------------------------------------------------
 
+    /// An access of one function begins at `at`.
+    fn start(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
+        match sequence {
+            Sequence::Exchange(part, exchange) => self.begin(cell, part, &exchange, at),
+            Sequence::Round(round) => {
+                round.book_first(cell, at);
+                self.put_on_air(round);
+            }
+        }
+    }
+
     /// A frame of `exchange` begins at `at`.
     fn begin(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
         let until = cell.begin_frame(part, exchange, at);
@@ -380,112 +364,71 @@ impl Shared {
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision(
-        &mut self,
-        cell: &mut Cell,
-        at: Instant,
-        winners: &[(FunctionId, Outgoing)],
-        round: Option<Round>,
-    ) {
+    fn start_collision(&mut self, cell: &mut Cell, at: Instant, winners: &[Sequence]) {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
-        self.colliding.clear();
-        self.colliding.extend(
-            winners.iter().map(|(from, outgoing)| cell.stations[*from].exchange(&cell.rules, at, *outgoing)),
-        );
         let mut until = at;
-        for exchange in &self.colliding {
-            until = until.max(exchange.alone_until());
-            cell.stations[exchange.from].counters.collided_ppdus += 1;
-        }
-        if let Some(round) = &round {
-            let ends = round.ends_at();
-            // If the other PPDUs end later, the trigger after the multi-user PPDU collides too.
-            until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
-            cell.stations[round.account().0].counters.collided_ppdus += 1;
+        for winner in winners {
+            until = match winner {
+                Sequence::Exchange(_, exchange) => until.max(exchange.alone_until()),
+                Sequence::Round(round) if round.ends_at() >= until => round.ends_at(),
+                // The trigger after the multi-user PPDU collides too.
+                Sequence::Round(round) => until.max(round.alone_until(cell)),
+            };
+            cell.stations[winner.account().0].counters.collided_ppdus += 1;
         }
         let spent = cell.accounts.book(AirtimeUse::Collision, until);
-        let several = self.colliding.iter().map(|exchange| (exchange.from, exchange.outgoing.class()));
-        let several = several.chain(round.as_ref().map(Round::account));
-        let count = winners.len() + usize::from(round.is_some());
-        for ((from, class), share) in several.zip(even_shares(spent, count)) {
+        for ((from, class), share) in
+            winners.iter().map(Sequence::account).zip(even_shares(spent, winners.len()))
+        {
             cell.stations[from].airtime.spend(class, AirtimeUse::Collision, share);
         }
-        self.round = round.map(Box::new);
         self.phase = Phase::Collision { until };
     }
 
     /// The last of the colliding PPDUs ended. Their senders time out, each from the end of its own PPDU; stations that
-    /// received noise wait EIFS.
+    /// received noise wait EIFS. If a round lasted longest, its users receive the trigger after it, and with capture also
+    /// the MPDUs after the end of the other PPDUs.
     fn collision_ended(&mut self, cell: &mut Cell, until: Instant) {
-        if let Some(round) = self.round.take() {
-            self.collided_round_ended(cell, *round, until);
-            return;
-        }
-        let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
-        let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
-        for exchange in self.colliding.iter().filter(lost) {
-            let originator = cell.stations.originator(exchange);
-            cell.air.record_collided(exchange, originator, &cell.rules, &mut cell.holders);
-        }
+        let mut winners = std::mem::take(&mut self.winners);
+        let captured = if cell.rules.config.capture { captured(cell, &winners) } else { None };
         let next_idle = self.next_idle();
-        for exchange in self.colliding.iter().filter(lost) {
-            if exchange.handshake == Handshake::CtsToSelf {
-                cell.air.record_collided_data(
-                    exchange,
-                    cell.stations.originator(exchange),
-                    &mut cell.holders,
-                );
+        let exchanges = || winners.iter().filter_map(Sequence::exchange);
+        let lost = || {
+            let is_lost = |from| captured.is_none_or(|captured| captured.from != from);
+            exchanges().filter(move |(_, exchange)| is_lost(exchange.from))
+        };
+        lost().for_each(|(_, exchange)| cell.record_collision(exchange));
+        lost().for_each(|(part, exchange)| cell.fail_collided(part, exchange, next_idle));
+        let others_end = exchanges().map(|(_, exchange)| exchange.alone_until()).max();
+        let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
+        let mut round = match winners.pop() {
+            Some(Sequence::Round(round)) => Some(round),
+            _ => None,
+        };
+        let deaf = |function| winners.iter().any(|other| other.account().0 == function);
+        let mut longest = round.as_mut().filter(|round| round.ends_at() == until);
+        let survives = longest.as_mut().is_some_and(|round| round.survives(cell, clear_from, deaf));
+        winners.clear();
+        self.winners = winners;
+        match (captured, round) {
+            (Some(exchange), _) => self.frame_ended(cell, Part::Data, &exchange, exchange.end),
+            (None, Some(round)) if survives => {
+                self.round = Some(round);
+                self.step_round(cell);
             }
-            match exchange.handshake {
-                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
-                _ => cell.time_out(exchange, next_idle),
-            }
-        }
-        match captured {
-            Some(exchange) => self.frame_ended(cell, Part::Data, &exchange, exchange.end),
-            None => {
+            (None, round) => {
+                if let Some(mut round) = round {
+                    round.record_collided(cell);
+                    let timeout = cell.rules.ack_timeout(round.control_mode());
+                    let noticed_at = round.alone_until(cell) + timeout;
+                    round.fail(cell, noticed_at, next_idle);
+                }
                 let phy = cell.rules.phy;
                 let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
                 self.go_idle_for(cell, until, until, until + wait);
             }
         }
-    }
-
-    /// The last of the PPDUs that collided with `round` ended. If `round` lasted longest, its users receive the trigger
-    /// after it, and with capture also the MPDUs after the end of the other PPDUs; all else is lost.
-    fn collided_round_ended(&mut self, cell: &mut Cell, mut round: Round, until: Instant) {
-        let next_idle = self.next_idle();
-        for exchange in &self.colliding {
-            cell.air.record_collided(
-                exchange,
-                cell.stations.originator(exchange),
-                &cell.rules,
-                &mut cell.holders,
-            );
-        }
-        for exchange in &self.colliding {
-            match exchange.handshake {
-                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
-                _ => cell.time_out(exchange, next_idle),
-            }
-        }
-        let others_end = self.colliding.iter().map(Exchange::alone_until).max();
-        let colliding = &self.colliding;
-        let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
-        let deaf = |function| colliding.iter().any(|other| other.from == function);
-        if round.ends_at() == until && round.survives(cell, clear_from, deaf) {
-            self.round = Some(Box::new(round));
-            self.step_round(cell);
-            return;
-        }
-        round.record_collided(cell);
-        let timeout = cell.rules.ack_timeout(round.control_mode());
-        let noticed_at = round.alone_until(cell) + timeout;
-        round.fail(cell, noticed_at, next_idle);
-        let phy = cell.rules.phy;
-        let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
-        self.go_idle_for(cell, until, until, until + wait);
     }
 
     fn start_beacon(&mut self, cell: &mut Cell, at: Instant) {
@@ -499,11 +442,15 @@ impl Shared {
     }
 }
 
-/// The exchange of `colliding` that is on the air after all others have ended, unless its addressee was sending too.
-/// From that time on its MPDUs are free of collision.
-fn captured(cell: &Cell, colliding: &[Exchange]) -> Option<Exchange> {
-    let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
-    let others = || colliding.iter().filter(|other| other.from != longest.from);
+/// The exchange among `colliding` that is on the air after all others have ended, unless its addressee was sending too.
+/// From that time on its MPDUs are free of collision. `None` beside a round.
+fn captured(cell: &Cell, colliding: &[Sequence]) -> Option<Exchange> {
+    let exchanges = || colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| exchange);
+    if exchanges().count() < colliding.len() {
+        return None;
+    }
+    let longest = exchanges().max_by_key(|exchange| exchange.alone_until())?;
+    let others = || exchanges().filter(|other| other.from != longest.from);
     let clear_from = others().map(Exchange::alone_until).max()?;
     let station_of = |function| cell.stations.station_of(function);
     let deaf = others().any(|other| station_of(other.from) == station_of(longest.to));
