@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use tacit_link::QueueLimit;
+use tacit_link::wifi::{RateControl, StationId};
 use tacit_proto::units::BitRate;
 
 use super::*;
@@ -237,9 +238,9 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("OFDMA before 802.11ax", "base = \"wlan-11ac-866\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     ("OFDMA of 802.11be", "base = \"wlan-11be-5765\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     (
-        "units and Minstrel",
+        "units and Minstrel without contention",
         "base = \"wlan-11ax-1200\"\n",
-        &["wifi.ofdma=mu-bar", "wifi.rate-control=minstrel"],
+        &["wifi.ofdma=mu-bar", "wifi.triggers=always", "wifi.mu-edca=silent", "wifi.rate-control=minstrel"],
     ),
     ("one user", "base = \"wlan-11ax-1200\"\n", &["wifi.ofdma-users=1"]),
     (
@@ -267,6 +268,18 @@ fn units_go_beside_hidden_clients() {
     let set = &scenario.setup(2, 1).unwrap().bss[0];
     assert_eq!(set.config.hidden, [(StationId(1), StationId(2))]);
     assert!(set.config.ofdma.is_some());
+}
+
+#[test]
+fn clients_in_units_find_their_rates() {
+    let text = "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\nrate-control = \"minstrel\"\nsnr = \"30 dB\"\n";
+    for triggers in ["off", "always"] {
+        let triggers = [format!("wifi.triggers={triggers}")];
+        let scenario = Scenario::parse("my.toml", text, &triggers).unwrap();
+        let set = &scenario.setup(2, 1).unwrap().bss[0];
+        assert_eq!(set.config.rate_control, RateControl::Minstrel);
+        assert!(set.config.ofdma.is_some());
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
 pub(crate) use self::round::Round;
-pub(crate) use self::sequence::{Follows, Part, Reception, Sequence};
+pub(crate) use self::sequence::{Access, Follows, Part, Reception, Sequence};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
@@ -366,7 +366,8 @@ impl Cell {
             }
             None => originator.acknowledged(holders),
         };
-        if let Outgoing::Data { .. } = &exchange.outgoing {
+        // The rates of responses to triggers are the access point's.
+        if matches!(exchange.outgoing, Outgoing::Data { .. }) && !exchange.is_triggered() {
             originator.report_rate(settled);
         }
         from.count_settled(settled);

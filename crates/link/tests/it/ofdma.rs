@@ -1,6 +1,7 @@
 //! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
 mod hidden;
+mod rates;
 mod sharing;
 
 use crate::common::{Channel, FULL, TestPacket, channel, saturate};

@@ -20,7 +20,6 @@ use crate::wifi::air::{Frame, Outcome, Trigger, TriggerKind, TriggerUser};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::buffer_status::BufferStatus;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::noise::Noise;
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Mode, MultiUser, MultiUserPpdu, trigger_len};
 
@@ -187,9 +186,9 @@ impl Cell {
     fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
         let [from, to] = self.stations.ends(exchange);
         let (peer, back) = (&mut from.peers[exchange.peer()], to.peer_index(exchange.from));
-        [peer.originator.mode, peer.originator.control_mode] = single;
+        let rate = peer.originator.end_part(single);
         for noise in [&mut peer.noise, &mut to.peers[back].noise].into_iter().flatten() {
-            noise.use_rate(Noise::ALONE);
+            noise.use_rate(rate);
         }
     }
 }

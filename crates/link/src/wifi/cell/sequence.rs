@@ -32,11 +32,20 @@ pub(crate) enum Part {
     CfEnd,
 }
 
-/// What follows a frame.
+/// A channel access that a function has won.
 #[derive(Clone, Debug)]
-pub(crate) enum Follows {
+pub(crate) enum Access {
+    /// With one receiver.
+    Single(FunctionId, Outgoing),
+    /// With several.
+    Round(Box<Round>),
+}
+
+/// What follows a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Follows<Frame> {
     /// This frame at this time.
-    Frame(Sequence, Instant),
+    Frame(Frame, Instant),
     /// Nothing.
     Nothing {
         /// End of the sequence.
@@ -60,6 +69,16 @@ pub(crate) struct Reception {
 impl Reception {
     /// Of a frame that nothing disturbed.
     pub const UNDISTURBED: Self = Self { clear: true, ready: true };
+}
+
+impl Access {
+    /// The function whose access it is, and its class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        match self {
+            Self::Single(function, outgoing) => (*function, outgoing.class()),
+            Self::Round(round) => round.account(),
+        }
+    }
 }
 
 impl Sequence {
@@ -143,17 +162,27 @@ impl Part {
 }
 
 impl Cell {
-    /// The sequence that `id` begins in a channel access at `at`; `None` if all its packets have expired.
-    pub fn begin_sequence(&mut self, at: Instant, id: FunctionId) -> Option<Sequence> {
+    /// The channel access of `id` at `at`; `None` if all its packets have expired.
+    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Access> {
         if self.has_rounds(id)
             && let Some(round) = self.begin_round(at, id, None)
         {
-            return Some(Sequence::Round(Box::new(round)));
+            return Some(Access::Round(Box::new(round)));
         }
         let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
         self.stations[id].report_drained(&mut self.outbox.drained);
-        let exchange = self.stations[id].exchange(&self.rules, at, outgoing?);
-        Some(Sequence::Exchange(Part::first(&exchange), exchange))
+        outgoing.map(|outgoing| Access::Single(id, outgoing))
+    }
+
+    /// The sequence with which `access` begins at `at`.
+    pub fn sequence_of(&self, access: Access, at: Instant) -> Sequence {
+        match access {
+            Access::Single(id, outgoing) => {
+                let exchange = self.stations[id].exchange(&self.rules, at, outgoing);
+                Sequence::Exchange(Part::first(&exchange), exchange)
+            }
+            Access::Round(round) => Sequence::Round(round),
+        }
     }
 
     /// A frame of `exchange` begins at `at`; returns when it ends.
@@ -195,14 +224,15 @@ impl Cell {
         }
     }
 
-    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder.
+    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder. What follows
+    /// is a frame of `exchange`, which becomes the next one of its TXOP if it is over.
     pub fn frame_ended(
         &mut self,
         part: Part,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         reception: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows {
+    ) -> Follows<Part> {
         match part {
             Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
             Part::Data => self.data_ended(exchange, reception, next_idle),
@@ -237,23 +267,22 @@ impl Cell {
         }
     }
 
-    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder.
-    pub fn round_frame_ended(&mut self, mut round: Box<Round>, next_idle: u64) -> Follows {
+    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder. What follows is a
+    /// PPDU of `round`, which becomes the next one of its TXOP if it is over.
+    pub fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows<()> {
         let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
         match round.step(self, next_idle) {
-            Progress::GoesOn => {
-                let at = round.begins_at();
-                Follows::Frame(Sequence::Round(round), at)
-            }
+            Progress::GoesOn => Follows::Frame((), round.begins_at()),
             Progress::Over { at, succeeded } => {
                 let next = if succeeded { self.continue_rounds(at, holder) } else { None };
-                let Some((round, start)) = next else {
+                let Some((next, start)) = next else {
                     let reserved_until = at.max(reserved_until);
                     return Follows::Nothing { at, reserved_until, reserves_txop: false };
                 };
-                self.charge(holder, round.account().1, AirtimeUse::Acquisition, start);
-                round.book_first(self, start);
-                Follows::Frame(Sequence::Round(Box::new(round)), start)
+                self.charge(holder, next.account().1, AirtimeUse::Acquisition, start);
+                next.book_first(self, start);
+                *round = next;
+                Follows::Frame((), start)
             }
         }
     }
@@ -265,7 +294,7 @@ impl Cell {
         step: Step,
         Reception { clear, ready }: Reception,
         (at, next_idle): (Instant, u64),
-    ) -> Follows {
+    ) -> Follows<Part> {
         let understood = match step {
             Step::CtsToSelf => true,
             Step::Rts => clear && self.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
@@ -279,11 +308,11 @@ impl Cell {
         self.record_handshake(exchange, step, outcome);
         match step {
             Step::Rts if understood && ready => {
-                return Follows::exchange(Part::Protection(Step::Cts), *exchange, at + self.rules.phy.sifs);
+                return Follows::Frame(Part::Protection(Step::Cts), at + self.rules.phy.sifs);
             }
             Step::Cts | Step::CtsToSelf if understood => {
                 self.handshake_done(exchange);
-                return Follows::exchange(Part::Data, *exchange, exchange.start);
+                return Follows::Frame(Part::Data, exchange.start);
             }
             Step::Rts | Step::Cts | Step::CtsToSelf => {}
         }
@@ -310,10 +339,10 @@ impl Cell {
     /// The PPDU has ended: the MPDUs that arrived are passed up and acknowledged.
     fn data_ended(
         &mut self,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         Reception { clear, ready }: Reception,
         next_idle: u64,
-    ) -> Follows {
+    ) -> Follows<Part> {
         let heard = if clear && ready {
             self.receive(exchange)
         } else {
@@ -338,12 +367,13 @@ impl Cell {
             }
             return Follows::unanswered(exchange, exchange.end);
         }
-        let Answer { exchange, lost, .. } = self.answer(exchange, None);
-        Follows::exchange(Part::Response { lost }, exchange, exchange.response_at)
+        let Answer { exchange: answered, lost, .. } = self.answer(exchange, None);
+        *exchange = answered;
+        Follows::Frame(Part::Response { lost }, exchange.response_at)
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.
-    fn go_on(&mut self, exchange: &Exchange, lost: bool) -> Follows {
+    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
         if self.rules.may_go_on {
             self.go_on_in_txop(exchange, lost)
         } else {
@@ -352,10 +382,13 @@ impl Cell {
     }
 }
 
-impl Follows {
-    /// This frame of `exchange` at `at`.
-    pub fn exchange(part: Part, exchange: Exchange, at: Instant) -> Self {
-        Self::Frame(Sequence::Exchange(part, exchange), at)
+impl<Frame> Follows<Frame> {
+    /// The frame, if there is one.
+    pub fn frame(self) -> Option<(Frame, Instant)> {
+        match self {
+            Self::Frame(frame, at) => Some((frame, at)),
+            Self::Nothing { .. } => None,
+        }
     }
 
     /// The sequence ends at `at` and releases the medium.

@@ -10,7 +10,7 @@ use super::capture::Capture;
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -79,8 +79,8 @@ pub(crate) struct Hidden {
     capture: Option<Capture>,
     /// When the next event is due.
     next: Option<Instant>,
-    /// What the functions that win an access send; kept to reuse the allocation.
-    winners: Vec<Sequence>,
+    /// The accesses won at the same time; kept to reuse the allocation.
+    winners: Vec<Access>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
@@ -263,23 +263,24 @@ impl Hidden {
         let mut yielding = std::mem::take(&mut self.yielding);
         yielding.clear();
         for id in due {
-            let is_own = |winner: &Sequence| {
+            let is_own = |winner: &Access| {
                 cell.stations.station_of(winner.account().0) == cell.stations.station_of(id)
             };
             if winners.iter().any(is_own) {
                 yielding.push(id);
             } else {
-                winners.extend(cell.begin_sequence(at, id));
+                winners.extend(cell.begin_access(at, id));
             }
         }
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
         for winner in winners.drain(..) {
             cell.accounts.accesses += 1;
-            if let Sequence::Round(round) = &winner {
+            if let Access::Round(round) = &winner {
                 round.book_first(cell, at);
             }
-            self.engage(cell, &winner);
-            self.begin_sequence(cell, winner, at);
+            let sequence = cell.sequence_of(winner, at);
+            self.engage(cell, &sequence);
+            self.begin_sequence(cell, sequence, at);
         }
         self.winners = winners;
         self.refresh(cell, at);
@@ -311,16 +312,19 @@ impl Hidden {
             self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
-        // What a responder may do depends on the exchanges that it takes part in besides this one.
-        let follows = match sequence {
-            Sequence::Exchange(part, exchange) => {
-                self.exchange_frame_ended(cell, index, (part, &exchange), at)
+        let next = match sequence {
+            Sequence::Exchange(part, mut exchange) => {
+                let follows = self.exchange_frame_ended(cell, index, (part, &mut exchange), at);
+                follows.frame().map(|(part, at)| Due { at, sequence: Sequence::Exchange(part, exchange) })
             }
-            Sequence::Round(round) => self.round_frame_ended(cell, index, round, at),
+            Sequence::Round(mut round) => {
+                let follows = self.round_frame_ended(cell, index, &mut round, at);
+                follows.frame().map(|((), at)| Due { at, sequence: Sequence::Round(round) })
+            }
         };
-        if let Follows::Frame(sequence, at) = follows {
-            self.engage(cell, &sequence);
-            self.due.push(Due { at, sequence });
+        if let Some(due) = next {
+            self.engage(cell, &due.sequence);
+            self.due.push(due);
         }
     }
 
@@ -328,9 +332,9 @@ impl Hidden {
         &mut self,
         cell: &mut Cell,
         index: usize,
-        (part, exchange): (Part, &Exchange),
+        (part, exchange): (Part, &mut Exchange),
         at: Instant,
-    ) -> Follows {
+    ) -> Follows<Part> {
         let reserves = match part {
             // A station that hears the RTS also hears the data.
             Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
@@ -342,10 +346,11 @@ impl Hidden {
         let perceived = self.end(index, at, reserves, Some(receiver));
         let clear = !perceived[receiver.index()].spoilt;
         let ready = self.is_ready(receiver, part, exchange, at);
-        let next_idle = self.next_idle(cell, exchange.holder());
+        let (next_idle, participants) =
+            (self.next_idle(cell, exchange.holder()), part.participants(exchange));
         let follows = cell.frame_ended(part, exchange, Reception { clear, ready }, (at, next_idle));
         self.begin_contending(cell, at);
-        part.participants(exchange).into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
+        participants.into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
         follows
     }
 
@@ -353,9 +358,9 @@ impl Hidden {
         &mut self,
         cell: &mut Cell,
         index: usize,
-        mut round: Box<Round>,
+        round: &mut Round,
         at: Instant,
-    ) -> Follows {
+    ) -> Follows<()> {
         let reserves = round.reserves_until(cell) - at;
         let perceived = self.end(index, at, Some(reserves), None);
         let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;

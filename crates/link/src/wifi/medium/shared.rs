@@ -8,7 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -61,8 +61,10 @@ pub(crate) struct Shared {
     next_access: Option<Instant>,
     /// The rest of a reservation that outlasts its TXOP.
     reservation: Reservation,
-    /// What the functions that won the last access together send, if they collide; a round is the last.
-    winners: Vec<Sequence>,
+    /// The accesses won at the same time; kept to reuse the allocation.
+    winners: Vec<Access>,
+    /// What collides on the air; a round is the last.
+    colliding: Vec<Sequence>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
@@ -81,6 +83,7 @@ impl Shared {
             next_access: None,
             reservation: Reservation::NONE,
             winners: Vec::new(),
+            colliding: Vec::new(),
             yielding: Vec::new(),
             round: None,
         }
@@ -108,7 +111,7 @@ impl Shared {
                     self.access(cell, at);
                 }
             }
-            Phase::Frame { part, exchange, until } => self.frame_ended(cell, part, &exchange, until),
+            Phase::Frame { part, exchange, until } => self.frame_ended(cell, part, exchange, until),
             Phase::Round { .. } => self.step_round(cell),
             Phase::Collision { until } => self.collision_ended(cell, until),
             Phase::Beacon { until } => self.go_idle(cell, until, until),
@@ -193,20 +196,17 @@ impl Shared {
                 station.yield_access();
                 return true;
             }
-            winners.extend(cell.begin_sequence(at, *id));
+            winners.extend(cell.begin_access(at, *id));
             cell.stations[*id].active
         });
         // Where time does not divide evenly, the remainder is not that of a round.
-        winners.sort_by_key(|winner| matches!(winner, Sequence::Round(_)));
-        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Sequence::account));
-        match winners.len() {
+        winners.sort_by_key(|winner| matches!(winner, Access::Round(_)));
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        match (winners.pop(), winners.len()) {
             // All waiting packets were too old.
-            0 => self.go_idle_again(cell, at),
-            1 => {
-                cell.accounts.accesses += 1;
-                winners.drain(..).for_each(|winner| self.start(cell, winner, at));
-            }
-            _ => self.start_collision(cell, at, &winners),
+            (None, _) => self.go_idle_again(cell, at),
+            (Some(winner), 0) => self.start(cell, winner, at),
+            (Some(last), _) => self.start_collision(cell, at, winners.drain(..).chain([last])),
         }
         self.winners = winners;
     }
@@ -293,10 +293,14 @@ impl Shared {
     // --- One sequence alone -----------------------------------------------------------------
 
     /// An access of one function begins at `at`.
-    fn start(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
-        match sequence {
-            Sequence::Exchange(part, exchange) => self.begin(cell, part, &exchange, at),
-            Sequence::Round(round) => {
+    fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
+        cell.accounts.accesses += 1;
+        match access {
+            Access::Single(from, outgoing) => {
+                let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
+                self.begin(cell, Part::first(&exchange), exchange, at);
+            }
+            Access::Round(round) => {
                 round.book_first(cell, at);
                 self.put_on_air(round);
             }
@@ -304,48 +308,46 @@ impl Shared {
     }
 
     /// A frame of `exchange` begins at `at`.
-    fn begin(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
-        let until = cell.begin_frame(part, exchange, at);
+    fn begin(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
+        let until = cell.begin_frame(part, &exchange, at);
         match part {
             // It is accounted when it has ended.
             Part::Response { .. } => {}
             Part::CfEnd => {
-                cell.book_frame(part, exchange, until);
+                cell.book_frame(part, &exchange, until);
                 self.reservation = Reservation::NONE;
             }
-            Part::Protection(_) | Part::Data => cell.book_frame(part, exchange, until),
+            Part::Protection(_) | Part::Data => cell.book_frame(part, &exchange, until),
         }
-        self.phase = Phase::Frame { part, exchange: *exchange, until };
+        self.phase = Phase::Frame { part, exchange, until };
     }
 
     /// A frame of `exchange` ended at `at`.
-    fn frame_ended(&mut self, cell: &mut Cell, part: Part, exchange: &Exchange, at: Instant) {
+    fn frame_ended(&mut self, cell: &mut Cell, part: Part, mut exchange: Exchange, at: Instant) {
         if let Part::Response { .. } = part {
-            cell.book_frame(part, exchange, at);
+            cell.book_frame(part, &exchange, at);
         }
-        let follows = cell.frame_ended(part, exchange, Reception::UNDISTURBED, (at, self.next_idle()));
-        if let Follows::Nothing { at, reserves_txop: true, .. } = follows
-            && exchange.reserved_until() > at
-        {
-            self.reservation = Reservation::left_by(exchange);
+        let when = (at, self.next_idle());
+        let follows = cell.frame_ended(part, &mut exchange, Reception::UNDISTURBED, when);
+        self.begin_contending(cell);
+        match follows {
+            Follows::Frame(part, at) => self.begin(cell, part, exchange, at),
+            Follows::Nothing { at, reserved_until, reserves_txop } => {
+                if reserves_txop && exchange.reserved_until() > at {
+                    self.reservation = Reservation::left_by(&exchange);
+                }
+                self.go_idle(cell, at, reserved_until);
+            }
         }
-        self.follow(cell, follows);
     }
 
     /// A PPDU of the round on the air ended.
     fn step_round(&mut self, cell: &mut Cell) {
-        let Some(round) = self.round.take() else { unreachable!("its phase has a round") };
-        let follows = cell.round_frame_ended(round, self.next_idle());
-        self.follow(cell, follows);
-    }
-
-    fn follow(&mut self, cell: &mut Cell, follows: Follows) {
-        if cell.rules.has_triggers {
-            self.begin_contending(cell);
-        }
+        let Some(mut round) = self.round.take() else { unreachable!("its phase has a round") };
+        let follows = cell.round_frame_ended(&mut round, self.next_idle());
+        self.begin_contending(cell);
         match follows {
-            Follows::Frame(Sequence::Exchange(part, exchange), at) => self.begin(cell, part, &exchange, at),
-            Follows::Frame(Sequence::Round(round), _) => self.put_on_air(round),
+            Follows::Frame((), _) => self.put_on_air(round),
             Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
         }
     }
@@ -357,30 +359,33 @@ impl Shared {
 
     /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
     fn begin_contending(&mut self, cell: &mut Cell) {
-        while let Some(function) = cell.contending.pop() {
+        while cell.rules.has_triggers
+            && let Some(function) = cell.contending.pop()
+        {
             self.start_contending(cell, cell.accounts.booked_until(), function);
         }
     }
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision(&mut self, cell: &mut Cell, at: Instant, winners: &[Sequence]) {
+    fn start_collision(&mut self, cell: &mut Cell, at: Instant, accesses: impl Iterator<Item = Access>) {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
+        self.colliding.clear();
+        self.colliding.extend(accesses.map(|access| cell.sequence_of(access, at)));
         let mut until = at;
-        for winner in winners {
-            until = match winner {
+        for sequence in &self.colliding {
+            until = match sequence {
                 Sequence::Exchange(_, exchange) => until.max(exchange.alone_until()),
                 Sequence::Round(round) if round.ends_at() >= until => round.ends_at(),
                 // The trigger after the multi-user PPDU collides too.
                 Sequence::Round(round) => until.max(round.alone_until(cell)),
             };
-            cell.stations[winner.account().0].counters.collided_ppdus += 1;
+            cell.stations[sequence.account().0].counters.collided_ppdus += 1;
         }
         let spent = cell.accounts.book(AirtimeUse::Collision, until);
-        for ((from, class), share) in
-            winners.iter().map(Sequence::account).zip(even_shares(spent, winners.len()))
-        {
+        let accounts = self.colliding.iter().map(Sequence::account);
+        for ((from, class), share) in accounts.zip(even_shares(spent, self.colliding.len())) {
             cell.stations[from].airtime.spend(class, AirtimeUse::Collision, share);
         }
         self.phase = Phase::Collision { until };
@@ -390,10 +395,10 @@ impl Shared {
     /// received noise wait EIFS. If a round lasted longest, its users receive the trigger after it, and with capture also
     /// the MPDUs after the end of the other PPDUs.
     fn collision_ended(&mut self, cell: &mut Cell, until: Instant) {
-        let mut winners = std::mem::take(&mut self.winners);
-        let captured = if cell.rules.config.capture { captured(cell, &winners) } else { None };
+        let mut colliding = std::mem::take(&mut self.colliding);
+        let captured = if cell.rules.config.capture { captured(cell, &colliding) } else { None };
         let next_idle = self.next_idle();
-        let exchanges = || winners.iter().filter_map(Sequence::exchange);
+        let exchanges = || colliding.iter().filter_map(Sequence::exchange);
         let lost = || {
             let is_lost = |from| captured.is_none_or(|captured| captured.from != from);
             exchanges().filter(move |(_, exchange)| is_lost(exchange.from))
@@ -402,17 +407,17 @@ impl Shared {
         lost().for_each(|(part, exchange)| cell.fail_collided(part, exchange, next_idle));
         let others_end = exchanges().map(|(_, exchange)| exchange.alone_until()).max();
         let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
-        let mut round = match winners.pop() {
+        let mut round = match colliding.pop() {
             Some(Sequence::Round(round)) => Some(round),
             _ => None,
         };
-        let deaf = |function| winners.iter().any(|other| other.account().0 == function);
+        let deaf = |function| colliding.iter().any(|other| other.account().0 == function);
         let mut longest = round.as_mut().filter(|round| round.ends_at() == until);
         let survives = longest.as_mut().is_some_and(|round| round.survives(cell, clear_from, deaf));
-        winners.clear();
-        self.winners = winners;
+        colliding.clear();
+        self.colliding = colliding;
         match (captured, round) {
-            (Some(exchange), _) => self.frame_ended(cell, Part::Data, &exchange, exchange.end),
+            (Some(exchange), _) => self.frame_ended(cell, Part::Data, exchange, exchange.end),
             (None, Some(round)) if survives => {
                 self.round = Some(round);
                 self.step_round(cell);

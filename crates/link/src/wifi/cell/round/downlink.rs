@@ -10,12 +10,11 @@ use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Cell, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::peer::Peer;
 use crate::wifi::mac::plan::{Outgoing, PpduPlan};
 use crate::wifi::mu_scheduler::{ReadyUser, SchedulerHandle};
 use crate::wifi::ofdma::{MuAcknowledgment, OfdmaConfig};
-use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Format, Mode, MultiUserPpdu, subframe_len};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Format, Mode, MultiUserPpdu, ResourceUnit, subframe_len};
 
 impl Cell {
     /// The multi-user PPDU that `id` sends at `at`, within `limit` including its responses if given; `None` if fewer
@@ -28,6 +27,7 @@ impl Cell {
         limit: Option<Duration>,
     ) -> Option<Round> {
         let mut users = std::mem::take(&mut self.users);
+        self.stations[id].peers.iter_mut().for_each(|peer| peer.originator.update_rate(at));
         match self.stations[id].mu_scheduler.clone() {
             None => {
                 self.stations[id].take_ready(self.rules.most_users, goes_with, &mut users);
@@ -63,11 +63,13 @@ impl Cell {
                 packets: originator.backlog() as u32,
                 bytes: originator.unsettled().map(PacketRef::len).sum(),
                 oldest: at.saturating_since(originator.oldest_at().unwrap_or(at)),
-                rate: originator.mode.rate(),
+                rate: originator.steady_modes()[0].rate(),
             }
         });
         let ready: Vec<ReadyUser> = ready.collect();
-        let chosen = scheduler.downlink(at, &ready, self.rules.most_users);
+        let width_mhz = station.peers[peers[0]].originator.steady_modes()[0].width_mhz;
+        let most = self.rules.most_users.min(ResourceUnit::Tones26.count_in(width_mhz));
+        let chosen = scheduler.downlink(at, &ready, most);
         users.extend(chosen.into_iter().map(|position| peers[position]));
         self.stations[id].take_chosen(at, users);
     }
@@ -101,7 +103,7 @@ impl Cell {
             let originator = &station.peers[*peer].originator;
             let single = [originator.mode, originator.control_mode];
             let bytes = modes[0].bytes_within(limit).saturating_sub(trigger_subframe);
-            let rate = Noise::ALONE + 1 + outline.unit as usize;
+            let rate = originator.rate_in(outline.unit);
             let data_room = data_room(ofdma, &station.peers[*peer], at);
             let Some(outgoing) =
                 station.part_of(at, lifetime, *peer, (*modes, bytes, rate), &mut self.holders)
@@ -474,13 +476,14 @@ impl User {
     }
 }
 
-/// Whether data for `peer` may share a PPDU with data for `first`: both are HE, not too long for a unit, and have equal
-/// parameters except MCS and streams. Unacknowledged data is only combined with unacknowledged data, because responses
+/// Whether data for `peer` may share a PPDU with data for `first`: both are HE, not too long for a unit, try no rate, and
+/// have equal parameters except MCS and streams. Unacknowledged data is only combined with unacknowledged data, because responses
 /// to the others would cost the time that it saves.
 fn goes_with(first: &Peer, peer: &Peer) -> bool {
-    let (mode, of_first) = (&peer.originator.mode, &first.originator.mode);
+    let [mode, of_first] = [peer, first].map(|peer| peer.originator.steady_modes()[0]);
     mode.format == Format::HeSu
         && !peer.goes_alone
+        && !peer.originator.wants_try()
         && (mode.width_mhz, mode.guard_interval, mode.he_options())
             == (of_first.width_mhz, of_first.guard_interval, of_first.he_options())
         && peer.originator.may_share()

@@ -13,7 +13,6 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::block_ack::Recipient;
 use crate::wifi::mac::buffer_status::UplinkDemand;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::noise::Noise;
 use crate::wifi::mac::originator::Need;
 use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
@@ -74,7 +73,7 @@ impl Cell {
         let ppdu = self.shared_ppdu(MultiUser::Up, &modes)?;
         let station = &self.stations[id];
         let addressed = asked.iter().copied().chain(slowest.map(|(peer, _)| peer));
-        let controls = addressed.map(|peer| station.peers[peer].originator.control_mode);
+        let controls = addressed.map(|peer| station.peers[peer].originator.steady_modes()[1]);
         let control_mode = controls.min_by_key(Mode::rate)?;
         let users = asked.iter().zip(&modes).zip(0..).map(|((peer, mode), unit_index)| {
             let client = station.peers[*peer].id;
@@ -114,23 +113,24 @@ impl User {
         self.heard || self.exchange.is_none() && !self.collided
     }
 
-    /// Builds its part, with at most `bytes` bytes, of a PPDU of `count` users to `holder`.
+    /// Builds its part, with at most `bytes` bytes, of a PPDU of `count` users to `holder`. `rate` is the noise index of
+    /// its mode, if that is not the client's own.
     fn fill(
         &mut self,
         cell: &mut Cell,
         holder: FunctionId,
-        (bytes, count): (u32, u16),
+        (bytes, count, rate): (u32, u16, Option<usize>),
         [start, end]: [Instant; 2],
     ) {
         let lifetime = cell.rules.config.lifetime;
+        let Some(unit) = self.mode.resource_unit else { return };
         self.awaited = cell.stations[holder].peers[self.peer].uplink.awaited();
         let client = &mut cell.stations[self.client];
         let back = client.peer_index(holder);
         let originator = &client.peers[back].originator;
         let control = originator.control_mode;
         self.single = [originator.mode, control];
-        let rate = Noise::ALONE + 1 + self.mode.resource_unit.map_or(0, |unit| unit as usize);
-        let part = ([self.mode, control], bytes, rate);
+        let part = ([self.mode, control], bytes, rate.unwrap_or_else(|| originator.rate_in(unit)));
         let outgoing = client.triggered(start, lifetime, back, part, &mut cell.holders);
         client.report_drained(&mut cell.outbox.drained);
         self.left = Some(client.peers[back].originator.buffer_status());
@@ -165,7 +165,9 @@ impl Round {
             let bytes = user.mode.bytes_within(span[1] - span[0]).saturating_sub(before);
             let mut behind = User::new(user.client, user.peer, user.mode, user.unit_index);
             behind.answers = true;
-            behind.fill(cell, self.holder, (bytes, count), span);
+            // The access point chose the mode for its own data.
+            let rate = user.exchange.as_ref().map(|down| cell.stations.originator(down).plan().rate);
+            behind.fill(cell, self.holder, (bytes, count, rate), span);
             behind
         });
         let users: Vec<User> = behind.collect();
@@ -266,7 +268,7 @@ impl Round {
         let count = self.users.len() as u16 + self.random.map_or(0, |random| random.count);
         for user in self.users.iter_mut().filter(|user| user.answers) {
             let bytes = user.mode.bytes_within(lasts);
-            user.fill(cell, self.holder, (bytes, count), span);
+            user.fill(cell, self.holder, (bytes, count, None), span);
         }
         if let Some(random) = self.random {
             self.fill_random(cell, &random, count, span);
@@ -287,7 +289,7 @@ impl Round {
         let (len, asked) = (self.trigger_len(TriggerKind::Basic), self.users.len());
         for peer in 0..cell.stations[self.holder].peers.len() {
             let entry = &mut cell.stations[self.holder].peers[peer];
-            let (client, own) = (entry.id, entry.originator.mode);
+            let (client, own) = (entry.id, entry.originator.steady_modes()[0]);
             let understands = own.format == Format::HeSu && own.width_mhz == random.mode.width_mhz;
             // Unacknowledged data is sent once, in single-user PPDUs.
             if !understands || !entry.answered || self.users[..asked].iter().any(|user| user.peer == peer) {
@@ -304,7 +306,7 @@ impl Round {
             let mut user = User::new(client, peer, random.mode, random.first + unit);
             (user.answers, user.random) = (true, true);
             let bytes = random.mode.bytes_within(span[1] - span[0]);
-            user.fill(cell, self.holder, (bytes, count), span);
+            user.fill(cell, self.holder, (bytes, count, None), span);
             self.users.push(user);
         }
         let mut takers = vec![0_u32; usize::from(random.count)];
