@@ -110,7 +110,7 @@ impl Sequence {
     pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
         match self {
             Self::Exchange(part, exchange) => {
-                part.participants(exchange).into_iter().flatten().for_each(each)
+                part.participants(exchange).into_iter().flatten().for_each(each);
             }
             Self::Round(round) => round.participants().for_each(each),
         }

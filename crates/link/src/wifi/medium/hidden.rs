@@ -364,7 +364,7 @@ impl Hidden {
         let reserves = round.reserves_until(cell) - at;
         let perceived = self.end(index, at, Some(reserves), None);
         let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;
-        let is_hidden = round.hide_from(cell, &is_spoilt);
+        let is_hidden = round.hide_from(cell, is_spoilt);
         cell.accounts.collisions += u64::from(is_hidden);
         round.participants().for_each(|end| self.set_engaged(cell, end, false));
         let next_idle = self.next_idle(cell, round.account().0);

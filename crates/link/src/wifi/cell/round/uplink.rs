@@ -18,7 +18,8 @@ use crate::wifi::mac::plan::PpduPlan;
 use crate::wifi::mac::sequence_distance;
 use crate::wifi::ofdma::{OfdmaConfig, Triggers};
 use crate::wifi::phy::{
-    Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, multi_sta_block_ack_len,
+    Format, MPDU_DELIMITER_LEN, Mode, MultiUser, MultiUserPpdu, QOS_NULL_LEN, ResourceUnit,
+    multi_sta_block_ack_len,
 };
 
 /// Bytes of an MPDU with a packet of 1500 bytes, as a subframe of an A-MPDU.
@@ -61,8 +62,12 @@ impl Cell {
         limit: Option<Duration>,
     ) -> Option<Round> {
         self.stations[id].trigger_due = false;
-        let asked = self.whom_to_ask(at, id, ofdma);
+        let mut asked = self.whom_to_ask(at, id, ofdma);
         let offered = self.random_units(ofdma);
+        // Where rates adapt, the channel may be narrower than usual.
+        let width_mhz = asked.first().map(|peer| self.uplink_mode(id, *peer).width_mhz);
+        let units = width_mhz.map_or(0, |width_mhz| ResourceUnit::Tones26.count_in(width_mhz));
+        asked.truncate(units.saturating_sub(offered));
         if asked.is_empty() && (offered == 0 || ofdma.triggers != Triggers::RandomAccess) {
             return None;
         }
