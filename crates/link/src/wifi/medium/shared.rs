@@ -8,7 +8,7 @@ use tacit_proto::units::{Duration, Instant};
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -20,10 +20,8 @@ use crate::wifi::phy::Phy;
 enum Phase {
     /// Idle.
     Idle,
-    /// A frame of an exchange is on the air, without a collision.
-    Frame { part: Part, exchange: Exchange, until: Instant },
-    /// A multi-user PPDU, or a frame that belongs to it, is on the air.
-    Round { until: Instant },
+    /// A frame of a sequence is on the air, without a collision.
+    Frame { until: Instant },
     /// Several PPDUs overlap; lasts until the last one ends.
     Collision { until: Instant },
     /// A beacon is on the air.
@@ -68,8 +66,8 @@ pub(crate) struct Shared {
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
-    /// The multi-user PPDU on the air, without a collision.
-    round: Option<Box<Round>>,
+    /// The sequence with a frame on the air, without a collision.
+    on_air: Option<Sequence>,
 }
 
 impl Shared {
@@ -85,7 +83,7 @@ impl Shared {
             winners: Vec::new(),
             colliding: Vec::new(),
             yielding: Vec::new(),
-            round: None,
+            on_air: None,
         }
     }
 
@@ -93,10 +91,7 @@ impl Shared {
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
-            Phase::Frame { until, .. }
-            | Phase::Round { until }
-            | Phase::Collision { until }
-            | Phase::Beacon { until } => Some(*until),
+            Phase::Frame { until } | Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
         }
     }
 
@@ -111,8 +106,7 @@ impl Shared {
                     self.access(cell, at);
                 }
             }
-            Phase::Frame { part, exchange, until } => self.frame_ended(cell, part, exchange, until),
-            Phase::Round { .. } => self.step_round(cell),
+            Phase::Frame { until } => self.frame_ended(cell, until),
             Phase::Collision { until } => self.collision_ended(cell, until),
             Phase::Beacon { until } => self.go_idle(cell, until, until),
         }
@@ -125,11 +119,8 @@ impl Shared {
 
     /// True while the exchange on the air is one of `function`, including one in another's TXOP.
     pub fn engages(&self, function: FunctionId) -> bool {
-        match &self.phase {
-            Phase::Frame { exchange, .. } => exchange.from == function,
-            Phase::Round { .. } => self.round.as_ref().is_some_and(|round| round.engages(function)),
-            Phase::Idle | Phase::Collision { .. } | Phase::Beacon { .. } => false,
-        }
+        matches!(self.phase, Phase::Frame { .. })
+            && self.on_air.as_ref().is_some_and(|sequence| sequence.engages(function))
     }
 
     /// True while an event other than a beacon is due.
@@ -295,66 +286,64 @@ impl Shared {
     /// An access of one function begins at `at`.
     fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
         cell.accounts.accesses += 1;
-        match access {
-            Access::Single(from, outgoing) => {
-                let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
-                self.begin(cell, Part::first(&exchange), exchange, at);
-            }
-            Access::Round(round) => {
-                round.book_first(cell, at);
-                self.put_on_air(round);
-            }
+        if let Access::Round(round) = &access {
+            round.book_first(cell, at);
         }
+        self.on_air = Some(cell.sequence_of(access, at));
+        self.begin(cell, at);
     }
 
-    /// A frame of `exchange` begins at `at`.
-    fn begin(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
-        let until = cell.begin_frame(part, &exchange, at);
-        match part {
-            // It is accounted when it has ended.
-            Part::Response { .. } => {}
-            Part::CfEnd => {
-                cell.book_frame(part, &exchange, until);
-                self.reservation = Reservation::NONE;
-            }
-            Part::Protection(_) | Part::Data => cell.book_frame(part, &exchange, until),
-        }
-        self.phase = Phase::Frame { part, exchange, until };
-    }
-
-    /// A frame of `exchange` ended at `at`.
-    fn frame_ended(&mut self, cell: &mut Cell, part: Part, mut exchange: Exchange, at: Instant) {
-        if let Part::Response { .. } = part {
-            cell.book_frame(part, &exchange, at);
-        }
-        let when = (at, self.next_idle());
-        let follows = cell.frame_ended(part, &mut exchange, Reception::UNDISTURBED, when);
-        self.begin_contending(cell);
-        match follows {
-            Follows::Frame(part, at) => self.begin(cell, part, exchange, at),
-            Follows::Nothing { at, reserved_until, reserves_txop } => {
-                if reserves_txop && exchange.reserved_until() > at {
-                    self.reservation = Reservation::left_by(&exchange);
+    /// The next frame of the sequence begins at `at`.
+    fn begin(&mut self, cell: &mut Cell, at: Instant) {
+        let until = match &self.on_air {
+            None => return,
+            Some(Sequence::Round(round)) => round.ends_at(),
+            Some(Sequence::Exchange(part, exchange)) => {
+                let until = cell.begin_frame(*part, exchange, at);
+                match part {
+                    // It is accounted when it has ended.
+                    Part::Response { .. } => {}
+                    Part::CfEnd => {
+                        cell.book_frame(*part, exchange, until);
+                        self.reservation = Reservation::NONE;
+                    }
+                    Part::Protection(_) | Part::Data => cell.book_frame(*part, exchange, until),
                 }
-                self.go_idle(cell, at, reserved_until);
+                until
             }
-        }
+        };
+        self.phase = Phase::Frame { until };
     }
 
-    /// A PPDU of the round on the air ended.
-    fn step_round(&mut self, cell: &mut Cell) {
-        let Some(mut round) = self.round.take() else { unreachable!("its phase has a round") };
-        let follows = cell.round_frame_ended(&mut round, self.next_idle());
+    /// The frame on the air ended at `at`.
+    fn frame_ended(&mut self, cell: &mut Cell, at: Instant) {
+        let next_idle = self.next_idle();
+        let follows = match &mut self.on_air {
+            None => return,
+            Some(Sequence::Round(round)) => cell.round_frame_ended(round, next_idle),
+            Some(Sequence::Exchange(part, exchange)) => {
+                if let Part::Response { .. } = part {
+                    cell.book_frame(*part, exchange, at);
+                }
+                match cell.frame_ended(*part, exchange, Reception::UNDISTURBED, (at, next_idle)) {
+                    Follows::Frame(next, at) => {
+                        *part = next;
+                        Follows::Frame((), at)
+                    }
+                    Follows::Nothing { at, reserved_until, reserves_txop } => {
+                        if reserves_txop && exchange.reserved_until() > at {
+                            self.reservation = Reservation::left_by(exchange);
+                        }
+                        Follows::Nothing { at, reserved_until, reserves_txop }
+                    }
+                }
+            }
+        };
         self.begin_contending(cell);
         match follows {
-            Follows::Frame((), _) => self.put_on_air(round),
+            Follows::Frame((), at) => self.begin(cell, at),
             Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
         }
-    }
-
-    fn put_on_air(&mut self, round: Box<Round>) {
-        self.phase = Phase::Round { until: round.ends_at() };
-        self.round = Some(round);
     }
 
     /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
@@ -417,10 +406,13 @@ impl Shared {
         colliding.clear();
         self.colliding = colliding;
         match (captured, round) {
-            (Some(exchange), _) => self.frame_ended(cell, Part::Data, exchange, exchange.end),
+            (Some(exchange), _) => {
+                self.on_air = Some(Sequence::Exchange(Part::Data, exchange));
+                self.frame_ended(cell, exchange.end);
+            }
             (None, Some(round)) if survives => {
-                self.round = Some(round);
-                self.step_round(cell);
+                self.on_air = Some(Sequence::Round(round));
+                self.frame_ended(cell, until);
             }
             (None, round) => {
                 if let Some(mut round) = round {

@@ -91,7 +91,7 @@ fn a_trigger_keeps_a_hidden_client_quiet() {
 }
 
 /// Saturated clients, some hidden from each other, in both directions and with every kind of acknowledgment; all of what
-/// one client sends at a time is lost now and then. Each client goes on contending, none answers a trigger while it sends
+/// one client sends at a time is lost now and then. Each client keeps contending, none answers a trigger while it sends
 /// something else, and all time is accounted for.
 #[test]
 fn overlaps_leave_no_client_behind() {

@@ -58,7 +58,7 @@ fn usual(used: &BTreeMap<(u16, u8), usize>) -> BTreeMap<u16, u8> {
     most.into_iter().map(|(client, (_, mcs))| (client, mcs)).collect()
 }
 
-/// Clients at the same distance share PPDUs at the rate that carries most of all fixed ones, but for tries.
+/// Clients at the same distance share PPDUs at the fixed rate that carries most, except for tries.
 #[test]
 fn shared_ppdus_carry_what_the_best_rate_does() {
     for db in [12.0, 20.0, 30.0] {
