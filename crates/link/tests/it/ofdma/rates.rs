@@ -14,14 +14,17 @@ fn adapting(snr_db: &[f64], config: BssConfig) -> BssConfig {
     config
 }
 
+/// MPDUs by client and MCS.
+type Used = BTreeMap<(u16, u8), usize>;
+
 /// Packets of the second second to clients whose queues are never empty, and the MCS of their MPDUs: those of PPDUs for
 /// several, and those of PPDUs for one.
-fn second_second(config: BssConfig) -> (u64, [BTreeMap<(u16, u8), usize>; 2]) {
+fn second_second(config: BssConfig) -> (u64, [Used; 2]) {
     let clients = config.stations.len() as u16;
     let span = Duration::from_secs(2);
     let mut bss = channel(config, 1, "rates", span);
     bss.record_air();
-    let (mut used, mut before) = ([BTreeMap::new(), BTreeMap::new()], 0);
+    let (mut used, mut before) = ([Used::new(), Used::new()], 0);
     let of_ap =
         |bss: &Channel| (1..=clients).map(|id| bss.turns(AP, StationId(id), Instant::ZERO).arrived).sum();
     saturate(&mut bss, span, |bss, now| {
@@ -49,7 +52,7 @@ fn second_second(config: BssConfig) -> (u64, [BTreeMap<(u16, u8), usize>; 2]) {
 }
 
 /// The MCS of most MPDUs to each client.
-fn usual(used: &BTreeMap<(u16, u8), usize>) -> BTreeMap<u16, u8> {
+fn usual(used: &Used) -> BTreeMap<u16, u8> {
     let mut most: BTreeMap<u16, (usize, u8)> = BTreeMap::new();
     for ((client, mcs), count) in used {
         let entry = most.entry(*client).or_default();
