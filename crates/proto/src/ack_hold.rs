@@ -105,7 +105,7 @@ pub struct Offered {
 
 impl Offered {
     /// The view of `packet`.
-    pub fn of(packet: &(impl AckPacket + ?Sized), len: u32) -> Self {
+    pub fn of(packet: &impl AckPacket, len: u32) -> Self {
         Self { key: packet.flow_key(), segment: packet.segment(), len }
     }
 }
