@@ -83,7 +83,6 @@ impl FromStr for AckMode {
 mod tests {
     use etherparse::PacketBuilder;
     use tacit_proto::ack_hold::{AckHold, Offered};
-    use tacit_proto::hack::AckPacket as _;
     use tacit_proto::units::{HostId, Instant};
 
     use super::*;

@@ -384,6 +384,8 @@ impl FrameBytes for Frame {
 mod tests {
     use etherparse::{Ipv4HeaderSlice, PacketBuilder};
     use proptest::prelude::*;
+    use tacit_proto::tcp::SackRange;
+    use tacit_proto::units::SeqNumber;
 
     use super::*;
     use crate::address::Block;
