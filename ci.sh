@@ -8,7 +8,7 @@ usage() {
 usage: ./ci.sh COMMAND
 
   test      compile everything, run every test that no clock, root or foreign program decides, and the examples in the
-            documentation; ten to fifteen minutes on two idle cores; needs no root, installs nothing, writes into target/ alone
+            documentation; a quarter of an hour on two idle cores; needs no root, installs nothing, writes into target/ alone
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
@@ -404,7 +404,7 @@ same_results() {
 
 # The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
 tests() {
-    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: ten to fifteen minutes"
+    echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: a quarter of an hour"
     echo "on two idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
     mkdir -p target/test-files
     step "tests: build" cargo test --no-run --quiet
@@ -427,7 +427,9 @@ test_programs() {
         tee target/test-logs/documentation | awk "$TEST_LINES" || failed=1
     cat target/test-logs/* >target/test.log
     echo
-    grep -hoE 'SKIPPED.*' target/test.log | sort | uniq -c | sed 's/^ *\([0-9]*\) SKIPPED[: ]*/skipped (\1): /' || true
+    # Data beside the checkout is one line per folder.
+    grep -hoE 'SKIPPED.*' target/test.log | sed -E 's#SKIPPED.*/\.\./(shared/[^/ ]+)/.*#SKIPPED: no files in ../\1, which is not part of the repository#' |
+        sort | uniq -c | sed 's/^ *\([0-9]*\) SKIPPED[: ]*/skipped (\1): /' || true
     awk '/^test result: / { passed += $4; failed += $6 } END { print passed + 0 " passed, " failed + 0 " failed" }' target/test.log
     return $failed
 }

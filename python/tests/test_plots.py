@@ -95,7 +95,7 @@ def test_series_completion_times_and_sweeps(tmp_path: Path, kept: tacit.Comparis
     assert ax.get_title(loc="left") == "wlan-11n-150: goodput over wifi.rate"
     # Two seeds: Student's t with one degree of freedom times half the distance between them.
     runs = [row["goodput_bps"] / 1e6 for row in sweep.to_arrow().to_pylist() if row["scheme"] == "stock" and row["wifi.rate_bps"] == 65e6]
-    _, _, (bars,) = ax.containers[0]
+    _, _, (bars,) = next(bars for bars in ax.containers if bars.get_label() == "stock")
     (_, low), (_, high) = bars.get_segments()[0]
     assert high - low == pytest.approx(12.706 * abs(runs[0] - runs[1]), rel=1e-3)
     assert ax.get_legend() is None and {text.get_text() for text in ax.texts} == {"stock", "hack-batch"}

@@ -405,6 +405,25 @@ mod tests {
     }
 
     #[test]
+    fn a_start_up_acknowledges_every_second_packet_and_no_sooner_than_after_a_millisecond() {
+        let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
+        for (rtt_ms, one, two) in [(8, 11_100, 11_000), (80, 15_100, 15_000)] {
+            let mut clock = Clock::new(AckClock::USUAL, StartUp::Often, FULL);
+            clock.set_rtt(MS(rtt_ms));
+            clock.on_packet(at(10), 1500);
+            clock.on_tack(at(10), None, None);
+            clock.on_packet(micros(10_100), 1500);
+            assert_eq!(
+                clock.due(),
+                Some(micros(one)),
+                "a second packet is waited for, round trip of {rtt_ms} ms"
+            );
+            clock.on_packet(micros(10_200), 1500);
+            assert_eq!(clock.due(), Some(micros(two)), "round trip of {rtt_ms} ms");
+        }
+    }
+
+    #[test]
     fn packets_that_name_a_stream_or_tell_of_the_path_are_full_sized() {
         let mut clock = clock(80);
         clock.on_packet(at(0), 1500);
@@ -412,6 +431,13 @@ mod tests {
         clock.on_packet(at(1), 1490);
         clock.on_packet(at(2), 1480);
         assert_eq!(clock.due(), Some(at(20)));
+        // 32 bytes each, and not one more.
+        for (second, due_ms) in [(1468, 20), (1467, 21)] {
+            clock.on_tack(at(0), None, None);
+            clock.on_packet(at(1), 1468);
+            clock.on_packet(at(2), second);
+            assert_eq!(clock.due(), Some(at(due_ms)), "{second} bytes");
+        }
     }
 
     #[test]
@@ -498,6 +524,11 @@ mod tests {
         assert_eq!(clock.hole_due(at(7), None), Some(at(7) + GATHER));
         assert_eq!(clock.hole_due(at(7), Some(at(5))), Some(at(7) + GATHER));
         assert_eq!(clock.hole_due(at(7), Some(at(7))), Some(at(8)), "1 ms at least");
+        for (rtt_ms, again_ms) in [(20, 12), (80, 17)] {
+            let mut long = tack_clock();
+            long.set_rtt(MS(rtt_ms));
+            assert_eq!(long.hole_due(at(7), Some(at(7))), Some(at(again_ms)), "a quarter, 10 ms at most");
+        }
         let mut paper = clock;
         paper.rule = AckClock::PAPER;
         assert_eq!(paper.hole_due(at(7), None), None);

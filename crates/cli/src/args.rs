@@ -107,6 +107,9 @@ pub enum SimulatorCommand {
     /// Use TCP-RRE for TCP sockets of this machine: downloads stay fast beside slow uplinks
     #[command(after_help = RRE_AFTER_HELP)]
     Rre(RreArgs),
+    /// Send fewer TCP ACKs through a slow uplink of this machine
+    #[command(after_help = THIN_AFTER_HELP)]
+    Thin(ThinArgs),
     /// Check whether this machine can run live hops
     Doctor(DoctorArgs),
     /// Redraw the report of a results directory, without running anything

@@ -2,7 +2,7 @@
 
 use tacit_proto::FlowKey;
 use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::AckInfo;
+use tacit_proto::tcp::{AckInfo, Segment};
 use tacit_proto::units::Bytes;
 
 /// How a packet is accounted for in airtime statistics; it must not affect its treatment.
@@ -72,13 +72,13 @@ pub struct Holders {
     /// The number of holders of the packet in each place, or [`FREE`] and the next free place.
     counts: Vec<u32>,
     first_free: u32,
-    /// Contents of pure ACKs, for [filters](crate::queue::AckFilter); empty without a filter.
-    acks: Vec<Option<AckInfo>>,
+    /// TCP segments, for [filters](crate::queue::AckFilter); empty without a filter.
+    segments: Vec<Option<Segment>>,
 }
 
 impl Default for Holders {
     fn default() -> Self {
-        Self { counts: Vec::new(), first_free: NO_FREE_PLACE, acks: Vec::new() }
+        Self { counts: Vec::new(), first_free: NO_FREE_PLACE, segments: Vec::new() }
     }
 }
 
@@ -95,18 +95,23 @@ impl Holders {
         id
     }
 
-    /// Stores what filters need of the packet `id`: the fields of a pure TCP ACK with no options except timestamps and
-    /// SACK, `None` for other packets and those that cannot be inspected.
-    pub fn set_ack_info(&mut self, id: u32, ack: Option<AckInfo>) {
-        if self.acks.len() < self.counts.len() {
-            self.acks.resize(self.counts.len(), None);
+    /// Stores what filters need of the packet `id`: its TCP segment, `None` for other packets and those that cannot be
+    /// inspected.
+    pub fn set_segment(&mut self, id: u32, segment: Option<Segment>) {
+        if self.segments.len() < self.counts.len() {
+            self.segments.resize(self.counts.len(), None);
         }
-        self.acks[id as usize] = ack;
+        self.segments[id as usize] = segment;
     }
 
-    /// What [`Holders::set_ack_info`] stored.
-    pub fn ack_info(&self, packet: &PacketRef) -> Option<&AckInfo> {
-        self.acks.get(packet.id as usize)?.as_ref()
+    /// What [`Holders::set_segment`] stored.
+    pub fn segment(&self, packet: &PacketRef) -> Option<&Segment> {
+        self.segments.get(packet.id as usize)?.as_ref()
+    }
+
+    /// The same, if it is a pure ACK with no options except timestamps and SACK.
+    pub fn ack_info(&self, packet: &PacketRef) -> Option<AckInfo> {
+        AckInfo::of(self.segment(packet)?)
     }
 
     /// The packet has one more holder.
@@ -146,6 +151,7 @@ impl Holders {
 #[cfg(test)]
 pub(crate) mod tests {
     use tacit_proto::Packet;
+    use tacit_proto::hack::AckPacket;
 
     use super::*;
 
@@ -159,7 +165,7 @@ pub(crate) mod tests {
     impl Store {
         pub fn insert(&mut self, packet: Packet) -> PacketRef {
             let id = self.holders.insert();
-            self.holders.set_ack_info(id, packet.ack_info());
+            self.holders.set_segment(id, AckPacket::segment(&packet));
             let (len, flow, ecn) = (packet.len().0 as u32, packet.flow_key(), packet.ip.ecn);
             match self.packets.get_mut(id as usize) {
                 Some(place) => *place = packet,

@@ -1,7 +1,6 @@
 //! Queues before links: drop-tail, CoDel, FQ-CoDel and DualPI2 with a common interface.
 
 mod ack_filter;
-mod ack_hold;
 mod bounded;
 mod codel;
 mod dual_pi2;
@@ -11,7 +10,6 @@ mod fq_codel;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 pub use self::ack_filter::AckFilter;
-pub use self::ack_hold::{AckHold, AckHoldConfig};
 pub use self::bounded::Bounded;
 use self::bounded::Overflow;
 pub use self::codel::CoDel;

@@ -4,16 +4,20 @@ mod impair;
 mod line;
 mod service;
 mod staged;
+mod thinner;
 
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
+use tacit_proto::FlowKey;
+use tacit_proto::tcp::Segment;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
 use self::line::DropTailTransmitter;
 pub use self::service::{RateScript, Service};
 use self::staged::{Parts, Staged};
+use self::thinner::Thinner;
 use crate::loss::{Loss, LossProcess};
 use crate::packet::{Holders, PacketRef};
 use crate::queue::{AckFilter, QueueConfig};
@@ -31,7 +35,7 @@ pub struct PipeConfig {
     pub delay: Duration,
     /// The queue before the transmitter.
     pub queue: QueueConfig,
-    /// Treatment of waiting pure TCP ACKs.
+    /// Treatment of pure TCP ACKs that wait, or that wait before the queue.
     pub ack_filter: AckFilter,
     /// Losses after transmission.
     pub loss: Loss,
@@ -66,7 +70,7 @@ tacit_proto::counters! {
         delivered_bytes: Bytes,
         /// Packets that the queue refused, or dropped after accepting them.
         dropped: u64,
-        /// Pure ACKs that the ACK filter dropped from the queue.
+        /// Pure ACKs that the ACK filter dropped from the queue or before it.
         filtered_acks: u64,
         /// Packets that the loss model dropped.
         lost: u64,
@@ -87,6 +91,8 @@ pub struct Pipe {
     config: PipeConfig,
     loss: LossProcess,
     entry: Entry,
+    /// Holds ACKs before the queue.
+    thinner: Option<Box<Thinner>>,
     /// Packets that arrive in the order in which they were sent. Packets that wait to be sent are included if they have
     /// no queue of their own.
     transit: VecDeque<InTransit>,
@@ -126,10 +132,12 @@ impl Pipe {
 
     fn with_entry(entry: Entry, config: PipeConfig, seed: u64, name: &str) -> Self {
         let loss = LossProcess::new(config.loss.clone(), Stream::new(seed, &format!("loss {name}")));
+        let thinner = (config.ack_filter == AckFilter::Thin).then(|| Box::new(Thinner::new()));
         Self {
             config,
             loss,
             entry,
+            thinner,
             transit: VecDeque::new(),
             counters: PipeCounters::default(),
             waits: Waits::new(),
@@ -159,9 +167,37 @@ impl Pipe {
     #[inline(never)]
     fn enqueue_staged(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> bool {
         self.advance(now, holders);
-        match self.staged(holders) {
-            Some((staged, beside)) => staged.enqueue(now, packet, beside),
-            None => false,
+        self.with_thinner(holders, |thinner, staged, beside| match thinner {
+            Some(thinner) => {
+                thinner.offer(now, packet, staged, beside);
+                true
+            }
+            None => staged.enqueue(now, packet, beside),
+        })
+        .unwrap_or(false)
+    }
+
+    /// Calls `act` with what holds ACKs, and with the queue and the transmitter if they are separate.
+    fn with_thinner<T>(
+        &mut self,
+        holders: &mut Holders,
+        act: impl FnOnce(Option<&mut Thinner>, &mut Staged, Parts<'_>) -> T,
+    ) -> Option<T> {
+        let mut thinner = self.thinner.take();
+        let result = self.staged(holders).map(|(staged, beside)| act(thinner.as_deref_mut(), staged, beside));
+        self.thinner = thinner;
+        result
+    }
+
+    /// Whether it wants to [hear](Pipe::hear) what arrives where it begins.
+    pub fn thins(&self) -> bool {
+        self.thinner.is_some()
+    }
+
+    /// `segment`, which answers packets of the flow `answered`, arrived at the host that sends into this pipe.
+    pub fn hear(&mut self, now: Instant, answered: FlowKey, segment: &Segment) {
+        if let Some(thinner) = &mut self.thinner {
+            thinner.hear(now, answered, segment);
         }
     }
 
@@ -201,9 +237,12 @@ impl Pipe {
 
     #[inline(never)]
     fn advance_staged(&mut self, now: Instant, holders: &mut Holders) {
-        if let Some((staged, mut beside)) = self.staged(holders) {
+        self.with_thinner(holders, |thinner, staged, mut beside| {
             staged.advance(now, &mut beside);
-        }
+            if let Some(thinner) = thinner {
+                thinner.turn(now, staged, &mut beside);
+            }
+        });
     }
 
     /// The next packet that has arrived by `now`; lost ones are skipped. Call this until it returns `None`.
@@ -253,7 +292,11 @@ impl Pipe {
                 self.transit.front().map(|next| next.at)
             }
             Entry::DropTail(line) => Some(line.next_start()).filter(|at| *at != NEVER),
-            Entry::Staged(staged) => staged.poll_timeout(self.transit.front().map(|next| next.at)),
+            Entry::Staged(staged) => {
+                let next = staged.poll_timeout(self.transit.front().map(|next| next.at));
+                let held = self.thinner.as_ref().and_then(|thinner| thinner.poll_timeout());
+                next.into_iter().chain(held).min()
+            }
         }
     }
 
@@ -297,6 +340,7 @@ impl Pipe {
                 Entry::DropTail(_) => 0,
                 Entry::Staged(staged) => staged.held(),
             }
+            + self.thinner.as_ref().map_or(0, |thinner| thinner.iter().count())
     }
 
     /// Shows `see` these packets.
@@ -305,6 +349,7 @@ impl Pipe {
         if let Entry::Staged(staged) = &self.entry {
             staged.each_held(see);
         }
+        self.thinner.iter().flat_map(|thinner| thinner.iter()).for_each(see);
     }
 
     /// Time from queueing to the start of transmission, in microseconds and accurate to 3 %, of packets whose

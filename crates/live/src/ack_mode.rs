@@ -9,7 +9,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use tacit_link::queue::AckHoldConfig;
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::units::Duration;
 
 use crate::merge::Merge;
@@ -44,9 +44,11 @@ impl AckMode {
     }
 
     /// Thinning of ACKs at the entry of the hop, which imitates a receiver with delayed ACKs; `None` for no thinning.
-    pub fn hold(self) -> Option<AckHoldConfig> {
+    pub fn hold(self) -> Option<HoldLaw> {
         match self {
-            Self::OneIn(packets) => Some(AckHoldConfig { ratio: packets.get(), delay: DELAY }),
+            Self::OneIn(packets) => {
+                Some(HoldLaw::Fixed(AckHoldConfig { ratio: packets.get(), delay: DELAY }))
+            }
             Self::Kernel | Self::PerPacket => None,
         }
     }
@@ -80,8 +82,7 @@ impl FromStr for AckMode {
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;
-    use tacit_link::queue::AckHold;
-    use tacit_proto::hack::AckPacket as _;
+    use tacit_proto::ack_hold::{AckHold, Offered};
     use tacit_proto::units::{HostId, Instant};
 
     use super::*;
@@ -108,8 +109,9 @@ mod tests {
         let mut passed = Vec::new();
         for (ack, payload) in segments {
             let frame = segment(*ack, payload);
-            let of = (frame.flow_key(), frame.ack_info());
-            hold.offer(Instant::ZERO, of, frame, &mut |frame| passed.push(ack_of(&frame)));
+            hold.offer(Instant::ZERO, Offered::of(&frame, 52), frame, &mut |frame| {
+                passed.push(ack_of(&frame))
+            });
         }
         passed
     }

@@ -7,8 +7,8 @@ use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::{AckInfo, Flags, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
+use tacit_proto::tcp::{Flags, Segment, Timestamps};
+use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
 use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
 use tacit_proto::{FlowKey, Packet, udp, wire};
 use tacit_sim::Carried;
@@ -157,36 +157,6 @@ impl Summary {
     }
 }
 
-/// The acknowledgment in `bytes`, if it is a TCP segment that only acknowledges and has no options other than
-/// timestamps and SACK. Only filters need this.
-fn ack_info(bytes: &[u8]) -> Option<AckInfo> {
-    let (headers, len) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
-    let Transport::Tcp(tcp) = &headers.transport else { return None };
-    let mut segment = Segment {
-        ack: SeqNumber(tcp.ack),
-        payload_len: len.saturating_sub(headers.header_len + tcp.header_len),
-        flags: tcp.flags,
-        ..Segment::default()
-    };
-    for option in tcp.options() {
-        let option = option.ok()?;
-        match option.kind {
-            TcpOption::TIMESTAMPS => segment.timestamps = Some(option.timestamps()?),
-            TcpOption::SACK => {
-                let (numbers, []) = option.value.as_chunks() else { return None };
-                for range in numbers.chunks(2) {
-                    let [start, end] = range else { return None };
-                    let [start, end] = [start, end].map(|word| SeqNumber(u32::from_be_bytes(*word)));
-                    segment.sack.push(SackRange { start, end });
-                }
-            }
-            _ => return None,
-        }
-    }
-    // Reserved bits may become flags; AccECN already uses one.
-    if tcp.reserved == 0 { AckInfo::of(&segment) } else { None }
-}
-
 /// The Timestamps option of a TCP segment.
 fn timestamps(bytes: &[u8]) -> Option<Timestamps> {
     let (headers, _) = whole(bytes).filter(|(headers, _)| headers.fragment == Fragment::Whole)?;
@@ -293,10 +263,17 @@ impl AckPacket for Frame {
         }
     }
 
-    fn ack_info(&self) -> Option<AckInfo> {
+    fn reverse_key(&self) -> FlowKey {
         match self {
-            Self::Simulated(packet) => packet.ack_info(),
-            Self::Live(datagram) => ack_info(&datagram.bytes),
+            Self::Simulated(packet) => AckPacket::reverse_key(packet),
+            Self::Live(datagram) => datagram.summary.reverse,
+        }
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        match self {
+            Self::Simulated(packet) => AckPacket::segment(packet),
+            Self::Live(datagram) => wire::segment(&datagram.bytes).map(|(_, segment)| segment),
         }
     }
 
@@ -407,6 +384,8 @@ impl FrameBytes for Frame {
 mod tests {
     use etherparse::{Ipv4HeaderSlice, PacketBuilder};
     use proptest::prelude::*;
+    use tacit_proto::tcp::SackRange;
+    use tacit_proto::units::SeqNumber;
 
     use super::*;
     use crate::address::Block;
@@ -486,9 +465,9 @@ mod tests {
         for (byte, value) in [(6, 0x20), (20 + 12, 0x51)] {
             let mut bytes = whole.bytes().to_vec();
             bytes[byte] = value;
-            assert!(ack_info(&bytes).is_none(), "a fragment, or a reserved bit");
+            assert!(wire::segment(&bytes).is_none(), "a fragment, or a reserved bit");
         }
-        assert!((0..whole.bytes().len()).all(|len| ack_info(&whole.bytes()[..len]).is_none()));
+        assert!((0..whole.bytes().len()).all(|len| wire::segment(&whole.bytes()[..len]).is_none()));
     }
 
     #[test]

@@ -9,9 +9,8 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
-use tacit_link::queue::AckHold;
+use tacit_proto::ack_hold::{AckHold, Offered};
 use tacit_proto::fwp;
-use tacit_proto::hack::AckPacket as _;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::setup::ApDriver;
@@ -327,7 +326,8 @@ impl Hop<'_> {
                 let frame = Frame::Live(datagram);
                 match thinner {
                     Some(thinner) => {
-                        drop(thinner.offer(now, (frame.flow_key(), frame.ack_info()), frame, &mut pass));
+                        let offered = Offered::of(&frame, frame.len().0 as u32);
+                        drop(thinner.offer(now, offered, frame, &mut pass));
                     }
                     None => pass(frame),
                 }

@@ -27,6 +27,7 @@ pub mod shell;
 pub mod signals;
 mod socket_owner;
 mod table;
+pub mod thin;
 #[cfg(test)]
 mod traffic_tests;
 mod tun;

@@ -511,7 +511,7 @@ impl Answers {
         let Subject { validator, complete } = &self.subject;
         let Some(request) = self.requests.front() else { return Err(Unusable::Over) };
         (self.closes, shape.keeps) = (!keeps, keeps);
-        let (number, is_proven) = (request.number, validator.stands_in(&headers));
+        let (number, is_proven) = (request.number, validator.is_in(&headers));
         if let [(_, asked)] = request.ranges[..] {
             let has = check(head.status, &headers, asked, *complete, validator)?;
             self.is_known = true;

@@ -55,7 +55,7 @@ impl Entity {
             self.head_len.store(connection.watch.head_len(), Ordering::Relaxed);
         }
         let has = check(answer.status().as_u16(), answer.headers(), range, self.complete, &self.validator)?;
-        let is_proven = self.validator.stands_in(answer.headers());
+        let is_proven = self.validator.is_in(answer.headers());
         let (head, incoming) = answer.into_parts();
         Ok((MainAnswer { connection, incoming, has, is_proven }, Response::from_parts(head, ())))
     }

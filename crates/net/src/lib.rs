@@ -22,6 +22,7 @@ mod pool;
 mod prover;
 pub mod proxy;
 pub mod reach;
+pub mod relay;
 mod repair;
 pub mod report;
 mod session;

@@ -47,7 +47,7 @@ impl Validator {
     }
 
     /// True if `headers` themselves contain this validator.
-    pub fn stands_in(&self, headers: &HeaderMap) -> bool {
+    pub fn is_in(&self, headers: &HeaderMap) -> bool {
         self.fits(headers, false)
     }
 

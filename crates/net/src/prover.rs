@@ -108,7 +108,7 @@ async fn ask(entity: Arc<Entity>, mut connection: Connection) -> Result<Proof, N
     let request = entity.connector.request(Method::HEAD, &entity.headers, no_body())?;
     let answer = connection.send(request, None).await?;
     match answer.status() {
-        StatusCode::OK if entity.validator.stands_in(answer.headers()) => Ok((connection, Some(number))),
+        StatusCode::OK if entity.validator.is_in(answer.headers()) => Ok((connection, Some(number))),
         StatusCode::OK if entity.validator.fits(answer.headers(), true) => Err(RangeError::Unproven.into()),
         StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::GONE => Err(RangeError::Changed.into()),
         status @ (StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT) => {

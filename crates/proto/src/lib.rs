@@ -4,6 +4,7 @@
 //! same code runs in a simulator and on a live machine. Every protocol implements [`endpoint::Endpoint`]; most users
 //! need [`transport::Connection`], which wraps them.
 
+pub mod ack_hold;
 pub mod congestion;
 mod counters;
 pub mod endpoint;

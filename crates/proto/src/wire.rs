@@ -10,6 +10,7 @@ pub mod address;
 pub mod headers;
 mod options;
 pub mod payload;
+mod segments;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 
@@ -20,6 +21,7 @@ use crate::udp::Datagram;
 use crate::units::{FlowId, HostId, SeqNumber};
 
 use payload::Stream;
+pub use segments::segment;
 
 /// TTL of packets (RFC 1700's recommendation, the default of Linux).
 const TTL: u8 = 64;

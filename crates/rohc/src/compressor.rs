@@ -349,7 +349,7 @@ impl Compressor {
         let slot = &mut self.slots[usize::from(cid)];
         if slot.context.is_confirmed() {
             slot.base = None;
-        } else if slot.context.waits_in_vain() {
+        } else if slot.context.lacks_confirmation() {
             slot.base = None;
             slot.context.restart(true, &self.config);
         }

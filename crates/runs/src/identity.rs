@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use object::{Object, ReadCache};
 use tacit_scenario::RunSpec;
 
 /// The name of a run and its result. Equal names mean equal results.
@@ -17,7 +19,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Identifies the program that simulates runs, as far as results depend on it.
+/// Identifies the program that simulates runs: by its build ID, which the linker hashes from its contents, or else by its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program(blake3::Hash);
 
@@ -38,13 +40,12 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// This program, identified by the bytes of its executable and its version. `None` if it cannot read its
-    /// executable. If [`made_by_library`] was called, the library is used instead of the executable.
+    /// This program, identified by its executable and its version. `None` if it cannot read its executable. If [`made_by_library`] was called, the library is used instead of the executable.
     pub fn this() -> Option<Self> {
         static THIS: OnceLock<Option<Program>> = OnceLock::new();
         *THIS.get_or_init(|| {
             let file = LIBRARY.get().cloned().or_else(|| std::env::current_exe().ok())?;
-            hash_of_file(&file).map(Self::of)
+            hash_of_build(&File::open(file).ok()?).map(Self::of)
         })
     }
 
@@ -77,20 +78,47 @@ pub fn run_id(spec: &RunSpec) -> RunId {
     Program::this().unwrap_or_else(|| Program::from_bytes(b"")).id(spec)
 }
 
-fn hash_of_file(path: &Path) -> Option<blake3::Hash> {
+/// Of the build ID, which stands in a few hundred bytes, or of all bytes of a file without one.
+fn hash_of_build(file: &File) -> Option<blake3::Hash> {
+    if let Some(id) = build_id(file) {
+        return Some(blake3::hash(&id));
+    }
+    let mut file = file;
+    file.rewind().ok()?;
     let mut hash = blake3::Hasher::new();
-    hash.update_reader(File::open(path).ok()?).ok()?;
+    hash.update_reader(file).ok()?;
     Some(hash.finalize())
+}
+
+fn build_id(file: &File) -> Option<Vec<u8>> {
+    let parts = ReadCache::new(file);
+    let parsed = object::File::parse(&parts).ok()?;
+    parsed.build_id().ok()?.map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::io::{Read, Write};
     use std::sync::Arc;
 
     use tacit_scenario::{Scenario, Subject, scheme};
 
     use super::*;
+
+    #[test]
+    fn a_program_is_its_build_id_and_a_file_without_one_its_bytes() {
+        let mut program = File::open(std::env::current_exe().unwrap()).unwrap();
+        let id = build_id(&program).expect("Linux linkers write one");
+        assert_eq!(hash_of_build(&program), Some(blake3::hash(&id)));
+        // The first bytes say that it is an executable; the rest is missing.
+        let mut start = [0; 4096];
+        program.rewind().unwrap();
+        program.read_exact(&mut start).unwrap();
+        let mut cut = tempfile::tempfile().unwrap();
+        cut.write_all(&start).unwrap();
+        assert_eq!(hash_of_build(&cut), Some(blake3::hash(&start)));
+    }
 
     #[test]
     fn another_program_another_seed_and_another_setting_are_other_runs() {

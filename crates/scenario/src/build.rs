@@ -67,12 +67,10 @@ impl Scenario {
     /// - A client starts after the end of the run, or, because of `clients.stagger`, after the measurement has begun.
     /// - A client has no signal, but its rate depends on the signal.
     /// - The ends of a direct link do not hear each other or have no signal.
-    /// - The access point sends to several clients at once, and some clients are hidden from others.
     /// - Only some clients use a scheme that changes what all share.
     pub fn check(&self, clients: u32) -> Result<(), InputError> {
         self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
-        self.check_ofdma(clients)?;
         self.flows_and_applications(clients, &[Self::SERVER], 0)?;
         self.wifi.as_ref().map_or(Ok(()), |wifi| self.direct_pairs(wifi, clients).map(drop))
     }
@@ -84,7 +82,6 @@ impl Scenario {
     pub fn setup(&self, clients: u32, seed: u64) -> Result<Setup, InputError> {
         self.check_adoption(clients)?;
         (0..clients).try_for_each(|index| self.check_signal(index))?;
-        self.check_ofdma(clients)?;
         let mut chain = Chain { hosts: vec!["server".to_owned()], wired: Vec::new() };
         let laid = self.lay_chain(&mut chain, clients);
         let (flows, applications) = self.flows_and_applications(clients, &laid.clients, seed)?;
@@ -173,21 +170,6 @@ impl Scenario {
         let place = format!("{}: client {}", self.name, index + 1);
         Err(InputError::new(place, "its rate is ideal, but its signal is not given")
             .allowed("snr or distance beside rate = \"ideal\" or rate-control = \"ideal\""))
-    }
-
-    /// Refuses multi-user PPDUs if some clients do not hear others.
-    fn check_ofdma(&self, clients: u32) -> Result<(), InputError> {
-        let Some(wifi) = self.wifi.as_ref().filter(|wifi| wifi.ofdma.acknowledgment.is_some()) else {
-            return Ok(());
-        };
-        match self.hidden_pairs(wifi, clients).first() {
-            None => Ok(()),
-            Some((one, other)) => {
-                let what = format!("clients {} and {} are hidden from each other", one.0, other.0);
-                Err(InputError::new(format!("{}: wifi.ofdma", self.name), what)
-                    .allowed("\"off\", or clients that hear each other"))
-            }
-        }
     }
 
     fn bss(

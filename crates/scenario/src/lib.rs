@@ -37,7 +37,7 @@ pub mod warnings;
 
 use std::path::Path;
 
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
     AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
@@ -45,6 +45,7 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::fastack;
 use tacit_proto::hack;
@@ -302,13 +303,15 @@ pub enum WifiAckFilter {
     DriverReplace,
     /// The clients' drivers delay ACKs.
     DriverHold,
+    /// The clients thin ACKs before their drivers.
+    Thin,
 }
 
 impl WifiAckFilter {
     /// The filters in the queues of the access point and of the clients.
     pub fn in_queues(self) -> [AckFilter; 2] {
         match self {
-            Self::Off | Self::DriverHold => [AckFilter::Off; 2],
+            Self::Off | Self::DriverHold | Self::Thin => [AckFilter::Off; 2],
             Self::Cake => [AckFilter::Cake; 2],
             Self::CakeAggressive => [AckFilter::CakeAggressive; 2],
             Self::DriverReplace => [AckFilter::Off, AckFilter::Replace],
@@ -316,8 +319,12 @@ impl WifiAckFilter {
     }
 
     /// The ACK delay in front of the clients' queues.
-    pub fn hold(self) -> Option<AckHoldConfig> {
-        (self == Self::DriverHold).then_some(AckHoldConfig::USUAL)
+    pub fn hold(self) -> Option<HoldLaw> {
+        match self {
+            Self::DriverHold => Some(HoldLaw::Fixed(AckHoldConfig::USUAL)),
+            Self::Thin => Some(HoldLaw::Thin),
+            Self::Off | Self::Cake | Self::CakeAggressive | Self::DriverReplace => None,
+        }
     }
 }
 

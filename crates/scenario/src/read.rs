@@ -111,10 +111,10 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
         }
     }
     if let (Some(wifi), Some(_)) = (&scenario.wifi, scenario.fwp.repair)
-        && wifi.ack_filter == WifiAckFilter::DriverHold
+        && wifi.ack_filter.hold().is_some()
     {
         let what = "the drivers of [wifi] stand where the shims of [fwp] would";
-        return Err(root.error("fwp", what).allowed("fwp or wifi.ack-filter = \"driver-hold\""));
+        return Err(root.error("fwp", what).allowed("fwp or wifi.ack-filter"));
     }
     // `base` has already been resolved. Requesting it marks it as a known key.
     root.node("base");

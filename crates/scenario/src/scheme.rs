@@ -321,6 +321,22 @@ pub const ALL: &[Scheme] = &[
         apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
     },
     Scheme {
+        name: "thin",
+        summary: "stock where clients hold ACKs back while their uplink is busy (tacit thin)",
+        role: Role::Candidate,
+        listing: Listing::ByName,
+        side: Some(Side::Receivers),
+        is_advised: true,
+        apply: |scenario| {
+            filter_acks(scenario, WifiAckFilter::Thin, AckFilter::Off);
+            for hop in &mut scenario.hops {
+                if let Hop::Pipe(link) = hop {
+                    link.up.ack_filter = AckFilter::Thin;
+                }
+            }
+        },
+    },
+    Scheme {
         name: "rdg",
         summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
         role: Role::Candidate,
@@ -586,7 +602,7 @@ fn fwp(scenario: &mut Scenario, down: LinkAcks) {
         hop.rate_control = RateChoice::Fixed;
     }
     hop.bss.reverse_direction = ReverseDirection::Off;
-    if hop.ack_filter == WifiAckFilter::DriverHold {
+    if hop.ack_filter.hold().is_some() {
         hop.ack_filter = WifiAckFilter::Off;
     }
     scenario.fwp.repair = Some(RepairFrom::Server);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use tacit_link::QueueLimit;
+use tacit_link::wifi::{RateControl, StationId};
 use tacit_proto::units::BitRate;
 
 use super::*;
@@ -237,9 +238,9 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("OFDMA before 802.11ax", "base = \"wlan-11ac-866\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     ("OFDMA of 802.11be", "base = \"wlan-11be-5765\"\n[wifi]\nofdma = \"mu-bar\"\n", &[]),
     (
-        "units and Minstrel",
+        "units and Minstrel without contention",
         "base = \"wlan-11ax-1200\"\n",
-        &["wifi.ofdma=mu-bar", "wifi.rate-control=minstrel"],
+        &["wifi.ofdma=mu-bar", "wifi.triggers=always", "wifi.mu-edca=silent", "wifi.rate-control=minstrel"],
     ),
     ("one user", "base = \"wlan-11ax-1200\"\n", &["wifi.ofdma-users=1"]),
     (
@@ -258,16 +259,27 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("no such room", "base = \"wlan-11ax-1200\"\n", &["hack.mu-room=much"]),
 ];
 
-/// Hidden clients can only be determined once the number of clients is known.
 #[test]
-fn units_need_clients_that_hear_each_other() {
+fn units_go_beside_hidden_clients() {
     let text =
         "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\n[[client]]\nhidden-from = [2]\n[[client]]\n";
     let scenario = Scenario::parse("my.toml", text, &[]).unwrap();
-    let error = scenario.check(2).unwrap_err().to_string();
-    assert!(error.contains("wifi.ofdma: clients 1 and 2 are hidden from each other"), "{error}");
-    assert!(scenario.setup(2, 1).is_err());
-    scenario.check(1).unwrap();
+    scenario.check(2).unwrap();
+    let set = &scenario.setup(2, 1).unwrap().bss[0];
+    assert_eq!(set.config.hidden, [(StationId(1), StationId(2))]);
+    assert!(set.config.ofdma.is_some());
+}
+
+#[test]
+fn clients_in_units_find_their_rates() {
+    let text = "base = \"wlan-11ax-1200\"\n[wifi]\nofdma = \"mu-bar\"\nrate-control = \"minstrel\"\nsnr = \"30 dB\"\n";
+    for triggers in ["off", "always"] {
+        let triggers = [format!("wifi.triggers={triggers}")];
+        let scenario = Scenario::parse("my.toml", text, &triggers).unwrap();
+        let set = &scenario.setup(2, 1).unwrap().bss[0];
+        assert_eq!(set.config.rate_control, RateControl::Minstrel);
+        assert!(set.config.ofdma.is_some());
+    }
 }
 
 #[test]

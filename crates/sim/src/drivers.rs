@@ -88,7 +88,11 @@ impl<P: Carried> StationDriver<P> {
         packets: &mut Packets<P>,
     ) -> Option<PacketRef> {
         match self {
-            Self::Stock | Self::AckHold(_) => Some(packet),
+            Self::Stock => Some(packet),
+            Self::AckHold(hold) => {
+                hold.incoming(now, from, packets.content(packet));
+                Some(packet)
+            }
             Self::Hack(hack) => {
                 hack.incoming(now, from, packets.content(packet));
                 Some(packet)

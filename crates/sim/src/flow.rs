@@ -115,7 +115,7 @@ impl Flow {
                     };
                     // A server has one socket for all connections, whichever end opens them. It is the host with the
                     // lowest number.
-                    connection.set_implied(ends.local > ends.remote);
+                    connection.set_connection_id_implied(ends.local > ends.remote);
                     connection
                 };
                 Protocol::Connection(Box::new(Connected {

@@ -11,21 +11,21 @@ pub(crate) struct Packets<P> {
     /// A free place keeps its last content.
     contents: Vec<P>,
     pub holders: Holders,
-    /// Some queue decides by the content of pure ACKs.
-    inspects_acks: bool,
+    /// Some queue decides by the content of TCP segments.
+    inspects_segments: bool,
 }
 
 impl<P: Carried> Packets<P> {
     /// An empty store.
-    pub fn new(inspects_acks: bool) -> Self {
-        Self { contents: Vec::new(), holders: Holders::default(), inspects_acks }
+    pub fn new(inspects_segments: bool) -> Self {
+        Self { contents: Vec::new(), holders: Holders::default(), inspects_segments }
     }
 
     /// Stores `packet` for the holder of the handle that it returns.
     pub fn insert(&mut self, packet: P) -> PacketRef {
         let id = self.holders.insert();
-        if self.inspects_acks {
-            self.holders.set_ack_info(id, packet.ack_info());
+        if self.inspects_segments {
+            self.holders.set_segment(id, packet.segment());
         }
         let handle = PacketRef {
             id,

@@ -6,12 +6,13 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{
     AccessCategory, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
     StreamQueues,
 };
 use tacit_link::wired::PipeConfig;
+use tacit_proto::ack_hold::HoldLaw;
 use tacit_proto::fastack;
 use tacit_proto::fwp;
 use tacit_proto::hack;
@@ -52,8 +53,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Whether a queue decides by the content of pure ACKs.
-    pub(crate) fn inspects_acks(&self) -> bool {
+    /// Whether a queue decides by the content of TCP segments.
+    pub(crate) fn inspects_segments(&self) -> bool {
         let pipes = self.wired.iter().flat_map(|link| [&link.forward, &link.backward]);
         let channels = self.bss.iter().map(|set| &set.config);
         let stations = channels.flat_map(|config| [config.ap_ack_filter, config.station_ack_filter]);
@@ -246,6 +247,11 @@ impl BssSetup {
         }
         self.check_direct_links(index, is_client)?;
         let filters = [self.config.ap_ack_filter, self.config.station_ack_filter];
+        if filters.contains(&AckFilter::Thin) {
+            return refuse(format!(
+                "basic service set {index} thins ACKs in a queue, not in a client's driver"
+            ));
+        }
         if self.has_hack() && filters != [AckFilter::Off; 2] {
             return refuse(format!("basic service set {index} filters the ACKs that TCP/HACK is to carry"));
         }
@@ -346,7 +352,7 @@ pub enum ClientDriver {
     /// TCP/HACK, if the access point has it, too.
     Hack(hack::Config),
     /// Holds pure ACKs back until later ones replace them.
-    AckHold(AckHoldConfig),
+    AckHold(HoldLaw),
     /// FWP's shim: placeholders replace segments that did not arrive, for flows that a program of the client reads and
     /// repairs.
     Fwp(fwp::Config),

@@ -8,6 +8,7 @@ mod small_queues;
 use std::collections::VecDeque;
 
 use tacit_link::PacketRef;
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationCounters, StationId};
 use tacit_link::wired::{Pipe, PipeCounters};
 use tacit_proto::packet::Packet;
@@ -59,6 +60,8 @@ struct Wire {
     pipe: Pipe,
     /// The host at its end.
     to: HostId,
+    /// The opposite direction thins ACKs.
+    is_heard: bool,
     /// Its counters when measuring started.
     before: PipeCounters,
 }
@@ -162,7 +165,9 @@ impl<'o, P: Carried> World<'o, P> {
             for (from, to, config) in [(link.a, link.b, &link.forward), (link.b, link.a, &link.backward)] {
                 let name = format!("{} to {}", host(from), host(to));
                 let pipe = Pipe::new(config.clone(), setup.seed, &name);
-                wires.push(Wire { pipe, to, before: PipeCounters::default() });
+                let opposite = if to == link.b { &link.backward } else { &link.forward };
+                let is_heard = opposite.ack_filter == AckFilter::Thin;
+                wires.push(Wire { pipe, to, is_heard, before: PipeCounters::default() });
             }
         }
         let mut channels = Vec::new();
@@ -197,7 +202,7 @@ impl<'o, P: Carried> World<'o, P> {
             timers: Vec::new(),
             topology,
             has_categories: channels.iter().any(|channel| channel.bss.categories().len() > 1),
-            packets: Packets::new(setup.inspects_acks()),
+            packets: Packets::new(setup.inspects_segments()),
             wires,
             channels,
             flows,
@@ -387,13 +392,13 @@ impl<'o, P: Carried> World<'o, P> {
         match self.components[component as usize] {
             Component::Pipe(index) => loop {
                 let next = self.handle_pipe(index);
-                if !self.goes_on(component, next) {
+                if !self.schedule_or_begin(component, next) {
                     break;
                 }
             },
             Component::Bss(index) => loop {
                 let next = self.handle_bss(index);
-                if !self.goes_on(component, next) {
+                if !self.schedule_or_begin(component, next) {
                     break;
                 }
             },
@@ -456,6 +461,9 @@ impl<'o, P: Carried> World<'o, P> {
     fn handle_pipe(&mut self, index: usize) -> Option<Instant> {
         loop {
             if let Some(packet) = self.wires[index].pipe.poll_deliver(self.now, &mut self.packets.holders) {
+                if self.wires[index].is_heard {
+                    self.hear(index, packet);
+                }
                 self.deliver(self.wires[index].to, packet);
             }
             // It is asked once more only where there is more: mostly there is not.
@@ -466,10 +474,19 @@ impl<'o, P: Carried> World<'o, P> {
         }
     }
 
+    /// Shows `packet`, which arrived by a wire, to what thins ACKs before the other direction of that wire.
+    #[inline(never)]
+    fn hear(&mut self, index: usize, packet: PacketRef) {
+        let Some(segment) = self.packets.holders.segment(&packet) else { return };
+        let answered = self.packets.content(packet).reverse_key();
+        // The directions of a link are neighbours.
+        self.wires[index ^ 1].pipe.hear(self.now, answered, segment);
+    }
+
     /// Schedules the event of `component` at `at`. Returns true if it is the next event of all, which has then begun: a wire
     /// or a channel handles its own events without the scheduler until something else happens in between.
     #[inline(always)]
-    fn goes_on(&mut self, component: u32, at: Option<Instant>) -> bool {
+    fn schedule_or_begin(&mut self, component: u32, at: Option<Instant>) -> bool {
         let Some(at) = at else { return false };
         if at >= self.until || self.broken.is_some() || !self.scheduler.would_be_next(component, at) {
             self.scheduler.wake(component, Some(at));

@@ -12,15 +12,14 @@ use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
 use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
-use tacit_link::queue::{
-    AckFilter, AckHoldConfig, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit,
-};
+use tacit_link::queue::{AckFilter, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
@@ -140,8 +139,11 @@ fn random_setup(seed: u64) -> Setup {
     let set = &mut setup.bss[0];
     let filters = [AckFilter::Off, AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace];
     (set.config.ap_ack_filter, set.config.station_ack_filter) = (pick(draw, &filters), pick(draw, &filters));
-    let hold = pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL)]);
+    let hold =
+        pick(draw, &[ClientDriver::Stock, ClientDriver::AckHold(HoldLaw::Fixed(AckHoldConfig::USUAL))]);
     // A separate random stream, so that older seeds keep the rest of their worlds.
+    let thinning = &mut Stream::new(seed, "swarm links thinning");
+    let hold = if thinning.up_to(3) == 0 { ClientDriver::AckHold(HoldLaw::Thin) } else { hold };
     let own = &mut Stream::new(seed, "swarm links access point's acks");
     let acks = pick(own, &[ApDriver::Stock, ApDriver::FastAck(fastack::Config::USUAL)]);
     set.set_drivers(acks, hold);
@@ -165,6 +167,11 @@ fn random_setup(seed: u64) -> Setup {
             backward: random_pipe(draw),
         });
         at = next;
+    }
+    for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        if thinning.up_to(3) == 0 {
+            pipe.ack_filter = AckFilter::Thin;
+        }
     }
     let mut flow = |end: &HostId| {
         let ends = if draw.up_to(1) == 0 { (SERVER, *end) } else { (*end, SERVER) };

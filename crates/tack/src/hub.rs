@@ -623,7 +623,7 @@ impl Hub {
         let now = session.share();
         self.memory.change(std::mem::replace(&mut entry.share, now), now);
         entry.peer = session.peer();
-        session.set_memory(self.memory.borrowable(now.borrowed), self.memory.is_tight());
+        session.set_memory(self.memory.shared_buffer_of(now.borrowed), self.memory.is_tight());
     }
 
     /// Resets the largest stream of the peer that uses most memory on this socket. Returns false if every peer uses

@@ -53,7 +53,7 @@ impl Memory {
     }
 
     /// Bytes that a connection with `own` borrowed bytes may have borrowed: half of what the others leave.
-    pub fn borrowable(&self, own: u64) -> u64 {
+    pub fn shared_buffer_of(&self, own: u64) -> u64 {
         let others = self.borrowed.load(Relaxed).saturating_sub(own);
         (self.max / 2).saturating_sub(others) / 2
     }
@@ -84,7 +84,7 @@ mod tests {
         let mut shares = [Share::default(); 40];
         for _ in 0..1000 {
             for share in &mut shares {
-                let now = Share { borrowed: memory.borrowable(share.borrowed), held: 0 };
+                let now = Share { borrowed: memory.shared_buffer_of(share.borrowed), held: 0 };
                 memory.change(std::mem::replace(share, now), now);
                 assert!(memory.borrowed.load(Relaxed) <= 1 << 19);
             }

@@ -134,7 +134,7 @@ pub(crate) struct Session {
     datagrams_dropped: [u64; 2],
     send_limit: u64,
     /// Most bytes that its peer may make it buffer beyond the reserved windows, if other connections leave that much.
-    borrowable_max: u64,
+    shared_buffer_max: u64,
     /// Capacity of all stream buffers, in bytes.
     buffer_capacity: u64,
     /// Memory is tight, so writers wait.
@@ -201,7 +201,7 @@ impl Session {
 
     fn new(core: tack::Connection, stage: Stage, remote: SocketAddr, observer: Observer) -> Self {
         Self {
-            borrowable_max: core.borrowable().0,
+            shared_buffer_max: core.shared_buffer().0,
             core,
             stage,
             remote,
@@ -267,8 +267,8 @@ impl Session {
     }
 
     /// Sets how much the peer may make it buffer, and whether writers have to wait.
-    pub fn set_memory(&mut self, borrowable: u64, is_tight: bool) {
-        self.core.set_borrowable(tacit_proto::units::Bytes(borrowable.min(self.borrowable_max)));
+    pub fn set_memory(&mut self, shared_buffer: u64, is_tight: bool) {
+        self.core.set_shared_buffer(tacit_proto::units::Bytes(shared_buffer.min(self.shared_buffer_max)));
         self.is_tight = is_tight;
     }
 
@@ -399,7 +399,7 @@ impl Session {
         if sent.number.is_multiple_of(64)
             && let Ok(fresh) = getrandom::u32()
         {
-            self.core.stir(fresh);
+            self.core.add_entropy(fresh);
         }
         let (streams, datagrams) = (&self.streams, &mut self.datagrams_out);
         let content = |into: &mut Vec<u8>| match &sent.packet.body {
@@ -548,7 +548,7 @@ impl Session {
                 let cwnd = self.core.stats().cwnd.unwrap_or(0);
                 self.send_limit = cwnd + cwnd / 4 + SEND_AHEAD;
                 // Both are zero for a stream that has ended.
-                let behind_gap = self.core.reached_of(stream).saturating_sub(acked);
+                let behind_gap = self.core.highest_acked_of(stream).saturating_sub(acked);
                 buffers.sending.behind_gap = behind_gap.min(BEHIND_GAP_WINDOWS * cwnd);
                 wake(&mut buffers.sending.waker);
             }

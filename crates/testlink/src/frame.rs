@@ -6,7 +6,7 @@ use tacit_link::PayloadClass;
 use tacit_proto::FlowKey;
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_proto::packet::{Ecn, Packet};
-use tacit_proto::tcp::AckInfo;
+use tacit_proto::tcp::Segment;
 use tacit_proto::units::{Bytes, FlowId, HostId};
 use tacit_sim::Carried;
 
@@ -57,8 +57,15 @@ impl AckPacket for Frame {
         }
     }
 
-    fn ack_info(&self) -> Option<AckInfo> {
-        self.simulated().and_then(AckPacket::ack_info)
+    fn reverse_key(&self) -> FlowKey {
+        match self {
+            Self::Simulated(packet) => packet.reverse_key(),
+            Self::Sent(datagram) => FlowKey::simulated(FlowId(u32::MAX - 1), datagram.destination),
+        }
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        self.simulated().and_then(AckPacket::segment)
     }
 
     fn timestamps(&self) -> Option<FlowTimestamps> {

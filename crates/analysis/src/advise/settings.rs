@@ -71,6 +71,7 @@ pub(super) fn stacks() -> impl Iterator<Item = String> {
 /// What to type for `scheme` in `scenario`.
 pub(super) fn of(scheme: &Scheme, scenario: &Scenario) -> Vec<String> {
     match (scheme.side, scheme.name) {
+        (Some(Side::Receivers), "thin") => vec!["tacit thin DEVICE, on the receivers".to_owned()],
         (Some(Side::Receivers), _) => receiver(scheme.applied_to(scenario).tcp.ack_policy, scenario),
         (Some(Side::Senders), "rre") => vec!["tacit rre run -- COMMAND, on the sender".to_owned()],
         (Some(Side::Senders), name) => {

@@ -85,6 +85,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("cake-ack-filter", ORANGE, Dot),
     ("driver-replace", ORANGE, Square),
     ("driver-hold", ORANGE, Triangle),
+    ("thin", ORANGE, Cross),
     ("rdg", ORANGE, Diamond),
     ("fastack", ORANGE, Down),
     ("fwp", GREEN, Dot),

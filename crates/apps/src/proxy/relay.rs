@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tacit_net::relay::RelayError;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
@@ -13,9 +14,6 @@ use super::dial::dial;
 use super::target::Target;
 use super::{ProxyError, ReplyCode, asked};
 use crate::metrics::ProxyCounts;
-
-/// Most bytes per read.
-const BUFFER_BYTES: usize = 16 * 1024;
 
 /// How long to wait for a free slot if the limit of connections is reached. Ours: the client's program waits meanwhile.
 pub const PLACE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,31 +61,6 @@ impl RelayReport {
     }
 }
 
-/// Bytes of one connection, and the counter of all connections.
-struct RelayedBytes<'a> {
-    own: AtomicU64,
-    all: &'a AtomicU64,
-}
-
-/// Forwards the bytes of one direction, including their end.
-async fn pump<R, W>(mut reader: R, mut writer: W, moved: &RelayedBytes<'_>) -> io::Result<()>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let count = reader.read(&mut buffer).await?;
-        if count == 0 {
-            return writer.shutdown().await;
-        }
-        writer.write_all(&buffer[..count]).await?;
-        writer.flush().await?;
-        moved.own.fetch_add(count as u64, Relaxed);
-        moved.all.fetch_add(count as u64, Relaxed);
-    }
-}
-
 /// Forwards bytes between `tcp` and a stream until both directions have ended, and returns their number; `all` counts
 /// them as they are forwarded. If one end fails, or this task is dropped early, `tcp` is reset, so that its peer does
 /// not take partial data for complete data. If this returns an error, the owner of the stream must reset the stream.
@@ -98,33 +71,26 @@ pub async fn relay<R: AsyncRead + Unpin, W: AsyncWrite + Unpin>(
     idle: Duration,
     all: &AtomicU64,
 ) -> (u64, Result<(), ProxyError>) {
-    let moved = RelayedBytes { own: AtomicU64::new(0), all };
     // Bytes leave as the other end sent them: Nagle's algorithm would hold the last ones of a message until the
     // program's kernel acknowledges, 40 ms later (RFC 9293 section 3.7.4). If it cannot be set, they are late.
     let _ = tcp.set_nodelay(true);
     // With a linger time of zero, closing resets the connection. If that cannot be set, the program sees an orderly end
     // instead of a reset.
     let _ = tcp.set_zero_linger();
-    let result = {
-        let (tcp_reader, tcp_writer) = tcp.split();
-        let both =
-            async { tokio::try_join!(pump(tcp_reader, writer, &moved), pump(reader, tcp_writer, &moved)) };
-        let watch = async {
-            let mut before = u64::MAX;
-            while before != moved.own.load(Relaxed) {
-                before = moved.own.load(Relaxed);
-                tokio::time::sleep(idle).await;
-            }
-        };
-        tokio::select! {
-            result = both => result.map(|_| ()).map_err(ProxyError::Io),
-            () = watch => Err(ProxyError::Idle),
-        }
+    let own = AtomicU64::new(0);
+    let forwarded = |_, bytes| {
+        own.fetch_add(bytes, Relaxed);
+        all.fetch_add(bytes, Relaxed);
     };
+    let result = tacit_net::relay::relay(&mut tcp, tokio::io::join(reader, writer), idle, forwarded).await;
     if result.is_ok() {
         let _ = rustix::net::sockopt::set_socket_linger(&tcp, None);
     }
-    (moved.own.load(Relaxed), result)
+    let result = result.map_err(|error| match error {
+        RelayError::Io(error) => ProxyError::Io(error),
+        RelayError::Idle => ProxyError::Idle,
+    });
+    (own.into_inner(), result)
 }
 
 /// Serves a request of the client end on one stream, once there is a free slot in `places`. A request holds no slot

@@ -9,6 +9,16 @@ use tacit_live::AckMode;
 use crate::args::LinkArgs;
 use crate::gate::GateArgs;
 
+pub(super) const THIN_AFTER_HELP: &str = "\
+Needs root, or CAP_NET_ADMIN and CAP_NET_RAW. A client behind an uplink of some 10 to 400 kb/s gains: its ACKs
+wait in this program as long as the uplink is busy, and later ones replace them. On Wi-Fi it is not
+needed. Everything is as before when it ends, or is killed.
+
+  tacit thin wwan0
+  tacit thin eth0 --uplink 100kbps
+  tacit thin status
+";
+
 pub(super) const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server, the other
 side is a network of its own, with the address 198.18.0.1. Without, it is the current network: this
@@ -140,6 +150,34 @@ pub enum RreCommand {
     Watch {
         /// The group
         path: PathBuf,
+    },
+}
+
+/// Arguments of `thin`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub struct ThinArgs {
+    /// Print what runs
+    #[command(subcommand)]
+    pub command: Option<ThinCommand>,
+    /// The device of the default route
+    pub device: Option<String>,
+    /// Rate of the uplink, if its queue is not this machine's but a modem's, such as 50kbps [default: learned]
+    #[arg(long, value_name = "RATE")]
+    pub uplink: Option<String>,
+    /// Change nothing: count for a minute what would be dropped
+    #[arg(long, requires = "uplink")]
+    pub dry_run: bool,
+}
+
+/// Subcommands of `thin`.
+#[derive(Debug, Subcommand)]
+pub enum ThinCommand {
+    /// Print the counters of each device that is thinned
+    Status {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
     },
 }
 

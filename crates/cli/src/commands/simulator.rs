@@ -18,6 +18,7 @@ mod scenarios;
 mod shell;
 mod sweep;
 mod theory;
+mod thin;
 mod transfers;
 mod why;
 
@@ -40,6 +41,7 @@ pub fn dispatch(command: SimulatorCommand) -> Result<ExitCode, Failure> {
         SimulatorCommand::Replay(args) => replay::run(&args),
         SimulatorCommand::Shell(args) => shell::run(args),
         SimulatorCommand::Rre(args) => rre::run(args.command),
+        SimulatorCommand::Thin(args) => thin::run(args),
         SimulatorCommand::Doctor(args) => doctor::run(&args),
         SimulatorCommand::Report(args) => report::run(&args),
         SimulatorCommand::Figure(args) => figure::run(args),

@@ -244,7 +244,7 @@ fn cargo_fault(command: &str) -> Option<String> {
 /// The error in the scenarios and figures that a tacit command names.
 fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let rooms = ["hack", "tack", "rre", "fwp", "baselines", "validation"];
+    let rooms = ["hack", "tack", "rre", "fwp", "baselines", "thin", "validation"];
     if words.get(1) == Some(&"figure") {
         for word in &words[2..] {
             let is_figure = word.split_once('/').is_some_and(|(room, _)| rooms.contains(&room));
@@ -453,6 +453,7 @@ fn help(directory: &Path, command: &str) -> String {
     let within: &[&str] = match command {
         "rohc" => &["stats", "compress", "decompress", "compare"],
         "rre" => &["run", "attach", "status"],
+        "thin" => &["status"],
         "keys" => &["make", "show", "list", "trust", "forget"],
         _ => &[],
     };

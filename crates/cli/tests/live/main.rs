@@ -20,4 +20,5 @@ mod player;
 mod rre;
 mod servers;
 mod support;
+mod thin;
 mod transfers;

@@ -665,6 +665,7 @@ fn an_interrupted_comparison_resumes() {
         ["compare", "--clients", "2", "--seeds", "300", "--schemes", "stock", "--report", "out", "--json"];
     let mut child = Process::new(env!("CARGO_BIN_EXE_tacit"))
         .current_dir(directory.path())
+        .env("TACIT_CACHE_DIR", directory.path().join("cache"))
         .args(arguments)
         .args(SHORT)
         .stdout(Stdio::null())

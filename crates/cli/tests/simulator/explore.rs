@@ -25,7 +25,9 @@ const RUN: [&str; 8] = [
 ];
 
 fn tacit() -> Command {
-    Command::cargo_bin("tacit").unwrap()
+    let mut command = Command::cargo_bin("tacit").unwrap();
+    command.env("TACIT_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/runs-of-explore"));
+    command
 }
 
 /// A page with two schemes, and the program's report about it.

@@ -21,6 +21,9 @@ pub enum AckFilter {
     /// As in Wi-Fi drivers: the new ACK replaces the last packet of its flow, if both are plain and its number is
     /// higher. Only the last packet can be replaced, because packets behind an earlier one would be overtaken.
     Replace,
+    /// As `tacit thin`, before the queue of a wired or mobile link: an ACK waits as long as the link is busy, and later ones
+    /// replace it ([`HoldLaw::Thin`](tacit_proto::ack_hold::HoldLaw::Thin)).
+    Thin,
 }
 
 impl AckFilter {
@@ -39,8 +42,8 @@ impl AckFilter {
         }
         let taken = queue.push(now, packet, &mut |packet| dropped(packet, holders));
         let ack = match self {
-            Self::Off | Self::Replace => None,
-            Self::Cake | Self::CakeAggressive => holders.ack_info(&packet).copied(),
+            Self::Off | Self::Replace | Self::Thin => None,
+            Self::Cake | Self::CakeAggressive => holders.ack_info(&packet),
         };
         // A refused ACK makes nothing redundant.
         let filtered = ack.filter(|_| taken).map_or(0, |ack| self.thin(queue, (packet.flow, ack), holders));
@@ -52,7 +55,7 @@ impl AckFilter {
         let kept_besides = if self == Self::Cake { 1 } else { 0 };
         // The new ACK itself is not dropped, because no ACK covers itself.
         let redundant = |packet: &PacketRef, holders: &Holders| {
-            packet.flow == flow && holders.ack_info(packet).is_some_and(|older| newest.covers(older))
+            packet.flow == flow && holders.ack_info(packet).is_some_and(|older| newest.covers(&older))
         };
         let mut count = 0;
         queue.each(&mut |packet| count += u32::from(redundant(packet, holders)));
@@ -78,7 +81,7 @@ fn replace(queue: &mut Queue, newest: PacketRef, holders: &mut Holders) -> bool 
     let (mut place, mut last) = (0_usize, None);
     queue.each(&mut |packet| {
         if packet.flow == newest.flow {
-            let yields = holders.ack_info(packet).is_some_and(|older| new.replaces(older));
+            let yields = holders.ack_info(packet).is_some_and(|older| new.replaces(&older));
             last = Some((place, yields && packet.len == newest.len));
         }
         place += 1;

@@ -145,6 +145,13 @@ impl Bss {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
+    /// Bytes of these packets.
+    pub fn queued_bytes(&self, from: FunctionId, to: FunctionId) -> Bytes {
+        let station = &self.cell.stations[from];
+        let queue = station.peers[station.peer_index(to)].originator.queue();
+        Bytes(queue.iter().map(|queued| queued.len().0).sum())
+    }
+
     /// Packets of `len` bytes that one PPDU from `from` to `to` carries at the present rate, and those that the queue holds, if
     /// that is limited.
     pub fn room_of(&self, from: FunctionId, to: FunctionId, len: Bytes) -> (u32, Option<u32>) {

@@ -3,17 +3,14 @@
 
 mod accounts;
 mod air_log;
-mod asking;
 mod build;
-mod downlink;
 mod outbox;
-mod progress;
 mod receive;
 mod repair;
 mod round;
+mod sequence;
 mod stations;
 mod txop;
-mod uplink;
 
 use tacit_proto::hack::Heard;
 use tacit_proto::units::{Bytes, Duration, Instant};
@@ -22,10 +19,9 @@ pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;
 pub use self::outbox::Delivery;
 use self::outbox::Outbox;
-pub(crate) use self::progress::Progress;
 pub(crate) use self::round::Round;
+pub(crate) use self::sequence::{Access, Follows, Part, Reception, Sequence};
 pub(crate) use self::stations::Stations;
-pub(crate) use self::txop::Next;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
 use super::config::BssConfig;
@@ -61,8 +57,8 @@ pub(crate) struct Cell {
     appended: Vec<u8>,
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
-    /// Parts of the last one; kept to reuse their capacity.
-    spare_parts: Vec<downlink::Part>,
+    /// Those of the last one; kept to reuse their capacity.
+    spare_users: Vec<round::User>,
     /// When the next beacon is due.
     pub next_beacon: Option<Instant>,
     /// No gap in a reorder buffer times out before this, and no repair request is due before this.
@@ -90,7 +86,7 @@ impl Cell {
             holders: Holders::default(),
             appended: Vec::new(),
             users: Vec::new(),
-            spare_parts: Vec::new(),
+            spare_users: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
             reorder_check: None,
             contending: Vec::new(),
@@ -121,13 +117,6 @@ impl Cell {
         self.charge(from, class, AirtimeUse::Retransmission, acks_from);
         self.charge(from, class, AirtimeUse::TcpAck, data_from);
         self.charge(from, class, AirtimeUse::Data, end);
-    }
-
-    /// The transmission of `id` in a channel access at `at`; `None` if all its packets have expired.
-    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Outgoing> {
-        let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
-        self.stations[id].report_drained(&mut self.outbox.drained);
-        outgoing
     }
 
     // --- Reception --------------------------------------------------------------------------
@@ -377,7 +366,8 @@ impl Cell {
             }
             None => originator.acknowledged(holders),
         };
-        if let Outgoing::Data { .. } = &exchange.outgoing {
+        // The rates of responses to triggers are the access point's.
+        if matches!(exchange.outgoing, Outgoing::Data { .. }) && !exchange.is_triggered() {
             originator.report_rate(settled);
         }
         from.count_settled(settled);
@@ -421,7 +411,8 @@ impl Cell {
         station.counters.missed_link_acks += 1;
         station.spend_airtime(exchange.peer(), exchange);
         let peer = &mut station.peers[exchange.peer()];
-        if let Outgoing::Data { .. } = &exchange.outgoing {
+        let is_data = matches!(exchange.outgoing, Outgoing::Data { .. });
+        if is_data && !exchange.is_triggered() {
             peer.originator.report_rate(Settled::default());
         }
         let holders = &mut self.holders;
@@ -430,7 +421,8 @@ impl Cell {
                 peer.originator.settle_streams(|stream| stream.request_missed(retry_limit, holders))
             }
             Outgoing::Ask { .. } => peer.originator.asked(),
-            Outgoing::Data { .. } if exchange.asks_for_block_ack() => {
+            // A response to a trigger is sent again, possibly in a single-user PPDU.
+            Outgoing::Data { .. } if exchange.asks_for_block_ack() && !exchange.is_triggered() => {
                 peer.originator.block_ack_missed();
                 Settled::default()
             }

@@ -336,7 +336,7 @@ pub struct BssConfig {
     pub capture: bool,
     /// Which client the access point serves next.
     pub ap_scheduler: ApScheduler,
-    /// Multi-user PPDUs of 802.11ax; `None` for none. Not with hidden stations, nor with rate adaptation.
+    /// Multi-user PPDUs of 802.11ax; `None` for none.
     pub ofdma: Option<OfdmaConfig>,
     /// Limit of the airtime, at a client's rate, of packets for it that the access point has given to its MAC and that
     /// are not settled (AQL, airtime queue limits): a data PPDU is no longer than this, except for one packet. `None`

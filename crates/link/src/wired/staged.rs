@@ -34,6 +34,21 @@ pub(super) struct Parts<'a> {
     pub holders: &'a mut Holders,
 }
 
+impl Parts<'_> {
+    /// The same, for a call that takes it.
+    pub fn reborrow(&mut self) -> Parts<'_> {
+        Parts {
+            config: self.config,
+            loss: self.loss,
+            waits: self.waits,
+            l4s_waits: self.l4s_waits,
+            counters: self.counters,
+            transit: self.transit,
+            holders: self.holders,
+        }
+    }
+}
+
 impl Staged {
     /// An empty one; draws come from streams of `seed` named after `name`.
     pub fn new(config: &PipeConfig, seed: u64, name: &str) -> Self {
@@ -153,6 +168,11 @@ impl Staged {
     /// Packets waiting for the transmitter.
     pub fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Bytes waiting for the transmitter.
+    pub fn waiting_bytes(&self) -> Bytes {
+        Bytes(self.queue.iter().map(|queued| queued.len().0).sum())
     }
 
     /// Packets waiting, plus those in flight that may overtake one another.

@@ -6,7 +6,7 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    BothWays, BssConfig, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
+    BothWays, BssConfig, Bursts, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
@@ -121,6 +121,24 @@ fn nobody_notices_a_collision() {
         assert_eq!((counters.retries, counters.missed_link_acks), (0, 0), "{client:?}");
     }
     assert!(bss.poll_interrupt().is_none());
+}
+
+/// The rest of a TXOP carries more unacknowledged data, whether or not some stations are hidden from each other.
+#[test]
+fn a_txop_goes_on_without_acknowledgments() {
+    for hidden in [vec![], vec![(StationId(2), StationId(3))]] {
+        let limit = Some(Duration::from_millis(8));
+        let config = BssConfig { txop_limit: limit, bursts: Bursts::WithinLimit, hidden, ..config(3) };
+        let mut bss = channel(config, 1, "no ack", SPAN);
+        (0..84).for_each(|number| {
+            let (ap, one) = (AP.first_function(), ONE.first_function());
+            assert!(bss.enqueue(Instant::ZERO, ap, one, TestPacket::full(number)));
+        });
+        while let Some(now) = bss.poll_timeout() {
+            bss.handle_timeout(now);
+        }
+        assert_eq!((bss.accesses(), bss.counters(AP).burst_ppdus), (1, 1));
+    }
 }
 
 /// A sender that cannot detect a collision never backs off. Two such senders that are hidden from each other destroy

@@ -1,5 +1,7 @@
 //! Multi-user PPDUs: frames on the air, their outcome, and how much arrives.
 
+mod hidden;
+mod rates;
 mod sharing;
 
 use crate::common::{Channel, FULL, TestPacket, channel, saturate};
@@ -12,7 +14,7 @@ use tacit_link::wifi::{
     MuSchedulerFactory, OfdmaConfig, ReadyUser, Sharing, StationConfig, StationId, Triggers, UplinkClient,
 };
 use tacit_proto::factory::{FactoryRef, Named};
-use tacit_proto::units::{Duration, Instant};
+use tacit_proto::units::{Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 

@@ -6,7 +6,7 @@ use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::endpoint::Ends;
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::tcp::{AckInfo, Config, Connection, Flags, Segment, State};
+use tacit_proto::tcp::{Config, Connection, Flags, Segment, State};
 use tacit_proto::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_proto::{Endpoint as _, wire};
 
@@ -33,8 +33,12 @@ impl AckPacket for IpPacket {
         self.headers().flow_key()
     }
 
-    fn ack_info(&self) -> Option<AckInfo> {
-        self.headers().ack_info()
+    fn reverse_key(&self) -> FlowKey {
+        self.headers().reverse_key()
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        self.headers().segment()
     }
 
     fn timestamps(&self) -> Option<FlowTimestamps> {

@@ -56,11 +56,11 @@ impl Rre {
             core.on_handshake(now_us, stamps.receiver, stamps.sender);
         }
         let mut rre = Self { window, core };
-        rre.obey();
+        rre.update_window();
         rre
     }
 
-    fn obey(&mut self) {
+    fn update_window(&mut self) {
         self.window.cwnd = self.core.window();
     }
 }
@@ -94,23 +94,23 @@ impl CongestionControl for Rre {
             limited: sample.app_limited,
             repairing: delivery.repair != Repair::None,
         });
-        self.obey();
+        self.update_window();
     }
 
     fn on_timeout(&mut self, now: Instant, _flight: u64) {
         self.core.on_timeout(micros_at(now));
-        self.obey();
+        self.update_window();
     }
 
     fn on_undo(&mut self, _cwnd_before: u64) {
         self.core.on_undo();
-        self.obey();
+        self.update_window();
     }
 
     fn on_transmit_start(&mut self, now: Instant, pause: Pause) {
         if pause != Pause::SlowRate {
             self.core.on_transmit_start(micros_at(now));
-            self.obey();
+            self.update_window();
         }
     }
 
@@ -120,7 +120,7 @@ impl CongestionControl for Rre {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.core.on_silence(micros_at(now));
-        self.obey();
+        self.update_window();
     }
 
     fn in_start_up(&self) -> bool {

@@ -197,7 +197,7 @@ impl Agent {
         if self.flows.len() < self.config.flows as usize {
             return true;
         }
-        let idle = self.flows.iter().enumerate().filter(|(_, flow)| !flow.owes());
+        let idle = self.flows.iter().enumerate().filter(|(_, flow)| !flow.has_unconfirmed_acks());
         let Some((oldest, _)) = idle.min_by_key(|(_, flow)| flow.used_at) else { return false };
         self.flows.remove(oldest);
         self.out.counters.evicted_flows += 1;

@@ -162,7 +162,7 @@ impl Flow {
     }
 
     /// True if data was acknowledged that the client's own TCP has not acknowledged; only the agent has it.
-    pub fn owes(&self) -> bool {
+    pub fn has_unconfirmed_acks(&self) -> bool {
         self.client_acked.before(self.answered)
     }
 
@@ -238,13 +238,13 @@ impl Flow {
         } else if segment.payload_len > 0 && end.before_eq(self.acked_to_sender) {
             // Already acknowledged, but that ACK was lost. The client has the data, or there is a copy.
             out.counters.answered_retransmissions += 1;
-            self.tell(out);
+            self.send_ack(out);
             return Verdict::Drop;
         } else if segment.payload_len == 0 && segment.seq.before(self.acked_to_sender) {
-            self.probed = !self.owes();
+            self.probed = !self.has_unconfirmed_acks();
             if !self.probed {
                 // The client lacks earlier data, so an ACK may still be needed.
-                self.tell(out);
+                self.send_ack(out);
             }
         }
         Verdict::Pass
@@ -296,7 +296,7 @@ impl Flow {
                 self.forge(out);
             }
         }
-        if self.due.is_none() && self.owes() {
+        if self.due.is_none() && self.has_unconfirmed_acks() {
             self.due = Some(now + config.patience);
         }
     }
@@ -319,11 +319,11 @@ impl Flow {
 
     fn forge(&mut self, out: &mut Outbox) {
         out.counters.forged_acks += 1;
-        self.tell(out);
+        self.send_ack(out);
     }
 
     /// Forges an ACK of the client.
-    pub fn tell(&mut self, out: &mut Outbox) {
+    pub fn send_ack(&mut self, out: &mut Outbox) {
         let segment = Segment { seq: self.client_next, flags: Flags::ACK, ..Segment::default() };
         let packet = Packet {
             flow: self.key.flow,
@@ -367,7 +367,7 @@ impl Flow {
     /// The client's TCP made progress, or a copy was sent: restarts the timer.
     pub(super) fn wait_anew(&mut self, now: Instant, config: &Config) {
         let patience = config.patience * (1 << self.tries.min(MAX_BACKOFF));
-        self.due = self.owes().then(|| now + patience);
+        self.due = self.has_unconfirmed_acks().then(|| now + patience);
     }
 
     /// The client acknowledged more data.

@@ -81,7 +81,7 @@ impl Flow {
                 self.recent = Some(SeqNumber(recent).max(SeqNumber(stamps.echo_reply)).0);
             }
         }
-        if !self.owes() {
+        if !self.has_unconfirmed_acks() {
             self.caused_duplicates = 0;
         }
         self.moved_on(now, config);
@@ -98,7 +98,7 @@ impl Flow {
 
     /// Retransmits data that the client's ACKs show as missing, and that its sender considers delivered.
     fn repair(&mut self, now: Instant, segment: &Segment, out: &mut Outbox) {
-        if !self.owes() {
+        if !self.has_unconfirmed_acks() {
             return;
         }
         if !segment.sack.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::FlowKey;
 use crate::packet::{Packet, Transport};
-use crate::tcp::{AckInfo, Timestamps};
+use crate::tcp::{AckInfo, Segment, Timestamps};
 use crate::wire;
 
 /// How a packet may be appended to a link-layer ACK.
@@ -26,8 +26,14 @@ pub trait AckPacket: Clone + PartialEq {
     fn rides(&self) -> Rides;
     /// The key of its flow and direction.
     fn flow_key(&self) -> FlowKey;
+    /// The key of the packets that answer it.
+    fn reverse_key(&self) -> FlowKey;
+    /// Fields of a TCP segment; `None` for anything else, and for one with options or bits that are not understood.
+    fn segment(&self) -> Option<Segment>;
     /// Fields of a pure TCP ACK with no options except timestamps and SACK; `None` for anything else.
-    fn ack_info(&self) -> Option<AckInfo>;
+    fn ack_info(&self) -> Option<AckInfo> {
+        AckInfo::of(&self.segment()?)
+    }
     /// The Timestamps option of a TCP segment; `None` for anything else.
     fn timestamps(&self) -> Option<FlowTimestamps>;
 }
@@ -61,13 +67,20 @@ impl AckPacket for Packet {
         Packet::flow_key(self)
     }
 
-    fn ack_info(&self) -> Option<AckInfo> {
-        Packet::ack_info(self)
+    fn reverse_key(&self) -> FlowKey {
+        FlowKey::simulated(self.flow, self.destination)
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        match &self.transport {
+            Transport::Tcp(segment) => Some(*segment),
+            Transport::Udp(_) | Transport::Tack(_) => None,
+        }
     }
 
     fn timestamps(&self) -> Option<FlowTimestamps> {
         let Transport::Tcp(segment) = &self.transport else { return None };
-        let reverse = FlowKey::simulated(self.flow, self.destination);
+        let reverse = self.reverse_key();
         segment.timestamps.map(|timestamps| FlowTimestamps { reverse, timestamps })
     }
 }

@@ -127,12 +127,12 @@ impl Incoming {
     }
 
     /// Bytes that streams may hold beyond those.
-    pub fn borrowable(&self) -> u64 {
+    pub fn shared_buffer(&self) -> u64 {
         self.pool.size()
     }
 
     /// Streams may hold this many bytes beyond those from now on.
-    pub fn set_borrowable(&mut self, bytes: u64) {
+    pub fn set_shared_buffer(&mut self, bytes: u64) {
         self.pool.resize(bytes);
     }
 
@@ -166,7 +166,7 @@ impl Incoming {
             Named::Opens => {
                 while let Some(opened) = self.numbers.open_up_to(id) {
                     self.insert(opened);
-                    self.streams.tell(opened, news::OPENED);
+                    self.streams.queue_event(opened, news::OPENED);
                     self.opened.push_back(opened);
                 }
             }
@@ -227,7 +227,7 @@ impl Incoming {
             self.advanced(data.stream);
         }
         if ends {
-            self.streams.tell(data.stream, news::ENDED);
+            self.streams.queue_event(data.stream, news::ENDED);
         }
         Taken::New(new, accepted)
     }
@@ -238,7 +238,7 @@ impl Incoming {
         if stream.stopped {
             self.on_read(id, u64::MAX);
         }
-        self.streams.tell(id, news::READABLE);
+        self.streams.queue_event(id, news::READABLE);
     }
 
     /// The peer gives `id` up behind the byte at `end`.
@@ -267,7 +267,7 @@ impl Incoming {
         stream.window.on_read(&mut self.pool, stream.progress());
         self.free_delivered();
         self.unended -= 1;
-        self.streams.tell(id, news::RESET);
+        self.streams.queue_event(id, news::RESET);
         Ok(())
     }
 
@@ -402,7 +402,7 @@ impl Incoming {
     }
 
     /// The limit, which the peer is now told.
-    pub fn tell(&mut self) -> u64 {
+    pub fn advertise(&mut self) -> u64 {
         self.advertised = self.limit();
         self.advertised
     }
@@ -417,7 +417,7 @@ impl Incoming {
             stream.queued = false;
             if stream.end.is_none() && (stream.moved() || stream.asked) {
                 stream.asked = false;
-                out.push((id, stream.tell()));
+                out.push((id, stream.advertise()));
             }
         }
     }
@@ -426,7 +426,7 @@ impl Incoming {
     pub fn tell_first_stream(&mut self, out: &mut Vec<(StreamId, SeqNumber)>) {
         let id = StreamId(0);
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.end.is_none()) {
-            out.push((id, stream.tell()));
+            out.push((id, stream.advertise()));
         }
     }
 
@@ -487,7 +487,7 @@ impl Stream {
     }
 
     /// Its limit, which the peer is now told.
-    fn tell(&mut self) -> SeqNumber {
+    fn advertise(&mut self) -> SeqNumber {
         self.advertised = self.advertised.max(self.read + self.window.size());
         self.advertised.wire()
     }
@@ -626,7 +626,7 @@ mod tests {
         streams.take(&data(2, 0, 200, false));
         streams.free_delivered();
         // Bytes in order count against their stream alone, and no longer against all.
-        assert_eq!(streams.tell(), 2000);
+        assert_eq!(streams.advertise(), 2000);
         assert!(!streams.reopened_stream(StreamId(0), 10));
         streams.on_read(StreamId(0), 10_000);
         assert!(streams.reopened_stream(StreamId(0), 10));
@@ -634,7 +634,11 @@ mod tests {
         streams.tell_streams(&mut advertised, 8);
         assert_eq!(advertised, [(StreamId(0), SeqNumber(1600))]);
         assert_eq!((streams.readable(StreamId(0)), streams.readable(StreamId(2))), (0, 200));
-        assert_eq!(streams.tell(), 2000, "reading gives back the stream's memory, which no other lacked");
+        assert_eq!(
+            streams.advertise(),
+            2000,
+            "reading gives back the stream's memory, which no other lacked"
+        );
     }
 
     #[test]
@@ -642,10 +646,10 @@ mod tests {
         let mut streams = incoming();
         streams.take(&data(0, 1, 400, false));
         streams.free_delivered();
-        assert_eq!(streams.tell(), 1000);
+        assert_eq!(streams.advertise(), 1000);
         streams.take(&data(0, 0, 1, false));
         streams.free_delivered();
-        assert_eq!(streams.tell(), 1401);
+        assert_eq!(streams.advertise(), 1401);
     }
 
     #[test]
@@ -654,11 +658,11 @@ mod tests {
         let path = Path { feedback_delay: Duration::from_millis(10), loss: 0 };
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
         streams.autotune(at(10), StreamId(0), 500, path);
-        assert_eq!(streams.tell(), 2000);
+        assert_eq!(streams.advertise(), 2000);
         streams.autotune(at(15), StreamId(0), 5000, path);
-        assert_eq!(streams.tell(), 2000);
+        assert_eq!(streams.advertise(), 2000);
         streams.autotune(at(20), StreamId(0), 5000, path);
-        assert_eq!(streams.tell(), 4000);
+        assert_eq!(streams.advertise(), 4000);
     }
 
     #[test]
@@ -683,7 +687,7 @@ mod tests {
             let reset = streams.on_reset(StreamId(2), 7, SeqNumber(end));
             assert_eq!(reset.is_ok(), right, "{end}");
             if right {
-                assert_eq!((streams.tell(), streams.blocked()), (1000 + u64::from(end), 0));
+                assert_eq!((streams.advertise(), streams.blocked()), (1000 + u64::from(end), 0));
                 assert_eq!(streams.take(&data(2, 150, 50, false)), Taken::New(0, None));
                 assert_eq!(streams.take(&data(2, end, 1, false)), Taken::Violation);
                 assert_eq!(streams.on_reset(StreamId(2), 8, SeqNumber(end)), Ok(()));

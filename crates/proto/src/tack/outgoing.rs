@@ -130,7 +130,7 @@ impl Outgoing {
         self.undone = self.undone + usize::from(!done) - usize::from(!was_done);
         self.unfinished = self.unfinished + usize::from(!finished) - usize::from(!was_finished);
         if finished && !was_finished {
-            self.streams.tell(id, news::FINISHED);
+            self.streams.queue_event(id, news::FINISHED);
             self.end_first();
         }
         Some(result)
@@ -214,7 +214,7 @@ impl Outgoing {
             return None;
         }
         stream.stopped = Some(code);
-        self.streams.tell(id, news::STOPPED);
+        self.streams.queue_event(id, news::STOPPED);
         self.reset(id, code)
     }
 
@@ -256,7 +256,7 @@ impl Outgoing {
     }
 
     /// Bytes of `id` up to the last that the peer has, with the gaps before it.
-    pub fn reached_of(&self, id: StreamId) -> u64 {
+    pub fn highest_acked_of(&self, id: StreamId) -> u64 {
         self.streams.get(id).map_or(0, |stream| stream.reached() - START)
     }
 
@@ -310,7 +310,7 @@ impl Outgoing {
         stream.held &= !raised;
         // A writer may have waited for that: its driver keeps little beyond the peer's limit.
         if raised && stream.written > before {
-            self.streams.tell(id, news::WRITABLE);
+            self.streams.queue_event(id, news::WRITABLE);
         }
         self.queue(id);
     }
@@ -440,7 +440,7 @@ impl Outgoing {
         let (advanced, has_more) = self.update(chunk.stream, acked).unwrap_or_default();
         self.acked += advanced;
         if has_more {
-            self.streams.tell(chunk.stream, news::WRITABLE);
+            self.streams.queue_event(chunk.stream, news::WRITABLE);
         }
         advanced
     }
@@ -602,7 +602,7 @@ mod tests {
         let mut acked = |start| {
             let advanced = streams.on_acked(chunk(0, start, 100, false));
             let event = streams.next_event();
-            (advanced, streams.acked_of(StreamId(0)), streams.reached_of(StreamId(0)), event)
+            (advanced, streams.acked_of(StreamId(0)), streams.highest_acked_of(StreamId(0)), event)
         };
         let writable = Some(StreamEvent::Writable(StreamId(0)));
         assert_eq!(acked(200), (0, 0, 300, writable));

@@ -321,7 +321,7 @@ impl Receiver {
             second: second.wire(),
             since: self.arrivals.block_at(second).map_or(second, |block| block.start).wire(),
             cumulative: self.arrivals.cumulative().wire(),
-            window: Position::first(SeqNumber(0)).saturating_add(self.incoming.tell()).wire(),
+            window: Position::first(SeqNumber(0)).saturating_add(self.incoming.advertise()).wire(),
         };
         self.instants.push_back(instant);
     }
@@ -405,7 +405,7 @@ impl Receiver {
         tack.loss = self.arrivals.loss();
         tack.base_loss = self.arrivals.base_loss();
         tack.received = SeqNumber(self.received as u32);
-        tack.window = SeqNumber(self.incoming.tell() as u32);
+        tack.window = SeqNumber(self.incoming.advertise() as u32);
         tack.ce = self.ce;
         tack.cumulative = self.arrivals.cumulative().wire();
         tack.streams.clear();

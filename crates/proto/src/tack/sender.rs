@@ -1,6 +1,6 @@
 //! The sending half of a connection: packets in the network, losses, and when the next packet may leave.
 
-mod beside;
+mod controls;
 mod feedback;
 mod path;
 mod sync;
@@ -23,7 +23,7 @@ use crate::congestion::rate::RateSampler;
 use crate::ranges::{Range, RangeSet};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
-use beside::Beside;
+use controls::ControlsAndDatagrams;
 use path::Path;
 
 /// How often at least a peer is asked within the idle time-out. Where every second packet is lost each way, two probes and their
@@ -86,7 +86,7 @@ pub(super) struct Sender {
     config: Config,
     pub streams: Outgoing,
     /// Content beside streams.
-    pub beside: Beside,
+    pub controls: ControlsAndDatagrams,
     path: Path,
     clock_offset: u32,
     /// Short data to the peer goes without its number of the connection.
@@ -131,7 +131,7 @@ impl Sender {
         Self {
             config: *config,
             streams: Outgoing::new(),
-            beside: Beside::default(),
+            controls: ControlsAndDatagrams::default(),
             path: Path { ce: Some(0), ..path },
             clock_offset,
             implied: false,
@@ -163,8 +163,8 @@ impl Sender {
     }
 
     /// See [`Connection::stir`](super::Connection::stir).
-    pub fn stir(&mut self, fresh: u32) {
-        self.skips.stir(fresh);
+    pub fn add_entropy(&mut self, fresh: u32) {
+        self.skips.add_entropy(fresh);
     }
 
     /// Bytes of data in a full packet, which is short.
@@ -291,7 +291,7 @@ impl Sender {
             probe,
             self.path.paced_until,
             probe.and_then(|_| self.path.congestion.poll_timeout()),
-            self.beside.poll_timeout(),
+            self.controls.poll_timeout(),
         ];
         soonest.into_iter().flatten().min()
     }
@@ -341,7 +341,9 @@ impl Sender {
     /// True when nothing can be sent at `now`, which costs little to tell.
     #[inline]
     pub fn is_idle(&self, now: Instant) -> bool {
-        self.probes == 0 && !self.beside.is_urgent() && self.path.paced_until.is_some_and(|until| now < until)
+        self.probes == 0
+            && !self.controls.is_urgent()
+            && self.path.paced_until.is_some_and(|until| now < until)
     }
 
     /// When the last packet left that must be acknowledged.
@@ -359,7 +361,7 @@ impl Sender {
         if let Some(control) = self.next_control(now) {
             return Some(control);
         }
-        if !self.streams.has_lost() && !self.streams.has_new() && !self.beside.has_datagrams() {
+        if !self.streams.has_lost() && !self.streams.has_new() && !self.controls.has_datagrams() {
             // Nothing is left, or the peer's windows hold it: neither says how much the path carries, unless most of the
             // congestion window is in flight.
             let is_receiver_limited = self.streams.is_receiver_limited();

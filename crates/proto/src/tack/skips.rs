@@ -68,7 +68,7 @@ impl Skips {
     }
 
     /// Chance is mixed with a number that no other end knows.
-    pub fn stir(&mut self, fresh: u32) {
+    pub fn add_entropy(&mut self, fresh: u32) {
         self.chance.0 ^= fresh;
     }
 

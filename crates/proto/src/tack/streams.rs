@@ -129,7 +129,7 @@ impl<T: Half> Table<T> {
 
     /// Queues event `kind` of `id`.
     #[inline]
-    pub fn tell(&mut self, id: StreamId, kind: u8) {
+    pub fn queue_event(&mut self, id: StreamId, kind: u8) {
         let Some(stream) = self.get_mut(id) else { return };
         let before = *stream.news();
         *stream.news() = before | kind;
@@ -255,7 +255,7 @@ impl Numbers {
     }
 
     /// The peer knows so.
-    pub fn tell(&mut self, limit: u32) {
+    pub fn on_advertised(&mut self, limit: u32) {
         self.peers_limit = limit;
     }
 }

@@ -9,8 +9,8 @@ use crate::units::SeqNumber;
 /// Option kinds (RFC 9293 section 3.1, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3).
 const NOP: u8 = 1;
 pub(super) const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
+pub(super) const WINDOW_SCALE: u8 = 3;
+pub(super) const SACK_PERMITTED: u8 = 4;
 pub(super) const SACK: u8 = 5;
 pub(super) const TIMESTAMPS: u8 = 8;
 

@@ -11,4 +11,5 @@ mod hack_rule;
 mod layers;
 mod nic_vectors;
 mod tack_wire;
+mod thin;
 mod wire;

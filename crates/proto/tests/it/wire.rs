@@ -5,6 +5,7 @@ use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
 use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_proto::udp::Datagram;
 use tacit_proto::units::{FlowId, HostId, SeqNumber};
+use tacit_proto::wire::segment as read_segment;
 use tacit_proto::wire::{
     DecodeError, EncodeError, decode, decode_foreign, encode, encode_foreign, encode_headers,
 };
@@ -174,6 +175,29 @@ fn any_packet() -> impl Strategy<Value = Packet> {
 }
 
 proptest! {
+    /// Options of a SYN are not understood elsewhere, and anything may have happened to a byte.
+    #[test]
+    fn a_segment_of_others_is_read_whole_or_not_at_all(
+        packet in any_packet(),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = encode(&packet).unwrap();
+        let read = |bytes: &[u8]| read_segment(bytes).map(|(_, segment)| segment);
+        let expected = match packet.transport {
+            Transport::Tcp(segment) => {
+                let opens = segment.mss.is_some() || segment.window_scale.is_some() || segment.sack_permitted;
+                (!opens || segment.flags.contains(Flags::SYN)).then_some(segment)
+            }
+            _ => None,
+        };
+        prop_assert_eq!(read(&bytes), expected);
+        let place = place.index(bytes.len());
+        prop_assert_eq!(read(&bytes[..place]), None);
+        bytes[place] = byte;
+        prop_assert!(read(&bytes).is_none_or(|segment| segment.payload_len as usize <= bytes.len()));
+    }
+
     #[test]
     fn packets_survive_the_wire(packet in any_packet()) {
         let bytes = encode(&packet).unwrap();

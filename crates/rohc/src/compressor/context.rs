@@ -161,7 +161,7 @@ impl Context {
     }
 
     /// True if no feedback has confirmed this context within the expected number of packets.
-    pub(crate) const fn waits_in_vain(&self) -> bool {
+    pub(crate) const fn lacks_confirmation(&self) -> bool {
         !self.confirmed && self.ir_left == 0 && self.since_ir >= ANSWER_PACKETS
     }
 

@@ -77,6 +77,7 @@ const ACK_FILTERS: Choice<AckFilter> = Choice(&[
     ("none", AckFilter::Off),
     ("cake", AckFilter::Cake),
     ("cake-aggressive", AckFilter::CakeAggressive),
+    ("thin", AckFilter::Thin),
 ]);
 
 /// The filter as written in `wired.ack-filter`.

@@ -568,6 +568,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("cake-aggressive", WifiAckFilter::CakeAggressive),
             ("driver-replace", WifiAckFilter::DriverReplace),
             ("driver-hold", WifiAckFilter::DriverHold),
+            ("thin", WifiAckFilter::Thin),
         ]),
         usual: Usual::Field,
         meaning: "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all queues, or a driver's in front of the \

@@ -1,5 +1,5 @@
-use tacit_link::queue::AckHoldConfig;
 use tacit_link::wifi::ReverseDirection;
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
 use tacit_proto::tcp::Config;
 use tacit_sim::Setup;
@@ -170,7 +170,7 @@ fn filters_stand_where_acks_wait() {
     assert_eq!((config.ap_ack_filter, config.station_ack_filter), (AckFilter::Off, AckFilter::Replace));
     assert_eq!(wlan.wired[0].backward.ack_filter, AckFilter::Off);
     let hold = applied("wlan-11n-150", "driver-hold").bss[0].clients[0].driver;
-    assert_eq!(hold, ClientDriver::AckHold(AckHoldConfig::USUAL));
+    assert_eq!(hold, ClientDriver::AckHold(HoldLaw::Fixed(AckHoldConfig::USUAL)));
     let scenario = Scenario::load("wlan-11n-150", &["wifi.ack-filter=cake".to_owned()]).unwrap();
     let hack = find("", "hack-more-data").unwrap().applied_to(&scenario).setup(1, 1).unwrap();
     assert_eq!(hack.bss[0].config.station_ack_filter, AckFilter::Off, "an ACK rides or is filtered");

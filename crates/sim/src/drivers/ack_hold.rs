@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::queue::{AckHold, AckHoldConfig};
 use tacit_link::wifi::{Bss, FunctionId, Peers};
 use tacit_link::{Holders, PacketRef};
-use tacit_proto::units::Instant;
+use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
+use tacit_proto::hack::AckPacket;
+use tacit_proto::units::{Bytes, Instant};
 
 use crate::Carried;
 use crate::packets::Packets;
@@ -15,6 +16,8 @@ use crate::packets::Packets;
 pub(super) struct HoldDriver {
     /// One per peer.
     holds: Vec<AckHold<PacketRef>>,
+    /// Bytes that the queue to each peer accepted.
+    accepted: Vec<Bytes>,
     function: FunctionId,
     peers: Peers,
     /// Packets that were released, and their peers.
@@ -25,9 +28,10 @@ pub(super) struct HoldDriver {
 
 impl HoldDriver {
     /// For a client's function.
-    pub fn new(config: AckHoldConfig, function: FunctionId, peers: Peers) -> Self {
+    pub fn new(law: HoldLaw, function: FunctionId, peers: Peers) -> Self {
         Self {
-            holds: peers.iter().map(|_| AckHold::new(config)).collect(),
+            holds: peers.iter().map(|_| AckHold::new(law)).collect(),
+            accepted: peers.iter().map(|_| Bytes(0)).collect(),
             function,
             peers,
             released: VecDeque::new(),
@@ -44,9 +48,9 @@ impl HoldDriver {
         packets: &mut Packets<P>,
     ) -> Option<PacketRef> {
         let (peer, released) = (self.peers.index(to), &mut self.released);
-        let of = (packet.flow, packets.content(packet).ack_info());
+        let offered = Offered::of(packets.content(packet), packet.len);
         let replaced =
-            self.holds[peer].offer(now, of, packet, &mut |packet| released.push_back((peer, packet)));
+            self.holds[peer].offer(now, offered, packet, &mut |packet| released.push_back((peer, packet)));
         replaced.into_iter().for_each(|replaced| packets.holders.release(replaced));
         None
     }
@@ -54,7 +58,20 @@ impl HoldDriver {
     /// Queues the released packets.
     pub fn act(&mut self, now: Instant, channel: &mut Bss, holders: &mut Holders) {
         while let Some((peer, packet)) = self.released.pop_front() {
-            channel.enqueue(now, self.function, self.peers.id(peer), packet, holders);
+            if channel.enqueue(now, self.function, self.peers.id(peer), packet, holders) {
+                self.accepted[peer] += packet.len();
+            }
+        }
+        for (peer, hold) in self.holds.iter_mut().enumerate().filter(|(_, hold)| hold.wants_counts()) {
+            let waiting = channel.queued_bytes(self.function, self.peers.id(peer));
+            hold.observe(now, QueueCounts { sent: Bytes(self.accepted[peer].0 - waiting.0), waiting });
+        }
+    }
+
+    /// A packet arrived from `from`.
+    pub fn incoming(&mut self, now: Instant, from: FunctionId, packet: &impl AckPacket) {
+        if let Some(segment) = packet.segment() {
+            self.holds[self.peers.index(from)].hear(now, packet.reverse_key(), &segment);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use crate::common::*;
 use tacit_link::loss::Loss;
-use tacit_link::queue::{AckFilter, AckHoldConfig};
+use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
+use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::hack;
 use tacit_proto::tcp;
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
@@ -38,6 +39,33 @@ fn a_filter_at_a_slow_uplink_frees_the_downlink() {
         // Two or three packets wait, 8.3 ms each.
         assert!(filtered.pipes[1].queueing_delay_us.max < 30_000, "{:?}", filtered.pipes[1]);
     }
+}
+
+/// Unlike a filter of a queue, it holds one ACK before the queue, which is then empty.
+#[test]
+fn an_ack_that_waits_before_a_slow_uplink_frees_the_downlink() {
+    let thinned = slow_uplink(AckFilter::Thin);
+    let share = thinned.goodput_bps() / (8e6 * 1_448.0 / 1_500.0);
+    println!("{share:.3} of the downlink; {:?}", thinned.pipes[1]);
+    assert!(share > 0.9, "{share} of the downlink");
+    let up = thinned.pipes[1].counters;
+    assert!(up.filtered_acks > up.delivered && up.dropped == 0, "{up:?}");
+    assert!(thinned.pipes[1].queueing_delay_us.p50 < 9_000, "{:?}", thinned.pipes[1]);
+}
+
+/// Where the uplink is fast, no ACK waits.
+#[test]
+fn a_fast_uplink_is_not_thinned() {
+    let thinned = |filter| {
+        let config = bulk(tcp::Config::default());
+        let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 100, Loss::None, config);
+        setup.wired[0].backward.ack_filter = filter;
+        setup.duration = Duration::from_secs(10);
+        run(&setup).unwrap()
+    };
+    let (plain, thin) = (thinned(AckFilter::Off), thinned(AckFilter::Thin));
+    assert_eq!(thin.pipes[1].counters.filtered_acks, 0);
+    assert_eq!(plain.flows[0].delivered_total, thin.flows[0].delivered_total);
 }
 
 /// A download by each of ten stations, whose ACKs contend.
@@ -84,7 +112,8 @@ fn filters_in_queues_thin_acks_and_gain_a_little() {
 fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
     let (stock, _) = crowd(|_| {});
     let (held, filtered) = crowd(|setup| {
-        setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(AckHoldConfig::USUAL));
+        setup.bss[0]
+            .set_drivers(ApDriver::Stock, ClientDriver::AckHold(HoldLaw::Fixed(AckHoldConfig::USUAL)));
     });
     let [acks, ppdus] = [0, 1].map(|which| acks_and_ppdus(&held)[which] / acks_and_ppdus(&stock)[which]);
     let gain = held.goodput_bps() / stock.goodput_bps();
@@ -94,12 +123,38 @@ fn acks_that_are_held_back_cost_more_ppdus_than_they_save() {
 }
 
 #[test]
+fn thinning_at_stations_does_no_harm() {
+    for stations in [1, 10] {
+        let with = |driver| {
+            let mut setup = wlan(Standard::N, 150, stations, &bulk(tcp::Config::default()));
+            setup.bss[0].set_drivers(ApDriver::Stock, driver);
+            run(&setup).unwrap().goodput_bps()
+        };
+        let gain = with(ClientDriver::AckHold(HoldLaw::Thin)) / with(ClientDriver::Stock);
+        println!("{stations} stations: {gain:.3} of the goodput");
+        assert!(gain > 0.99, "{stations} stations: {gain}");
+    }
+}
+
+#[test]
+fn a_queue_of_a_station_cannot_thin() {
+    let mut setup = wlan(Standard::N, 150, 1, &bulk(tcp::Config::default()));
+    setup.bss[0].config.station_ack_filter = AckFilter::Thin;
+    assert!(run(&setup).unwrap_err().to_string().contains("not in a client's driver"));
+}
+
+#[test]
 fn files_arrive_whole_behind_every_filter_and_loss() {
     let file = Traffic::Connection { config: tcp::Config::default().into(), size: Some(Bytes(2_000_000)) };
-    for filter in [AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace] {
+    for filter in [AckFilter::Cake, AckFilter::CakeAggressive, AckFilter::Replace, AckFilter::Thin] {
         let mut setup = wlan(Standard::N, 150, 3, &file);
         let config = &mut setup.bss[0].config;
-        (config.ap_ack_filter, config.station_ack_filter) = (filter, filter);
+        match filter {
+            AckFilter::Thin => {
+                setup.bss[0].set_drivers(ApDriver::Stock, ClientDriver::AckHold(HoldLaw::Thin));
+            }
+            _ => (config.ap_ack_filter, config.station_ack_filter) = (filter, filter),
+        }
         setup.wired[0].backward.ack_filter = filter;
         setup.wired[0].backward.service = Service::Rate(BitRate::from_kbps(300));
         setup.wired[0].forward.loss = Loss::Scripted((100..4_000).step_by(90).collect());

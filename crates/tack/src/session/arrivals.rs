@@ -143,7 +143,7 @@ impl Session {
             Stage::Established(_) if refused && self.unverified.is_none() => {
                 self.on_unverified(now, ConnectionError::Unreachable);
                 // If the server is still there, it answers.
-                self.core.ask();
+                self.core.ping();
             }
             _ => {}
         }

@@ -45,6 +45,11 @@ impl Browser {
         ]);
         command.args(["--remote-debugging-pipe", "--hide-scrollbars"]);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
+        // It leaves a store of settings and a folder for crashes at home otherwise.
+        command.env("HOME", profile.path());
+        for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
+            command.env_remove(variable);
+        }
         command.arg("about:blank");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = piped.spawn().unwrap();

@@ -173,10 +173,9 @@ fn peer(
             rates => rates.iter().map(|rate| (rate.mode, rate.control_mode, over(&rate.mode))).collect(),
         };
         let mut known = alone(client, &rates);
-        if rates.is_empty() {
-            let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
-            known.extend(shared_rates(config, client, &control, snr, way));
-        }
+        let way = if station == StationId::AP { MultiUser::Down } else { MultiUser::Up };
+        let shared: Vec<_> = known.iter().flat_map(|alone| shared_rates(config, *alone, way)).collect();
+        known.extend(shared);
         let noise = Noise::of_rates(&known, stream(format!("noise {link}")));
         match back {
             Some(back) => noise.answering(&alone(back, &rates_of(back))),
@@ -256,16 +255,15 @@ fn limits(
     }
 }
 
-/// Rates of data and responses of `client` in multi-user PPDUs, given its noise, by the size of the units, if there are
-/// any. Responses to triggers concentrate the power of the whole channel in their unit.
+/// Rates of data and responses in multi-user PPDUs of a client whose PPDUs of its own have the modes `data` and `control`,
+/// given its noise, by the size of the units, if it shares PPDUs: one for each size. Responses to triggers concentrate the
+/// power of the whole channel in their unit.
 fn shared_rates(
     config: &BssConfig,
-    client: &StationConfig,
-    control: &Mode,
-    snr: Decibels,
+    (mode, control, snr): (Mode, Mode, Decibels),
     way: MultiUser,
 ) -> Vec<(Mode, Mode, Decibels)> {
-    let (Some(ofdma), Some(whole)) = (config.ofdma, ResourceUnit::of_channel(client.mode.width_mhz)) else {
+    let (Some(ofdma), Some(whole)) = (config.ofdma, ResourceUnit::of_channel(mode.width_mhz)) else {
         return Vec::new();
     };
     let of_unit = |unit: ResourceUnit| {
@@ -283,18 +281,19 @@ fn shared_rates(
         };
         let gain_db = 10.0 * libm::log10(f64::from(whole.tones()) / f64::from(unit.tones()));
         let in_unit = Decibels::from_db(snr.as_db() + gain_db);
-        let data = among(client.mode, way)?;
+        let data = among(mode, way)?;
         Some(match (way, ofdma.acknowledgment) {
-            (MultiUser::Down, _) => (data, *control, snr),
+            (MultiUser::Down, _) => (data, control, snr),
             // Sequential Block Acks use the whole channel, and nothing else is sent uplink.
-            (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, *control, snr),
+            (MultiUser::Up, MuAcknowledgment::BlockAckRequests) => (data, control, snr),
             (MultiUser::Up, _) => {
-                let answer = among(client.mode.at_most_mcs(ofdma.answer_mcs()), way)?;
+                let answer = among(mode.at_most_mcs(ofdma.answer_mcs()), way)?;
                 (data, answer, in_unit)
             }
         })
     };
-    ResourceUnit::ALL.into_iter().map_while(of_unit).collect()
+    // A unit that the channel does not have is not used.
+    ResourceUnit::ALL.into_iter().map(|unit| of_unit(unit).unwrap_or((mode, control, snr))).collect()
 }
 
 /// The rates among which a client's link adapts.

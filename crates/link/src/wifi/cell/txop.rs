@@ -6,6 +6,7 @@
 use tacit_proto::units::{Duration, Instant};
 
 use super::Cell;
+use super::sequence::{Follows, Part};
 use crate::wifi::config::ReverseDirection;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Room;
@@ -15,63 +16,57 @@ use crate::wifi::mac::protection::Handshake;
 /// for its data need. Our choice, because the standard leaves it to implementations.
 pub(crate) const GRANTED_PART: u64 = 8;
 
-/// What follows an exchange in its TXOP.
-pub(crate) enum Next {
-    /// The responder's PPDU, or another exchange of the holder.
-    Exchange(Exchange),
-    /// A CF-End of the holder at this time.
-    End { at: Instant },
-    /// Nothing: the rest of the reservation is not used.
-    Nothing,
-}
-
-impl Next {
-    /// What follows the response to `exchange`: a reverse PPDU, the holder's next exchange, or the end of the TXOP.
+impl Cell {
+    /// What follows the response to `exchange` in its TXOP: a reverse PPDU, the holder's next exchange, a CF-End, or
+    /// nothing.
     ///
     /// If the response is `lost`, its sender does not know, so the reverse PPDU follows. Otherwise a holder without a
     /// response does not know that it has the TXOP, and backs off.
-    pub fn after_response(cell: &mut Cell, exchange: &Exchange, lost: bool) -> Self {
+    pub(super) fn go_on_in_txop(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
         let is_own = exchange.handshake != Handshake::Granted;
-        let holder = &mut cell.stations[exchange.from];
+        let holder = &mut self.stations[exchange.from];
         if is_own && exchange.handshake != Handshake::Continued {
             let limit = holder.hold_limits.burst;
             holder.burst_until = limit.map_or(Instant::ZERO, |limit| exchange.begins + limit);
         }
         if exchange.grants() {
             holder.counters.reverse_grants += 1;
-            if let Some(reverse) = reverse_exchange(cell, exchange) {
+            if let Some(reverse) = reverse_exchange(self, exchange) {
                 if lost {
                     // A failure ends the burst.
-                    cell.stations[exchange.from].burst_until = Instant::ZERO;
+                    self.stations[exchange.from].burst_until = Instant::ZERO;
                 }
-                return Self::Exchange(reverse);
+                *exchange = reverse;
+                return Follows::Frame(Part::Data, exchange.start);
             }
         }
         if is_own && lost {
-            return Self::Nothing;
+            return Follows::unanswered(exchange, exchange.response_end);
         }
-        if let Some(next) = continued_exchange(cell, exchange) {
-            return Self::Exchange(next);
+        if let Some(next) = continued_exchange(self, exchange) {
+            *exchange = next;
+            return Follows::Frame(Part::Data, exchange.start);
         }
-        Self::end_of_txop(cell, exchange, exchange.response_end + cell.rules.phy.sifs)
+        self.end_txop(exchange, exchange.response_end, self.rules.phy.sifs)
     }
 
     /// The reverse PPDU did not arrive. The holder continues after the medium was idle for PIFS (error recovery of the
     /// RD protocol). `next_idle` is the idle period that would now begin.
-    pub fn after_lost_reverse(cell: &Cell, exchange: &Exchange, next_idle: u64) -> Self {
+    pub(super) fn go_on_without_reverse(&self, exchange: &Exchange, next_idle: u64) -> Follows<Part> {
         // The response before it did not arrive either: the holder is already in backoff.
-        if cell.stations[exchange.to].contention.failed_before(next_idle) {
-            return Self::Nothing;
+        if self.stations[exchange.to].contention.failed_before(next_idle) {
+            return Follows::unanswered(exchange, exchange.end);
         }
-        Self::end_of_txop(cell, exchange, exchange.end + cell.rules.phy.pifs())
+        self.end_txop(exchange, exchange.end, self.rules.phy.pifs())
     }
 
-    /// A CF-End at `at`, if it releases more time than it takes.
-    fn end_of_txop(cell: &Cell, exchange: &Exchange, at: Instant) -> Self {
-        if at + cell.cf_end_duration(exchange) < exchange.reserved_until() {
-            Self::End { at }
+    /// A CF-End `gap` after the sequence ended at `end`, if it releases more time than it takes.
+    fn end_txop(&self, exchange: &Exchange, end: Instant, gap: Duration) -> Follows<Part> {
+        let at = end + gap;
+        if at + self.cf_end_duration(exchange) < exchange.reserved_until() {
+            Follows::Frame(Part::CfEnd, at)
         } else {
-            Self::Nothing
+            Follows::unanswered(exchange, end)
         }
     }
 }

@@ -178,6 +178,18 @@ impl Exchange {
         }
     }
 
+    /// Whether it is a part of the responses to a Basic Trigger.
+    pub fn is_triggered(&self) -> bool {
+        self.handshake == Handshake::Triggered
+    }
+
+    /// Its part of a multi-user PPDU lasts until `end`, and the response over `response`.
+    pub fn last_until(&mut self, end: Instant, response: [Instant; 2]) {
+        self.end = end;
+        self.set_response(response);
+        self.reserves = self.response_end - end;
+    }
+
     /// Sets the start and the end of the response.
     pub fn set_response(&mut self, [from, to]: [Instant; 2]) {
         (self.response_at, self.response_end) = (from, to);

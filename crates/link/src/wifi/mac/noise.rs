@@ -23,7 +23,8 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// The rate of single-user PPDUs; the rates of resource units follow in ascending order.
+    /// The rate of single-user PPDUs if it is fixed. Behind the rates of such PPDUs follow the rates of the resource units,
+    /// in ascending order, of each.
     pub const ALONE: usize = 0;
 
     pub fn new(data: &Mode, control: &Mode, snr: Decibels, stream: Stream) -> Self {

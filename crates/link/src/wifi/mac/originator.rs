@@ -9,6 +9,7 @@ use super::amsdu::Msdus;
 use super::buffer_status::BufferStatus;
 use super::fates::Fates;
 use super::mpdu::{Mpdu, MpduState};
+use super::noise::Noise;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
 use super::sent_buffer::SentBuffer;
@@ -18,7 +19,7 @@ use crate::queue::{AckFilter, Queue, QueueConfig};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode};
+use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode, ResourceUnit};
 
 /// How long packets waited before their first transmission.
 pub(crate) struct Delays<'a> {
@@ -348,9 +349,10 @@ impl Originator {
         (modes, bytes, rate): ([Mode; 2], u32, usize),
         delays: &mut Delays<'_>,
     ) {
-        let (usual, class) = (self.limits, self.last_class);
+        let (usual, class, retries) = (self.limits, self.last_class, self.most_retries());
         [self.mode, self.control_mode] = modes;
-        self.limits = usual.within(bytes);
+        let steady = self.rate_control.as_mut().map(|control| control.use_steady(retries).limits);
+        self.limits = steady.unwrap_or(usual).within(bytes);
         self.assemble(now, (now, lifetime), rate, delays);
         self.limits = usual;
         if self.plan.mpdus == 0 {
@@ -364,13 +366,64 @@ impl Originator {
     }
 
     fn choose_adapted(&mut self, now: Instant) -> usize {
+        let retries = self.most_retries();
         let Some(control) = &mut self.rate_control else { return 0 };
-        let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
-        let retries = waiting.map(|mpdu| mpdu.retries).max().unwrap_or(0);
         let (rate, number, sample) = control.choose(now, retries);
         (self.mode, self.control_mode) = (rate.mode, rate.control_mode);
         self.limits = if sample { rate.limits.single() } else { rate.limits };
         number
+    }
+
+    /// Most retries of a waiting MPDU, if the rate adapts to them.
+    fn most_retries(&self) -> u32 {
+        if self.rate_control.is_none() {
+            return 0;
+        }
+        let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        waiting.map(|mpdu| mpdu.retries).max().unwrap_or(0)
+    }
+
+    /// Updates the rate at `now`, before multi-user PPDUs are planned.
+    pub fn update_rate(&mut self, now: Instant) {
+        if let Some(control) = &mut self.rate_control {
+            control.update(now);
+        }
+    }
+
+    /// Modes of data and responses that its part of a multi-user PPDU is derived from: those in use, without tries.
+    pub fn steady_modes(&self) -> [Mode; 2] {
+        let steady = self.rate_control.as_ref().map(|control| control.steady(self.most_retries()).0);
+        steady.map_or([self.mode, self.control_mode], |rate| [rate.mode, rate.control_mode])
+    }
+
+    /// Limits of a PPDU in these modes.
+    pub fn steady_limits(&self) -> AggregationLimits {
+        let steady = self.rate_control.as_ref().map(|control| control.steady(self.most_retries()).0);
+        steady.map_or(self.limits, |rate| rate.limits)
+    }
+
+    /// Whether its next PPDU is to try another rate, which takes a PPDU of its own.
+    pub fn wants_try(&self) -> bool {
+        self.rate_control.as_ref().is_some_and(|control| control.wants_try(self.most_retries()))
+    }
+
+    /// Noise index of a part in `unit`: behind the rates of PPDUs of its own come the units of each.
+    pub fn rate_in(&self, unit: ResourceUnit) -> usize {
+        let control = self.rate_control.as_ref();
+        let (count, rate) =
+            control.map_or((1, 0), |rates| (rates.count(), rates.steady(self.most_retries()).1));
+        count + rate * ResourceUnit::ALL.len() + unit as usize
+    }
+
+    /// Its part of a multi-user PPDU has ended: PPDUs of its own use the modes `single` again, or what the rate now is.
+    /// Returns the noise index.
+    pub fn end_part(&mut self, single: [Mode; 2]) -> usize {
+        [self.mode, self.control_mode] = single;
+        let Some(control) = &self.rate_control else { return Noise::ALONE };
+        // A request for a Block Ack that is missing goes at the most reliable rate.
+        let (rate, index) = control.steady(0);
+        (self.mode, self.control_mode) = (rate.mode, control.surest().control_mode);
+        index
     }
 
     /// Assembles a PPDU from packets that were queued at the first of `ages` or before, and at most as long ago as the

@@ -200,23 +200,62 @@ impl Minstrel {
         }
     }
 
-    /// The rate of the PPDU assembled at `now`, its index, and whether it is a try, for which one MPDU is enough.
-    /// `retries` is the highest retry count among the waiting MPDUs.
-    pub fn choose(&mut self, now: Instant, retries: u32) -> (Rate, usize, bool) {
+    /// Number of rates.
+    pub fn count(&self) -> usize {
+        self.rates.len()
+    }
+
+    /// Updates the statistics at `now` if that is due.
+    pub fn update(&mut self, now: Instant) {
         if self.is_look_due(now) {
             self.look(now);
         }
-        // PPDUs without a delivered MPDU may have collided: they alone do not make this the last attempt.
-        let is_last_chance = retries > self.failures.max(self.retry_limit.saturating_sub(SURE_ATTEMPTS));
-        let stage = match self.failures / self.failures_per_stage() {
-            _ if is_last_chance => 2,
-            stage => stage.min(2) as usize,
-        };
+    }
+
+    /// The rate of the next PPDU if it is no try, and its index; see [`choose`](Self::choose).
+    pub fn steady(&self, retries: u32) -> (Rate, usize) {
+        let index = self.chain[self.stage(retries)];
+        (self.rates[index].rate, index)
+    }
+
+    /// The PPDU that is assembled next is sent at that rate.
+    pub fn use_steady(&mut self, retries: u32) -> Rate {
+        let (rate, index) = self.steady(retries);
+        self.trying = false;
+        self.current = index;
+        rate
+    }
+
+    /// Whether the next PPDU of its own is to try another rate.
+    pub fn wants_try(&self, retries: u32) -> bool {
+        let may_try = self.failures == 0 && !self.is_last_chance(retries);
+        may_try
+            && (self.first_try().is_some() || self.is_further_try_due() && self.candidates().next().is_some())
+    }
+
+    /// The rate of the PPDU assembled at `now`, its index, and whether it is a try, for which one MPDU is enough.
+    /// `retries` is the highest retry count among the waiting MPDUs.
+    pub fn choose(&mut self, now: Instant, retries: u32) -> (Rate, usize, bool) {
+        self.update(now);
         // While the current rate fails, its failures give enough evidence.
-        let tried = if self.failures == 0 && !is_last_chance { self.next_try() } else { None };
+        let may_try = self.failures == 0 && !self.is_last_chance(retries);
+        let tried = if may_try { self.next_try() } else { None };
         self.trying = tried.is_some();
-        self.current = tried.unwrap_or(self.chain[stage]);
+        self.current = tried.unwrap_or(self.chain[self.stage(retries)]);
         (self.rates[self.current].rate, self.current, self.trying)
+    }
+
+    /// PPDUs without a delivered MPDU may have collided: they alone do not make this the last attempt.
+    fn is_last_chance(&self, retries: u32) -> bool {
+        retries > self.failures.max(self.retry_limit.saturating_sub(SURE_ATTEMPTS))
+    }
+
+    /// The rate of the chain to use.
+    fn stage(&self, retries: u32) -> usize {
+        match self.failures / self.failures_per_stage() {
+            _ if self.is_last_chance(retries) => 2,
+            stage => stage.min(2) as usize,
+        }
     }
 
     /// The most reliable rate of the chain.
@@ -248,20 +287,27 @@ impl Minstrel {
 
     /// The rate to try with the next PPDU, if a try is due and some rate could exceed the best.
     fn next_try(&mut self) -> Option<usize> {
-        // First tries follow one another until one is lost, so that no MPDU uses up its retries.
-        if self.ppdus == 0 && !self.got_through {
-            return None;
-        }
-        if let Some(new) = self.never_tried() {
+        if let Some(new) = self.first_try() {
             return Some(new);
         }
-        let rarer = 1 << (self.vain_tries / VAIN_TRIES).min(TRIES_RARER_MAX.ilog2());
-        if self.ppdus + 1 < PPDUS_PER_TRY * rarer {
+        if !self.is_further_try_due() {
             return None;
         }
         let candidates = self.candidates().count() as u32;
         let pick = self.stream.up_to(candidates.checked_sub(1)?) as usize;
         self.candidates().nth(pick)
+    }
+
+    /// The rate to try for the first time with the next PPDU. First tries follow one another until one is lost, so that no
+    /// MPDU uses up its retries.
+    fn first_try(&self) -> Option<usize> {
+        if self.ppdus == 0 && !self.got_through { None } else { self.never_tried() }
+    }
+
+    /// Whether the next PPDU is to try a rate that was tried before.
+    fn is_further_try_due(&self) -> bool {
+        let rarer = 1 << (self.vain_tries / VAIN_TRIES).min(TRIES_RARER_MAX.ilog2());
+        (self.ppdus > 0 || self.got_through) && self.ppdus + 1 >= PPDUS_PER_TRY * rarer
     }
 
     /// The index ranges of all groups with the same width and number of streams, the last group first.

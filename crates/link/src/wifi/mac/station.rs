@@ -492,6 +492,20 @@ impl Station {
         self.active = self.has_traffic() || !self.contention.is_over();
     }
 
+    /// It had no traffic and now has some, in the period `idle` of a medium that is `busy` for it or not. Returns true if
+    /// it was not on the list of active stations.
+    pub fn start_contending(&mut self, idle: &IdlePeriod, slot: Duration, now: Instant, busy: bool) -> bool {
+        let counting = std::mem::replace(&mut self.active, true);
+        if busy {
+            if !counting {
+                self.contention.draw();
+            }
+        } else if !counting || self.contention.transmits_at(idle, slot) <= now {
+            self.contention.start_at_once(now);
+        }
+        !counting
+    }
+
     /// A more urgent category of the same station took the access.
     pub fn yield_access(&mut self) {
         self.counters.internal_collisions += 1;

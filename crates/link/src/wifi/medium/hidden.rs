@@ -8,37 +8,33 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::capture::Capture;
 use crate::packet::PayloadClass;
-use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Answer, Cell, Next, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
-use crate::wifi::mac::protection::{Direction, Handshake, Step};
+use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
-use crate::wifi::phy::{CTS_LEN, RTS_LEN};
 
-/// Role of a frame within its exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Protection(Step),
-    Data,
-    Response { lost: bool },
-    CfEnd,
-    Beacon,
+/// A frame at a station.
+#[derive(Clone, Copy, Debug, Default)]
+struct Perceived {
+    sends: bool,
+    hears: bool,
+    /// Another frame overlaps it.
+    spoilt: bool,
 }
 
-/// A frame on the air.
+/// A frame on the air, or those that several users send at the same time in response to a trigger.
 #[derive(Clone, Debug)]
 struct OnAir {
-    part: Part,
     /// `None` for a beacon.
-    exchange: Option<Exchange>,
-    transmitter: StationId,
+    sequence: Option<Sequence>,
     until: Instant,
-    /// The stations at which another frame overlaps this one.
-    spoilt: Vec<bool>,
+    /// One entry per station.
+    perceived: Vec<Perceived>,
     at: Instant,
     /// With capture: the access point locked onto this frame, because it heard no other when this one began.
     held: bool,
@@ -47,22 +43,10 @@ struct OnAir {
 }
 
 /// A frame that is sent one SIFS after another, even on a busy channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Due {
     at: Instant,
-    part: Part,
-    exchange: Exchange,
-}
-
-impl Due {
-    /// Whether it is part of RTS/CTS, CTS-to-self or CF-End, or is the data that waits for them.
-    fn is_protected(&self) -> bool {
-        match self.part {
-            Part::Protection(_) | Part::CfEnd => true,
-            Part::Data => matches!(self.exchange.handshake, Handshake::Rts | Handshake::CtsToSelf),
-            Part::Response { .. } | Part::Beacon => false,
-        }
-    }
+    sequence: Sequence,
 }
 
 /// One station's view of the medium.
@@ -95,8 +79,8 @@ pub(crate) struct Hidden {
     capture: Option<Capture>,
     /// When the next event is due.
     next: Option<Instant>,
-    /// Functions that won the current accesses, and their transmissions; kept to reuse the allocation.
-    winners: Vec<(FunctionId, Outgoing)>,
+    /// The accesses won at the same time; kept to reuse the allocation.
+    winners: Vec<Access>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
@@ -146,9 +130,7 @@ impl Hidden {
 
     /// True while an exchange of `function` is on the air or its next frame is due.
     pub fn engages(&self, function: FunctionId) -> bool {
-        let of = |exchange: &Exchange| exchange.from == function;
-        self.frames.iter().filter_map(|frame| frame.exchange.as_ref()).any(of)
-            || self.due.iter().any(|due| of(&due.exchange))
+        self.sequences().flatten().any(|sequence| sequence.engages(function))
     }
 
     /// True while an event is due.
@@ -156,62 +138,73 @@ impl Hidden {
         self.next.is_some()
     }
 
+    /// The sequences with a frame on the air, and those with a frame due; `None` for a beacon.
+    fn sequences(&self) -> impl Iterator<Item = Option<&Sequence>> {
+        let on_air = self.frames.iter().map(|frame| frame.sequence.as_ref());
+        on_air.chain(self.due.iter().map(|due| Some(&due.sequence)))
+    }
+
     fn hears(&self, listener: usize, speaker: StationId) -> bool {
         !self.deaf[listener * self.ears.len() + speaker.index()]
     }
 
-    /// `transmitter` begins a frame: at each station that hears both, overlapping frames corrupt each other.
+    /// `transmitters` begin a frame: at each station that hears it and another one, the two corrupt each other.
     fn begin(
         &mut self,
-        part: Part,
-        exchange: Option<Exchange>,
-        transmitter: StationId,
+        sequence: Option<Sequence>,
+        transmitters: impl Iterator<Item = StationId>,
         [at, until]: [Instant; 2],
     ) {
-        let mut spoilt = vec![false; self.ears.len()];
-        let mut frames = std::mem::take(&mut self.frames);
-        for other in &mut frames {
-            for (listener, (new_spoilt, old_spoilt)) in spoilt.iter_mut().zip(&mut other.spoilt).enumerate() {
-                let sends = |station: StationId| listener == station.index();
-                let (new, old) = (self.hears(listener, transmitter), self.hears(listener, other.transmitter));
-                *new_spoilt |= new && (old || sends(other.transmitter));
-                *old_spoilt |= old && (new || sends(transmitter));
+        let mut perceived = vec![Perceived::default(); self.ears.len()];
+        for transmitter in transmitters {
+            perceived[transmitter.index()].sends = true;
+            for (listener, own) in perceived.iter_mut().enumerate() {
+                own.hears |= self.hears(listener, transmitter);
             }
         }
-        let mut frame = OnAir { part, exchange, transmitter, until, spoilt, at, held: true, interference: 0 };
+        for (ear, own) in self.ears.iter_mut().zip(&mut perceived) {
+            own.hears &= !own.sends;
+            ear.sending |= own.sends;
+            ear.heard += u32::from(own.hears);
+        }
+        for other in &mut self.frames {
+            for (new, old) in perceived.iter_mut().zip(&mut other.perceived) {
+                new.spoilt |= new.hears && (old.hears || old.sends);
+                old.spoilt |= old.hears && (new.hears || new.sends);
+            }
+        }
+        let mut frame = OnAir { sequence, until, perceived, at, held: true, interference: 0 };
         if let Some(capture) = &self.capture {
-            frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
+            self.frames.iter_mut().for_each(|other| other.meets(&mut frame, capture));
         }
-        frames.push(frame);
-        self.frames = frames;
-        self.ears[transmitter.index()].sending = true;
-        for listener in 0..self.ears.len() {
-            self.ears[listener].heard += u32::from(self.hears(listener, transmitter));
-        }
+        self.frames.push(frame);
     }
 
-    /// Ends the frame at `index`: stations that decoded it set their NAV to its reservation.
-    fn end(&mut self, index: usize, at: Instant, reserves: Duration, receiver: Option<StationId>) -> OnAir {
+    /// Ends the frame at `index`: stations that decoded it, except its receiver, set their NAV to what it `reserves`; a
+    /// CF-End, which reserves nothing, resets it.
+    fn end(
+        &mut self,
+        index: usize,
+        at: Instant,
+        reserves: Option<Duration>,
+        receiver: Option<StationId>,
+    ) -> Vec<Perceived> {
         let frame = self.frames.remove(index);
-        self.ears[frame.transmitter.index()].sending = false;
-        for listener in 0..self.ears.len() {
-            if !self.hears(listener, frame.transmitter) {
+        for (listener, (ear, own)) in self.ears.iter_mut().zip(&frame.perceived).enumerate() {
+            ear.sending &= !own.sends;
+            if !own.hears {
                 continue;
             }
-            let ear = &mut self.ears[listener];
             ear.heard -= 1;
-            ear.undecodable = frame.spoilt[listener];
-            if frame.part == Part::CfEnd && !ear.undecodable {
-                ear.reserved_until = at;
-            } else if !ear.undecodable && receiver.is_none_or(|receiver| receiver.index() != listener) {
-                ear.reserved_until = ear.reserved_until.max(at + reserves);
+            ear.undecodable = own.spoilt;
+            match reserves {
+                _ if ear.undecodable => {}
+                None => ear.reserved_until = at,
+                Some(_) if receiver.is_some_and(|receiver| receiver.index() == listener) => {}
+                Some(reserves) => ear.reserved_until = ear.reserved_until.max(at + reserves),
             }
         }
-        frame
-    }
-
-    fn ear(&mut self, station: StationId) -> &mut Ear {
-        &mut self.ears[station.index()]
+        frame.perceived
     }
 
     /// Processes the events due at `at`: frames end, then their responses begin, then frames of stations whose
@@ -223,8 +216,8 @@ impl Hidden {
         }
         self.refresh(cell, at);
         while let Some(index) = self.due.iter().position(|due| due.at <= at) {
-            let Due { part, exchange, .. } = self.due.swap_remove(index);
-            self.begin_part(cell, part, exchange, at);
+            let Due { sequence, .. } = self.due.swap_remove(index);
+            self.begin_sequence(cell, sequence, at);
         }
         self.refresh(cell, at);
         if self.beacon_at(cell).is_some_and(|beacon| beacon <= at) {
@@ -238,17 +231,9 @@ impl Hidden {
     /// A function that had no traffic now has some.
     pub fn start_contending(&mut self, cell: &mut Cell, now: Instant, id: FunctionId) {
         self.book(cell, now, Some(id));
-        let slot = cell.rules.phy.slot;
         let ear = &self.ears[cell.stations.station_of(id).index()];
-        let station = &mut cell.stations[id];
-        let counting = std::mem::replace(&mut station.active, true);
-        if ear.busy || now < ear.reserved_until {
-            if !counting {
-                station.contention.draw();
-            }
-        } else if !counting || station.contention.transmits_at(&ear.idle, slot) <= now {
-            station.contention.start_at_once(now);
-        }
+        let busy = ear.busy || now < ear.reserved_until;
+        cell.stations[id].start_contending(&ear.idle, cell.rules.phy.slot, now, busy);
         self.next = self.find_next(cell);
     }
 
@@ -275,25 +260,27 @@ impl Hidden {
             self.contending(cell).filter(|(_, when)| *when <= at).map(|(id, _)| id).collect();
         due.sort_unstable_by_key(|id| std::cmp::Reverse(cell.stations[*id].category));
         let mut winners = std::mem::take(&mut self.winners);
-        winners.clear();
         let mut yielding = std::mem::take(&mut self.yielding);
         yielding.clear();
         for id in due {
-            let own = |winner| cell.stations.station_of(winner) == cell.stations.station_of(id);
-            if winners.iter().any(|(winner, _)| own(*winner)) {
+            let is_own = |winner: &Access| {
+                cell.stations.station_of(winner.account().0) == cell.stations.station_of(id)
+            };
+            if winners.iter().any(is_own) {
                 yielding.push(id);
-            } else if let Some(outgoing) = cell.begin_access(at, id) {
-                winners.push((id, outgoing));
+            } else {
+                winners.extend(cell.begin_access(at, id));
             }
         }
-        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
-        cell.accounts.charge_wait(&mut cell.stations, accounts);
-        for (id, outgoing) in &winners {
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        for winner in winners.drain(..) {
             cell.accounts.accesses += 1;
-            let exchange = cell.stations[*id].exchange(&cell.rules, at, *outgoing);
-            let part = exchange.handshake.first().map_or(Part::Data, Part::Protection);
-            self.ear(cell.stations.station_of(*id)).engaged = true;
-            self.begin_part(cell, part, exchange, at);
+            if let Access::Round(round) = &winner {
+                round.book_first(cell, at);
+            }
+            let sequence = cell.sequence_of(winner, at);
+            self.engage(cell, &sequence);
+            self.begin_sequence(cell, sequence, at);
         }
         self.winners = winners;
         self.refresh(cell, at);
@@ -303,188 +290,141 @@ impl Hidden {
         self.yielding = yielding;
     }
 
-    fn begin_part(&mut self, cell: &mut Cell, part: Part, exchange: Exchange, at: Instant) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        let (transmitter, until) = match part {
-            Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
-                cell.stations[exchange.from].count_handshake(step);
-                (from, exchange.first_end)
+    /// The next frame of `sequence` begins at `at`.
+    fn begin_sequence(&mut self, cell: &mut Cell, sequence: Sequence, at: Instant) {
+        let station = |function| cell.stations.station_of(function);
+        match &sequence {
+            Sequence::Exchange(part, exchange) => {
+                let transmitter = station(part.transmitter(exchange));
+                let until = cell.begin_frame(*part, exchange, at);
+                self.begin(Some(sequence), std::iter::once(transmitter), [at, until]);
             }
-            Part::Protection(Step::Cts) => (to, exchange.start - cell.rules.phy.sifs),
-            Part::Data | Part::Beacon => (from, exchange.end),
-            Part::Response { .. } => (to, exchange.response_end),
-            Part::CfEnd => (cell.stations.station_of(exchange.holder()), cell.send_cf_end(&exchange, at)),
-        };
-        self.begin(part, Some(exchange), transmitter, [at, until]);
+            Sequence::Round(round) => {
+                let transmitters: Vec<StationId> = round.transmitters().map(station).collect();
+                let until = round.ends_at();
+                self.begin(Some(sequence), transmitters.into_iter(), [at, until]);
+            }
+        }
     }
 
     fn frame_ended(&mut self, cell: &mut Cell, index: usize, at: Instant) {
-        let (part, exchange) = (self.frames[index].part, self.frames[index].exchange);
-        let Some(exchange) = exchange else {
-            self.end(index, at, Duration::ZERO, None);
+        let Some(sequence) = self.frames[index].sequence.take() else {
+            self.end(index, at, Some(Duration::ZERO), None);
             return;
         };
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // An RTS that no data follows reserves only the time of a CTS (802.11-2020 clause 10.3.2.4), and a station that
-        // hears the RTS also hears the data.
-        let reserves = match part {
-            Part::Protection(Step::Rts) => {
-                (cell.rules.phy.sifs + cell.rules.phy.slot) * 2 + cell.cts_duration(&exchange)
+        let next = match sequence {
+            Sequence::Exchange(part, mut exchange) => {
+                let follows = self.exchange_frame_ended(cell, index, (part, &mut exchange), at);
+                follows.frame().map(|(part, at)| Due { at, sequence: Sequence::Exchange(part, exchange) })
             }
-            Part::Protection(_) | Part::Data | Part::Response { .. } => exchange.reserved_until() - at,
-            Part::CfEnd | Part::Beacon => Duration::ZERO,
-        };
-        let receiver = match part {
-            Part::Protection(Step::Rts) | Part::Data => to,
-            Part::Protection(_) | Part::Response { .. } | Part::CfEnd | Part::Beacon => from,
-        };
-        self.try_capture(cell, index, &exchange);
-        let frame = self.end(index, at, reserves, Some(receiver));
-        // After a failure, contention ignores reservations in the next idle period.
-        let next_idle = self.ears[cell.stations.station_of(exchange.holder()).index()].idle.number + 1;
-        let clear = !frame.spoilt[receiver.index()];
-        match part {
-            Part::Protection(step) => self.protection_ended(cell, &exchange, step, clear, (at, next_idle)),
-            Part::Data => self.data_ended(cell, &exchange, clear, next_idle),
-            Part::Response { lost } => {
-                let lost = lost || !clear;
-                cell.settle_response(&exchange, lost, next_idle);
-                let next = if cell.rules.may_go_on {
-                    Next::after_response(cell, &exchange, lost)
-                } else {
-                    Next::Nothing
-                };
-                self.go_on(cell, &next, &exchange);
+            Sequence::Round(mut round) => {
+                let follows = self.round_frame_ended(cell, index, &mut round, at);
+                follows.frame().map(|((), at)| Due { at, sequence: Sequence::Round(round) })
             }
-            Part::CfEnd => self.ear(cell.stations.station_of(exchange.holder())).engaged = false,
-            Part::Beacon => {}
+        };
+        if let Some(due) = next {
+            self.engage(cell, &due.sequence);
+            self.due.push(due);
         }
+    }
+
+    fn exchange_frame_ended(
+        &mut self,
+        cell: &mut Cell,
+        index: usize,
+        (part, exchange): (Part, &mut Exchange),
+        at: Instant,
+    ) -> Follows<Part> {
+        let reserves = match part {
+            // A station that hears the RTS also hears the data.
+            Part::Protection(Step::Rts) => Some(cell.rts_reserves(exchange)),
+            Part::Protection(_) | Part::Data | Part::Response { .. } => Some(exchange.reserved_until() - at),
+            Part::CfEnd => None,
+        };
+        let receiver = cell.stations.station_of(part.receiver(exchange));
+        self.try_capture(cell, index, part, exchange);
+        let perceived = self.end(index, at, reserves, Some(receiver));
+        let clear = !perceived[receiver.index()].spoilt;
+        let ready = self.is_ready(receiver, part, exchange, at);
+        let (next_idle, participants) =
+            (self.next_idle(cell, exchange.holder()), part.participants(exchange));
+        let follows = cell.frame_ended(part, exchange, Reception { clear, ready }, (at, next_idle));
+        self.begin_contending(cell, at);
+        participants.into_iter().flatten().for_each(|end| self.set_engaged(cell, end, false));
+        follows
+    }
+
+    fn round_frame_ended(
+        &mut self,
+        cell: &mut Cell,
+        index: usize,
+        round: &mut Round,
+        at: Instant,
+    ) -> Follows<()> {
+        let reserves = round.reserves_until(cell) - at;
+        let perceived = self.end(index, at, Some(reserves), None);
+        let is_spoilt = |function| perceived[cell.stations.station_of(function).index()].spoilt;
+        let is_hidden = round.hide_from(cell, is_spoilt);
+        cell.accounts.collisions += u64::from(is_hidden);
+        round.participants().for_each(|end| self.set_engaged(cell, end, false));
+        let next_idle = self.next_idle(cell, round.account().0);
+        let follows = cell.round_frame_ended(round, next_idle);
+        self.begin_contending(cell, at);
+        follows
+    }
+
+    /// The idle period that would now begin at the station of `function`.
+    fn next_idle(&self, cell: &Cell, function: FunctionId) -> u64 {
+        self.ears[cell.stations.station_of(function).index()].idle.number + 1
+    }
+
+    /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
+    fn begin_contending(&mut self, cell: &mut Cell, at: Instant) {
+        while cell.rules.has_triggers
+            && let Some(function) = cell.contending.pop()
+        {
+            self.start_contending(cell, at, function);
+        }
+    }
+
+    /// Whether `receiver` may respond to a frame that ended at `at`.
+    fn is_ready(&self, receiver: StationId, part: Part, exchange: &Exchange, at: Instant) -> bool {
+        let ear = &self.ears[receiver.index()];
+        match part {
+            // A station whose NAV is set does not respond (clause 10.3.2.9).
+            Part::Protection(Step::Rts) => !ear.engaged && ear.heard == 0 && ear.reserved_until <= at,
+            // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
+            Part::Data => !ear.engaged || matches!(exchange.handshake, Handshake::Rts | Handshake::Granted),
+            Part::Protection(_) | Part::Response { .. } | Part::CfEnd => true,
+        }
+    }
+
+    /// The participants of `sequence` take part in it from now on, in the gaps between its frames too.
+    fn engage(&mut self, cell: &Cell, sequence: &Sequence) {
+        sequence.each_participant(|function| self.set_engaged(cell, function, true));
+    }
+
+    fn set_engaged(&mut self, cell: &Cell, function: FunctionId, engaged: bool) {
+        self.ears[cell.stations.station_of(function).index()].engaged = engaged;
     }
 
     /// Captures the frame at `index` at the access point if the access point locked onto it and it is strong enough for
     /// its mode, despite the overlapping frames.
-    fn try_capture(&mut self, cell: &Cell, index: usize, exchange: &Exchange) {
+    fn try_capture(&mut self, cell: &Cell, index: usize, part: Part, exchange: &Exchange) {
         let frame = &mut self.frames[index];
         let Some(capture) = &mut self.capture else { return };
-        let spoilt = &mut frame.spoilt[StationId::AP.index()];
-        if !*spoilt || !frame.held || frame.transmitter == StationId::AP {
+        let Perceived { sends, spoilt, .. } = &mut frame.perceived[StationId::AP.index()];
+        if !*spoilt || !frame.held || *sends {
             return;
         }
         let originator = cell.stations.originator(exchange);
-        let mode = match (frame.part, exchange.outgoing) {
+        let mode = match (part, exchange.outgoing) {
             (Part::Data, Outgoing::Data { .. }) => originator.mode,
             (Part::Protection(_), _) => cell.handshake_mode(exchange),
-            (Part::Data | Part::Response { .. } | Part::CfEnd | Part::Beacon, _) => originator.control_mode,
+            (Part::Data | Part::Response { .. } | Part::CfEnd, _) => originator.control_mode,
         };
-        *spoilt = !capture.stands_out(frame.transmitter, &mode, frame.interference);
-    }
-
-    fn protection_ended(
-        &mut self,
-        cell: &mut Cell,
-        exchange: &Exchange,
-        step: Step,
-        clear: bool,
-        (at, next_idle): (Instant, u64),
-    ) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        let understood = match step {
-            Step::CtsToSelf => true,
-            Step::Rts => clear && cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
-            Step::Cts => clear && cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
-        };
-        let outcome = match (clear || step == Step::CtsToSelf, understood) {
-            (_, true) => Outcome::Received,
-            (true, false) => Outcome::Errored,
-            (false, false) => Outcome::Collided,
-        };
-        cell.record_handshake(exchange, step, outcome);
-        // A station whose NAV is set does not respond (clause 10.3.2.9).
-        let ear = self.ear(to);
-        let free = !ear.engaged && ear.heard == 0 && ear.reserved_until <= at;
-        match step {
-            Step::Rts if understood && free => {
-                ear.engaged = true;
-                self.due.push(Due {
-                    at: at + cell.rules.phy.sifs,
-                    part: Part::Protection(Step::Cts),
-                    exchange: *exchange,
-                });
-            }
-            Step::Cts | Step::CtsToSelf if understood => {
-                cell.handshake_done(exchange);
-                self.due.push(Due { at: exchange.start, part: Part::Data, exchange: *exchange });
-            }
-            Step::Rts | Step::Cts | Step::CtsToSelf => {
-                cell.accounts.collisions += u64::from(!clear);
-                cell.fail_protection(exchange, at, next_idle);
-                self.ear(from).engaged = false;
-                if step == Step::Cts {
-                    self.ear(to).engaged = false;
-                }
-            }
-        }
-    }
-
-    fn data_ended(&mut self, cell: &mut Cell, exchange: &Exchange, clear: bool, next_idle: u64) {
-        let (from, to) = (cell.stations.station_of(exchange.from), cell.stations.station_of(exchange.to));
-        // After a CTS or a grant the receiver takes part in this exchange; otherwise it must take part in no other.
-        let expected = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
-        let ready = expected || !self.ear(to).engaged;
-        let heard = if clear && ready {
-            cell.receive(exchange)
-        } else {
-            cell.accounts.collisions += 1;
-            cell.stations[exchange.from].counters.collided_ppdus += 1;
-            cell.air.record_collided_data(exchange, cell.stations.originator(exchange), &mut cell.holders);
-            false
-        };
-        if exchange.is_unanswered() {
-            cell.settle_unanswered(exchange);
-            self.ear(from).engaged = false;
-            if exchange.handshake == Handshake::Rts {
-                self.ear(to).engaged = false;
-            }
-        } else if heard {
-            let Answer { exchange, lost, .. } = cell.answer(exchange, None);
-            self.ear(to).engaged = true;
-            self.due.push(Due { at: exchange.response_at, part: Part::Response { lost }, exchange });
-        } else {
-            cell.time_out(exchange, next_idle);
-            if exchange.handshake == Handshake::Granted {
-                let next = Next::after_lost_reverse(cell, exchange, next_idle);
-                self.go_on(cell, &next, exchange);
-                return;
-            }
-            self.ear(from).engaged = false;
-            if exchange.handshake == Handshake::Rts {
-                self.ear(to).engaged = false;
-            }
-        }
-    }
-
-    /// Starts `next` after the end of `exchange`.
-    fn go_on(&mut self, cell: &Cell, next: &Next, exchange: &Exchange) {
-        let holder = exchange.holder();
-        match *next {
-            Next::Exchange(next) => {
-                let granted = (next.handshake == Handshake::Granted).then_some(next.from);
-                self.engage(cell, exchange, [Some(holder), granted]);
-                self.due.push(Due { at: next.start, part: Part::Data, exchange: next });
-            }
-            Next::End { at } => {
-                self.engage(cell, exchange, [Some(holder), None]);
-                self.due.push(Due { at, part: Part::CfEnd, exchange: *exchange });
-            }
-            Next::Nothing => self.engage(cell, exchange, [None; 2]),
-        }
-    }
-
-    /// After `exchange`, only `those` of its ends are in a TXOP.
-    fn engage(&mut self, cell: &Cell, exchange: &Exchange, those: [Option<FunctionId>; 2]) {
-        for end in [exchange.from, exchange.to] {
-            self.ear(cell.stations.station_of(end)).engaged = those.contains(&Some(end));
-        }
+        let transmitter = cell.stations.station_of(part.transmitter(exchange));
+        *spoilt = !capture.stands_out(transmitter, &mode, frame.interference);
     }
 
     /// Stations whose channel became busy stop counting, and those whose channel became idle start.
@@ -524,7 +464,7 @@ impl Hidden {
 
     fn begin_beacon(&mut self, cell: &mut Cell, at: Instant) {
         let until = cell.send_beacon(at);
-        self.begin(Part::Beacon, None, StationId::AP, [at, until]);
+        self.begin(None, std::iter::once(StationId::AP), [at, until]);
     }
 
     /// Books the time since the last event; `newcomer` is counted as without traffic, because it had none until now.
@@ -534,25 +474,25 @@ impl Hidden {
             cell.accounts.book_idle(what, until);
             return;
         }
-        if let [OnAir { part: Part::Response { .. }, exchange: Some(exchange), .. }] = self.frames.as_slice()
-        {
-            let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
-            cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, until.min(plain_end));
-            cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
-            return;
+        // The gaps between the frames of a sequence belong to it.
+        let charged = if self.frames.is_empty() { self.due.len() } else { self.frames.len() };
+        if charged == 1 {
+            match self.sequences().next() {
+                // It accounts for itself.
+                Some(Some(Sequence::Round(_))) => return,
+                Some(Some(Sequence::Exchange(part @ Part::Response { .. }, exchange)))
+                    if !self.frames.is_empty() =>
+                {
+                    cell.book_frame(*part, exchange, until);
+                    return;
+                }
+                _ => {}
+            }
         }
         let spent = cell.accounts.book(what, until);
-        let (frames, due) = (&self.frames, &self.due);
-        let on_air = frames.iter().map(|frame| frame.exchange.as_ref());
-        // The gaps between the frames of an exchange belong to that exchange.
-        let between = due.iter().filter(|_| frames.is_empty()).map(|due| Some(&due.exchange));
-        let charged = if frames.is_empty() { due.len() } else { frames.len() };
-        let shares = even_shares(spent, charged.max(1));
-        for (exchange, share) in on_air.chain(between).zip(shares) {
-            let (station, class) = match exchange {
-                Some(exchange) => (exchange.from, exchange.outgoing.class()),
-                None => (StationId::AP.first_function(), PayloadClass::Data),
-            };
+        for (sequence, share) in self.sequences().zip(even_shares(spent, charged.max(1))) {
+            let beacon = (StationId::AP.first_function(), PayloadClass::Data);
+            let (station, class) = sequence.map_or(beacon, Sequence::account);
             cell.stations[station].airtime.spend(class, what, share);
         }
     }
@@ -561,20 +501,27 @@ impl Hidden {
     /// the one with the largest share.
     pub fn present_use(&self, cell: &Cell, newcomer: Option<FunctionId>) -> AirtimeUse {
         match self.frames.as_slice() {
-            [] if self.due.iter().any(Due::is_protected) => AirtimeUse::Protection,
-            [] if !self.due.is_empty() => AirtimeUse::LinkAck,
+            [] if !self.due.is_empty() => {
+                let protects = |due: &Due| match &due.sequence {
+                    Sequence::Exchange(part, exchange) => part.gap_use(exchange) == AirtimeUse::Protection,
+                    Sequence::Round(_) => false,
+                };
+                if self.due.iter().any(protects) { AirtimeUse::Protection } else { AirtimeUse::LinkAck }
+            }
             [] => {
                 let waits =
                     cell.stations.iter().any(|station| Some(station.id) != newcomer && station.has_traffic());
                 if waits { AirtimeUse::Acquisition } else { AirtimeUse::Idle }
             }
-            [frame] => match (frame.part, &frame.exchange) {
-                (Part::Beacon, _) => AirtimeUse::Beacon,
-                (Part::Protection(_) | Part::CfEnd, _) => AirtimeUse::Protection,
-                (Part::Data, Some(exchange @ Exchange { outgoing: Outgoing::Data { .. }, .. })) => {
+            [frame] => match &frame.sequence {
+                None => AirtimeUse::Beacon,
+                Some(Sequence::Exchange(Part::Protection(_) | Part::CfEnd, _)) => AirtimeUse::Protection,
+                Some(Sequence::Exchange(Part::Data, exchange))
+                    if matches!(exchange.outgoing, Outgoing::Data { .. }) =>
+                {
                     cell.stations.originator(exchange).plan().main_use()
                 }
-                (Part::Data | Part::Response { .. }, _) => AirtimeUse::LinkAck,
+                Some(_) => AirtimeUse::LinkAck,
             },
             _ => AirtimeUse::Collision,
         }
@@ -582,11 +529,17 @@ impl Hidden {
 }
 
 impl OnAir {
+    /// Its power at the access point.
+    fn power(&self, capture: &Capture) -> u64 {
+        let transmitters = self.perceived.iter().zip(0..).filter(|(own, _)| own.sends);
+        transmitters.map(|(_, id)| capture.power(StationId(id))).fold(0, u64::saturating_add)
+    }
+
     /// `later` begins while this frame is on the air. The access point stays locked onto the earlier frame, unless both
     /// began at the same time and `later` is stronger. While the access point sends, it receives nothing.
     fn meets(&mut self, later: &mut Self, capture: &Capture) {
-        let sends = [&*self, &*later].into_iter().any(|frame| frame.transmitter == StationId::AP);
-        let power = |frame: &Self| if sends { u64::MAX } else { capture.power(frame.transmitter) };
+        let sends = [&*self, &*later].into_iter().any(|frame| frame.perceived[StationId::AP.index()].sends);
+        let power = |frame: &Self| if sends { u64::MAX } else { frame.power(capture) };
         let (own, new) = (power(self), power(later));
         self.interference = self.interference.saturating_add(new);
         later.interference = later.interference.saturating_add(own);

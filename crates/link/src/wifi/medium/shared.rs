@@ -6,33 +6,26 @@
 use tacit_proto::units::{Duration, Instant};
 
 use crate::packet::PayloadClass;
-use crate::wifi::air::{Outcome, StationId};
+use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
-use crate::wifi::cell::{Answer, Cell, Next, Progress, Round, earliest, even_shares};
+use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
-use crate::wifi::mac::plan::Outgoing;
-use crate::wifi::mac::protection::{Direction, Handshake, Step};
-use crate::wifi::phy::{CTS_LEN, Phy, RTS_LEN};
+use crate::wifi::mac::protection::Handshake;
+use crate::wifi::phy::Phy;
 
 /// State of the channel.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Idle.
     Idle,
-    /// A handshake frame before a PPDU is on the air, without a collision.
-    Protection { exchange: Exchange, step: Step, until: Instant },
-    /// A PPDU is on the air, without a collision.
-    Transmission(Exchange),
-    /// The acknowledgment of the PPDU is on the air.
-    Response { exchange: Exchange, lost: bool },
-    /// A multi-user PPDU, or a frame that belongs to it, is on the air.
-    Round { until: Instant },
+    /// A frame of a sequence is on the air, without a collision.
+    Frame { until: Instant },
     /// Several PPDUs overlap; lasts until the last one ends.
     Collision { until: Instant },
-    /// A broadcast frame is on the air: a beacon, or a CF-End.
-    Broadcast { until: Instant },
+    /// A beacon is on the air.
+    Beacon { until: Instant },
 }
 
 /// Time that a TXOP reserved but neither used nor released.
@@ -66,15 +59,15 @@ pub(crate) struct Shared {
     next_access: Option<Instant>,
     /// The rest of a reservation that outlasts its TXOP.
     reservation: Reservation,
-    /// Functions that won the current access, and their transmissions; kept to reuse the allocation.
-    winners: Vec<(FunctionId, Outgoing)>,
+    /// The accesses won at the same time; kept to reuse the allocation.
+    winners: Vec<Access>,
+    /// What collides on the air; a round is the last.
+    colliding: Vec<Sequence>,
     /// Functions whose backoff ended at the same time as that of a more urgent function of their station; kept to reuse
     /// the allocation.
     yielding: Vec<FunctionId>,
-    /// The exchanges that collided; kept to reuse the allocation.
-    colliding: Vec<Exchange>,
-    /// The multi-user PPDU on the air, including one that collides.
-    round: Option<Box<Round>>,
+    /// The sequence with a frame on the air, without a collision.
+    on_air: Option<Sequence>,
 }
 
 impl Shared {
@@ -88,9 +81,9 @@ impl Shared {
             next_access: None,
             reservation: Reservation::NONE,
             winners: Vec::new(),
-            yielding: Vec::new(),
             colliding: Vec::new(),
-            round: None,
+            yielding: Vec::new(),
+            on_air: None,
         }
     }
 
@@ -98,10 +91,7 @@ impl Shared {
     pub fn poll_timeout(&self, cell: &Cell) -> Option<Instant> {
         match &self.phase {
             Phase::Idle => earliest(self.next_access, self.beacon_at(cell)),
-            Phase::Protection { until, .. } => Some(*until),
-            Phase::Transmission(exchange) => Some(exchange.end),
-            Phase::Response { exchange, .. } => Some(exchange.response_end),
-            Phase::Round { until } | Phase::Collision { until } | Phase::Broadcast { until } => Some(*until),
+            Phase::Frame { until } | Phase::Collision { until } | Phase::Beacon { until } => Some(*until),
         }
     }
 
@@ -116,14 +106,9 @@ impl Shared {
                     self.access(cell, at);
                 }
             }
-            Phase::Protection { exchange, step, until } => {
-                self.protection_ended(cell, &exchange, step, until);
-            }
-            Phase::Transmission(exchange) => self.transmission_ended(cell, &exchange),
-            Phase::Response { exchange, lost } => self.response_ended(cell, &exchange, lost),
-            Phase::Round { .. } => self.step_round(cell),
+            Phase::Frame { until } => self.frame_ended(cell, until),
             Phase::Collision { until } => self.collision_ended(cell, until),
-            Phase::Broadcast { until } => self.go_idle(cell, until, until),
+            Phase::Beacon { until } => self.go_idle(cell, until, until),
         }
     }
 
@@ -134,13 +119,8 @@ impl Shared {
 
     /// True while the exchange on the air is one of `function`, including one in another's TXOP.
     pub fn engages(&self, function: FunctionId) -> bool {
-        match &self.phase {
-            Phase::Protection { exchange, .. }
-            | Phase::Transmission(exchange)
-            | Phase::Response { exchange, .. } => exchange.from == function,
-            Phase::Round { .. } => self.round.as_ref().is_some_and(|round| round.engages(function)),
-            Phase::Idle | Phase::Collision { .. } | Phase::Broadcast { .. } => false,
-        }
+        matches!(self.phase, Phase::Frame { .. })
+            && self.on_air.as_ref().is_some_and(|sequence| sequence.engages(function))
     }
 
     /// True while an event other than a beacon is due.
@@ -169,20 +149,11 @@ impl Shared {
         }
         let slot = cell.rules.phy.slot;
         let station = &mut cell.stations[id];
-        let counting = station.active;
-        if !counting {
-            station.active = true;
-            self.active.push(id);
-        }
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2). A station
         // that took part in the exchange has no NAV.
         let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
-        if on_air || reserved {
-            if !counting {
-                station.contention.draw();
-            }
-        } else if !counting || station.contention.transmits_at(&self.idle, slot) <= now {
-            station.contention.start_at_once(now);
+        if station.start_contending(&self.idle, slot, now, on_air || reserved) {
+            self.active.push(id);
         }
         if on_air {
             return;
@@ -204,9 +175,7 @@ impl Shared {
             self.find_yielding(cell, at);
         }
         let mut winners = std::mem::take(&mut self.winners);
-        winners.clear();
         let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
-        let mut round = None;
         self.active.retain(|id| {
             let station = &mut cell.stations[*id];
             let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
@@ -218,24 +187,17 @@ impl Shared {
                 station.yield_access();
                 return true;
             }
-            if cell.has_rounds(*id) {
-                round = cell.begin_round(at, *id, None);
-                if round.is_some() {
-                    return true;
-                }
-            }
-            let outgoing = cell.begin_access(at, *id);
-            winners.extend(outgoing.map(|outgoing| (*id, outgoing)));
+            winners.extend(cell.begin_access(at, *id));
             cell.stations[*id].active
         });
-        let accounts = winners.iter().map(|(id, outgoing)| (*id, outgoing.class()));
-        cell.accounts.charge_wait(&mut cell.stations, accounts.chain(round.as_ref().map(Round::account)));
-        match (winners.as_slice(), round) {
+        // Where time does not divide evenly, the remainder is not that of a round.
+        winners.sort_by_key(|winner| matches!(winner, Access::Round(_)));
+        cell.accounts.charge_wait(&mut cell.stations, winners.iter().map(Access::account));
+        match (winners.pop(), winners.len()) {
             // All waiting packets were too old.
-            ([], None) => self.go_idle_again(cell, at),
-            ([(id, outgoing)], None) => self.start_transmission(cell, at, *id, *outgoing),
-            ([], Some(round)) => self.start_round(cell, at, round),
-            (several, round) => self.start_collision(cell, at, several, round),
+            (None, _) => self.go_idle_again(cell, at),
+            (Some(winner), 0) => self.start(cell, winner, at),
+            (Some(last), _) => self.start_collision(cell, at, winners.drain(..).chain([last])),
         }
         self.winners = winners;
     }
@@ -319,320 +281,151 @@ impl Shared {
             .min();
     }
 
-    // --- One exchange alone -----------------------------------------------------------------
+    // --- One sequence alone -----------------------------------------------------------------
 
-    fn start_transmission(&mut self, cell: &mut Cell, at: Instant, from: FunctionId, outgoing: Outgoing) {
+    /// An access of one function begins at `at`.
+    fn start(&mut self, cell: &mut Cell, access: Access, at: Instant) {
         cell.accounts.accesses += 1;
-        let exchange = cell.stations[from].exchange(&cell.rules, at, outgoing);
-        match exchange.handshake.first() {
-            None => self.start_data(cell, exchange),
-            Some(step) => self.start_protection(cell, exchange, step),
+        if let Access::Round(round) = &access {
+            round.book_first(cell, at);
         }
+        self.on_air = Some(cell.sequence_of(access, at));
+        self.begin(cell, at);
     }
 
-    /// Starts the first frame of the handshake of `exchange`.
-    fn start_protection(&mut self, cell: &mut Cell, exchange: Exchange, step: Step) {
-        cell.stations[exchange.from].count_handshake(step);
-        let class = exchange.outgoing.class();
-        cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.first_end);
-        self.phase = Phase::Protection { exchange, step, until: exchange.first_end };
-    }
-
-    /// A handshake frame ended.
-    fn protection_ended(&mut self, cell: &mut Cell, exchange: &Exchange, step: Step, at: Instant) {
-        let arrived = match step {
-            Step::CtsToSelf => true,
-            Step::Rts => cell.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
-            Step::Cts => cell.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
-        };
-        let outcome = if arrived { Outcome::Received } else { Outcome::Errored };
-        cell.record_handshake(exchange, step, outcome);
-        let (phy, class) = (cell.rules.phy, exchange.outgoing.class());
-        match step {
-            Step::Rts if arrived => {
-                let until = exchange.start - phy.sifs;
-                cell.charge(exchange.from, class, AirtimeUse::Protection, until);
-                self.phase = Phase::Protection { exchange: *exchange, step: Step::Cts, until };
-            }
-            Step::Rts => {
-                // Stations that heard the RTS may reset their NAV if no data follows (clause 10.3.2.4).
-                let reset = phy.sifs * 2 + cell.cts_duration(exchange) + phy.slot * 2;
-                cell.fail_protection(exchange, at, self.next_idle());
-                self.go_idle(cell, at, at + reset);
-            }
-            Step::Cts | Step::CtsToSelf if arrived => {
-                cell.charge(exchange.from, class, AirtimeUse::Protection, exchange.start);
-                cell.handshake_done(exchange);
-                self.start_data(cell, *exchange);
-            }
-            Step::Cts | Step::CtsToSelf => {
-                cell.fail_protection(exchange, at, self.next_idle());
-                // A CTS reserves the medium until the end of the exchange that it permits.
-                if exchange.grants() {
-                    self.reservation = Reservation::left_by(exchange);
-                }
-                self.go_idle(cell, at, exchange.response_end);
-            }
-        }
-    }
-
-    /// Starts the PPDU of the exchange.
-    fn start_data(&mut self, cell: &mut Cell, exchange: Exchange) {
-        match exchange.outgoing {
-            Outgoing::Request { class, .. } => {
-                cell.charge(exchange.from, class, AirtimeUse::LinkAck, exchange.end);
-            }
-            Outgoing::Ask { .. } => {
-                cell.charge(exchange.from, PayloadClass::Data, AirtimeUse::LinkAck, exchange.end);
-            }
-            Outgoing::Data { class, .. } => {
-                let plan = *cell.stations.originator(&exchange).plan();
-                cell.book_data(exchange.from, class, [exchange.start, exchange.end], plan);
-            }
-        }
-        self.phase = Phase::Transmission(exchange);
-    }
-
-    /// The PPDU ended: the MPDUs that arrived are passed up and acknowledged.
-    fn transmission_ended(&mut self, cell: &mut Cell, exchange: &Exchange) {
-        let heard = cell.receive(exchange);
-        if exchange.is_unanswered() {
-            cell.settle_unanswered(exchange);
-            if cell.rules.has_triggers && cell.stations[exchange.from].is_access_point() {
-                cell.note_uplink(exchange);
-                self.begin_contending(cell);
-            }
-            self.after_exchange(cell, exchange, false);
-            return;
-        }
-        if !heard {
-            // The sender times out before the end of the time in the Duration field, which bystanders still respect.
-            cell.time_out(exchange, self.next_idle());
-            self.go_on_without_response(cell, exchange);
-            return;
-        }
-        let Answer { exchange, lost, .. } = cell.answer(exchange, None);
-        self.phase = Phase::Response { exchange, lost };
-    }
-
-    /// The acknowledgment ended: the originator settles the MPDUs in flight.
-    fn response_ended(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        let plain_end = exchange.plain_response_end(cell.stations.control_mode(exchange));
-        cell.charge(exchange.from, exchange.outgoing.class(), AirtimeUse::LinkAck, plain_end);
-        cell.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, exchange.response_end);
-        cell.settle_response(exchange, lost, self.next_idle());
-        if cell.rules.has_triggers {
-            cell.note_uplink(exchange);
-            self.begin_contending(cell);
-        }
-        self.after_exchange(cell, exchange, lost);
-    }
-
-    // --- Rest of the TXOP -------------------------------------------------------------------
-
-    /// The last frame of an exchange has ended.
-    fn after_exchange(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        if cell.rules.may_go_on {
-            self.go_on_after_response(cell, exchange, lost);
-        } else {
-            self.go_idle(cell, exchange.response_end, exchange.response_end);
-        }
-    }
-
-    /// The response ended; the TXOP may continue.
-    fn go_on_after_response(&mut self, cell: &mut Cell, exchange: &Exchange, lost: bool) {
-        let next = Next::after_response(cell, exchange, lost);
-        self.go_on(cell, &next, exchange, exchange.response_end);
-    }
-
-    /// No part of the PPDU arrived, so there is no response.
-    fn go_on_without_response(&mut self, cell: &mut Cell, exchange: &Exchange) {
-        if exchange.handshake == Handshake::Granted {
-            let next = Next::after_lost_reverse(cell, exchange, self.next_idle());
-            self.go_on(cell, &next, exchange, exchange.end);
-            return;
-        }
-        if exchange.grants() {
-            self.reservation = Reservation::left_by(exchange);
-        }
-        self.go_idle(cell, exchange.end, exchange.response_end);
-    }
-
-    /// Starts `next` after `exchange`, which ended at `at`.
-    fn go_on(&mut self, cell: &mut Cell, next: &Next, exchange: &Exchange, at: Instant) {
-        match *next {
-            Next::Exchange(next) => {
-                let class = next.outgoing.class();
-                cell.charge(next.from, class, AirtimeUse::Acquisition, next.start);
-                self.start_data(cell, next);
-            }
-            Next::End { at } => {
-                let until = cell.send_cf_end(exchange, at);
-                cell.charge(exchange.holder(), exchange.outgoing.class(), AirtimeUse::Protection, until);
-                self.reservation = Reservation::NONE;
-                self.phase = Phase::Broadcast { until };
-            }
-            Next::Nothing => {
-                if exchange.reserved_until() > at {
-                    self.reservation = Reservation::left_by(exchange);
-                }
-                self.go_idle(cell, at, at);
-            }
-        }
-    }
-
-    // --- To several users at once -----------------------------------------------------------
-
-    fn start_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
-        cell.accounts.accesses += 1;
-        self.go_on_with_round(cell, at, round);
-    }
-
-    /// Starts `round` at `at`.
-    fn go_on_with_round(&mut self, cell: &mut Cell, at: Instant, round: Round) {
-        round.book_first(cell, at);
-        self.phase = Phase::Round { until: round.first_end() };
-        self.round = Some(Box::new(round));
-    }
-
-    /// The PPDU on the air ended: a multi-user PPDU or the responses to it.
-    fn step_round(&mut self, cell: &mut Cell) {
-        let next_idle = self.next_idle();
-        let Some(round) = &mut self.round else { unreachable!("its phase has a round") };
-        let (reserved_until, holder) = (round.reserved_until(), round.account().0);
-        let progress = round.step(cell, next_idle);
-        self.begin_contending(cell);
-        match progress {
-            Progress::Until(until) => self.phase = Phase::Round { until },
-            Progress::Over(at, succeeded) => {
-                self.round = None;
-                let next = if succeeded { cell.continue_rounds(at, holder) } else { None };
-                match next {
-                    Some((round, start)) => {
-                        cell.charge(holder, round.account().1, AirtimeUse::Acquisition, start);
-                        self.go_on_with_round(cell, start, round);
+    /// The next frame of the sequence begins at `at`.
+    fn begin(&mut self, cell: &mut Cell, at: Instant) {
+        let until = match &self.on_air {
+            None => return,
+            Some(Sequence::Round(round)) => round.ends_at(),
+            Some(Sequence::Exchange(part, exchange)) => {
+                let until = cell.begin_frame(*part, exchange, at);
+                match part {
+                    // It is accounted when it has ended.
+                    Part::Response { .. } => {}
+                    Part::CfEnd => {
+                        cell.book_frame(*part, exchange, until);
+                        self.reservation = Reservation::NONE;
                     }
-                    None => self.go_idle(cell, at, at.max(reserved_until)),
+                    Part::Protection(_) | Part::Data => cell.book_frame(*part, exchange, until),
+                }
+                until
+            }
+        };
+        self.phase = Phase::Frame { until };
+    }
+
+    /// The frame on the air ended at `at`.
+    fn frame_ended(&mut self, cell: &mut Cell, at: Instant) {
+        let next_idle = self.next_idle();
+        let follows = match &mut self.on_air {
+            None => return,
+            Some(Sequence::Round(round)) => cell.round_frame_ended(round, next_idle),
+            Some(Sequence::Exchange(part, exchange)) => {
+                if let Part::Response { .. } = part {
+                    cell.book_frame(*part, exchange, at);
+                }
+                match cell.frame_ended(*part, exchange, Reception::UNDISTURBED, (at, next_idle)) {
+                    Follows::Frame(next, at) => {
+                        *part = next;
+                        Follows::Frame((), at)
+                    }
+                    Follows::Nothing { at, reserved_until, reserves_txop } => {
+                        if reserves_txop && exchange.reserved_until() > at {
+                            self.reservation = Reservation::left_by(exchange);
+                        }
+                        Follows::Nothing { at, reserved_until, reserves_txop }
+                    }
                 }
             }
+        };
+        self.begin_contending(cell);
+        match follows {
+            Follows::Frame((), at) => self.begin(cell, at),
+            Follows::Nothing { at, reserved_until, .. } => self.go_idle(cell, at, reserved_until),
         }
     }
 
     /// Functions that want the medium without a packet from the host draw their backoff while it is busy.
     fn begin_contending(&mut self, cell: &mut Cell) {
-        while let Some(function) = cell.contending.pop() {
+        while cell.rules.has_triggers
+            && let Some(function) = cell.contending.pop()
+        {
             self.start_contending(cell, cell.accounts.booked_until(), function);
         }
     }
 
     // --- Several at once, and beacons -------------------------------------------------------
 
-    fn start_collision(
-        &mut self,
-        cell: &mut Cell,
-        at: Instant,
-        winners: &[(FunctionId, Outgoing)],
-        round: Option<Round>,
-    ) {
+    fn start_collision(&mut self, cell: &mut Cell, at: Instant, accesses: impl Iterator<Item = Access>) {
         cell.accounts.accesses += 1;
         cell.accounts.collisions += 1;
         self.colliding.clear();
-        self.colliding.extend(
-            winners.iter().map(|(from, outgoing)| cell.stations[*from].exchange(&cell.rules, at, *outgoing)),
-        );
+        self.colliding.extend(accesses.map(|access| cell.sequence_of(access, at)));
         let mut until = at;
-        for exchange in &self.colliding {
-            until = until.max(exchange.alone_until());
-            cell.stations[exchange.from].counters.collided_ppdus += 1;
-        }
-        if let Some(round) = &round {
-            let ends = round.first_end();
-            // If the other PPDUs end later, the trigger after the multi-user PPDU collides too.
-            until = if ends >= until { ends } else { until.max(round.alone_until(cell)) };
-            cell.stations[round.account().0].counters.collided_ppdus += 1;
+        for sequence in &self.colliding {
+            until = match sequence {
+                Sequence::Exchange(_, exchange) => until.max(exchange.alone_until()),
+                Sequence::Round(round) if round.ends_at() >= until => round.ends_at(),
+                // The trigger after the multi-user PPDU collides too.
+                Sequence::Round(round) => until.max(round.alone_until(cell)),
+            };
+            cell.stations[sequence.account().0].counters.collided_ppdus += 1;
         }
         let spent = cell.accounts.book(AirtimeUse::Collision, until);
-        let several = self.colliding.iter().map(|exchange| (exchange.from, exchange.outgoing.class()));
-        let several = several.chain(round.as_ref().map(Round::account));
-        let count = winners.len() + usize::from(round.is_some());
-        for ((from, class), share) in several.zip(even_shares(spent, count)) {
+        let accounts = self.colliding.iter().map(Sequence::account);
+        for ((from, class), share) in accounts.zip(even_shares(spent, self.colliding.len())) {
             cell.stations[from].airtime.spend(class, AirtimeUse::Collision, share);
         }
-        self.round = round.map(Box::new);
         self.phase = Phase::Collision { until };
     }
 
     /// The last of the colliding PPDUs ended. Their senders time out, each from the end of its own PPDU; stations that
-    /// received noise wait EIFS.
+    /// received noise wait EIFS. If a round lasted longest, its users receive the trigger after it, and with capture also
+    /// the MPDUs after the end of the other PPDUs.
     fn collision_ended(&mut self, cell: &mut Cell, until: Instant) {
-        if let Some(round) = self.round.take() {
-            self.collided_round_ended(cell, *round, until);
-            return;
-        }
-        let captured = if cell.rules.config.capture { captured(cell, &self.colliding) } else { None };
-        let lost = |exchange: &&Exchange| captured.is_none_or(|captured| captured.from != exchange.from);
-        for exchange in self.colliding.iter().filter(lost) {
-            let originator = cell.stations.originator(exchange);
-            cell.air.record_collided(exchange, originator, &cell.rules, &mut cell.holders);
-        }
+        let mut colliding = std::mem::take(&mut self.colliding);
+        let captured = if cell.rules.config.capture { captured(cell, &colliding) } else { None };
         let next_idle = self.next_idle();
-        for exchange in self.colliding.iter().filter(lost) {
-            if exchange.handshake == Handshake::CtsToSelf {
-                cell.air.record_collided_data(
-                    exchange,
-                    cell.stations.originator(exchange),
-                    &mut cell.holders,
-                );
+        let exchanges = || colliding.iter().filter_map(Sequence::exchange);
+        let lost = || {
+            let is_lost = |from| captured.is_none_or(|captured| captured.from != from);
+            exchanges().filter(move |(_, exchange)| is_lost(exchange.from))
+        };
+        lost().for_each(|(_, exchange)| cell.record_collision(exchange));
+        lost().for_each(|(part, exchange)| cell.fail_collided(part, exchange, next_idle));
+        let others_end = exchanges().map(|(_, exchange)| exchange.alone_until()).max();
+        let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
+        let mut round = match colliding.pop() {
+            Some(Sequence::Round(round)) => Some(round),
+            _ => None,
+        };
+        let deaf = |function| colliding.iter().any(|other| other.account().0 == function);
+        let mut longest = round.as_mut().filter(|round| round.ends_at() == until);
+        let survives = longest.as_mut().is_some_and(|round| round.survives(cell, clear_from, deaf));
+        colliding.clear();
+        self.colliding = colliding;
+        match (captured, round) {
+            (Some(exchange), _) => {
+                self.on_air = Some(Sequence::Exchange(Part::Data, exchange));
+                self.frame_ended(cell, exchange.end);
             }
-            match exchange.handshake {
-                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
-                _ => cell.time_out(exchange, next_idle),
+            (None, Some(round)) if survives => {
+                self.on_air = Some(Sequence::Round(round));
+                self.frame_ended(cell, until);
             }
-        }
-        match captured {
-            Some(exchange) => self.transmission_ended(cell, &exchange),
-            None => {
+            (None, round) => {
+                if let Some(mut round) = round {
+                    round.record_collided(cell);
+                    let timeout = cell.rules.ack_timeout(round.control_mode());
+                    let noticed_at = round.alone_until(cell) + timeout;
+                    round.fail(cell, noticed_at, next_idle);
+                }
                 let phy = cell.rules.phy;
                 let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
                 self.go_idle_for(cell, until, until, until + wait);
             }
         }
-    }
-
-    /// The last of the PPDUs that collided with `round` ended. If `round` lasted longest, its users receive the trigger
-    /// after it, and with capture also the MPDUs after the end of the other PPDUs; all else is lost.
-    fn collided_round_ended(&mut self, cell: &mut Cell, mut round: Round, until: Instant) {
-        let next_idle = self.next_idle();
-        for exchange in &self.colliding {
-            cell.air.record_collided(
-                exchange,
-                cell.stations.originator(exchange),
-                &cell.rules,
-                &mut cell.holders,
-            );
-        }
-        for exchange in &self.colliding {
-            match exchange.handshake {
-                Handshake::Rts => cell.fail_protection(exchange, exchange.first_end, next_idle),
-                _ => cell.time_out(exchange, next_idle),
-            }
-        }
-        let others_end = self.colliding.iter().map(Exchange::alone_until).max();
-        let colliding = &self.colliding;
-        let clear_from = others_end.filter(|_| cell.rules.config.capture).unwrap_or(until);
-        let deaf = |function| colliding.iter().any(|other| other.from == function);
-        if round.first_end() == until && round.survives(cell, clear_from, deaf) {
-            self.round = Some(Box::new(round));
-            self.step_round(cell);
-            return;
-        }
-        round.record_collided(cell);
-        let timeout = cell.rules.ack_timeout(round.control_mode());
-        let noticed_at = round.alone_until(cell) + timeout;
-        round.fail(cell, noticed_at, next_idle);
-        let phy = cell.rules.phy;
-        let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
-        self.go_idle_for(cell, until, until, until + wait);
     }
 
     fn start_beacon(&mut self, cell: &mut Cell, at: Instant) {
@@ -642,15 +435,19 @@ impl Shared {
         }
         let until = cell.send_beacon(at);
         cell.charge(StationId::AP.first_function(), PayloadClass::Data, AirtimeUse::Beacon, until);
-        self.phase = Phase::Broadcast { until };
+        self.phase = Phase::Beacon { until };
     }
 }
 
-/// The exchange of `colliding` that is on the air after all others have ended, unless its addressee was sending too.
-/// From that time on its MPDUs are free of collision.
-fn captured(cell: &Cell, colliding: &[Exchange]) -> Option<Exchange> {
-    let longest = colliding.iter().max_by_key(|exchange| exchange.alone_until())?;
-    let others = || colliding.iter().filter(|other| other.from != longest.from);
+/// The exchange among `colliding` that is on the air after all others have ended, unless its addressee was sending too.
+/// From that time on its MPDUs are free of collision. `None` beside a round.
+fn captured(cell: &Cell, colliding: &[Sequence]) -> Option<Exchange> {
+    let exchanges = || colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| exchange);
+    if exchanges().count() < colliding.len() {
+        return None;
+    }
+    let longest = exchanges().max_by_key(|exchange| exchange.alone_until())?;
+    let others = || exchanges().filter(|other| other.from != longest.from);
     let clear_from = others().map(Exchange::alone_until).max()?;
     let station_of = |function| cell.stations.station_of(function);
     let deaf = others().any(|other| station_of(other.from) == station_of(longest.to));

@@ -145,7 +145,7 @@ impl Core {
         let now_us = ack.now_us;
         // If ACKs were lost, the one that ends a timeout or a silence answers data sent long before.
         let ends_wait = self.steering.collapsed || self.feedback.silences > 0;
-        self.hear(ack);
+        self.record_counts(ack);
         if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
             self.measure(now_us, reading, ack.repairing);
             if self.state != State::Start || self.search.restarted {
@@ -237,7 +237,7 @@ impl Core {
     }
 
     /// Records the counts of an ACK, and its arrival.
-    fn hear(&mut self, ack: &Ack) {
+    fn record_counts(&mut self, ack: &Ack) {
         self.delivered += u64::from(ack.delivered);
         let silences = self.feedback.on_ack(ack.now_us, ack.rtt_us, ack.smoothed_rtt_us);
         if silences > 0 {

@@ -51,15 +51,15 @@ impl Connection {
 
     /// Says whether this end has a socket for itself, so that short data to it goes without the number of the connection. The
     /// default is that the end that opens the connection has.
-    pub fn set_implied(&mut self, implied: bool) {
+    pub fn set_connection_id_implied(&mut self, implied: bool) {
         debug_assert!(self.packets_sent == 0, "the number is known to the peer");
         self.own = self.own.implied_or_not(implied);
     }
 
     /// Mixes the secret `fresh` into the generator of skipped packet numbers. A peer that has seen three skipped numbers could
     /// compute the 32-bit seed; fresh values between them prevent that.
-    pub fn stir(&mut self, fresh: u32) {
-        self.sender.stir(fresh);
+    pub fn add_entropy(&mut self, fresh: u32) {
+        self.sender.add_entropy(fresh);
     }
 
     /// Handles a packet that arrived at `now`, and returns its part for the driver;
@@ -77,7 +77,7 @@ impl Connection {
     fn transmit(&self, packet: packet::Packet) -> Transmit {
         let start = match packet.body {
             Body::Data(_) => self.sender.latest_start().unwrap_or(0),
-            Body::Datagram(_) => self.sender.beside.latest(),
+            Body::Datagram(_) => self.sender.controls.latest(),
             _ => 0,
         };
         Transmit { ecn: self.ecn(&packet), number: self.sender.latest_number(), start, packet }
@@ -99,7 +99,7 @@ impl Connection {
         if len > most {
             return Err(TooLong(len, most));
         }
-        Ok(self.sender.beside.queue(len))
+        Ok(self.sender.controls.queue(len))
     }
 
     /// Bytes of the longest datagram that fits a packet now.
@@ -114,7 +114,7 @@ impl Connection {
 
     /// The number of the oldest datagram that waits, or of the next.
     pub fn oldest_datagram(&self) -> u64 {
-        self.sender.beside.oldest()
+        self.sender.controls.oldest()
     }
 
     /// A path challenge to send at once along a new path (RFC 9000 section 8.2.1), of at most `room` bytes of UDP payload. The peer
@@ -151,7 +151,7 @@ impl Connection {
     }
 
     /// Probes the peer with a packet that it must acknowledge.
-    pub fn ask(&mut self) {
+    pub fn ping(&mut self) {
         self.confirm_due = true;
     }
 

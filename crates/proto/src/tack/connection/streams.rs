@@ -59,7 +59,7 @@ impl Connection {
             return;
         }
         if let Some(reset) = self.sender.streams.reset(stream, code) {
-            self.sender.beside.say(reset);
+            self.sender.controls.push(reset);
         }
     }
 
@@ -69,7 +69,7 @@ impl Connection {
             return;
         }
         if self.receiver.incoming.stop(stream) {
-            self.sender.beside.say(Control::Stop { stream, code });
+            self.sender.controls.push(Control::Stop { stream, code });
         }
         self.receiver.after_read(stream);
         self.forget_if_over(stream);
@@ -87,14 +87,14 @@ impl Connection {
     }
 
     /// Bytes that streams may hold beyond those.
-    pub fn borrowable(&self) -> Bytes {
-        Bytes(self.receiver.incoming.borrowable())
+    pub fn shared_buffer(&self) -> Bytes {
+        Bytes(self.receiver.incoming.shared_buffer())
     }
 
     /// Streams may hold this many bytes beyond those from now on, in place of [`max_receive_buffer`](crate::tack::Config::max_receive_buffer):
     /// for programs that share memory over connections.
-    pub fn set_borrowable(&mut self, bytes: Bytes) {
-        self.receiver.incoming.set_borrowable(bytes.0);
+    pub fn set_shared_buffer(&mut self, bytes: Bytes) {
+        self.receiver.incoming.set_shared_buffer(bytes.0);
     }
 
     /// Bytes of `stream` that were delivered and the reader has not taken.
@@ -113,8 +113,8 @@ impl Connection {
     }
 
     /// Bytes of `stream` up to the last that the peer has, with the gaps before it.
-    pub fn reached_of(&self, stream: StreamId) -> u64 {
-        self.sender.streams.reached_of(stream)
+    pub fn highest_acked_of(&self, stream: StreamId) -> u64 {
+        self.sender.streams.highest_acked_of(stream)
     }
 
     /// Bytes of `stream` that the peer takes as of now, counted from the first.
@@ -164,7 +164,7 @@ impl Connection {
                 incoming.admit(stream)?;
                 self.open_what_peer_opened();
                 if let Some(reset) = self.sender.streams.on_stop(stream, code) {
-                    self.sender.beside.say(reset);
+                    self.sender.controls.push(reset);
                 }
             }
             Control::Streams { limit } => self.may_open |= incoming.numbers.raise(limit)?,
@@ -203,8 +203,8 @@ impl Connection {
     fn allow_more_streams(&mut self) {
         let numbers = &mut self.receiver.incoming.numbers;
         if let Some(limit) = numbers.news() {
-            numbers.tell(limit);
-            self.sender.beside.allow(limit);
+            numbers.on_advertised(limit);
+            self.sender.controls.allow(limit);
         }
     }
 }

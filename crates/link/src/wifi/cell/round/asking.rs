@@ -3,8 +3,8 @@
 
 use tacit_proto::units::Instant;
 
-use super::Cell;
 use crate::packet::PayloadClass;
+use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::originator::Need;
@@ -33,10 +33,10 @@ impl Cell {
         clients.min_by_key(|(_, mode)| mode.rate())
     }
 
-    /// The mode of a client's single-user PPDUs.
+    /// The mode of a client's single-user PPDUs that try no rate.
     pub(super) fn uplink_mode(&self, id: FunctionId, peer: usize) -> Mode {
         let client = &self.stations[self.stations[id].peers[peer].id];
-        client.peers[client.peer_index(id)].originator.mode
+        client.peers[client.peer_index(id)].originator.steady_modes()[0]
     }
 
     /// Clients of `id` that send much at `at`.

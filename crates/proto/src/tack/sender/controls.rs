@@ -15,8 +15,8 @@ pub(in crate::tack) const MAX_DATAGRAMS: usize = 64;
 const LONGEST_ASKING: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::tack) struct Beside {
-    controls: VecDeque<Control>,
+pub(in crate::tack) struct ControlsAndDatagrams {
+    pending: VecDeque<Control>,
     /// Streams that the peer may open: the limit to send, the one last sent, and whether its packet is in flight.
     limit: u32,
     advertised: u32,
@@ -30,10 +30,10 @@ pub(in crate::tack) struct Beside {
     after_datagram: bool,
 }
 
-impl Beside {
+impl ControlsAndDatagrams {
     /// `control` is to be sent until it is acknowledged.
-    pub fn say(&mut self, control: Control) {
-        self.controls.push_back(control);
+    pub fn push(&mut self, control: Control) {
+        self.pending.push_back(control);
     }
 
     /// Number of streams that the peer may open.
@@ -41,13 +41,13 @@ impl Beside {
         self.limit = limit;
     }
 
-    fn owes_limit(&self) -> bool {
+    fn must_advertise_limit(&self) -> bool {
         self.limit != self.advertised && !self.advertising
     }
 
     /// True when something does not wait for the window and the pacer.
     pub fn is_urgent(&self) -> bool {
-        !self.controls.is_empty() || self.owes_limit()
+        !self.pending.is_empty() || self.must_advertise_limit()
     }
 
     /// When [`handle_timeout`](Sender::handle_timeout) has a limit to ask for.
@@ -92,23 +92,23 @@ impl Sender {
         room_for_datagram(self.path.mtu.payload())
     }
 
-    /// See [`Beside::datagram_room`].
+    /// See [`ControlsAndDatagrams::datagram_room`].
     pub fn datagram_room(&self) -> usize {
-        self.beside.datagram_room()
+        self.controls.datagram_room()
     }
 
     /// The next message about streams.
     pub(super) fn next_control(&mut self, now: Instant) -> Option<Body> {
-        if !self.beside.is_urgent() || self.sent.len() >= super::MAX_PACKETS {
+        if !self.controls.is_urgent() || self.sent.len() >= super::MAX_PACKETS {
             return None;
         }
-        if self.beside.owes_limit() {
-            let limit = self.beside.limit;
-            (self.beside.advertised, self.beside.advertising) = (limit, true);
+        if self.controls.must_advertise_limit() {
+            let limit = self.controls.limit;
+            (self.controls.advertised, self.controls.advertising) = (limit, true);
             self.push(now, Carried::Streams, 0);
             return Some(Body::Control(Control::Streams { limit }));
         }
-        let control = self.beside.controls.pop_front()?;
+        let control = self.controls.pending.pop_front()?;
         self.push(now, Carried::Control(control), 0);
         Some(Body::Control(control))
     }
@@ -128,15 +128,15 @@ impl Sender {
             Control::Stop { .. } | Control::Streams { .. } => true,
         };
         if matters {
-            self.beside.say(control);
+            self.controls.push(control);
         }
     }
 
     /// The number of streams that the peer may open has arrived there, or was lost.
     pub(super) fn on_streams_told(&mut self, arrived: bool) {
-        self.beside.advertising = false;
+        self.controls.advertising = false;
         if !arrived {
-            self.beside.advertised = 0;
+            self.controls.advertised = 0;
         }
     }
 
@@ -144,39 +144,39 @@ impl Sender {
     pub(super) fn watch_limits(&mut self, now: Instant) {
         while let Some(stream) = self.streams.next_held() {
             let wait = self.probe_timeout();
-            self.beside.held.insert((now + wait, stream), wait);
+            self.controls.held.insert((now + wait, stream), wait);
         }
     }
 
     /// Asks for the limits of streams that a limit has held for that long.
     pub(super) fn ask_for_limits(&mut self, now: Instant) {
-        while let Some(entry) = self.beside.held.first_entry()
+        while let Some(entry) = self.controls.held.first_entry()
             && entry.key().0 <= now
         {
             let ((_, stream), wait) = entry.remove_entry();
             if self.streams.still_held(stream) {
-                self.beside.say(Control::Held { stream });
+                self.controls.push(Control::Held { stream });
                 let wait = wait.saturating_mul(2).min(LONGEST_ASKING);
-                self.beside.held.insert((now + wait, stream), wait);
+                self.controls.held.insert((now + wait, stream), wait);
             }
         }
     }
 
     /// The next datagram, which leaves as data does. Streams take turns with datagrams.
     pub(super) fn next_datagram(&mut self, now: Instant) -> Option<Body> {
-        if self.beside.after_datagram && (self.streams.has_lost() || self.streams.has_new()) {
-            self.beside.after_datagram = false;
+        if self.controls.after_datagram && (self.streams.has_lost() || self.streams.has_new()) {
+            self.controls.after_datagram = false;
             return None;
         }
         let len = loop {
-            let len = self.beside.datagrams.pop_front()?;
-            self.beside.first += 1;
+            let len = self.controls.datagrams.pop_front()?;
+            self.controls.first += 1;
             // Packets may have been longer when it was queued.
             if len <= self.max_datagram() {
                 break len;
             }
         };
-        self.beside.after_datagram = true;
+        self.controls.after_datagram = true;
         self.pace(now, u64::from(len));
         self.counters.data_packets += 1;
         self.counters.data_bytes += u64::from(len);

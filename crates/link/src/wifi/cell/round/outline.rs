@@ -43,12 +43,12 @@ impl Cell {
     ) -> Option<Outline> {
         let station = &self.stations[id];
         let of = |peer: &usize| &station.peers[*peer].originator;
-        let modes = users.iter().map(|peer| of(peer).mode);
+        let modes = users.iter().map(|peer| of(peer).steady_modes()[0]);
         let down: Vec<Mode> = modes.clone().collect();
         let up: Vec<Mode> = modes.map(|mode| mode.at_most_mcs(ofdma.answer_mcs())).collect();
         let ppdu_down = self.shared_ppdu(MultiUser::Down, &down)?;
         let ppdu_up = self.shared_ppdu(MultiUser::Up, &up)?;
-        let controls = || users.iter().map(|peer| of(peer).control_mode);
+        let controls = || users.iter().map(|peer| of(peer).steady_modes()[1]);
         let control_mode = controls().min_by_key(Mode::rate)?;
         let one_by_one = ofdma.acknowledgment == MuAcknowledgment::BlockAckRequests;
         let modes = (down.iter().zip(&up).zip(controls()))

@@ -35,7 +35,7 @@ impl Cell {
         limit: Option<Duration>,
     ) -> usize {
         let Some(first) = ready.first() else { return 0 };
-        let width_mhz = self.stations[id].peers[*first].originator.mode.width_mhz;
+        let width_mhz = self.stations[id].peers[*first].originator.steady_modes()[0].width_mhz;
         let most = ResourceUnit::users_that_fill(ready.len(), width_mhz);
         if most < 2 || ofdma.sharing == Sharing::Most {
             return most;
@@ -56,7 +56,7 @@ impl Cell {
     /// Bytes of the A-MPDU of all that waits for `peer`, at most as many MPDUs as it may have.
     fn waiting_for(&self, id: FunctionId, peer: usize) -> u32 {
         let originator = &self.stations[id].peers[peer].originator;
-        let limits = originator.limits();
+        let limits = originator.steady_limits();
         let subframe = |len| limits.subframe_len(limits.mpdu_len(len));
         originator.unsettled().take(limits.window.into()).map(|packet| subframe(packet.len())).sum()
     }
@@ -90,9 +90,10 @@ impl Cell {
     /// An access with a PPDU of `peer` alone, for which `waiting` bytes wait.
     fn yield_alone(&self, id: FunctionId, peer: usize, waiting: u32) -> Yield {
         let originator = &self.stations[id].peers[peer].originator;
-        let bytes = originator.limits().longest().min(waiting);
-        let answer = originator.control_mode.ppdu_duration(originator.block_ack_len());
-        let time = originator.mode.ppdu_duration(bytes) + self.rules.response_after() + answer;
+        let bytes = originator.steady_limits().longest().min(waiting);
+        let [mode, control_mode] = originator.steady_modes();
+        let answer = control_mode.ppdu_duration(originator.block_ack_len());
+        let time = mode.ppdu_duration(bytes) + self.rules.response_after() + answer;
         Yield { bytes: bytes.into(), time: self.access_time(id) + time }
     }
 

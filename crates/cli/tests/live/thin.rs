@@ -1,0 +1,184 @@
+//! `tacit thin` in networks of its own: a client behind a slow uplink, and a server.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use super::support::{machine, said, skip, tacit};
+
+/// The program that has a namespace of its own in this test.
+const CLIENT: &str = "tacit-thin-client";
+const SERVER: &str = "tacit-thin-server";
+/// A server that sends the requested number of bytes, and a client that counts them.
+const SEND: &str = "import socket\n\
+                    s = socket.create_server(('0.0.0.0', 8000))\n\
+                    print('ready', flush=True)\n\
+                    while True:\n    c, _ = s.accept()\n    c.sendall(bytes(int(c.recv(20))))\n    c.close()\n";
+const RECEIVE: &str = "import socket, sys, time\n\
+                       start = time.monotonic()\n\
+                       c = socket.create_connection(('192.0.2.1', 8000))\n\
+                       c.sendall(sys.argv[1].encode())\n\
+                       n = 0\n\
+                       while part := c.recv(65536):\n    n += len(part)\n\
+                       print(n, time.monotonic() - start)\n";
+
+/// Two networks that end with the test: the client's uplink has 100 kb/s and its downlink 8 Mb/s, 25 ms each way. The
+/// server has an address behind the wire, which only the default route leads to.
+struct Networks;
+
+impl Networks {
+    fn new() -> Option<Self> {
+        drop(Self);
+        let script = format!(
+            "netns add {CLIENT}\nnetns add {SERVER}\n\
+             link add up0 netns {CLIENT} type veth peer name down0 netns {SERVER}\n"
+        );
+        let made = ip(&["-batch", "-"], Some(&script));
+        let networks = Self;
+        if !made.status.success() {
+            skip(&said(&made));
+            return None;
+        }
+        let client =
+            "addr add 10.9.0.2/24 dev up0\nlink set lo up\nlink set up0 up\nroute add default via 10.9.0.1\n";
+        let server = "addr add 10.9.0.1/24 dev down0\naddr add 192.0.2.1/32 dev lo\nlink set lo up\nlink set down0 up\n";
+        for (name, script) in [(CLIENT, client), (SERVER, server)] {
+            let output = ip(&["-n", name, "-batch", "-"], Some(script));
+            assert!(output.status.success(), "{}", said(&output));
+        }
+        let shaped = [(CLIENT, "up0", "100kbit"), (SERVER, "down0", "8mbit")].map(|(name, device, rate)| {
+            let words = [
+                "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "1600", "limit",
+                "150000",
+            ];
+            inside(name, &words).output().unwrap()
+        });
+        if let Some(failed) = shaped.iter().find(|output| !output.status.success()) {
+            skip(&said(failed));
+            return None;
+        }
+        // Segments are to stay apart, as at 8 Mb/s on a real wire.
+        for (name, device) in [(CLIENT, "up0"), (SERVER, "down0")] {
+            let _ = inside(name, &["ip", "link", "set", "dev", device, "gso_max_segs", "1"]).output();
+        }
+        Some(networks)
+    }
+}
+
+impl Drop for Networks {
+    fn drop(&mut self) {
+        for name in [CLIENT, SERVER] {
+            let _ = ip(&["netns", "del", name], None);
+        }
+    }
+}
+
+fn ip(words: &[&str], input: Option<&str>) -> Output {
+    use std::io::Write as _;
+    let mut command = Command::new("ip");
+    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.unwrap_or_default().as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn inside(name: &str, words: &[&str]) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", name]).args(words);
+    command
+}
+
+/// A child process that is killed if the test fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a command and waits for its first line, on standard error or output.
+fn started(mut command: Command, on_error: bool) -> (Killed, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    if on_error {
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    } else {
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    }
+    (Killed(child), line)
+}
+
+/// Bytes of a download, and seconds.
+fn download(size: &str) -> (u64, f64) {
+    let output = inside(CLIENT, &["python3", "-c", RECEIVE, size]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (bytes, seconds) = text.trim().split_once(' ').unwrap();
+    (bytes.parse().unwrap(), seconds.parse().unwrap())
+}
+
+fn state() -> [String; 2] {
+    [["-n", CLIENT, "-br", "link"], ["-n", CLIENT, "-4", "route"]]
+        .map(|words| String::from_utf8(ip(&words, None).stdout).unwrap())
+}
+
+fn status() -> String {
+    let program = env!("CARGO_BIN_EXE_tacit");
+    String::from_utf8(inside(CLIENT, &[program, "thin", "status"]).output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
+    let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
+    let Some(_networks) = Networks::new() else { return };
+    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
+    assert_eq!(ready, "ready\n");
+    let before = state();
+    let (_, plain_s) = download("1000000");
+    assert_eq!(status(), "No device is thinned.\n");
+
+    let (mut thin, line) = started(inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]), true);
+    assert!(line.contains("on Wi-Fi thinning is not needed"), "{line}");
+    let again = inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]).output().unwrap();
+    assert!(said(&again).contains("is thinned already") && !again.status.success(), "{}", said(&again));
+    let mut thinned_s = f64::MAX;
+    for _ in 0..3 {
+        let (bytes, seconds) = download("1000000");
+        assert_eq!(bytes, 1_000_000);
+        thinned_s = thinned_s.min(seconds);
+    }
+    let counters = status();
+    println!("{plain_s:.2} s without, {thinned_s:.2} s with it: {counters}");
+    let dropped: u64 = counters.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(counters.starts_with("up0: ") && dropped > 100, "{counters}");
+
+    thin.0.kill().unwrap();
+    thin.0.wait().unwrap();
+    // The kernel removes the device a little later.
+    for _ in 0..100 {
+        if state() == before {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    assert_eq!(state(), before, "after it was killed");
+    assert_eq!(download("10000").0, 10_000);
+    assert_eq!(status(), "No device is thinned.\n");
+}
+
+#[test]
+fn devices_that_cannot_be_thinned_are_refused_in_one_line() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    for (device, reason) in
+        [("lo", "no default route leads to lo"), ("no-such-0", "there is no device no-such-0")]
+    {
+        let output = tacit().args(["thin", device]).output().unwrap();
+        assert!(!output.status.success() && said(&output).contains(reason), "{}", said(&output));
+    }
+    let output = tacit().args(["thin", "lo", "--uplink", "fast"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(fs::exists("/sys/class/net/lo").unwrap());
+}

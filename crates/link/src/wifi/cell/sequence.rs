@@ -1,0 +1,404 @@
+//! Frame exchange sequences: the frames of an exchange or of a multi-user access, and what follows each of them. The
+//! medium decides whether other frames overlap them.
+
+use tacit_proto::units::{Duration, Instant};
+
+use super::round::{Progress, Round};
+use super::{Answer, Cell};
+use crate::packet::PayloadClass;
+use crate::wifi::air::Outcome;
+use crate::wifi::airtime::AirtimeUse;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::exchange::Exchange;
+use crate::wifi::mac::plan::Outgoing;
+use crate::wifi::mac::protection::{Direction, Handshake, Step};
+use crate::wifi::phy::{CTS_LEN, RTS_LEN};
+
+/// A sequence with a frame on the air, or due.
+#[derive(Clone, Debug)]
+pub(crate) enum Sequence {
+    /// This frame of an exchange.
+    Exchange(Part, Exchange),
+    /// A PPDU of a multi-user access.
+    Round(Box<Round>),
+}
+
+/// Role of a frame within its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Protection(Step),
+    Data,
+    Response { lost: bool },
+    CfEnd,
+}
+
+/// A channel access that a function has won.
+#[derive(Clone, Debug)]
+pub(crate) enum Access {
+    /// With one receiver.
+    Single(FunctionId, Outgoing),
+    /// With several.
+    Round(Box<Round>),
+}
+
+/// What follows a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Follows<Frame> {
+    /// This frame at this time.
+    Frame(Frame, Instant),
+    /// Nothing.
+    Nothing {
+        /// End of the sequence.
+        at: Instant,
+        /// Until when bystanders that received its last frame defer.
+        reserved_until: Instant,
+        /// The exchange reserved the rest of a TXOP.
+        reserves_txop: bool,
+    },
+}
+
+/// How a frame reached its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reception {
+    /// No other frame overlapped it there.
+    pub clear: bool,
+    /// The receiver may respond: it takes part in no other exchange, and no NAV forbids it.
+    pub ready: bool,
+}
+
+impl Reception {
+    /// Of a frame that nothing disturbed.
+    pub const UNDISTURBED: Self = Self { clear: true, ready: true };
+}
+
+impl Access {
+    /// The function whose access it is, and its class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        match self {
+            Self::Single(function, outgoing) => (*function, outgoing.class()),
+            Self::Round(round) => round.account(),
+        }
+    }
+}
+
+impl Sequence {
+    /// True if it is an access of `function`, or carries its data.
+    pub fn engages(&self, function: FunctionId) -> bool {
+        match self {
+            Self::Exchange(_, exchange) => exchange.from == function,
+            Self::Round(round) => round.engages(function),
+        }
+    }
+
+    /// The function whose airtime it is, and its class.
+    pub fn account(&self) -> (FunctionId, PayloadClass) {
+        match self {
+            Self::Exchange(_, exchange) => (exchange.from, exchange.outgoing.class()),
+            Self::Round(round) => round.account(),
+        }
+    }
+
+    /// The exchange and its frame, if it is one.
+    pub fn exchange(&self) -> Option<(Part, &Exchange)> {
+        match self {
+            Self::Exchange(part, exchange) => Some((*part, exchange)),
+            Self::Round(_) => None,
+        }
+    }
+
+    /// Calls `each` for the functions that take part in it, in the gaps between its frames too.
+    pub fn each_participant(&self, each: impl FnMut(FunctionId)) {
+        match self {
+            Self::Exchange(part, exchange) => {
+                part.participants(exchange).into_iter().flatten().for_each(each);
+            }
+            Self::Round(round) => round.participants().for_each(each),
+        }
+    }
+}
+
+impl Part {
+    /// First frame of `exchange`.
+    pub fn first(exchange: &Exchange) -> Self {
+        exchange.handshake.first().map_or(Self::Data, Self::Protection)
+    }
+
+    pub fn transmitter(self, exchange: &Exchange) -> FunctionId {
+        match self {
+            Self::Protection(Step::Rts | Step::CtsToSelf) | Self::Data => exchange.from,
+            Self::Protection(Step::Cts) | Self::Response { .. } => exchange.to,
+            Self::CfEnd => exchange.holder(),
+        }
+    }
+
+    /// Function whose NAV it does not set.
+    pub fn receiver(self, exchange: &Exchange) -> FunctionId {
+        match self {
+            Self::Protection(Step::Rts) | Self::Data => exchange.to,
+            Self::Protection(_) | Self::Response { .. } | Self::CfEnd => exchange.from,
+        }
+    }
+
+    /// Functions that take part in the sequence while it is due or on the air: after a CTS or a grant the receiver does
+    /// too.
+    pub fn participants(self, exchange: &Exchange) -> [Option<FunctionId>; 2] {
+        let is_agreed = matches!(exchange.handshake, Handshake::Rts | Handshake::Granted);
+        match self {
+            Self::CfEnd => [Some(exchange.holder()), None],
+            Self::Protection(Step::Cts) | Self::Response { .. } => [Some(exchange.from), Some(exchange.to)],
+            Self::Data if is_agreed => [Some(exchange.from), Some(exchange.to)],
+            Self::Protection(_) | Self::Data => [Some(exchange.from), None],
+        }
+    }
+
+    /// Use of the gap before it, except before a response.
+    pub fn gap_use(self, exchange: &Exchange) -> AirtimeUse {
+        match (self, exchange.handshake) {
+            (Self::Response { .. }, _) => AirtimeUse::LinkAck,
+            (Self::Data, Handshake::Granted | Handshake::Continued) => AirtimeUse::Acquisition,
+            (Self::Data | Self::Protection(_) | Self::CfEnd, _) => AirtimeUse::Protection,
+        }
+    }
+}
+
+impl Cell {
+    /// The channel access of `id` at `at`; `None` if all its packets have expired.
+    pub fn begin_access(&mut self, at: Instant, id: FunctionId) -> Option<Access> {
+        if self.has_rounds(id)
+            && let Some(round) = self.begin_round(at, id, None)
+        {
+            return Some(Access::Round(Box::new(round)));
+        }
+        let outgoing = self.stations[id].begin_access(at, &self.rules, &mut self.holders);
+        self.stations[id].report_drained(&mut self.outbox.drained);
+        outgoing.map(|outgoing| Access::Single(id, outgoing))
+    }
+
+    /// The sequence with which `access` begins at `at`.
+    pub fn sequence_of(&self, access: Access, at: Instant) -> Sequence {
+        match access {
+            Access::Single(id, outgoing) => {
+                let exchange = self.stations[id].exchange(&self.rules, at, outgoing);
+                Sequence::Exchange(Part::first(&exchange), exchange)
+            }
+            Access::Round(round) => Sequence::Round(round),
+        }
+    }
+
+    /// A frame of `exchange` begins at `at`; returns when it ends.
+    pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
+        match part {
+            Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
+                self.stations[exchange.from].count_handshake(step);
+                exchange.first_end
+            }
+            Part::Protection(Step::Cts) => exchange.start - self.rules.phy.sifs,
+            Part::Data => exchange.end,
+            Part::Response { .. } => exchange.response_end,
+            Part::CfEnd => self.send_cf_end(exchange, at),
+        }
+    }
+
+    /// Accounts a frame that ends at `until`, and the gap before it.
+    pub fn book_frame(&mut self, part: Part, exchange: &Exchange, until: Instant) {
+        let (from, class) = (exchange.from, exchange.outgoing.class());
+        match part {
+            Part::Protection(_) => self.charge(from, class, AirtimeUse::Protection, until),
+            Part::CfEnd => self.charge(exchange.holder(), class, AirtimeUse::Protection, until),
+            Part::Data => {
+                if exchange.handshake != Handshake::None {
+                    self.charge(from, class, part.gap_use(exchange), exchange.start);
+                }
+                if let Outgoing::Data { .. } = exchange.outgoing {
+                    let plan = *self.stations.originator(exchange).plan();
+                    self.book_data(from, class, [exchange.start, until], plan);
+                } else {
+                    self.charge(from, class, AirtimeUse::LinkAck, until);
+                }
+            }
+            Part::Response { .. } => {
+                let plain_end = exchange.plain_response_end(self.stations.control_mode(exchange));
+                self.charge(from, class, AirtimeUse::LinkAck, until.min(plain_end));
+                self.charge(exchange.to, PayloadClass::Ack, AirtimeUse::CompressedAck, until);
+            }
+        }
+    }
+
+    /// A frame of `exchange` ended at `at`. `next_idle` is the idle period that would now begin at the holder. What follows
+    /// is a frame of `exchange`, which becomes the next one of its TXOP if it is over.
+    pub fn frame_ended(
+        &mut self,
+        part: Part,
+        exchange: &mut Exchange,
+        reception: Reception,
+        (at, next_idle): (Instant, u64),
+    ) -> Follows<Part> {
+        match part {
+            Part::Protection(step) => self.protection_ended(exchange, step, reception, (at, next_idle)),
+            Part::Data => self.data_ended(exchange, reception, next_idle),
+            Part::Response { lost } => {
+                let lost = lost || !reception.clear;
+                self.settle_response(exchange, lost, next_idle);
+                if self.rules.has_triggers {
+                    self.note_uplink(exchange);
+                }
+                self.go_on(exchange, lost)
+            }
+            Part::CfEnd => Follows::end(at),
+        }
+    }
+
+    /// Records the collided first frame of `exchange`, if frames are recorded.
+    pub fn record_collision(&mut self, exchange: &Exchange) {
+        let originator = self.stations.originator(exchange);
+        self.air.record_collided(exchange, originator, &self.rules, &mut self.holders);
+    }
+
+    /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
+    pub fn fail_collided(&mut self, part: Part, exchange: &Exchange, next_idle: u64) {
+        match part {
+            Part::Protection(Step::Rts) => self.fail_protection(exchange, exchange.first_end, next_idle),
+            Part::Protection(Step::CtsToSelf) => {
+                let originator = self.stations.originator(exchange);
+                self.air.record_collided_data(exchange, originator, &mut self.holders);
+                self.time_out(exchange, next_idle);
+            }
+            _ => self.time_out(exchange, next_idle),
+        }
+    }
+
+    /// A PPDU of `round` has ended. `next_idle` is the idle period that would now begin at its holder. What follows is a
+    /// PPDU of `round`, which becomes the next one of its TXOP if it is over.
+    pub fn round_frame_ended(&mut self, round: &mut Round, next_idle: u64) -> Follows<()> {
+        let ((holder, _), reserved_until) = (round.account(), round.reserved_until());
+        match round.step(self, next_idle) {
+            Progress::GoesOn => Follows::Frame((), round.begins_at()),
+            Progress::Over { at, succeeded } => {
+                let next = if succeeded { self.continue_rounds(at, holder) } else { None };
+                let Some((next, start)) = next else {
+                    let reserved_until = at.max(reserved_until);
+                    return Follows::Nothing { at, reserved_until, reserves_txop: false };
+                };
+                self.charge(holder, next.account().1, AirtimeUse::Acquisition, start);
+                next.book_first(self, start);
+                *round = next;
+                Follows::Frame((), start)
+            }
+        }
+    }
+
+    /// A handshake frame ended at `at`.
+    fn protection_ended(
+        &mut self,
+        exchange: &Exchange,
+        step: Step,
+        Reception { clear, ready }: Reception,
+        (at, next_idle): (Instant, u64),
+    ) -> Follows<Part> {
+        let understood = match step {
+            Step::CtsToSelf => true,
+            Step::Rts => clear && self.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
+            Step::Cts => clear && self.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
+        };
+        let outcome = match (clear, understood) {
+            (_, true) => Outcome::Received,
+            (true, false) => Outcome::Errored,
+            (false, false) => Outcome::Collided,
+        };
+        self.record_handshake(exchange, step, outcome);
+        match step {
+            Step::Rts if understood && ready => {
+                return Follows::Frame(Part::Protection(Step::Cts), at + self.rules.phy.sifs);
+            }
+            Step::Cts | Step::CtsToSelf if understood => {
+                self.handshake_done(exchange);
+                return Follows::Frame(Part::Data, exchange.start);
+            }
+            Step::Rts | Step::Cts | Step::CtsToSelf => {}
+        }
+        self.accounts.collisions += u64::from(!clear);
+        self.fail_protection(exchange, at, next_idle);
+        if step == Step::Rts {
+            return Follows::Nothing {
+                at,
+                reserved_until: at + self.rts_reserves(exchange),
+                reserves_txop: false,
+            };
+        }
+        // A CTS reserves the medium until the end of the exchange that it permits.
+        Follows::unanswered(exchange, at)
+    }
+
+    /// For how long an RTS reserves the medium if no data follows: stations that heard it may then reset their NAV
+    /// (802.11-2020 clause 10.3.2.4).
+    pub fn rts_reserves(&self, exchange: &Exchange) -> Duration {
+        let phy = self.rules.phy;
+        phy.sifs * 2 + self.cts_duration(exchange) + phy.slot * 2
+    }
+
+    /// The PPDU has ended: the MPDUs that arrived are passed up and acknowledged.
+    fn data_ended(
+        &mut self,
+        exchange: &mut Exchange,
+        Reception { clear, ready }: Reception,
+        next_idle: u64,
+    ) -> Follows<Part> {
+        let heard = if clear && ready {
+            self.receive(exchange)
+        } else {
+            self.accounts.collisions += 1;
+            self.stations[exchange.from].counters.collided_ppdus += 1;
+            let originator = self.stations.originator(exchange);
+            self.air.record_collided_data(exchange, originator, &mut self.holders);
+            false
+        };
+        if exchange.is_unanswered() {
+            self.settle_unanswered(exchange);
+            if self.rules.has_triggers && self.stations[exchange.from].is_access_point() {
+                self.note_uplink(exchange);
+            }
+            return self.go_on(exchange, false);
+        }
+        if !heard {
+            // The sender times out before the end of the time in the Duration field, which bystanders still respect.
+            self.time_out(exchange, next_idle);
+            if exchange.handshake == Handshake::Granted {
+                return self.go_on_without_reverse(exchange, next_idle);
+            }
+            return Follows::unanswered(exchange, exchange.end);
+        }
+        let Answer { exchange: answered, lost, .. } = self.answer(exchange, None);
+        *exchange = answered;
+        Follows::Frame(Part::Response { lost }, exchange.response_at)
+    }
+
+    /// The last frame of `exchange` has ended; its response is `lost` or not.
+    fn go_on(&mut self, exchange: &mut Exchange, lost: bool) -> Follows<Part> {
+        if self.rules.may_go_on {
+            self.go_on_in_txop(exchange, lost)
+        } else {
+            Follows::end(exchange.response_end)
+        }
+    }
+}
+
+impl<Frame> Follows<Frame> {
+    /// The frame, if there is one.
+    pub fn frame(self) -> Option<(Frame, Instant)> {
+        match self {
+            Self::Frame(frame, at) => Some((frame, at)),
+            Self::Nothing { .. } => None,
+        }
+    }
+
+    /// The sequence ends at `at` and releases the medium.
+    pub fn end(at: Instant) -> Self {
+        Self::Nothing { at, reserved_until: at, reserves_txop: false }
+    }
+
+    /// The sequence ends at `at`, before the response to `exchange`.
+    pub fn unanswered(exchange: &Exchange, at: Instant) -> Self {
+        let reserves_txop = exchange.grants() || exchange.handshake == Handshake::Granted;
+        Self::Nothing { at, reserved_until: exchange.response_end.max(at), reserves_txop }
+    }
+}
