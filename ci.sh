@@ -607,7 +607,7 @@ package() {
     local target program version archive
     target=$(static_target)
     [ -n "$target" ] || return 0
-    program=target/$target/release/tacit-of-wheel
+    program=target/$target/release/tacit
     version=$(version)
     archive=target/package/tacit-$version-$(uname -m).oci.tar
     piece "static program" static_program "$target"
@@ -627,13 +627,12 @@ piece() {
 }
 PIECES=
 
-# With the features of the Python module, so that the wheel for musl shares all but its last crate.
 static_program() {
-    # There is no Python for this target here, and a module for all versions (abi3) needs none.
-    PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1 cargo build --release --locked --quiet -p tacit-python --features program --bin tacit-of-wheel --target "$1"
+    cargo build --release --locked --quiet -p tacit --target "$1"
 }
 
-# musl_wheel TARGET PROGRAM: of the environment that python_package has made.
+# musl_wheel TARGET PROGRAM: in the environment that python_package has made. It compiles all crates of the module: maturin has them use a
+# shared libc.
 musl_wheel() {
     local target=$1 linking=$PWD/target/musl linker=CARGO_TARGET_${1^^}_LINKER
     linker=${linker//-/_}
@@ -643,7 +642,7 @@ musl_wheel() {
     echo "INPUT($(rustc --print target-libdir --target "$target")/self-contained/libunwind.a)" >"$linking/libgcc_s.so"
     env "$linker=musl-gcc" TACIT_PROGRAM="$PWD/$2" PATH="$PWD/target/python/venv/bin:$PATH" \
         target/python/venv/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir target/package --config-settings \
-        "build-args=--profile release --target $target --features program --compatibility musllinux_1_2 -- -C link-arg=-L$linking" .
+        "build-args=--profile release --target $target --compatibility musllinux_1_2 -- -C link-arg=-L$linking" .
 }
 
 version() {
@@ -689,7 +688,7 @@ dissector() {
         return 0
     fi
     capture=$SCRATCH/air.pcapng
-    "target/$(static_target)/release/tacit-of-wheel" run hack-2014-11n-150 --scheme hack-more-data --quick --pcap "$capture" >/dev/null
+    "target/$(static_target)/release/tacit" run hack-2014-11n-150 --scheme hack-more-data --quick --pcap "$capture" >/dev/null
     echo "frames of TCP/HACK that tshark reads: $(tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack 2>/dev/null | wc -l)"
     tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack -c 2000 2>/dev/null | grep -q .
 }
