@@ -157,7 +157,8 @@ impl<P> AckHold<P> {
             ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
         });
         self.dropped += u64::from(replaced.is_some());
-        if let Some(longest) = hold {
+        // One that cannot be replaced, by an ACK whose timestamps go back for instance, leaves before the newest.
+        if let Some(longest) = hold.filter(|_| flow.held.is_none()) {
             let (since, due) = replaced.as_ref().map_or((now, now + longest), |held| {
                 // One that replaces another one has waited as long.
                 (held.since, held.due.min(now + longest))

@@ -257,6 +257,17 @@ fn an_ack_that_must_pass_replaces_the_held_one() {
     assert_eq!(host.hold.dropped(), 2);
 }
 
+/// The sender would lose the later timestamp, and a place for two ACKs would lose one of them.
+#[test]
+fn an_ack_whose_clock_goes_back_replaces_nothing() {
+    let mut host = Host::busy();
+    for (number, value) in [(10, 7), (20, 6)] {
+        let timestamps = Some(Timestamps { value, echo_reply: value });
+        host.send(1, Segment { timestamps, ..ack(LATER + number) });
+    }
+    assert_eq!((host.numbers(), host.hold.dropped()), (vec![10, 20], 0));
+}
+
 #[test]
 fn probes_are_answered_at_once() {
     let mut host = Host::busy();
