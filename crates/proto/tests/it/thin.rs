@@ -393,7 +393,8 @@ proptest! {
         other in 0_u32..3_000,
     ) {
         let mut host = Host::new();
-        (host.open(1, 80), host.open(2, 200));
+        host.open(1, 80);
+        host.open(2, 200);
         host.send_other(other);
         let start = host.now;
         let sent = stream(&steps);
