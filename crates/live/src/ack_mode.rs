@@ -110,7 +110,7 @@ mod tests {
         for (ack, payload) in segments {
             let frame = segment(*ack, payload);
             hold.offer(Instant::ZERO, Offered::of(&frame, 52), frame, &mut |frame| {
-                passed.push(ack_of(&frame))
+                passed.push(ack_of(&frame));
             });
         }
         passed

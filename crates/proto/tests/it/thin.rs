@@ -229,6 +229,11 @@ fn whatever_says_more_than_a_number_passes_at_once_behind_the_held_one() {
         host.send(1, segment);
         assert_eq!(host.numbers(), [10, segment.ack.0 - LATER], "{segment:?}");
     }
+    for segment in telling.into_iter().take(9).chain([ack(LATER), ack(LATER - 5)]) {
+        let mut host = Host::busy();
+        host.send(1, segment);
+        assert_eq!(host.passed.len(), 1, "{segment:?}, with nothing held");
+    }
     let mut host = Host::busy();
     host.send(1, ack(LATER + 10));
     let offered = Offered { key: key(1), segment: None, len: 50 };
@@ -388,7 +393,8 @@ proptest! {
         other in 0_u32..3_000,
     ) {
         let mut host = Host::new();
-        (host.open(1, 80), host.open(2, 200));
+        host.open(1, 80);
+        host.open(2, 200);
         host.send_other(other);
         let start = host.now;
         let sent = stream(&steps);
