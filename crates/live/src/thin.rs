@@ -21,7 +21,7 @@ use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
 pub use self::device::Device;
-use self::sockets::{Ear, Uplink, Way};
+use self::sockets::{ArrivalSocket, Uplink, Way};
 pub use self::status::{Running, running};
 use crate::clock::MediumClock;
 use crate::error::LiveError;
@@ -63,7 +63,7 @@ pub fn run(
 ) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
     let uplink = Uplink::open(&device).map_err(refused("cannot send raw packets"))?;
-    let ear = Ear::open(&device).map_err(refused("cannot see what arrives"))?;
+    let ear = ArrivalSocket::open(&device).map_err(refused("cannot see what arrives"))?;
     let status = status::Socket::listen(&device.name)?;
     let tun = Tun::create().map_err(|error| refused("cannot make a TUN device")(error.into_source()))?;
     ip_batch(&device.routes_through(tun.name()))?;
@@ -94,7 +94,7 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
 /// As for [`run`].
 pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
-    let mut ear = Ear::open(&device).map_err(refused("cannot see what passes"))?;
+    let mut ear = ArrivalSocket::open(&device).map_err(refused("cannot see what passes"))?;
     let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
     let (clock, mut counters) = (MediumClock::start(), Counters::default());
     loop {
@@ -153,7 +153,7 @@ impl Thinner {
     fn turn_until(
         &mut self,
         stop: &impl AsFd,
-        (mut tun, mut ear, status): (Tun, Ear, status::Socket),
+        (mut tun, mut ear, status): (Tun, ArrivalSocket, status::Socket),
         clock: &MediumClock,
     ) -> Result<Counters, LiveError> {
         loop {

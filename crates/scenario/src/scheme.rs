@@ -322,19 +322,12 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "thin",
-        summary: "stock where clients hold ACKs back while their uplink is busy (tacit thin)",
+        summary: "stock where ACKs are held back while the link they leave by is busy (tacit thin)",
         role: Role::Candidate,
         listing: Listing::ByName,
         side: Some(Side::Receivers),
         is_advised: true,
-        apply: |scenario| {
-            filter_acks(scenario, WifiAckFilter::Thin, AckFilter::Off);
-            for hop in &mut scenario.hops {
-                if let Hop::Pipe(link) = hop {
-                    link.up.ack_filter = AckFilter::Thin;
-                }
-            }
-        },
+        apply: |scenario| filter_acks(scenario, WifiAckFilter::Thin, AckFilter::Thin),
     },
     Scheme {
         name: "rdg",

@@ -66,6 +66,8 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit rohc stats my.pcap", OtherCapture),
     ("tacit shell ", LiveHop),
     ("tacit rre ", LiveHop),
+    // It would take the routes of this machine.
+    ("tacit thin ", Installs),
     ("tacit doctor", LiveHop),
     ("tacit serve ", TwoMachines),
     ("tacit cp ", TwoMachines),

@@ -142,7 +142,7 @@ pub(super) enum Way {
 
 /// A packet socket for the TCP segments that pass a device.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct ArrivalSocket {
     fd: OwnedFd,
     buffer: Box<[u8]>,
 }
@@ -158,7 +158,7 @@ const TCP_ONLY: [libc::sock_filter; 4] = [
     libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
 ];
 
-impl Ear {
+impl ArrivalSocket {
     pub fn open(device: &Device) -> io::Result<Self> {
         // Nothing arrives before it is bound.
         let fd = open(libc::AF_PACKET, libc::SOCK_DGRAM, 0)?;
@@ -207,7 +207,7 @@ impl Ear {
     }
 }
 
-impl AsFd for Ear {
+impl AsFd for ArrivalSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
