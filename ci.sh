@@ -681,7 +681,7 @@ target_directory() {
 
 # dissector FILE: reads a capture with frames of TCP/HACK.
 dissector() {
-    local capture
+    local capture frames
     cp contrib/wireshark/tacit.lua "$1"
     if ! command -v tshark >/dev/null || [ -z "$(static_target)" ]; then
         echo "ci.sh: no tshark, or no program: THE DISSECTOR WAS NOT TRIED" >&2
@@ -689,8 +689,9 @@ dissector() {
     fi
     capture=$SCRATCH/air.pcapng
     "target/$(static_target)/release/tacit" run hack-2014-11n-150 --scheme hack-more-data --quick --pcap "$capture" >/dev/null
-    echo "frames of TCP/HACK that tshark reads: $(tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack 2>/dev/null | wc -l)"
-    tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack -c 2000 2>/dev/null | grep -q .
+    frames=$(tshark -X "lua_script:$1" -r "$capture" -Y tacit_hack 2>/dev/null | wc -l)
+    echo "frames of TCP/HACK that tshark reads: $frames"
+    [ "$frames" -gt 0 ]
 }
 
 # The list of vulnerabilities is on the network; licences and sources are here.
