@@ -134,6 +134,9 @@ static void ack(const uint8_t *packet, size_t len) {
     named++;
 }
 
+/* The library without an operating system has no ROHC. */
+#ifndef TACIT_BARE
+
 static tacit_rohc_compressor *rohc_here;
 static tacit_rohc_decompressor *rohc_there;
 
@@ -213,6 +216,17 @@ static void rohc(const char *what, const char *rest, uint8_t *bytes, const char 
     else
         fail("no event");
 }
+
+#else
+
+static void rohc_free(void) {}
+
+static void rohc(const char *what, const char *rest, uint8_t *bytes, const char *said) {
+    (void)what, (void)rest, (void)bytes, (void)said;
+    fail("no ROHC in this library");
+}
+
+#endif
 
 static tacit_ack_law *ack_law;
 static void *law_memory;

@@ -216,7 +216,10 @@ fn the_library_without_an_operating_system_plays_the_vectors() {
         "void abort(void);\nvoid tacit_panic(void) { abort(); }\nvoid rust_eh_personality(void) {}\n";
     fs::write(&stubs, source).unwrap();
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Iinclude", "tests/c/vectors.c"]).current_dir(root()).arg(&stubs).arg(&library);
+    cc.args(["-std=c11", "-DTACIT_BARE", "-Iinclude", "tests/c/vectors.c"])
+        .current_dir(root())
+        .arg(&stubs)
+        .arg(&library);
     run(cc.arg("-o").arg(&program));
     let said = text(&run(Command::new(program).args(vectors())));
     assert!(said.starts_with(&format!("{} files, ", vectors().len())), "{said}");
