@@ -9,7 +9,7 @@ use tacit::*;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Refusal, Room};
 
 use crate::calls::{Ap, Client, Law};
-use crate::in_rust::{self, Event, event, law_draws, law_events};
+use crate::in_rust::{self, Event, Flows, HackLink, event, law_draws, law_events};
 use crate::packets::{Receiver, change};
 
 fn config() -> ProptestConfig {
@@ -36,23 +36,25 @@ struct Ends {
     decompressor: Decompressor,
     client: Client,
     ap: Ap,
-    flows: Vec<Receiver>,
-    latest: Vec<Vec<u8>>,
+    flows: Flows,
 }
 
 impl Ends {
     fn new(batch: bool, limits: Limits, v6: bool) -> Self {
         let coding = if batch { Coding::Batch } else { Coding::PerAck };
-        let mut flows: Vec<Receiver> = (0..4).map(|port| Receiver::new(v6, port, 7)).collect();
-        flows[3].randomise_id(5);
         Self {
             compressor: Compressor::new(coding, limits),
             decompressor: Decompressor::new(limits),
             client: Client::new(coding, limits),
             ap: Ap::new(limits.contexts),
-            latest: flows.iter_mut().map(Receiver::packet).collect(),
-            flows,
+            flows: Flows::new(v6),
         }
+    }
+}
+
+impl HackLink for Ends {
+    fn flows(&mut self) -> &mut Flows {
+        &mut self.flows
     }
 
     fn arrive(&mut self, frames: &[u8]) {
@@ -86,50 +88,12 @@ impl Ends {
         self.client.native(packet);
     }
 
-    fn happen(&mut self, event: &Event) {
-        match event {
-            Event::Ack(flow, change) => {
-                self.flows[*flow].apply(change);
-                self.latest[*flow] = self.flows[*flow].packet();
-                self.push(&self.latest[*flow].clone());
-            }
-            Event::Native(flow) | Event::Unheard(flow) => {
-                self.latest[*flow] = self.flows[*flow].packet();
-                let packet = self.latest[*flow].clone();
-                self.native(&packet);
-                if matches!(event, Event::Native(_)) {
-                    self.heard(&packet);
-                }
-            }
-            Event::Frame(room) => {
-                let frames = self.frame(*room);
-                self.arrive(&frames);
-            }
-            Event::Turned(bit) => {
-                let mut frames = self.frame(4096);
-                if !frames.is_empty() {
-                    let bit = bit % (8 * frames.len());
-                    frames[bit / 8] ^= 1 << (bit % 8);
-                }
-                self.arrive(&frames);
-            }
-            Event::Lost => drop(self.frame(4096)),
-            Event::GivenUp(flow) => {
-                let packet = self.latest[*flow].clone();
-                self.compressor.invalidate(&packet);
-                self.client.invalidate(&packet);
-            }
-            Event::AllGivenUp => {
-                self.compressor.invalidate_all();
-                self.client.invalidate(&[]);
-            }
-            Event::Garbage(bytes) => {
-                self.push(bytes);
-                self.heard(bytes);
-                self.native(bytes);
-                self.arrive(bytes);
-            }
+    fn invalidate(&mut self, packet: Option<&[u8]>) {
+        match packet {
+            Some(packet) => self.compressor.invalidate(packet),
+            None => self.compressor.invalidate_all(),
         }
+        self.client.invalidate(packet.unwrap_or_default());
     }
 }
 

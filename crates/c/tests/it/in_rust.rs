@@ -7,7 +7,7 @@ use tacit::*;
 use tacit_ack::{AckClock, BitRate, Clock, Duration, Instant, RateMeter, StartUp};
 use tacit_rohc::{CompressorConfig, DecompressorConfig};
 
-use crate::packets::{Change, change};
+use crate::packets::{Change, Receiver, change};
 
 /// One event between the two ends of a link.
 #[derive(Clone, Debug)]
@@ -19,7 +19,6 @@ pub enum Event {
     /// It does, and its link-layer acknowledgment is lost.
     Unheard(usize),
     /// A frame is written into this room, and arrives.
-    #[allow(dead_code, reason = "text has room enough")]
     Frame(usize),
     /// The same with this bit turned.
     Turned(usize),
@@ -42,6 +41,90 @@ pub fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::AllGivenUp),
         1 => prop::collection::vec(any::<u8>(), 0..60).prop_map(Event::Garbage),
     ]
+}
+
+/// The flows whose ACKs cross a link.
+pub struct Flows {
+    receivers: Vec<Receiver>,
+    latest: Vec<Vec<u8>>,
+}
+
+impl Flows {
+    pub fn new(v6: bool) -> Self {
+        let mut receivers: Vec<Receiver> = (0..4).map(|port| Receiver::new(v6, port, 7)).collect();
+        receivers[3].randomise_id(5);
+        let latest = receivers.iter_mut().map(Receiver::packet).collect();
+        Self { receivers, latest }
+    }
+
+    fn next(&mut self, flow: usize) -> Vec<u8> {
+        self.latest[flow] = self.receivers[flow].packet();
+        self.latest[flow].clone()
+    }
+}
+
+/// Both ends of a link under HACK.
+pub trait HackLink {
+    fn flows(&mut self) -> &mut Flows;
+
+    /// The compressor gets `packet`.
+    fn push(&mut self, packet: &[u8]);
+
+    /// The decompressor sees `packet` arrive uncompressed.
+    fn native(&mut self, packet: &[u8]);
+
+    /// The compressor hears that it did.
+    fn heard(&mut self, packet: &[u8]);
+
+    /// The compressor writes its frames, where `room` counts into that many bytes.
+    fn frame(&mut self, room: usize) -> Vec<u8>;
+
+    /// Frames arrive at the decompressor.
+    fn arrive(&mut self, frames: &[u8]);
+
+    /// The compressor gives up the flow of `packet`, or all.
+    fn invalidate(&mut self, packet: Option<&[u8]>);
+
+    fn happen(&mut self, event: &Event) {
+        match event {
+            Event::Ack(flow, change) => {
+                self.flows().receivers[*flow].apply(change);
+                let packet = self.flows().next(*flow);
+                self.push(&packet);
+            }
+            Event::Native(flow) | Event::Unheard(flow) => {
+                let packet = self.flows().next(*flow);
+                self.native(&packet);
+                if matches!(event, Event::Native(_)) {
+                    self.heard(&packet);
+                }
+            }
+            Event::Frame(room) => {
+                let frames = self.frame(*room);
+                self.arrive(&frames);
+            }
+            Event::Turned(bit) => {
+                let mut frames = self.frame(4096);
+                if !frames.is_empty() {
+                    let bit = bit % (8 * frames.len());
+                    frames[bit / 8] ^= 1 << (bit % 8);
+                }
+                self.arrive(&frames);
+            }
+            Event::Lost => drop(self.frame(4096)),
+            Event::GivenUp(flow) => {
+                let packet = self.flows().latest[*flow].clone();
+                self.invalidate(Some(&packet));
+            }
+            Event::AllGivenUp => self.invalidate(None),
+            Event::Garbage(bytes) => {
+                self.push(bytes);
+                self.heard(bytes);
+                self.native(bytes);
+                self.arrive(bytes);
+            }
+        }
+    }
 }
 
 /// What a packet at a law was drawn as: time since the one before, bytes, and what else happens.

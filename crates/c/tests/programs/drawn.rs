@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tacit::tacit_rohc_config;
 use tacit_rohc::hack::{Coding, Compressor, Decompressor, Limits, Report};
 
-use crate::in_rust::{self, Event, event, law_draws, law_events};
+use crate::in_rust::{self, Event, Flows, HackLink, event, law_draws, law_events};
 use crate::packets::{Change, Receiver, change};
 
 fn hex(bytes: &[u8]) -> String {
@@ -44,22 +44,18 @@ fn outcomes(report: &Report) -> String {
 struct Hack {
     compressor: Compressor,
     decompressor: Decompressor,
-    flows: Vec<Receiver>,
-    latest: Vec<Vec<u8>>,
+    flows: Flows,
     text: String,
 }
 
 impl Hack {
     fn new(batch: bool, v6: bool) -> Self {
         let coding = if batch { Coding::Batch } else { Coding::PerAck };
-        let mut flows: Vec<Receiver> = (0..4).map(|port| Receiver::new(v6, port, 7)).collect();
-        flows[3].randomise_id(5);
         let name = if batch { "batch" } else { "per-ack" };
         Self {
             compressor: Compressor::new(coding, Limits::default()),
             decompressor: Decompressor::new(Limits::default()),
-            latest: flows.iter_mut().map(Receiver::packet).collect(),
-            flows,
+            flows: Flows::new(v6),
             text: format!("compressor coding {name}\ndecompressor contexts {}\n", Limits::default().contexts),
         }
     }
@@ -67,6 +63,12 @@ impl Hack {
     fn say(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
+    }
+}
+
+impl HackLink for Hack {
+    fn flows(&mut self) -> &mut Flows {
+        &mut self.flows
     }
 
     fn push(&mut self, packet: &[u8]) {
@@ -77,7 +79,8 @@ impl Hack {
         self.say(&format!("compressor push {} = {answer}", hex(packet)));
     }
 
-    fn frame(&mut self) -> Vec<u8> {
+    /// Text has room enough.
+    fn frame(&mut self, _room: usize) -> Vec<u8> {
         let mut frames = Vec::new();
         self.compressor.finish_frame(&mut frames);
         self.say(&format!("compressor frame = {}", hex(&frames)));
@@ -93,60 +96,22 @@ impl Hack {
         }
     }
 
-    fn arrive_native(&mut self, packet: &[u8]) {
+    fn native(&mut self, packet: &[u8]) {
         self.decompressor.note_native(packet);
         self.say(&format!("decompressor native {}", hex(packet)));
     }
 
-    fn hear_native(&mut self, packet: &[u8]) {
+    fn heard(&mut self, packet: &[u8]) {
         self.compressor.note_native(packet);
         self.say(&format!("compressor native {}", hex(packet)));
     }
 
-    fn happen(&mut self, event: &Event) {
-        match event {
-            Event::Ack(flow, change) => {
-                self.flows[*flow].apply(change);
-                self.latest[*flow] = self.flows[*flow].packet();
-                self.push(&self.latest[*flow].clone());
-            }
-            Event::Native(flow) | Event::Unheard(flow) => {
-                self.latest[*flow] = self.flows[*flow].packet();
-                let packet = self.latest[*flow].clone();
-                self.arrive_native(&packet);
-                if matches!(event, Event::Native(_)) {
-                    self.hear_native(&packet);
-                }
-            }
-            Event::Frame(_) => {
-                let frames = self.frame();
-                self.arrive(&frames);
-            }
-            Event::Turned(bit) => {
-                let mut frames = self.frame();
-                if !frames.is_empty() {
-                    let bit = bit % (8 * frames.len());
-                    frames[bit / 8] ^= 1 << (bit % 8);
-                }
-                self.arrive(&frames);
-            }
-            Event::Lost => drop(self.frame()),
-            Event::GivenUp(flow) => {
-                let packet = self.latest[*flow].clone();
-                self.compressor.invalidate(&packet);
-                self.say(&format!("compressor invalidate {}", hex(&packet)));
-            }
-            Event::AllGivenUp => {
-                self.compressor.invalidate_all();
-                self.say("compressor invalidate ");
-            }
-            Event::Garbage(bytes) => {
-                self.push(bytes);
-                self.hear_native(bytes);
-                self.arrive_native(bytes);
-                self.arrive(bytes);
-            }
+    fn invalidate(&mut self, packet: Option<&[u8]>) {
+        match packet {
+            Some(packet) => self.compressor.invalidate(packet),
+            None => self.compressor.invalidate_all(),
         }
+        self.say(&format!("compressor invalidate {}", hex(packet.unwrap_or_default())));
     }
 }
 
