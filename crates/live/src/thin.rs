@@ -63,7 +63,7 @@ pub fn run(
 ) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
     let uplink = Uplink::open(&device).map_err(refused("cannot send raw packets"))?;
-    let ear = ArrivalSocket::open(&device).map_err(refused("cannot see what arrives"))?;
+    let arrivals = ArrivalSocket::open(&device).map_err(refused("cannot see what arrives"))?;
     let status = status::Socket::listen(&device.name)?;
     let tun = Tun::create().map_err(|error| refused("cannot make a TUN device")(error.into_source()))?;
     ip_batch(&device.routes_through(tun.name()))?;
@@ -75,7 +75,7 @@ pub fn run(
     };
     let clock = MediumClock::start();
     let mut thinner = Thinner { hold, uplink, counts_queue: rate.is_none(), counters: Counters::default() };
-    thinner.turn_until(stop, (tun, ear, status), &clock)
+    thinner.turn_until(stop, (tun, arrivals, status), &clock)
 }
 
 /// For `map_err`: the kernel refuses `what`.
@@ -94,7 +94,7 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
 /// As for [`run`].
 pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
-    let mut ear = ArrivalSocket::open(&device).map_err(refused("cannot see what passes"))?;
+    let mut arrivals = ArrivalSocket::open(&device).map_err(refused("cannot see what passes"))?;
     let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
     let (clock, mut counters) = (MediumClock::start(), Counters::default());
     loop {
@@ -116,13 +116,13 @@ pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counter
             }
         };
         for _ in 0..READ_BATCH {
-            if !ear.receive(&mut hear).map_err(LiveError::io("a packet socket"))? {
+            if !arrivals.receive(&mut hear).map_err(LiveError::io("a packet socket"))? {
                 break;
             }
         }
         hold.handle_timeout(now, &mut |()| {});
         let due = hold.poll_timeout().map_or(left, |due| due.saturating_since(now).min(left));
-        if wait([stop.as_fd(), ear.as_fd()], Some(due))? {
+        if wait([stop.as_fd(), arrivals.as_fd()], Some(due))? {
             return Ok(counters);
         }
     }
@@ -153,14 +153,14 @@ impl Thinner {
     fn turn_until(
         &mut self,
         stop: &impl AsFd,
-        (mut tun, mut ear, status): (Tun, ArrivalSocket, status::Socket),
+        (mut tun, mut arrivals, status): (Tun, ArrivalSocket, status::Socket),
         clock: &MediumClock,
     ) -> Result<Counters, LiveError> {
         loop {
             let now = clock.now();
             let hold = &mut self.hold;
             for _ in 0..READ_BATCH {
-                let heard = ear.receive(|way, bytes| {
+                let heard = arrivals.receive(|way, bytes| {
                     if let Some((headers, segment)) = wire::segment(bytes).filter(|_| way == Way::In) {
                         hold.hear(now, headers.reverse_key(), &segment);
                     }
@@ -182,7 +182,7 @@ impl Thinner {
             let due = self.hold.poll_timeout().map(|due| due.saturating_since(now));
             let look = (self.counts_queue && self.uplink.is_busy()).then_some(LOOK_EVERY);
             let longest = due.into_iter().chain(look).min();
-            if wait([stop.as_fd(), tun.as_fd(), ear.as_fd(), status.as_fd()], longest)? {
+            if wait([stop.as_fd(), tun.as_fd(), arrivals.as_fd(), status.as_fd()], longest)? {
                 return Ok(self.counters);
             }
         }
