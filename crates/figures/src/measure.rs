@@ -69,6 +69,8 @@ pub struct Measure {
     from: f64,
     to: f64,
     reduction: Reduction,
+    /// What counts of the seeds: their average as the figure has it, or the least or most of single ones.
+    of_seeds: Reduction,
 }
 
 /// Two values of x with at most this relative difference are equal.
@@ -105,13 +107,14 @@ impl Measure {
         let column = section.optional("column", text)?;
         let reductions = [("mean", Reduction::Mean), ("least", Reduction::Least), ("most", Reduction::Most)];
         let reduction = section.or("take", Reduction::Mean, one_of(&reductions))?;
+        let of_seeds = section.or("seed", Reduction::Mean, one_of(&reductions[1..]))?;
         let variant = section.optional("variant", text)?;
         let over_variant = section.optional("over-variant", text)?;
         if over_variant.is_some() && over.is_none() {
             return Err(section.error("over-variant", "requires `over`, whose variant it names"));
         }
         section.finish()?;
-        Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction })
+        Ok(Self { operation, of, over, over_x, column, variant, over_variant, from, to, reduction, of_seeds })
     }
 
     /// Name of the curve that it measures.
@@ -187,6 +190,15 @@ impl Measure {
             Operation::Ratio => base * value,
             Operation::Difference => base + value,
         })
+    }
+
+    /// The end of the range `over_seeds` of single seeds that it takes, if it takes one.
+    pub(super) fn of_single_seeds(&self, over_seeds: Range) -> Option<f64> {
+        match self.of_seeds {
+            Reduction::Mean => None,
+            Reduction::Least => Some(over_seeds.low),
+            Reduction::Most => Some(over_seeds.high),
+        }
     }
 
     /// Whether it takes the minimum or maximum over several cells.

@@ -62,8 +62,12 @@ impl PlotData {
 
     /// The number with its range over seeds and its cell.
     pub fn measurement(&self, measure: &Measure) -> Measurement {
+        let over_seeds = self.over_seeds(measure);
+        if let Some(number) = over_seeds.and_then(|range| measure.of_single_seeds(range)) {
+            return Measurement { number: Some(number), over_seeds, cell: None };
+        }
         let (number, cell) = self.measured_at(measure).unzip();
-        Measurement { number, over_seeds: self.over_seeds(measure), cell: cell.flatten() }
+        Measurement { number, over_seeds, cell: cell.flatten() }
     }
 
     /// The number, and, for the median of one cell, which cell it is. The minimum or maximum of a grid is always based

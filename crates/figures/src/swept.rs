@@ -199,6 +199,7 @@ mod tests {
         assert_eq!((claims[1].verdict, claims[1].measured), (Verdict::Missed, Some(0.0)));
         let over_seeds = claims[0].over_seeds.unwrap();
         assert!(over_seeds.low < over_seeds.high && over_seeds.high < 2.0, "{over_seeds:?}");
+        assert_eq!(claims[2].measured, Some(over_seeds.low), "the least of single seeds");
         assert!((over_seeds.low..over_seeds.high).contains(&claims[0].measured.unwrap()), "{claims:?}");
         assert!(!outcomes[0].fails());
         assert!(directory.path().join("test-sweep.svg").is_file());
