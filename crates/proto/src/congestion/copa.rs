@@ -206,3 +206,20 @@ impl CongestionControl for Copa {
         BitRate::from_amount(Bytes(2 * self.window.cwnd), self.standing.get()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_as_long_as_the_longest_renews_it() {
+        const MS: Duration = Duration::from_millis(1);
+        let mut copa = Copa::new(Window::new(10_000, 1_000, 1));
+        let mut measure = |at, rtt| copa.measure(Instant::ZERO + MS * at, MS * rtt, MS * 100);
+        measure(0, 100);
+        measure(20, 100);
+        // 410 ms after the first, which is beyond four round trips, and 390 after the second.
+        measure(410, 50);
+        assert_eq!(copa.rtt_max.get(), Some(MS * 100));
+    }
+}

@@ -117,7 +117,12 @@ fn a_short_answer_is_asked_for_again_at_once_and_a_failed_one_after_a_wait() {
     assert_eq!(repair.poll_request(START), None);
     // The second attempt waits twice as long as the first one.
     assert_eq!(repair.poll_timeout(), Some(at(20)));
-    assert_eq!(asked(&mut repair, at(20)).1, range(13, 20));
+    let (id, rest) = asked(&mut repair, at(20));
+    assert_eq!(rest, range(13, 20));
+    repair.answered(at(20), id, rest);
+    repair.ended(at(20), id);
+    let counters = repair.counters();
+    assert_eq!((counters.requests, counters.requests_short), (3, 2), "the last one was whole");
 }
 
 #[test]
