@@ -113,6 +113,7 @@ pub const ALL: &[Bundled] = bundled![
     "fwp/fig9",
     "fwp/fig10",
     "fwp/fig11",
+    "fwp/knowledge",
     "fwp/repair",
     "fwp/pages",
     "fwp/live",

@@ -68,9 +68,8 @@ pub enum Oracle {
 }
 
 impl Plan {
-    /// FWP's shim at the near host, and the expected number of lost frames per million on its link; `None` if there is
-    /// no shim.
-    pub(crate) fn shim(&self) -> Option<(fwp::Config, u32)> {
+    /// FWP's shim at the near host; `None` if there is none.
+    pub(crate) fn shim(&self) -> Option<fwp::Config> {
         self.setup.bss.iter().find_map(|set| set.fwp_shim(self.near))
     }
 
@@ -149,8 +148,8 @@ pub fn run(
         world = world.without_oracle();
     }
     let shim = match (plan.shim(), readers) {
-        (Some((config, expected_ppm)), Some(listener)) => {
-            let made = NearShim::new(config, expected_ppm, listener);
+        (Some(config), Some(listener)) => {
+            let made = NearShim::new(config, listener);
             Some(made.map_err(LiveError::io("the socket of FWP's readers"))?)
         }
         _ => None,

@@ -117,13 +117,12 @@ impl Readers for Connections {
 }
 
 impl NearShim {
-    /// Creates the shim for a link with `expected_ppm` expected losses per million frames.
+    /// Creates the shim.
     ///
     /// # Errors
     /// If the kernel has no randomness or no memory.
-    pub fn new(config: Config, expected_ppm: u32, socket: ReaderSocket) -> io::Result<Self> {
-        let mut shim = Shim::new(config);
-        shim.expect(expected_ppm);
+    pub fn new(config: Config, socket: ReaderSocket) -> io::Result<Self> {
+        let shim = Shim::new(config);
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // Number 0 is the listener. A connection has its file descriptor plus 1.
         ready.add(&socket.listener, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
@@ -302,7 +301,7 @@ impl NearShim {
         self.random.read_exact(&mut nonce).map_err(|_| Refusal::Room)?;
         self.shim.register(flow, nonce)?;
         self.connections.all[index].flow = Some(flow);
-        let expected_fer_ppm = self.shim.expected_ppm();
+        let expected_fer_ppm = self.shim.link_loss_ppm();
         self.connections.tell(index, &ToReader::Registered { nonce, expected_fer_ppm });
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Flow {
         })
     }
 
-    /// Expected frame loss of the link, in parts per million.
+    /// Frame loss of the link until the flow was registered, in parts per million.
     pub fn expected_fer_ppm(&self) -> u32 {
         self.news().registered.unwrap_or(0)
     }

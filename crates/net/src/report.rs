@@ -72,7 +72,7 @@ pub struct Report {
 /// Statistics of repair.
 #[derive(Clone, Debug, Serialize)]
 pub struct RepairReport {
-    /// Expected fraction of frames that the link loses; `None` without a shim.
+    /// Fraction of frames that the link had lost when the first flow was registered; `None` without a shim.
     pub expected_fer: Option<f64>,
     /// Holes in the body.
     pub holes: u64,

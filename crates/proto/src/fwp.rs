@@ -32,9 +32,10 @@ use crate::units::{Bytes, Duration};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placeholders {
     /// By TCP's sequence numbers; losses above the link's expected rate count as congestion (the paper).
-    #[default]
     Tcp,
-    /// By the link's driver, which counts lost frames ([`Shim::link_lost`]): section VII of the paper.
+    /// By the link's driver, which counts lost frames ([`Shim::link_lost`]): section VII of the paper. The default here, because
+    /// it needs no expected rate, and losses in bursts do not exceed it.
+    #[default]
     Driver,
 }
 
@@ -61,6 +62,9 @@ pub struct Config {
     pub round_trip: Duration,
     /// How the shim detects holes that the link caused.
     pub placeholders: Placeholders,
+    /// The link's expected losses, in frames per million, which [`Placeholders::Tcp`] compares with. `None`: what the driver counted
+    /// in the same round trip, because a receiver does not know the channel's error rate. The paper takes the rate of the MCS.
+    pub expected_ppm: Option<u32>,
 }
 
 impl Config {
@@ -77,6 +81,7 @@ impl Config {
         patience: Duration::from_secs(10),
         flows: 256,
         round_trip: Duration::from_millis(40),
-        placeholders: Placeholders::Tcp,
+        placeholders: Placeholders::Driver,
+        expected_ppm: None,
     };
 }

@@ -1,7 +1,7 @@
 //! `[fwp]`: placeholders for data lost on a link without retransmissions, and the repair of these losses.
 
 use tacit_proto::fwp::{self, Placeholders, repair};
-use tacit_proto::units::{Bytes, Duration};
+use tacit_proto::units::{Bytes, Duration, Ratio};
 use tacit_sim::setup::{Download, Repairers};
 
 /// Source of the data that replaces placeholders.
@@ -18,6 +18,8 @@ pub struct FwpPlan {
     pub repair: Option<RepairFrom>,
     /// How the shim distinguishes holes caused by the link from congestion.
     pub placeholders: Placeholders,
+    /// Losses that [`Placeholders::Tcp`] expects; `None` is what the driver counted in the same round trip.
+    pub expected_loss: Option<Ratio>,
     /// How long data after a hole waits for reordered packets before the hole is filled.
     pub settle: Duration,
     /// Number of standard deviations by which the losses of a round trip may exceed the expected ones before they count
@@ -61,6 +63,7 @@ impl FwpPlan {
             patience: self.patience,
             round_trip: self.round_trip,
             placeholders: self.placeholders,
+            expected_ppm: self.expected_loss.map(|loss| loss.parts_per_billion() / 1000),
             ..fwp::Config::USUAL
         })
     }

@@ -257,9 +257,7 @@ impl<P: Carried> Drivers<P> {
                     }
                 }
                 ClientDriver::Fwp(config) => {
-                    let settings = &set.config.stations[station.index() - 1];
-                    let expected_ppm = fwp::expected_ppm(&set.config, settings);
-                    let shim = ClientShim::new(config, client.host, expected_ppm);
+                    let shim = ClientShim::new(config, client.host);
                     all.install(functions.of_station(station), StationDriver::Fwp(Box::new(shim)));
                 }
             }

@@ -22,7 +22,6 @@ use tacit_proto::udp::ReportAfter;
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::RunError;
-use crate::drivers::fwp::expected_ppm;
 
 /// Everything that determines a run. Equal setups give equal runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,15 +144,10 @@ impl BssSetup {
             && self.clients.iter().all(|client| client.driver == ClientDriver::Stock)
     }
 
-    /// FWP's shim at the client `host`, and the expected losses of its link per million full packets; `None` if there
-    /// is no shim.
-    pub fn fwp_shim(&self, host: HostId) -> Option<(fwp::Config, u32)> {
-        let index = self.clients.iter().position(|client| client.host == host)?;
-        match self.clients[index].driver {
-            ClientDriver::Fwp(config) => {
-                let station = self.config.stations.get(index)?;
-                Some((config, expected_ppm(&self.config, station)))
-            }
+    /// FWP's shim at the client `host`; `None` if there is none.
+    pub fn fwp_shim(&self, host: HostId) -> Option<fwp::Config> {
+        match self.clients.iter().find(|client| client.host == host)?.driver {
+            ClientDriver::Fwp(config) => Some(config),
             _ => None,
         }
     }

@@ -111,7 +111,6 @@ fn a_station_alone_wins_by_full_aggregates() {
     let set = [
         "wifi.mpdu-error={ down = \"10 %\" }",
         "client=[{},{count=9,link-acks=\"normal\"}]",
-        "fwp.placeholders=driver",
         "run.duration=14 s",
         "run.measure-from=4 s",
     ];

@@ -154,8 +154,7 @@ fn near_the_rate_of_the_hop_repair_is_worth_a_player_that_never_stands_still() {
         let player = player(rate, buffer_s);
         let script =
             if scheme == "fwp" { format!("PARALLEL=64\n{}", through_proxy(&player)) } else { player };
-        let hop =
-            ["fwp-11n-600", "--set", "fwp.placeholders=driver", "--scheme", scheme, "--background", "9"];
+        let hop = ["fwp-11n-600", "--scheme", scheme, "--background", "9"];
         println!("{scheme}, {buffer_s} s of buffer");
         let report = run_in(&hop, folder.path(), "10 %", &script);
         let played = said_in(folder.path(), content.len());

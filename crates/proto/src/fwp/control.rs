@@ -77,7 +77,7 @@ pub enum ToReader<'a> {
     Registered {
         /// The nonce from which its placeholders are generated (the paper's marker).
         nonce: [u8; NONCE_LEN],
-        /// Expected frame loss of the link at its present rate, in parts per million.
+        /// Frame loss of the link in parts per million ([`Shim::link_loss_ppm`](super::Shim::link_loss_ppm)).
         expected_fer_ppm: u32,
     },
     /// The flow is not registered, and the connection ends.

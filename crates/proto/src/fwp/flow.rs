@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::handshake::Handshake;
 use super::packet::SegmentPacket;
 use super::readers::Readers;
-use super::switch::{Limit, RoundTrip, Switch};
-use super::{Config, Counters, Marker};
+use super::switch::{Limit, LinkFrames, RoundTrip, Switch};
+use super::{Config, Counters, Marker, Placeholders};
 use crate::FlowKey;
 use crate::congestion::position::Position;
 use crate::ranges::{Range, RangeSet};
@@ -106,8 +106,8 @@ struct Held<P> {
     text: Range,
     since: Instant,
     segment: Segment,
-    /// Frames that the link lost since the last new data of this flow, if the link reports them.
-    lost_frames: Option<u64>,
+    /// Frames that the link lost since the last new data of this flow.
+    lost_frames: u64,
     packet: P,
 }
 
@@ -311,7 +311,7 @@ impl<P: SegmentPacket> Flow<P> {
         let Some(edge) = self.edge.filter(|_| self.resets.is_none()) else {
             // The host's position is not known yet; its next ACK gives it, and until then nothing counts as missing.
             self.pass(text);
-            self.lost_frames = limit.lost_frames.unwrap_or(0);
+            self.lost_frames = limit.link.lost;
             return Fate::Passes(packet);
         };
         if text.start > edge {
@@ -323,7 +323,7 @@ impl<P: SegmentPacket> Flow<P> {
         if text.start < self.top && self.is_late(text, segment, &packet, &mut out.counters, readers) {
             return Fate::Taken;
         }
-        let lost_frames = self.lost_before(text, limit);
+        let lost_frames = self.lost_before(text, limit.link);
         if text.start > self.next {
             let held = Held { text, since: now, segment: *segment, lost_frames, packet };
             self.behind_a_hole(now, held, (config, limit), out, readers);
@@ -346,14 +346,13 @@ impl<P: SegmentPacket> Flow<P> {
     /// Frames that the link lost since the newest data of the flow arrived, which may now be `text`. Late or
     /// retransmitted data does not update this number, because frames that are missing before it are not missing before
     /// new data.
-    fn lost_before(&mut self, text: Range, limit: Limit) -> Option<u64> {
+    fn lost_before(&mut self, text: Range, LinkFrames { lost, .. }: LinkFrames) -> u64 {
         let newest = self.held.back().map_or(self.top, |held| held.text.end.max(self.top));
-        let lost = limit.lost_frames?;
         let since = lost.saturating_sub(self.lost_frames);
         if text.end > newest {
             self.lost_frames = lost;
         }
-        Some(since)
+        since
     }
 
     /// Records that `text` is delivered to the host.
@@ -378,8 +377,9 @@ impl<P: SegmentPacket> Flow<P> {
     ) {
         counters.segments += 1;
         counters.lost_segments += lost;
-        // A link that reports its losses needs no statistics.
-        if limit.lost_frames.is_none() && self.switch.note(now, lost, self.trip.or(config.round_trip), limit)
+        // A driver that says whose each hole is needs no statistics.
+        if config.placeholders == Placeholders::Tcp
+            && self.switch.note(now, lost, self.trip.or(config.round_trip), limit)
         {
             let on = self.switch.on;
             *(if on { &mut counters.switched_on } else { &mut counters.switched_off }) += 1;
@@ -437,9 +437,9 @@ impl<P: SegmentPacket> Flow<P> {
             let size = u64::from(self.segment_size());
             let segments = hole.len().div_ceil(size);
             self.count(now, segments, config, limit, &mut out.counters, readers);
-            let is_links = match new.lost_frames {
-                Some(frames) => segments <= frames,
-                None => self.switch.on && limit.expected_ppm > 0,
+            let is_links = match config.placeholders {
+                Placeholders::Driver => segments <= new.lost_frames,
+                Placeholders::Tcp => self.switch.on && limit.loses_frames(),
             };
             match self.announce(now, hole, (config, is_links), readers) {
                 Ok(()) => {

@@ -7,14 +7,18 @@ use super::flow::{Fate, Flow, Outbox};
 use super::handshake::Handshakes;
 use super::packet::SegmentPacket;
 use super::readers::Readers;
-use super::switch::Limit;
-use super::{Config, Counters, Marker, Placeholders};
+use super::switch::{Limit, LinkFrames};
+use super::{Config, Counters, Marker};
 use crate::FlowKey;
 use crate::tcp::{Flags, Segment};
 use crate::units::Instant;
 
 /// Handshakes remembered per possible flow, because it is known only later which connections are registered.
 const HANDSHAKES_PER_FLOW: usize = 4;
+
+/// What the link is assumed to have carried and lost before its driver has counted anything: readers of the first connection
+/// expect losses, without which no link would need placeholders.
+const PRIOR: LinkFrames = LinkFrames { arrived: 9, lost: 1 };
 
 /// The shim of a receiver.
 ///
@@ -28,8 +32,9 @@ pub struct Shim<P> {
     flows: Vec<Flow<P>>,
     /// Connections that may be registered.
     handshakes: Handshakes<P>,
-    expected_ppm: u32,
-    lost_frames: Option<u64>,
+    link: LinkFrames,
+    /// Those before the newest packet and the frames missing directly before it.
+    link_before: LinkFrames,
     out: Outbox<P>,
     /// No flow has a deadline before this.
     due: Option<Instant>,
@@ -42,35 +47,29 @@ impl<P: SegmentPacket> Shim<P> {
             handshakes: Handshakes::new(HANDSHAKES_PER_FLOW * config.flows as usize),
             config,
             flows: Vec::new(),
-            expected_ppm: 0,
-            lost_frames: None,
+            link: LinkFrames::NONE,
+            link_before: LinkFrames::NONE,
             out: Outbox { down: VecDeque::new(), counters: Counters::default() },
             due: None,
         }
     }
 
-    /// Sets the expected loss of the link at its current rate, in frames per million.
-    pub fn expect(&mut self, expected_ppm: u32) {
-        self.expected_ppm = expected_ppm;
+    /// The link's losses in frames per million, as configured or as the driver counted them so far. Before it has counted much,
+    /// this is near one in ten.
+    pub fn link_loss_ppm(&self) -> u32 {
+        self.config.expected_ppm.unwrap_or_else(|| self.link.plus(PRIOR).lost_ppm())
     }
 
-    /// The last value of [`Shim::expect`].
-    pub fn expected_ppm(&self) -> u32 {
-        self.expected_ppm
-    }
-
-    /// The link lost `frames` directly before the next packet. A driver that reports this does so for every packet. If
-    /// the configuration relies on the driver, holes that these frames explain are due to the link, and others are
-    /// congestion.
+    /// The link lost `frames` directly before the next packet. Call this before each packet. If the configuration relies on the
+    /// driver, holes that these frames explain are due to the link, and others are congestion.
     pub fn link_lost(&mut self, frames: u16) {
-        if self.config.placeholders == Placeholders::Driver {
-            *self.lost_frames.get_or_insert(0) += u64::from(frames);
-        }
+        self.link_before = self.link;
+        self.link = self.link.plus(LinkFrames { arrived: 1, lost: frames.into() });
     }
 
     fn limit(&self) -> Limit {
-        let Self { expected_ppm, lost_frames, .. } = *self;
-        Limit { expected_ppm, margin_tenths: self.config.margin_tenths, lost_frames }
+        let Config { expected_ppm, margin_tenths, placeholders, .. } = self.config;
+        Limit { expected_ppm, margin_tenths, placeholders, link: self.link, link_before: self.link_before }
     }
 
     /// Registers the flow `key`, with placeholders generated from `nonce`. Its SYN must have passed.
@@ -100,6 +99,8 @@ impl<P: SegmentPacket> Shim<P> {
     pub fn repaired(&mut self, key: FlowKey, start: u64, end: u64) {
         if let Some(flow) = self.flow(key) {
             flow.repaired(start, end);
+            // Overdue holes that waited for this may be due.
+            self.reckon_due();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The bi-stable switch: whether a flow's holes are due to the link or to congestion (section V-C of the paper).
 
+use super::Placeholders;
 use crate::tcp::Timestamps;
 use crate::units::{Duration, Instant};
 
@@ -56,21 +57,25 @@ pub(super) struct Switch {
     pub on: bool,
     /// Start of the current measurement period.
     since: Option<Instant>,
+    /// Frames of the link until then.
+    link: LinkFrames,
     arrived: u64,
     lost: u64,
 }
 
 impl Switch {
-    pub const ON: Self = Self { on: true, since: None, arrived: 0, lost: 0 };
+    pub const ON: Self = Self { on: true, since: None, link: LinkFrames::NONE, arrived: 0, lost: 0 };
 
     /// A segment arrived, and `lost` segments before it did not. At the end of a round trip the sums, without this
     /// segment, are compared with the limit; returns true if that moved the switch.
     pub fn note(&mut self, now: Instant, lost: u64, round_trip: Duration, limit: Limit) -> bool {
-        let since = *self.since.get_or_insert(now);
         let was_on = self.on;
-        if now.saturating_since(since) >= round_trip {
-            self.on = !limit.is_exceeded(self.lost, self.lost + self.arrived);
-            *self = Self { on: self.on, since: Some(now), arrived: 0, lost: 0 };
+        let ends = self.since.is_some_and(|since| now.saturating_since(since) >= round_trip);
+        if ends {
+            self.on = !limit.is_exceeded(self.lost, self.lost + self.arrived, self.link);
+        }
+        if ends || self.since.is_none() {
+            *self = Self { on: self.on, since: Some(now), link: limit.link_before, arrived: 0, lost: 0 };
         }
         self.arrived += 1;
         self.lost += lost;
@@ -83,30 +88,63 @@ impl Switch {
     }
 }
 
+/// Frames of the link, as its driver counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LinkFrames {
+    pub arrived: u64,
+    pub lost: u64,
+}
+
+impl LinkFrames {
+    pub const NONE: Self = Self { arrived: 0, lost: 0 };
+
+    pub const fn plus(self, other: Self) -> Self {
+        Self { arrived: self.arrived + other.arrived, lost: self.lost + other.lost }
+    }
+
+    /// What was counted after `earlier`.
+    const fn since(self, earlier: Self) -> Self {
+        Self { arrived: self.arrived - earlier.arrived, lost: self.lost - earlier.lost }
+    }
+
+    /// Lost frames per million; 0 without any frame.
+    pub fn lost_ppm(self) -> u32 {
+        // At most MILLION, which fits.
+        (self.lost * MILLION).checked_div(self.lost + self.arrived).unwrap_or(0) as u32
+    }
+}
+
 /// Losses that a link may cause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
-    /// Expected losses per million frames.
-    pub expected_ppm: u32,
+    /// Expected losses per million frames; `None` is what the link lost in the same round trip.
+    pub expected_ppm: Option<u32>,
     /// Margin in tenths of a standard deviation.
     pub margin_tenths: u32,
-    /// Frames that the link has lost so far, if it reports them.
-    pub lost_frames: Option<u64>,
+    pub placeholders: Placeholders,
+    /// Frames of the link so far.
+    pub link: LinkFrames,
+    /// Those before the newest packet and the frames missing directly before it, which belong to the next round trip.
+    pub link_before: LinkFrames,
 }
 
 impl Limit {
-    /// True if the link has lost frames or, if it does not report them, is expected to.
+    /// True if the link has lost frames or is expected to. What the driver counts goes before an expectation.
     pub fn loses_frames(self) -> bool {
-        self.lost_frames.map_or(self.expected_ppm > 0, |lost| lost > 0)
+        match (self.placeholders, self.expected_ppm) {
+            (Placeholders::Tcp, Some(expected_ppm)) => expected_ppm > 0,
+            (Placeholders::Tcp, None) | (Placeholders::Driver, _) => self.link.lost > 0,
+        }
     }
 
-    /// True if `lost` segments of `sent` are more than the link explains. Without a margin, that is more than the
+    /// True if `lost` segments of `sent`, which came after the frames `earlier`, are more than the link explains. Without a margin, that is more than the
     /// expected share, as in the paper. With a margin of z deviations, that is an excess over t with
     /// `t^2 = z^2 (n p (1 - p) + t / 3)`, which independent losses exceed with a probability of at most exp(-z^2 / 2) (Bernstein's
     /// inequality; the normal distribution's t^2 = z^2 n p (1 - p) is too small if few losses are expected). A link
     /// that loses nothing explains nothing.
-    pub fn is_exceeded(self, lost: u64, sent: u64) -> bool {
-        let expected_ppm = u64::from(self.expected_ppm).min(MILLION);
+    pub fn is_exceeded(self, lost: u64, sent: u64, earlier: LinkFrames) -> bool {
+        let expected_ppm = self.expected_ppm.unwrap_or_else(|| self.link_before.since(earlier).lost_ppm());
+        let expected_ppm = u64::from(expected_ppm).min(MILLION);
         let Some(excess) = (lost * MILLION).checked_sub(sent * expected_ppm).filter(|excess| *excess > 0)
         else {
             return false;
@@ -126,35 +164,70 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn expecting(expected_ppm: u32, margin_tenths: u32) -> Limit {
+        let link = LinkFrames::NONE;
+        Limit {
+            expected_ppm: Some(expected_ppm),
+            margin_tenths,
+            placeholders: Placeholders::Tcp,
+            link,
+            link_before: link,
+        }
+    }
+
     #[test]
     fn without_a_margin_losses_are_compared_as_in_the_paper() {
-        let limit = Limit { expected_ppm: 100_000, margin_tenths: 0, lost_frames: None };
-        assert!(!limit.is_exceeded(0, 0));
-        assert!(!limit.is_exceeded(10, 100), "at the expected share");
-        assert!(limit.is_exceeded(11, 100));
-        assert!(limit.is_exceeded(1, 9), "figure 5 of the paper");
+        let limit = expecting(100_000, 0);
+        assert!(!limit.is_exceeded(0, 0, LinkFrames::NONE));
+        assert!(!limit.is_exceeded(10, 100, LinkFrames::NONE), "at the expected share");
+        assert!(limit.is_exceeded(11, 100, LinkFrames::NONE));
+        assert!(limit.is_exceeded(1, 9, LinkFrames::NONE), "figure 5 of the paper");
     }
 
     #[test]
     fn a_margin_is_so_many_standard_deviations_and_more_where_few_losses_are_expected() {
         // n p = 100, n p (1 - p) = 90: t^2 = 9 (90 + t / 3) at 30.0.
-        let limit = Limit { expected_ppm: 100_000, margin_tenths: 30, lost_frames: None };
-        assert!(!limit.is_exceeded(129, 1000));
-        assert!(limit.is_exceeded(131, 1000));
+        let limit = expecting(100_000, 30);
+        assert!(!limit.is_exceeded(129, 1000, LinkFrames::NONE));
+        assert!(limit.is_exceeded(131, 1000, LinkFrames::NONE));
         // n p = 0.03: t^2 = 9 (0.03 + t / 3) at 3.09.
-        let rare = Limit { expected_ppm: 10_000, margin_tenths: 30, lost_frames: None };
-        assert!(!rare.is_exceeded(3, 3));
-        assert!(rare.is_exceeded(4, 4));
-        let clean = Limit { expected_ppm: 0, margin_tenths: 30, lost_frames: None };
-        assert!(clean.is_exceeded(1, 1_000_000) && !clean.is_exceeded(0, 10), "no errors explain none");
-        let broken = Limit { expected_ppm: 1_000_000, margin_tenths: 0, lost_frames: None };
-        assert!(!broken.is_exceeded(100, 100));
+        let rare = expecting(10_000, 30);
+        assert!(!rare.is_exceeded(3, 3, LinkFrames::NONE));
+        assert!(rare.is_exceeded(4, 4, LinkFrames::NONE));
+        let clean = expecting(0, 30);
+        assert!(clean.is_exceeded(1, 1_000_000, LinkFrames::NONE), "no errors explain none");
+        assert!(!clean.is_exceeded(0, 10, LinkFrames::NONE));
+        assert!(!expecting(1_000_000, 0).is_exceeded(100, 100, LinkFrames::NONE));
+    }
+
+    #[test]
+    fn without_an_expectation_a_round_trip_is_compared_with_what_the_link_lost_in_it() {
+        let earlier = LinkFrames { arrived: 5_000, lost: 1_000 };
+        let link = earlier.plus(LinkFrames { arrived: 90, lost: 10 });
+        let limit = Limit {
+            expected_ppm: None,
+            margin_tenths: 0,
+            placeholders: Placeholders::Tcp,
+            link,
+            link_before: link,
+        };
+        assert!(!limit.is_exceeded(10, 100, earlier), "one in ten of the link's");
+        assert!(limit.is_exceeded(11, 100, earlier), "and not one in six, as before");
+        assert!(limit.is_exceeded(1, 100, link), "nothing was lost since");
+        assert!(limit.loses_frames() && !Limit { link: LinkFrames::NONE, ..limit }.loses_frames());
+        let mut switch = Switch::ON;
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        switch.note(at(0), 0, MS * 10, Limit { link_before: earlier, ..limit });
+        switch.note(at(5), 1, MS * 10, limit);
+        assert!(
+            switch.note(at(10), 0, MS * 10, limit) && !switch.on,
+            "one of two, where the link lost a tenth"
+        );
     }
 
     #[test]
     fn the_switch_moves_at_the_end_of_a_round_trip_and_back() {
-        let (mut switch, limit) =
-            (Switch::ON, Limit { expected_ppm: 100_000, margin_tenths: 0, lost_frames: None });
+        let (mut switch, limit) = (Switch::ON, expecting(100_000, 0));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         assert!(!switch.note(at(0), 0, MS * 10, limit));
         assert!(!switch.note(at(1), 5, MS * 10, limit), "the round trip is not over");

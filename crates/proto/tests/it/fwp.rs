@@ -58,6 +58,13 @@ struct Script {
     echo: u32,
 }
 
+/// The shim of the paper: statistics of TCP's segments, over a link that loses one frame in ten.
+const BY_TCP: Config = expecting(100_000);
+
+const fn expecting(ppm: u32) -> Config {
+    Config { placeholders: Placeholders::Tcp, expected_ppm: Some(ppm), ..Config::USUAL }
+}
+
 /// Data that the host got: offset, length, whether it is a placeholder.
 type Got = (u64, u32, bool);
 
@@ -82,13 +89,12 @@ impl Script {
         let mut script = Self::new(config);
         script.shim.register(script.key(), [7; 16]).unwrap();
         script.shim.allow(script.key(), 0, u64::MAX);
-        script.shim.expect(100_000);
         script.ack(0);
         script
     }
 
     fn usual() -> Self {
-        Self::registered(Config::USUAL)
+        Self::registered(BY_TCP)
     }
 
     fn key(&self) -> FlowKey {
@@ -259,8 +265,7 @@ fn placeholders_have_at_most_a_segment_and_the_stamps_of_what_follows() {
 
 #[test]
 fn several_holes_in_a_round_trip_are_filled_one_by_one() {
-    let mut script = Script::usual();
-    script.shim.expect(500_000);
+    let mut script = Script::registered(expecting(500_000));
     assert_eq!(script.segments([0, 2, 4, 5]), [sent(0), placed(1), sent(2), placed(3), sent(4), sent(5)]);
     assert_eq!(script.told(), [hole(1, 2), hole(3, 4)]);
 }
@@ -301,10 +306,9 @@ fn late_originals_are_told_and_go_no_further() {
 
 #[test]
 fn late_originals_are_known_behind_a_hole_that_tcp_repairs() {
-    let mut script = Script::new(Config::USUAL);
+    let mut script = Script::new(expecting(900_000));
     script.shim.register(script.key(), [7; 16]).unwrap();
     script.shim.allow(script.key(), 2000, u64::MAX);
-    script.shim.expect(900_000);
     script.ack(0);
     assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
     let late = script.text(3000, MSS);
@@ -353,7 +357,7 @@ fn overlapping_and_repeated_text_shows_no_hole() {
 
 #[test]
 fn within_the_settling_time_reordering_is_no_hole() {
-    let mut script = Script::registered(Config { settle: MS * 5, ..Config::USUAL });
+    let mut script = Script::registered(Config { settle: MS * 5, ..BY_TCP });
     assert_eq!(script.segments([0]), [sent(0)]);
     assert_eq!(script.segments([2, 3]), []);
     assert_eq!(script.later(MS * 4), []);
@@ -370,10 +374,9 @@ fn within_the_settling_time_reordering_is_no_hole() {
 
 #[test]
 fn nothing_is_filled_outside_what_is_allowed() {
-    let mut script = Script::new(Config::USUAL);
+    let mut script = Script::new(expecting(900_000));
     script.shim.register(script.key(), [7; 16]).unwrap();
     script.ack(0);
-    script.shim.expect(900_000);
     script.segments([0]);
     script.shim.allow(script.key(), 5000, 6000);
     script.shim.allow(script.key(), 6000, 7500);
@@ -432,14 +435,12 @@ fn the_garbage_of_a_keep_alive_is_not_told_as_true() {
 
 #[test]
 fn a_sender_that_skips_bytes_gets_no_more_than_the_caps() {
-    let caps = Config { most_holes: 2, most_hole_bytes: Bytes(5000), ..Config::USUAL };
+    let caps = Config { most_holes: 2, most_hole_bytes: Bytes(5000), ..expecting(1_000_000) };
     let mut script = Script::registered(caps);
-    script.shim.expect(1_000_000);
     script.segments([0]);
     assert_eq!(script.data(7000, MSS), [(7000, MSS, false)], "6 segments at once");
     assert_eq!(script.told(), []);
     let mut script = Script::registered(caps);
-    script.shim.expect(1_000_000);
     script.segments([0, 2, 4, 6]);
     assert_eq!(script.told(), [hole(1, 2), hole(3, 4)], "a third is TCP's");
     assert_eq!(script.counters().capped_holes, 1);
@@ -447,14 +448,13 @@ fn a_sender_that_skips_bytes_gets_no_more_than_the_caps() {
     script.shim.repaired(script.key(), 1000, 2000);
     assert_eq!(script.segments([8]), [placed(7), sent(8)], "one was repaired");
     script.segments([10, 9]);
-    script.now += Config::USUAL.patience;
+    script.now += BY_TCP.patience;
     assert_eq!(script.segments([12]), [placed(11), sent(12)], "the others are given up");
 }
 
 #[test]
 fn losses_that_the_link_does_not_explain_are_left_to_tcp() {
-    let mut script = Script::registered(Config { margin_tenths: 0, ..Config::USUAL });
-    script.shim.expect(100_000);
+    let mut script = Script::registered(Config { margin_tenths: 0, ..BY_TCP });
     script.segments((0..20).filter(|number| number % 5 != 1));
     assert_eq!(script.told().len(), 4, "the round trip is not over");
     script.now += MS * 40;
@@ -471,8 +471,7 @@ fn losses_that_the_link_does_not_explain_are_left_to_tcp() {
 
 #[test]
 fn a_link_without_errors_explains_no_hole() {
-    let mut script = Script::usual();
-    script.shim.expect(0);
+    let mut script = Script::registered(expecting(0));
     assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
     assert_eq!((script.told(), script.counters().congested_holes), (vec![], 1));
 }
@@ -487,7 +486,7 @@ fn a_hole_that_cannot_be_told_is_not_filled() {
 
 #[test]
 fn a_reset_goes_through_and_ends_it() {
-    let mut script = Script::registered(Config { settle: MS * 5, ..Config::USUAL });
+    let mut script = Script::registered(Config { settle: MS * 5, ..BY_TCP });
     script.segments([0, 2]);
     let reset = Segment { flags: Flags::RST, ..script.text(3000, 0) };
     assert_eq!(script.down(reset), [sent(2), (3000, 0, false)]);
@@ -507,7 +506,7 @@ fn another_connection_between_the_same_ends_is_not_registered() {
 
 #[test]
 fn flows_that_nobody_registered_pass_as_they_are() {
-    let mut script = Script::new(Config::USUAL);
+    let mut script = Script::new(BY_TCP);
     script.shim.allow(script.key(), 0, u64::MAX);
     assert_eq!(script.segments([0, 2, 1, 9]), [sent(0), sent(2), sent(1), sent(9)]);
     assert_eq!(script.counters(), Counters::default());
@@ -533,7 +532,7 @@ fn a_reader_that_stops_or_goes_away_gets_no_more_placeholders() {
     script.segments([0]);
     script.shim.stop(script.key());
     assert_eq!(script.segments([2, 1]), [sent(2), sent(1)]);
-    let mut script = Script::registered(Config { settle: MS * 5, ..Config::USUAL });
+    let mut script = Script::registered(Config { settle: MS * 5, ..BY_TCP });
     script.segments([0, 2]);
     script.shim.unregister(script.key());
     assert_eq!(script.drained(), [sent(2)], "the segment that waited goes on");
@@ -542,7 +541,7 @@ fn a_reader_that_stops_or_goes_away_gets_no_more_placeholders() {
 
 #[test]
 fn a_refused_registration_says_why() {
-    let mut script = Script::new(Config { flows: 1, ..Config::USUAL });
+    let mut script = Script::new(Config { flows: 1, ..BY_TCP });
     let other = FlowKey::simulated(FlowId(9), SERVER);
     assert_eq!(script.shim.register(other, [0; 16]), Err(Refusal::Elsewhere));
     script.shim.register(script.key(), [0; 16]).unwrap();
@@ -565,7 +564,6 @@ impl Script {
     fn register_and_lose(&mut self, number: u64) {
         self.shim.register(self.key(), [7; 16]).unwrap();
         self.shim.allow(self.key(), 0, u64::MAX);
-        self.shim.expect(100_000);
         self.ack(number * u64::from(MSS));
         let got = self.segments([number, number + 2]);
         assert_eq!(got.iter().map(|got| got.2).collect::<Vec<_>>(), [false, true, false]);
@@ -576,7 +574,7 @@ impl Script {
 #[test]
 fn a_connection_that_is_far_may_be_registered() {
     for far in FAR {
-        let mut script = Script::new(Config::USUAL);
+        let mut script = Script::new(BY_TCP);
         script.proceed(0, far);
         // A repeated SYN arrives late, without effect.
         script.open();
@@ -620,7 +618,7 @@ fn a_flow_that_left_placeholders_behind_may_not_register_again() {
 
 #[test]
 fn the_oldest_handshake_makes_room() {
-    let mut script = Script::new(Config { flows: 1, ..Config::USUAL });
+    let mut script = Script::new(Config { flows: 1, ..BY_TCP });
     for flow in 4..8 {
         script.flow = FlowId(flow);
         script.open();
@@ -635,10 +633,9 @@ fn the_oldest_handshake_makes_room() {
 
 #[test]
 fn before_the_host_has_said_where_it_stands_nothing_is_missing() {
-    let mut script = Script::new(Config::USUAL);
+    let mut script = Script::new(expecting(900_000));
     script.shim.register(script.key(), [7; 16]).unwrap();
     script.shim.allow(script.key(), 0, u64::MAX);
-    script.shim.expect(900_000);
     assert_eq!(script.segments([0, 2]), [sent(0), sent(2)]);
     script.ack(1000);
     assert_eq!(script.segments([1]), [sent(1)], "TCP repairs it");
@@ -663,8 +660,7 @@ fn failing_resets_the_connection_at_the_host() {
 
 #[test]
 fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
-    let mut script = Script::registered(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
-    script.shim.expect(0);
+    let mut script = Script::registered(Config::USUAL);
     let after = |script: &mut Script, lost, number| {
         script.shim.link_lost(lost);
         script.segments([number])
@@ -685,7 +681,7 @@ fn where_the_driver_says_what_the_link_lost_no_statistics_are_needed() {
 
 #[test]
 fn reports_of_the_driver_decide_for_settled_holes() {
-    let config = Config { placeholders: Placeholders::Driver, settle: MS * 5, ..Config::USUAL };
+    let config = Config { placeholders: Placeholders::Driver, settle: MS * 5, ..BY_TCP };
     let mut script = Script::registered(config);
     script.segments([0]);
     script.shim.link_lost(1);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tacit_proto::FlowKey;
-use tacit_proto::fwp::{Config, Readers, Shim};
+use tacit_proto::fwp::{Config, Placeholders, Readers, Shim};
 use tacit_proto::packet::{IpHeader, Packet, Transport};
 use tacit_proto::tcp::{Flags, Segment, Timestamps};
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
@@ -13,12 +13,13 @@ const STREAM: usize = 4000;
 /// The next event.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Data of the stream arrives, for the first time or again.
+    /// Data of the stream arrives, for the first time or again, and the link lost `missing` frames before it.
     Text {
         offset: u32,
         len: u32,
         fin: bool,
         stamp: u8,
+        missing: u8,
     },
     /// The host acknowledges everything it has.
     Ack,
@@ -34,8 +35,9 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let offset = 0_u32..STREAM as u32;
     prop_oneof![
-        8 => (offset.clone(), 0_u32..300, prop::bool::weighted(0.02), any::<u8>())
-            .prop_map(|(offset, len, fin, stamp)| Step::Text { offset, len, fin, stamp }),
+        8 => (offset.clone(), 0_u32..300, prop::bool::weighted(0.02), any::<u8>(), 0_u8..4).prop_map(
+            |(offset, len, fin, stamp, missing)| Step::Text { offset, len, fin, stamp, missing },
+        ),
         3 => Just(Step::Ack),
         1 => (offset.clone(), 0_u32..4000).prop_map(|(start, len)| Step::Allow(start, start + len)),
         1 => (offset, 0_u32..500).prop_map(|(start, len)| Step::Repaired(start, start + len)),
@@ -51,7 +53,7 @@ fn stream() -> impl Strategy<Value = Vec<Step>> {
         let mut steps = vec![Step::Allow(0, STREAM as u32)];
         let (mut offset, mut late) = (0, Vec::new());
         for (stamp, (arrives, kind, len)) in (0..).zip(sent) {
-            let text = Step::Text { offset, len, fin: false, stamp };
+            let text = Step::Text { offset, len, fin: false, stamp, missing: kind };
             match (arrives, kind) {
                 (true, 0) => steps.extend([text.clone(), text]),
                 (true, _) => steps.push(text),
@@ -131,7 +133,7 @@ impl Host {
     }
 }
 
-fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
+fn obeys(config: Config, initial: u32, steps: &[Step]) {
     let (flow, server, client) = (FlowId(1), HostId(0), HostId(1));
     let key = FlowKey::simulated(flow, server);
     let first = SeqNumber(initial) + 1;
@@ -148,15 +150,15 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
     let syn = Segment { seq: SeqNumber(initial), flags: Flags::SYN, ..Segment::default() };
     shim.handle_down(now, packet(server, syn), &mut host);
     shim.register(key, [1; 16]).unwrap();
-    shim.expect(expected_ppm);
     let mut stopped = false;
     for step in std::iter::once(&Step::Ack).chain(steps) {
         match *step {
-            Step::Text { offset, len, fin, stamp } => {
+            Step::Text { offset, len, fin, stamp, missing } => {
                 let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
                 let timestamps = (stamp > 9).then(|| Timestamps { value: stamp.into(), echo_reply: 0 });
                 let segment = Segment { seq: first + offset, payload_len: len, flags, timestamps, ..syn };
                 let text = offset as usize..(offset + len) as usize;
+                shim.link_lost(missing.into());
                 host.bytes[text].iter_mut().for_each(|byte| byte.sent = true);
                 if let Some(passed) = shim.handle_down(now, packet(server, segment), &mut host) {
                     host.takes(&passed, first);
@@ -200,13 +202,20 @@ fn obeys(config: Config, initial: u32, expected_ppm: u32, steps: &[Step]) {
 
 fn config() -> impl Strategy<Value = Config> {
     let overdue = prop_oneof![Just(0_u32), Just(1), Just(150)];
-    (0_u64..20, prop_oneof![Just(0_u32), Just(30), Just(10_000)], overdue, 1_u32..40, 1_u64..4000).prop_map(
-        |(settle, margin_tenths, overdue_percent, most_holes, bytes)| Config {
+    let margin = prop_oneof![Just(0_u32), Just(30), Just(10_000)];
+    let placeholders = prop_oneof![
+        1 => Just((Placeholders::Driver, None)),
+        2 => prop::option::of(0_u32..1_000_000).prop_map(|expected_ppm| (Placeholders::Tcp, expected_ppm)),
+    ];
+    (0_u64..20, margin, overdue, 1_u32..40, 1_u64..4000, placeholders).prop_map(
+        |(settle, margin_tenths, overdue_percent, most_holes, bytes, (placeholders, expected_ppm))| Config {
             settle: Duration::from_millis(settle.saturating_sub(10)),
             margin_tenths,
             overdue_percent,
             most_holes,
             most_hole_bytes: Bytes(bytes),
+            placeholders,
+            expected_ppm,
             ..Config::USUAL
         },
     )
@@ -219,20 +228,18 @@ proptest! {
     fn each_byte_is_placed_once_announced_allowed_and_in_the_window(
         config in config(),
         initial in prop_oneof![any::<u32>(), Just(u32::MAX - 1000)],
-        expected_ppm in 0_u32..1_000_000,
         steps in prop::collection::vec(step(), 1..80),
     ) {
-        obeys(config, initial, expected_ppm, &steps);
+        obeys(config, initial, &steps);
     }
 
     #[test]
     fn a_stream_with_losses_doubles_and_late_segments_obeys_too(
         config in config(),
-        expected_ppm in 0_u32..1_000_000,
         steps in stream().prop_filter("within the stream", |steps| steps.iter().all(|step| {
             !matches!(step, Step::Text { offset, len, .. } if offset + len > 2 * STREAM as u32)
         })),
     ) {
-        obeys(config, 0, expected_ppm, &steps);
+        obeys(config, 0, &steps);
     }
 }

@@ -1,6 +1,9 @@
 //! Recommends a link layer for a scenario, based on measurements: FWP, plain Block Ack or TCP/HACK.
 
+use tacit_link::Loss;
 use tacit_link::wifi::Protection;
+use tacit_link::wifi::error_rate::mpdu_success;
+use tacit_link::wifi::phy::{MPDU_DELIMITER_LEN, mpdu_len};
 
 use crate::scheme::ALL;
 use crate::traffic::ApplicationKind;
@@ -15,6 +18,8 @@ const MILLION: u64 = 1_000_000;
 const MANY_LOSSES_PPM: u64 = 50_000;
 /// Number of full-size MPDUs in an aggregate: 65,535 bytes hold 42 (802.11n).
 const FULL_AGGREGATE: u32 = 42;
+/// Bytes of the IP packets for which losses are estimated.
+const FULL_PACKET: u32 = 1500;
 
 /// One line per criterion. None if FWP is not applicable because nothing is aggregated.
 pub(super) fn of(scenario: &Scenario) -> Vec<String> {
@@ -86,13 +91,22 @@ fn lost_again_percent(lost_ppm: u64) -> f64 {
     lost_ppm as f64 * 100.0 / MILLION.saturating_sub(lost_ppm).max(1) as f64
 }
 
-/// Losses of the first client's link at its rate, without retransmissions.
+/// Losses of the first client's downlink at its rate, by the error model, in full packets per million: without retransmissions. A
+/// scripted loss has no rate.
 fn lost_ppm(scenario: &Scenario) -> Option<u64> {
     let fwp = ALL.iter().find(|scheme| scheme.name == FWP)?.applied_to(scenario);
     let setup = fwp.setup(1, 1).ok()?;
     let set = setup.bss.first()?;
-    let (_, expected_ppm) = set.fwp_shim(set.clients.first()?.host)?;
-    Some(u64::from(expected_ppm))
+    set.fwp_shim(set.clients.first()?.host)?;
+    let station = set.config.stations.first()?;
+    let scripted = match &station.downlink_loss {
+        Loss::None | Loss::Scripted(_) => 0.0,
+        Loss::Bernoulli(ratio) => ratio.as_fraction(),
+        Loss::GilbertElliott(channel) => channel.mean_loss(),
+    };
+    let bytes = mpdu_len(set.config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
+    let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, bytes));
+    Some((MILLION as f64 * (1.0 - (1.0 - scripted) * arrives)) as u64)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use tacit_proto::fwp::{Config, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 
-use super::kind::{Choice, SOME_TIME, Size, Span, Whole};
+use super::kind::{Choice, Given, SOME_TIME, Share, Size, Span, Whole};
 use super::{Field, Keys, Usual};
 use crate::fwp::{FwpPlan, RepairFrom};
 
@@ -13,6 +13,7 @@ pub(crate) fn usual() -> FwpPlan {
     FwpPlan {
         repair: None,
         placeholders: shim.placeholders,
+        expected_loss: None,
         settle: shim.settle,
         margin: shim.margin_tenths / 10,
         overdue: shim.overdue_percent,
@@ -52,11 +53,21 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
     &Fwp {
         name: "placeholders",
         kind: Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]),
-        usual: Usual::Field,
-        meaning: "how the link's holes are told from congestion: `\"tcp\"`, by loss statistics (`margin`); \
-                  `\"driver\"`, by gaps in frame numbers: a hole of *n* segments is the link's if at least *n* \
-                  frames are missing before the next arrival. Not with `wifi.stream-queues = \"independent\"`",
+        usual: Usual::Described(
+            "\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be",
+        ),
+        meaning: "how the link's holes are distinguished from congestion: `\"driver\"`, by gaps in frame numbers: a hole of \
+                  *n* segments is the link's if at least *n* frames are missing before the next arrival; `\"tcp\"`, by \
+                  loss statistics (`expected-loss`, `margin`), as in the paper",
         of: |fwp| &mut fwp.placeholders,
+    },
+    &Fwp {
+        name: "expected-loss",
+        kind: Given(Share),
+        usual: Usual::Described("the frames that the driver misses in the same round trip"),
+        meaning: "losses of the link that `placeholders = \"tcp\"` expects; the paper takes the frame error rate of the \
+                  current MCS",
+        of: |fwp| &mut fwp.expected_loss,
     },
     &Fwp {
         name: "settle",
@@ -69,8 +80,8 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         name: "margin",
         kind: Whole(0, 10),
         usual: Usual::Field,
-        meaning: "standard deviations by which the losses of a round trip may exceed the rate's frame error rate \
-                  before they count as congestion; 0 is the paper's comparison",
+        meaning: "standard deviations by which the losses of a round trip may exceed `expected-loss` before \
+                  they count as congestion; 0 is the paper's comparison",
         of: |fwp| &mut fwp.margin,
     },
     &Fwp {

@@ -2,21 +2,15 @@
 
 use std::collections::VecDeque;
 
-use tacit_link::wifi::error_rate::mpdu_success;
-use tacit_link::wifi::phy::{MPDU_DELIMITER_LEN, mpdu_len};
-use tacit_link::wifi::{BssConfig, LinkAcks, StationConfig};
-use tacit_link::{Loss, PacketRef};
+use tacit_link::PacketRef;
 use tacit_proto::FlowKey;
 use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 use tacit_proto::packet::Packet;
-use tacit_proto::units::{FlowId, HostId, Instant, Ratio};
+use tacit_proto::units::{FlowId, HostId, Instant};
 
 use super::DriverRequest;
 use crate::Carried;
 use crate::packets::Packets;
-
-/// Bytes of the IP packets for which losses are estimated.
-const FULL_PACKET: u32 = 1500;
 
 /// A reader's request to the shim (`proto::fwp::control` without encoding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +73,9 @@ impl Readers for Notes {
 }
 
 impl ClientShim {
-    /// For `host`, with a link that is expected to lose `expected_ppm` frames per million.
-    pub fn new(config: Config, host: HostId, expected_ppm: u32) -> Self {
-        let mut shim = Shim::new(config);
-        shim.expect(expected_ppm);
-        Self { host, shim, notes: Notes::default(), before: Counters::default() }
+    /// The shim of `host`.
+    pub fn new(config: Config, host: HostId) -> Self {
+        Self { host, shim: Shim::new(config), notes: Notes::default(), before: Counters::default() }
     }
 
     /// The reader of `flow`, with data from `source`, sends a request.
@@ -156,21 +148,4 @@ impl ClientShim {
     pub fn check(&self) -> Result<(), String> {
         self.shim.check()
     }
-}
-
-/// Expected losses, by the error model, per million full packets from the access point to `station`: a real driver
-/// knows this rate from experience. A scripted loss has no rate. If a client can request a packet from the access point
-/// again, only packets whose repair is lost as well count as lost.
-pub(crate) fn expected_ppm(config: &BssConfig, station: &StationConfig) -> u32 {
-    let scripted = match &station.downlink_loss {
-        Loss::None | Loss::Scripted(_) => 0.0,
-        Loss::Bernoulli(ratio) => ratio.as_fraction(),
-        Loss::GilbertElliott(channel) => channel.mean_loss(),
-    };
-    let bytes = mpdu_len(config.standard.phy().mac_header_len(), FULL_PACKET) + MPDU_DELIMITER_LEN;
-    let arrives = station.snr.map_or(1.0, |snr| mpdu_success(&station.mode, snr, bytes));
-    let once = 1.0 - (1.0 - scripted) * arrives;
-    let lost = if station.link_acks.down == LinkAcks::Deferred { once * once } else { once };
-    // Rounded to an integer, because decisions use integers.
-    Ratio::from_fraction(lost).unwrap_or(Ratio::ONE).parts_per_billion() / 1000
 }

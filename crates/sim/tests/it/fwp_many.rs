@@ -4,7 +4,7 @@ use crate::common::fwp::*;
 use crate::common::*;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Decibels, Protection};
-use tacit_proto::fwp::{Config, Placeholders};
+use tacit_proto::fwp::Config;
 use tacit_proto::packet::Packet;
 use tacit_proto::tcp::Profile;
 use tacit_proto::units::{Duration, Instant};
@@ -34,7 +34,7 @@ fn many(per_client: u32, traffic: &Traffic) -> Setup {
 
 fn with_fwp(mut setup: Setup) -> Setup {
     for index in 0..CLIENTS as usize {
-        speak_fwp(&mut setup, index, Config { placeholders: Placeholders::Driver, ..Config::USUAL });
+        speak_fwp(&mut setup, index, Config::USUAL);
     }
     for index in 0..setup.flows.len() as u32 {
         repair_flow(&mut setup, index, REPAIR_FLOWS, usual_download(None));
@@ -73,7 +73,7 @@ fn twenty_clients_with_fwp_share_more_than_without() {
     }
 }
 
-/// Losses depend on each client's distance, and so do those that its shim expects.
+/// Losses depend on each client's distance.
 #[test]
 fn clients_near_and_far_have_fwp_and_runs_repeat() {
     let mut setup = with_fwp(many(1, &bulk(Profile::Linux.config())));
@@ -83,11 +83,8 @@ fn clients_near_and_far_have_fwp_and_runs_repeat() {
         station.downlink_loss = tacit_link::loss::Loss::None;
     }
     let outcome = run(&setup).unwrap();
-    let expected: Vec<_> =
-        (0..CLIENTS).map(|index| setup.bss[0].fwp_shim(client(index)).unwrap().1).collect();
     let users = users(&outcome);
-    println!("{expected:?} {users:.1?}");
-    assert!(expected.is_sorted_by(|near, far| near >= far), "{expected:?}");
+    println!("{users:.1?}");
     assert!(users.iter().all(|user| *user > 1.0), "{users:.1?}");
     let holes = |index: u32| outcome.bss[0].stations[1 + index as usize].driver.fwp().unwrap().holes;
     assert!(holes(0) > 10 * holes(CLIENTS - 1).max(1), "{} {}", holes(0), holes(CLIENTS - 1));

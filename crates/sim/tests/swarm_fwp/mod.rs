@@ -25,6 +25,7 @@ fn shim(draw: &mut Stream) -> Config {
         round_trip: Duration::from_millis(pick(draw, &[5, 40])),
         placeholders: pick(draw, &[Placeholders::Tcp, Placeholders::Driver]),
         overdue_percent: pick(draw, &[0, 20, 150]),
+        expected_ppm: pick(draw, &[None, Some(0), Some(100_000)]),
     }
 }
 

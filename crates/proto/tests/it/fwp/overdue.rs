@@ -3,7 +3,7 @@
 use super::*;
 
 /// The tests of overdue holes use one and a half round trips.
-const HASTY: Config = Config { overdue_percent: 150, ..Config::USUAL };
+const HASTY: Config = Config { overdue_percent: 150, ..BY_TCP };
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const OVERDUE: Duration = Duration::from_millis(60);
 /// If the sender does not answer.
@@ -154,6 +154,23 @@ fn an_overdue_hole_waits_for_the_answer_to_its_duplicate_acks() {
 }
 
 #[test]
+fn while_32_kib_of_overdue_holes_wait_for_repair_no_timer_runs_for_others() {
+    let mut script = Script::after_a(ROUND_TRIP, HASTY);
+    let (first, second) = (1_000 + (32 << 10), 40_000);
+    for behind in [first, second] {
+        script.shim.link_lost(0);
+        script.data(behind, MSS);
+    }
+    script.later(SILENT);
+    assert_eq!(script.counters().overdue_holes, 1);
+    assert_eq!(script.shim.poll_timeout(), None);
+    assert_eq!(script.told(), [Hole(1_000, first)]);
+    script.shim.repaired(script.key(), 1_000, first);
+    script.later(MS);
+    assert_eq!(script.told(), [Hole(first + u64::from(MSS), second)]);
+}
+
+#[test]
 fn a_late_placeholder_is_as_new_as_the_last_segment_that_the_host_took() {
     let mut script = with_a_hole_left([2, 3, 4]);
     let newest = script.clock.unwrap() - 1;
@@ -202,12 +219,11 @@ fn an_overdue_hole_stays_with_tcp_where_nothing_may_stand_in_it() {
 
 #[test]
 fn a_link_that_loses_nothing_lost_no_retransmission_either() {
-    let mut script = Script::registered(Config { placeholders: Placeholders::Driver, ..Config::USUAL });
+    let mut script = Script::registered(Config::USUAL);
     script.shim.link_lost(0);
     script.segments([0, 2]);
     assert_eq!(script.later(MS * 1000), []);
-    let mut script = Script::usual();
-    script.shim.expect(0);
+    let mut script = Script::registered(expecting(0));
     script.segments([0, 2]);
     assert_eq!(script.later(MS * 1000), []);
     assert_eq!(script.counters().congested_holes, 1);
