@@ -52,17 +52,20 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The hop of the HACK paper's capacity curves: `data` in both directions, link-layer ACKs at the control response
-    /// rate, and a TXOP limit of 4 ms if the standard has aggregation.
+    /// `data` in both directions, link-layer ACKs at the control response rate, and PPDUs as long as the standard allows.
     pub fn new(standard: Standard, data: Mode) -> Self {
         Self::on(standard.phy(), data)
     }
 
+    /// The hop of the HACK paper's capacity curves: that of [`Hop::new`] with a TXOP limit of 4 ms.
+    pub fn hack_paper(standard: Standard, data: Mode) -> Self {
+        Self { txop_limit: Some(HACK_TXOP_LIMIT), ..Self::new(standard, data) }
+    }
+
     /// Like [`Hop::new`], with the timing of `phy`.
     pub fn on(phy: &'static Phy, data: Mode) -> Self {
-        let txop_limit = phy.aggregation.map(|_| HACK_TXOP_LIMIT);
         let control = phy.control_mode(&data);
-        Self { phy, data, control, txop_limit, block_ack_window: phy.max_mpdus() }
+        Self { phy, data, control, txop_limit: None, block_ack_window: phy.max_mpdus() }
     }
 
     /// Mean idle time before a PPDU without contention: AIFS and the mean backoff.
@@ -425,7 +428,7 @@ mod tests {
     use super::*;
 
     fn hop(standard: Standard, mbps: u64) -> Hop {
-        Hop::new(standard, Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap())
+        Hop::hack_paper(standard, Mode::for_rate(standard, BitRate::from_mbps(mbps)).unwrap())
     }
 
     fn mbps(hop: &Hop, traffic: Traffic, feedback: Feedback) -> f64 {
@@ -470,7 +473,7 @@ mod tests {
     /// Computed by hand: AIFS and mean backoff 110.5 us, PPDU, SIFS 16, Block Ack 32 at 24 Mb/s.
     #[test]
     fn dot11ac_carries_sixty_four_packets() {
-        let hop = Hop::new(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
+        let hop = Hop::hack_paper(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
         assert_eq!(hop.mpdus_per_ppdu(1500), 64);
         let udp = capacity(&hop, &Traffic::UDP, Feedback::None);
         assert_eq!(udp.airtime.total(), Duration::from_nanos(110_500 + (36 + 8 + 916 + 16 + 32) * 1_000));

@@ -106,7 +106,7 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
     ];
     let series = curves.map(|(name, traffic, feedback)| {
         let point = |mode: &Mode| {
-            let goodput = capacity(&Hop::new(standard, *mode), &traffic, feedback).goodput;
+            let goodput = capacity(&Hop::hack_paper(standard, *mode), &traffic, feedback).goodput;
             // Rounded as in printed tables and in the names of scenarios.
             let printed = (mode.rate().as_mbps_f64() * 10.0).round() / 10.0;
             (printed, goodput.as_mbps_f64())
@@ -119,7 +119,7 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
 /// Rounds with one stream at 80 MHz and MCS 11, as configured in the simulator, by number of users.
 fn goodput_by_users() -> Figure {
     let mode = Mode::he(11, 1, 80, GuardInterval::Ns800).expect("802.11ax has MCS 11 at 80 MHz");
-    let hop = Hop { txop_limit: None, ..Hop::new(Standard::Ax, mode) };
+    let hop = Hop::new(Standard::Ax, mode);
     let curve = |way: &RoundWay| {
         let point = |users: u32| {
             let capacity = way.capacity(&Rounds::new(hop, users, way.ofdma))?;
@@ -135,7 +135,7 @@ fn slides_utilization() -> Figure {
     let hops: Vec<Hop> = [15, 60, 150, 600]
         .into_iter()
         .filter_map(|mbps| Mode::for_rate(Standard::N, BitRate::from_mbps(mbps)).ok())
-        .map(|mode| Hop::new(Standard::N, mode))
+        .map(|mode| Hop::hack_paper(Standard::N, mode))
         .collect();
     let of_rate = |hop: &Hop, traffic: Traffic, feedback| {
         capacity(hop, &traffic, feedback).goodput.as_mbps_f64() / hop.data.rate().as_mbps_f64()

@@ -170,10 +170,9 @@ pub fn shared_bounds(hop: &Hop, users: u32) -> Result<SharedBounds, InputError> 
         let what = format!("{width_mhz} MHz have no units for {users} users");
         return Err(error(what, &format!("1 to {most}")));
     };
-    let hop = Hop { txop_limit: None, ..*hop };
     let mut mpdus_per_ppdu = 0;
     let ways = RoundWay::ALL.iter().filter_map(|way| {
-        let capacity = way.capacity(&Rounds::new(hop, users, way.ofdma))?;
+        let capacity = way.capacity(&Rounds::new(*hop, users, way.ofdma))?;
         mpdus_per_ppdu = capacity.mpdus_per_ppdu.max(mpdus_per_ppdu);
         Some(WayBounds {
             name: way.name,

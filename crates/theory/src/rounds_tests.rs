@@ -18,7 +18,7 @@ fn two_streams() -> Mode {
 }
 
 fn hop(standard: Standard, data: Mode, block_ack_window: u32) -> Hop {
-    Hop { txop_limit: None, block_ack_window, ..Hop::new(standard, data) }
+    Hop { block_ack_window, ..Hop::new(standard, data) }
 }
 
 /// Asserts equality within 1 %.

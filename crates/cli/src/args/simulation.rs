@@ -446,6 +446,9 @@ pub struct TheoryArgs {
     /// Users of each PPDU of 802.11ax: OFDMA [default: one user alone]
     #[arg(long, value_name = "N")]
     pub users: Option<u32>,
+    /// Longest exchange; 4ms in the HACK paper [default: as long as the standard's PPDUs]
+    #[arg(long, value_name = "TIME")]
+    pub txop_limit: Option<String>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,

@@ -61,6 +61,13 @@ mod tests {
     }
 
     #[test]
+    fn a_fraction_is_parts_of_a_billion() {
+        let ratio = Ratio::from_parts_per_billion(250_000_000).unwrap();
+        assert_eq!((ratio.as_fraction(), ratio.to_string().as_str()), (0.25, "25 %"));
+        assert_eq!(Ratio::from_fraction(0.25), Some(ratio));
+    }
+
+    #[test]
     fn out_of_range_is_refused() {
         assert_eq!(Ratio::from_fraction(1.1), None);
         assert_eq!(Ratio::from_fraction(-0.1), None);

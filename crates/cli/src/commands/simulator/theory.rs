@@ -3,13 +3,16 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tacit_scenario::input::{argument, duration};
+use tacit_theory::Hop;
 use tacit_theory::hop::{bounds, parse, shared_bounds};
 
 use crate::args::TheoryArgs;
 use crate::output::{Failure, print_json, print_page};
 
 pub fn run(args: &TheoryArgs) -> Result<ExitCode, Failure> {
-    let hop = parse(&args.hop.phy, &args.hop.rate)?;
+    let limit = args.txop_limit.as_deref().map(|limit| argument("--txop-limit", limit, duration)).transpose()?;
+    let hop = Hop { txop_limit: limit, ..parse(&args.hop.phy, &args.hop.rate)? };
     match args.users {
         Some(users) => {
             let bounds = shared_bounds(&hop, users)?;
