@@ -473,7 +473,8 @@ mod tests {
     /// Computed by hand: AIFS and mean backoff 110.5 us, PPDU, SIFS 16, Block Ack 32 at 24 Mb/s.
     #[test]
     fn dot11ac_carries_sixty_four_packets() {
-        let hop = Hop::hack_paper(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
+        let hop =
+            Hop::hack_paper(Standard::Ac, Mode::for_rate(Standard::Ac, BitRate::from_kbps(866_700)).unwrap());
         assert_eq!(hop.mpdus_per_ppdu(1500), 64);
         let udp = capacity(&hop, &Traffic::UDP, Feedback::None);
         assert_eq!(udp.airtime.total(), Duration::from_nanos(110_500 + (36 + 8 + 916 + 16 + 32) * 1_000));

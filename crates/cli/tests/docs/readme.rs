@@ -28,7 +28,8 @@ fn passed_and_missed<'a>(papers: &'a str, of: &str) -> (&'a str, &'a str) {
 
 /// Differences of the measurements that papers.md has beside ns-3.
 fn beside_ns3(papers: &str) -> String {
-    let number = |cell: &str| cell.split_whitespace().next().unwrap().replace(',', "").parse::<f64>().unwrap();
+    let number =
+        |cell: &str| cell.split_whitespace().next().unwrap().replace(',', "").parse::<f64>().unwrap();
     let row = |line: &str| {
         let cells: Vec<_> = line.split(" | ").collect();
         let reference = cells.get(2)?.strip_prefix("ns-3 ")?;

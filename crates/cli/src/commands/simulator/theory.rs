@@ -11,7 +11,8 @@ use crate::args::TheoryArgs;
 use crate::output::{Failure, print_json, print_page};
 
 pub fn run(args: &TheoryArgs) -> Result<ExitCode, Failure> {
-    let limit = args.txop_limit.as_deref().map(|limit| argument("--txop-limit", limit, duration)).transpose()?;
+    let limit =
+        args.txop_limit.as_deref().map(|limit| argument("--txop-limit", limit, duration)).transpose()?;
     let hop = Hop { txop_limit: limit, ..parse(&args.hop.phy, &args.hop.rate)? };
     match args.users {
         Some(users) => {

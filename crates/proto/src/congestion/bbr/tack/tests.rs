@@ -341,6 +341,23 @@ fn a_probe_that_finds_an_eighth_more_is_repeated_at_once() {
     }
 }
 
+/// The paper drains for as long as it probed.
+#[test]
+fn draining_lasts_until_no_more_than_a_product_is_in_flight() {
+    for (config, drains) in
+        [(TackConfig::PAPER, false), (TackConfig::USUAL, true), (TackConfig::MIRACAST, true)]
+    {
+        let mut bbr = Reported::stable(config).bbr;
+        bbr.position = DRAINED - 1;
+        bbr.update_draining(u64::MAX);
+        bbr.position = DRAINED;
+        bbr.update_draining(u64::MAX);
+        assert_eq!(bbr.drains, drains, "{config:?}");
+        bbr.update_draining(0);
+        assert!(!bbr.drains, "{config:?}");
+    }
+}
+
 #[test]
 fn draining_lasts_for_16_intervals_at_most() {
     let mut bbr = Reported::stable(TackConfig::USUAL).bbr;
