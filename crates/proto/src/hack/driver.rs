@@ -85,6 +85,10 @@ impl<P: AckPacket> Driver<P> {
     /// The time for the next [`Driver::handle_timeout`]; it may change after any call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         debug_assert_eq!(self.next_deadline, self.peers.iter().filter_map(Peer::deadline).min());
+        debug_assert!(
+            self.peers.iter().all(|peer| peer.holds_until(self.hold_max())),
+            "an ACK waits without end"
+        );
         self.next_deadline
     }
 
@@ -364,13 +368,20 @@ impl<P: AckPacket> Driver<P> {
         true
     }
 
-    fn longest_hold(&self, peer: usize) -> Duration {
+    /// No ACK waits for longer.
+    fn hold_max(&self) -> Duration {
         match self.config.variant {
             Variant::Timer(delay) => delay,
-            Variant::TimestampEcho if !self.peers[peer].more_data => {
-                self.peers[peer].echoes.patience().min(self.config.hold_limit)
-            }
             Variant::Opportunistic | Variant::MoreData | Variant::TimestampEcho => self.config.hold_limit,
+        }
+    }
+
+    fn longest_hold(&self, peer: usize) -> Duration {
+        match self.config.variant {
+            Variant::TimestampEcho if !self.peers[peer].more_data => {
+                self.peers[peer].echoes.patience().min(self.hold_max())
+            }
+            _ => self.hold_max(),
         }
     }
 

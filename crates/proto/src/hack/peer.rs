@@ -12,7 +12,7 @@ use super::echoes::Echoes;
 use super::packet::AckPacket;
 use crate::FlowKey;
 use crate::tcp::AckInfo;
-use crate::units::Instant;
+use crate::units::{Duration, Instant};
 
 /// State for one peer.
 #[derive(Debug)]
@@ -208,6 +208,12 @@ impl<P: AckPacket> Peer<P> {
         let building = (!self.building.is_empty()).then_some(self.building_oldest);
         let postponed = self.postponed.front().map(|waiting| waiting.since);
         in_nic.chain(on_their_way).chain(building).chain(postponed).min()
+    }
+
+    /// Whether a timer ends the wait of the oldest ACK within `hold_max`.
+    pub fn holds_until(&self, hold_max: Duration) -> bool {
+        self.oldest_held()
+            .is_none_or(|oldest| self.hold_until.is_some_and(|until| until <= oldest + hold_max))
     }
 
     /// When the next ACK will be in the NIC, among those in finished frames and those being gathered.
