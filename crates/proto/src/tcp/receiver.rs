@@ -305,14 +305,16 @@ impl Receiver {
     }
 
     /// Takes up to `bytes` out of the buffer. Returns their number, and whether a window update should be sent at once:
-    /// the window was closed and may open, or has grown by two segments or half the buffer.
+    /// the window was closed and may open, has doubled, or has grown by half the buffer.
     pub fn read(&mut self, bytes: u64, counters: &mut Counters) -> (u64, bool) {
         let taken = bytes.min(self.unread);
         self.unread -= taken;
         counters.delivered_bytes += taken;
         self.note_taken(taken);
         let growth = self.room_edge().saturating_since(self.edge);
-        let enough = if self.window() == 0 { self.mss } else { 2 * self.mss };
+        let window = self.window();
+        // Reading alone is news where it doubles the window (Linux, tcp_cleanup_rbuf). What arrives is acknowledged by the policy.
+        let enough = if window == 0 { self.mss } else { window.max(2 * self.mss) };
         (taken, taken > 0 && growth >= enough.min(self.buffer / 2).max(1))
     }
 }
@@ -334,6 +336,34 @@ fn scale_for(buffer: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
+
+    /// A reader that takes each segment as it arrives adds no ACKs to those of the policy; one that let the buffer fill does.
+    #[test]
+    fn reading_is_announced_where_it_doubles_the_window() {
+        let config = Config { receive_buffer: Bytes(100 * 1448), ..Config::default() };
+        let mut receiver = Receiver::new(&config, ReadPolicy::Manual);
+        let mut counters = Counters::default();
+        receiver.start(Position::default());
+        receiver.offer_window();
+        let mut arrive = |receiver: &mut Receiver, segments: u64| {
+            let start = receiver.rcv_nxt;
+            receiver.receive(Instant::ZERO, start, start + segments * 1448, false, &mut counters);
+            receiver.read(0, &mut counters)
+        };
+        for _ in 0..40 {
+            arrive(&mut receiver, 1);
+            assert_eq!(receiver.read(u64::MAX, &mut Counters::default()), (1448, false));
+        }
+        receiver.offer_window();
+        arrive(&mut receiver, 70);
+        assert_eq!(
+            receiver.read(29 * 1448, &mut Counters::default()).1,
+            false,
+            "30 segments of room, 59 after it"
+        );
+        assert!(receiver.read(2 * 1448, &mut Counters::default()).1, "61");
+    }
 
     #[test]
     fn the_scale_is_the_smallest_that_fits() {
