@@ -201,6 +201,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn an_empty_buffer_keeps_64_kib_and_no_more() {
+        for (written, keeps) in [(KEPT / 2, true), (2 * KEPT, false)] {
+            let mut sending = SendBuffer::default();
+            sending.write(&vec![7; written]);
+            sending.release(written as u64 - 1);
+            assert!(sending.bytes.capacity() >= written);
+            sending.release(written as u64);
+            assert_eq!(sending.bytes.capacity() > 0, keeps, "{written} bytes");
+        }
+    }
+
     proptest! {
         /// Pieces in any order, with reads in between, give the stream.
         #[test]

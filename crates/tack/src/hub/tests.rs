@@ -12,6 +12,7 @@ use crate::session::HALF_OPEN;
 
 mod busy;
 mod late;
+mod metrics;
 mod peer;
 #[cfg(feature = "qlog")]
 mod qlog;
