@@ -11,6 +11,7 @@ use crate::admission::{MAX_HALF_OPEN, RETRY_FROM};
 use crate::session::HALF_OPEN;
 
 mod busy;
+mod finish;
 mod late;
 mod metrics;
 mod peer;

@@ -440,3 +440,24 @@ fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_proto::units::SeqNumber;
+
+    /// Between missing blocks everything arrived, except between the oldest of them and those behind.
+    #[test]
+    fn a_tack_acknowledges_what_lies_between_the_missing_blocks_that_are_neighbours() {
+        let block = |first, last| Block { first: SeqNumber(first), last: SeqNumber(last) };
+        let tack = Tack {
+            acked: vec![block(40, 50)],
+            unacked: vec![block(2, 3), block(6, 6), block(7, 8), block(12, 12), block(15, 15)],
+            repeated: 4,
+            ..Tack::default()
+        };
+        let acked = Some(Acked { near: 0, from: 0, below: 2 });
+        assert_eq!(tack_ranges(&tack, acked), [[40, 50], [4, 5], [9, 11]]);
+        assert_eq!(tack_ranges(&tack, None), Vec::<[u64; 2]>::new());
+    }
+}
