@@ -771,6 +771,7 @@ case "${1:-}" in
         cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
         ;;
     setup) setup ;;
+    features) features ;;
     *)
         for name in "${PARTS[@]}"; do
             if [ "$name" = "${1:-}" ]; then

@@ -159,8 +159,7 @@ impl Pages {
             return;
         }
         if !self.plan.keeps_connections || !std::mem::replace(&mut self.opened, true) {
-            let plain =
-                self.lines[self.connections_of_page()].iter().filter(|line| line.repair.is_none());
+            let plain = self.lines[self.connections_of_page()].iter().filter(|line| line.repair.is_none());
             plain.for_each(|line| sockets.open(line.flow, self.plan.requester));
         }
         self.user = User::Waits(now);
@@ -179,7 +178,11 @@ impl Pages {
     /// Connections of the page that is not finished: all, or the next one; none after the last one.
     fn connections_of_page(&self) -> Range<usize> {
         let all = self.lines.len();
-        if self.plan.keeps_connections { 0..all } else { self.finished.min(all)..(self.finished + 1).min(all) }
+        if self.plan.keeps_connections {
+            0..all
+        } else {
+            self.finished.min(all)..(self.finished + 1).min(all)
+        }
     }
 
     /// Requests the document, or the objects it names, on every free connection.
