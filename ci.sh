@@ -12,6 +12,7 @@ usage: ./ci.sh COMMAND
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
+  features  print the option of cargo that builds `tacit rre`, where its libraries are
 
 parts of `all`, each of which runs alone; what a part lacks on this machine, it skips aloud
   lint      format check, clippy (warnings are errors), wording of comments
