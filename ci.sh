@@ -12,6 +12,7 @@ usage: ./ci.sh COMMAND
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
+  features  print the option of cargo that builds `tacit rre`, where its libraries are
 
 parts of `all`, each of which runs alone; what a part lacks on this machine, it skips aloud
   lint      format check, clippy (warnings are errors), wording of comments
@@ -271,9 +272,10 @@ units() {
     local made unit
     made=$(mktemp -d)
     for unit in packaging/systemd/*.service; do
-        sed 's#/usr/bin/tacit#/bin/true#' "$unit" >"$made/$(basename "$unit")"
-        systemd-analyze verify "$made/$(basename "$unit")"
+        # A template as an instance of itself, for the other unit.
+        sed 's#/usr/bin/tacit#/bin/true#' "$unit" >"$made/$(basename "${unit/@./@tacit-serve.}")"
     done
+    systemd-analyze verify "$made"/*.service
     rm -r "$made"
 }
 
@@ -771,6 +773,7 @@ case "${1:-}" in
         cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
         ;;
     setup) setup ;;
+    features) features ;;
     *)
         for name in "${PARTS[@]}"; do
             if [ "$name" = "${1:-}" ]; then

@@ -96,6 +96,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/baselines",
     "tack/baselines-11ac",
     "rre/slow-uplink",
+    "rre/fetches",
     "rre/utilisation",
     "rre/normal",
     "rre/concurrent-upload",

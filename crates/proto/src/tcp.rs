@@ -29,7 +29,7 @@ pub use ack_info::AckInfo;
 pub use ack_policy::{
     AckDecision, AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering,
 };
-pub use autotune::ReceiveAutotuning;
+pub use autotune::{ReceiveAutotuning, WindowGrowth};
 pub use config::{Config, Unstamped};
 pub use connection::{Connection, State};
 pub use counters::Counters;

@@ -118,6 +118,8 @@ pub struct ApplicationKnobs {
     pub request_size: Bytes,
     /// Number of connections per client.
     pub connections: u32,
+    /// Every page uses all connections; otherwise each page has one of its own.
+    pub keeps_connections: bool,
     /// Time between pages.
     pub think_time: Duration,
     /// Distribution of times.
@@ -153,6 +155,7 @@ impl Default for ApplicationKnobs {
             sizes: Law::Exponential,
             request_size: Bytes(400),
             connections: 6,
+            keeps_connections: true,
             think_time: Duration::from_secs(1),
             times: Law::Exponential,
             on_time: Duration::from_secs(1),
@@ -427,6 +430,7 @@ impl Scenario {
                     objects: knobs.page(),
                     request: knobs.request_size,
                     think: span(knobs.think_time),
+                    keeps_connections: knobs.keeps_connections,
                     repair,
                 };
                 Some((Application::RequestResponse(pages), knobs.connections * flows_of_each))

@@ -115,9 +115,11 @@ pub enum ApplicationResult {
 /// Pages finished in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
-    /// Times from the request for the document to the last byte of the last object, ascending. The first page of a run
-    /// includes the opening of its connections.
+    /// Times from the request for the document to the last byte of the last object, ascending. The first page of a
+    /// connection includes its opening.
     pub load_times: Vec<Duration>,
+    /// That of the page that was finished last; of several users, the longest.
+    pub last: Option<Duration>,
     /// When the page that is unfinished at the end of the run was requested.
     pub waiting_since: Option<Instant>,
 }
@@ -136,10 +138,11 @@ impl PageLoads {
     }
 
     /// All pages of several users together.
-    pub fn merged<'a>(users: impl Iterator<Item = &'a Self>) -> Self {
+    pub fn merged<'a>(users: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let last = users.clone().filter_map(|user| user.last).max();
         let mut load_times: Vec<Duration> = users.flat_map(|user| user.load_times.iter().copied()).collect();
         load_times.sort_unstable();
-        Self { load_times, waiting_since: None }
+        Self { load_times, last, waiting_since: None }
     }
 }
 

@@ -132,6 +132,13 @@ impl AckScheduler {
         }
     }
 
+    /// The segment that arrives widened the offered window.
+    pub fn on_widened(&mut self) {
+        if let Rule::Linux(linux) = &mut self.rule {
+            linux.on_widened();
+        }
+    }
+
     /// The delay of an ACK, or of an intermediate step, has passed.
     pub fn on_timer(&mut self, now: Instant) -> AckDecision {
         match &mut self.rule {

@@ -32,6 +32,17 @@ impl ReceiveAutotuning {
     }
 }
 
+/// How the offered window follows a receive buffer that grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowGrowth {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// As in Linux: by twice the data of each segment that arrives (`tcp_grow_window`), and a segment that widens the
+    /// window is acknowledged at once by [Linux's rule](super::AckPolicy::Linux) (`icsk_ack.quick |= 1`).
+    BySegment,
+}
+
 /// Segments of room in addition to twice the bytes read, as in Linux.
 const SPARE_SEGMENTS: u64 = 16;
 

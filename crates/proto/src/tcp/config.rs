@@ -1,7 +1,7 @@
 //! Configuration of a TCP endpoint.
 
 use super::ack_policy::AckPolicy;
-use super::autotune::ReceiveAutotuning;
+use super::autotune::{ReceiveAutotuning, WindowGrowth};
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
@@ -45,6 +45,8 @@ pub struct Config {
     pub receive_buffer: Bytes,
     /// Whether the receive buffer grows.
     pub receive_autotuning: ReceiveAutotuning,
+    /// How the offered window follows a buffer that grows.
+    pub window_growth: WindowGrowth,
     /// Most bytes in flight, even if the windows allow more (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: limit of the connection's data in the host's own queue, as a time at the connection's rate;
@@ -98,6 +100,7 @@ impl Default for Config {
             undo: Undo::Never,
             receive_buffer: Bytes(4 << 20),
             receive_autotuning: ReceiveAutotuning::Off,
+            window_growth: WindowGrowth::AtOnce,
             send_buffer: Bytes(4 << 20),
             small_queues: None,
             rto_min: Duration::from_millis(200),

@@ -1,7 +1,7 @@
 //! The receiving half: RCV.NXT, the window, reassembly.
 
 use super::ack_policy::{AckDecision, AckScheduler, Disorder};
-use super::autotune::{Autotune, ReceiveAutotuning};
+use super::autotune::{Autotune, ReceiveAutotuning, WindowGrowth};
 use super::config::Config;
 use super::counters::Counters;
 use super::reorder::ReorderQueue;
@@ -44,6 +44,9 @@ pub(crate) struct Receiver {
     /// RCV.NXT + RCV.WND: the offered right edge, which never moves back (RFC 9293 section 3.10.7.4).
     edge: Position,
     buffer: u64,
+    /// The widest window to offer while it grows with each segment (`rcv_ssthresh`); `None` where the buffer alone
+    /// limits it.
+    widest: Option<u64>,
     /// Present if the buffer size changes.
     tuning: Option<Tuning>,
     /// In order but not yet read: RCV.USER.
@@ -70,6 +73,7 @@ impl Receiver {
             rcv_nxt: Position::default(),
             edge: Position::default(),
             buffer: config.receive_buffer.0,
+            widest: widest(config),
             tuning: tuning(config),
             unread: 0,
             policy,
@@ -179,7 +183,18 @@ impl Receiver {
 
     /// The right edge for which the buffer has room.
     fn room_edge(&self) -> Position {
-        self.rcv_nxt + self.buffer.saturating_sub(self.unread)
+        let room = self.buffer.saturating_sub(self.unread);
+        self.rcv_nxt + self.widest.map_or(room, |widest| room.min(widest))
+    }
+
+    /// A segment of `bytes` arrived (`tcp_event_data_recv`, `tcp_grow_window`).
+    fn widen(&mut self, bytes: u64) {
+        let room = self.buffer.saturating_sub(self.unread);
+        let Some(widest) = self.widest.as_mut().filter(|_| bytes >= LEAST_WIDENING) else { return };
+        if *widest < room {
+            *widest = room.min(*widest + 2 * bytes);
+            self.acks.on_widened();
+        }
     }
 
     /// The window field for a segment sent now. The right edge moves only by at least min(half the buffer, one
@@ -224,6 +239,7 @@ impl Receiver {
         let before = self.rcv_nxt;
         let mut ack = AckDecision::Now;
         if new.start < new.end {
+            self.widen(new.len());
             if new.start > self.rcv_nxt {
                 self.hold(new, counters);
                 ack = self.answer_disorder(now, new, last_held);
@@ -319,6 +335,15 @@ impl Receiver {
     }
 }
 
+/// Shorter segments do not widen the window (`tcp_event_data_recv`).
+const LEAST_WIDENING: u64 = 128;
+
+fn widest(config: &Config) -> Option<u64> {
+    let grows = matches!(config.receive_autotuning, ReceiveAutotuning::UpTo(_));
+    let first = config.receive_buffer.0.min(u64::from(u16::MAX));
+    (grows && config.window_growth == WindowGrowth::BySegment).then_some(first)
+}
+
 fn tuning(config: &Config) -> Option<Tuning> {
     let (max, mss) = (config.receive_autotuning.largest(config.receive_buffer.0), config.mss().into());
     match config.receive_autotuning {
@@ -335,8 +360,65 @@ fn scale_for(buffer: u64) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::profile::Profile;
     use super::*;
+    use crate::congestion::position::at;
     use crate::units::Bytes;
+
+    const SEGMENT: u64 = 1448;
+
+    /// How many of 40 segments are acknowledged at once, and the window that is offered after them, when the buffer
+    /// grew by the window of 20 segments before the first.
+    fn answered_at_once(window_growth: WindowGrowth) -> (usize, u64) {
+        let config = Config { window_growth, ..Profile::Linux.config() };
+        let mut receiver = Receiver::new(&config, ReadPolicy::Immediate);
+        let mut counters = Counters::default();
+        receiver.start(at(0));
+        receiver.buffer = u64::from(u16::MAX) + 20 * 2 * SEGMENT;
+        let mut at_once = 0;
+        for _ in 0..40 {
+            let start = receiver.rcv_nxt;
+            let ack = receiver.receive(Instant::ZERO, start, start + SEGMENT, false, &mut counters).ack;
+            // GRO's segments of one instant are passed on at the end of it.
+            let ack = if ack == AckDecision::At(Instant::ZERO) {
+                receiver.acks.on_timer(Instant::ZERO)
+            } else {
+                ack
+            };
+            if ack == AckDecision::Now {
+                at_once += 1;
+                receiver.acks.on_ack_sent();
+                receiver.offer_window();
+            }
+        }
+        (at_once, receiver.window())
+    }
+
+    /// 16 quick ACKs, then one for each two segments; or one for each of 20 that widen the window, and then so.
+    #[test]
+    fn segments_that_widen_the_window_are_acknowledged_one_by_one() {
+        let (plain, window) = answered_at_once(WindowGrowth::AtOnce);
+        let (by_segment, window_after) = answered_at_once(WindowGrowth::BySegment);
+        assert_eq!((plain, by_segment), (16 + 12, 20 + 10));
+        assert_eq!(window, window_after, "both offer the whole buffer in the end");
+    }
+
+    /// The window opens by twice the data of each segment, not by all of the buffer.
+    #[test]
+    fn a_window_that_grows_by_segment_opens_by_twice_its_data() {
+        let config = Config { window_growth: WindowGrowth::BySegment, ..Profile::Linux.config() };
+        let mut receiver = Receiver::new(&config, ReadPolicy::Immediate);
+        receiver.start(at(0));
+        receiver.buffer = 1 << 20;
+        let start = receiver.rcv_nxt;
+        receiver.receive(Instant::ZERO, start, start + SEGMENT, false, &mut Counters::default());
+        receiver.offer_window();
+        let widest = u64::from(u16::MAX) + 2 * SEGMENT;
+        assert!(
+            (widest..widest + (1 << receiver.scale)).contains(&receiver.window()),
+            "{}",
+            receiver.window()
+        );
 
     /// A reader that takes each segment as it arrives adds no ACKs to those of the policy; one that let the buffer fill does.
     #[test]

@@ -449,6 +449,11 @@ pub const ALL: &[Metric] = &[
         view.page_load_ms(50)
     }),
     metric("page_load_p95_ms", "page load times: 95th percentile", |view| view.page_load_ms(95)),
+    metric(
+        "page_load_last_ms",
+        "load time of the page finished last; of several users, the longest",
+        |view| Some(view.pages.as_ref()?.last?.as_secs_f64() * 1e3),
+    ),
     metric("page_load_mean_ms", "page load times: mean", |view| Some(view.pages.as_ref()?.mean_s()? * 1e3)),
     metric("frames_played", "frames of videos played, damaged ones included", |view| {
         view.watched(|video| video.frames_played as f64)

@@ -6,7 +6,7 @@ use tacit_proto::congestion::bbr::PolicerDetection;
 use tacit_proto::congestion::cubic::SlowStart;
 use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::packet::IpVersion;
-use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo};
+use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
 use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
@@ -343,6 +343,14 @@ pub(crate) const TCP: Keys<Config> = &[
     },
     &RECEIVE_BUFFER,
     &RECEIVE_BUFFER_MAX,
+    &Tcp {
+        name: "window-growth",
+        kind: Choice(&[("at-once", WindowGrowth::AtOnce), ("by-segment", WindowGrowth::BySegment)]),
+        usual: Usual::Field,
+        meaning: "how the offered window follows a receive buffer that grows (`auto`): at once, or by twice the data \
+                  of each segment, which `ack-policy = \"linux\"` then acknowledges at once, as Linux does",
+        of: |tcp| &mut tcp.window_growth,
+    },
     &Tcp {
         name: "send-buffer",
         kind: BUFFER,

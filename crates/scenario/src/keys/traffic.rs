@@ -7,7 +7,7 @@ use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::hack::HOST_TIME;
-use super::kind::{ANY_TIME, Choice, Given, Kind as _, Own, Rate, SOME_TIME, Size, Span, Whole, or};
+use super::kind::{ANY_TIME, Choice, Flag, Given, Kind as _, Own, Rate, SOME_TIME, Size, Span, Whole, or};
 use super::tcp::CONTROLS;
 use super::{Field, Key, Keys, Usual};
 use crate::MAX_CLIENTS;
@@ -171,6 +171,14 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         usual: Usual::Field,
         meaning: "connections per client; 1 is one persistent connection",
         of: |flow| &mut flow.knobs.connections,
+    },
+    &Flow {
+        name: "keep-connections",
+        kind: Flag,
+        usual: Usual::Field,
+        meaning: "all pages use all connections; `false`: each page opens one of its own, and the user leaves after the \
+                  last",
+        of: |flow| &mut flow.knobs.keeps_connections,
     },
     &Flow {
         name: "think-time",

@@ -1,5 +1,7 @@
 //! Page loads over TCP.
 
+use std::ops::Range;
+
 use tacit_link::random::Stream;
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
@@ -55,12 +57,14 @@ pub(super) struct Pages {
     lines: Vec<PageConnection>,
     user: User,
     opened: bool,
+    /// Pages finished so far.
+    finished: usize,
     /// Objects of the current page, in bytes.
     objects: Vec<u64>,
     /// Number of requested and of received objects.
     asked: usize,
     arrived: usize,
-    /// Load times of finished pages.
+    /// Load times of finished pages, in the order of their ends.
     load_times: Vec<Duration>,
 }
 
@@ -83,6 +87,7 @@ impl Pages {
             draws,
             user: User::Thinks(start),
             opened: false,
+            finished: 0,
             objects: Vec::new(),
             asked: 0,
             arrived: 0,
@@ -149,8 +154,12 @@ impl Pages {
         if !matches!(self.user, User::Thinks(until) if until <= now) {
             return;
         }
-        if !std::mem::replace(&mut self.opened, true) {
-            let plain = self.lines.iter().filter(|line| line.repair.is_none());
+        if self.connections_of_page().is_empty() {
+            self.user = User::Left;
+            return;
+        }
+        if !self.plan.keeps_connections || !std::mem::replace(&mut self.opened, true) {
+            let plain = self.lines[self.connections_of_page()].iter().filter(|line| line.repair.is_none());
             plain.for_each(|line| sockets.open(line.flow, self.plan.requester));
         }
         self.user = User::Waits(now);
@@ -166,9 +175,20 @@ impl Pages {
         self.ask(sockets);
     }
 
+    /// Connections of the page that is not finished: all, or the next one; none after the last one.
+    fn connections_of_page(&self) -> Range<usize> {
+        let all = self.lines.len();
+        if self.plan.keeps_connections {
+            0..all
+        } else {
+            self.finished.min(all)..(self.finished + 1).min(all)
+        }
+    }
+
     /// Requests the document, or the objects it names, on every free connection.
     fn ask(&mut self, sockets: &mut Sockets<'_>) {
-        for line in &mut self.lines {
+        let connections = self.connections_of_page();
+        for line in &mut self.lines[connections] {
             let known = if self.arrived == 0 { 1 } else { self.objects.len() };
             if self.asked == known {
                 break;
@@ -245,6 +265,7 @@ impl Pages {
             return;
         }
         self.load_times.push(now - since);
+        self.finished += 1;
         self.user = User::Thinks(now + self.plan.think.drawn(&mut self.draws));
     }
 
@@ -261,11 +282,12 @@ impl Pages {
 
     pub fn result(&self) -> PageLoads {
         let mut load_times = self.load_times.clone();
+        let last = load_times.last().copied();
         load_times.sort_unstable();
         let waiting_since = match self.user {
             User::Waits(since) => Some(since),
             User::Thinks(_) | User::Left => None,
         };
-        PageLoads { load_times, waiting_since }
+        PageLoads { load_times, last, waiting_since }
     }
 }

@@ -32,8 +32,8 @@ pub enum Application {
     Download(Download),
 }
 
-/// Page loads: a document is requested, then all objects it names, each on any free connection. Connections are opened
-/// at the start and kept; each has one request in progress at a time.
+/// Page loads: a document is requested, then all objects it names, each on any free connection of the page. Each
+/// connection has one request in progress at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestResponse {
     /// Which end opens the connections and sends requests. With [`End::Sink`] objects are downloads; with
@@ -45,6 +45,9 @@ pub struct RequestResponse {
     pub request: Bytes,
     /// Time from the end of a page to the start of the next.
     pub think: Span,
+    /// Connections are opened at the start, and every page uses all. Otherwise each page opens one of its own when it is
+    /// requested, repaired ones excepted, and the user leaves after the last.
+    pub keeps_connections: bool,
     /// FWP's shim fills holes in downloaded objects, and they are requested again. The first flow of each connection
     /// carries objects, the others repair them; all first flows come first.
     pub repair: Option<Repairers>,

@@ -51,6 +51,7 @@ fn pages(requester: End, objects: &[u64], think: Duration) -> Application {
         objects: Objects::Listed(objects.iter().copied().map(Bytes).collect()),
         request: Bytes(400),
         think: fixed(think),
+        keeps_connections: true,
         repair: None,
     })
 }
@@ -99,6 +100,26 @@ fn an_upload_sends_its_object_with_the_question() {
     let expected = wire(60) * 2 + wire(1500) * 10 + wire(452) + DELAY * 4;
     assert_eq!(page_loads(&outcome).load_times, [expected]);
     assert_eq!(outcome.flows[0].delivered_total, Bytes(10 * SEGMENT));
+}
+
+/// Each page opens a connection, so that each takes as long as the first one of a kept connection; after the last
+/// connection there are no more pages.
+#[test]
+fn a_page_with_a_connection_of_its_own_includes_its_handshake() {
+    let rate = BitRate::from_mbps(10);
+    let wire = |bytes| rate.time_for(Bytes(bytes));
+    let handshake = wire(60) * 2 + DELAY * 2;
+    let (question, objects) = (wire(452) + DELAY, wire(1500) * 10 + DELAY);
+    let Application::RequestResponse(mut plan) = pages(End::Sink, &[10 * SEGMENT], ms(1_000)) else {
+        panic!("pages")
+    };
+    plan.keeps_connections = false;
+    let application = Application::RequestResponse(plan);
+    let outcome = run(&over_wire(rate, application, &bulk(tcp::Config::default()), 3)).unwrap();
+    let loads = page_loads(&outcome);
+    assert_eq!(loads.load_times, [handshake + question + objects; 3]);
+    assert_eq!(loads.last, Some(handshake + question + objects));
+    assert_eq!(loads.waiting_since, None, "the user left");
 }
 
 #[test]
@@ -232,6 +253,7 @@ fn a_flow_beside_it_does_not_move_a_programs_draws() {
         objects: Objects::Drawn { count: 10, mean: Bytes(20_000) },
         request: Bytes(400),
         think: exponential(ms(500)),
+        keeps_connections: true,
         repair: None,
     };
     let application = Application::RequestResponse(plan);

@@ -270,6 +270,7 @@ fn pages(lost: f64) -> Setup {
             objects: Objects::Listed(vec![Bytes(20_000); 11]),
             request: Bytes(400),
             think: Span { mean: Duration::from_millis(100), law: Law::Fixed },
+            keeps_connections: true,
             repair: Some(repairers),
         })
     })

@@ -29,6 +29,7 @@ fn pages(draw: &mut Stream) -> Application {
             mean: pick(draw, &[Duration::ZERO, Duration::from_millis(200)]),
             law: Law::Exponential,
         },
+        keeps_connections: draw.up_to(3) > 0,
         repair: None,
     })
 }

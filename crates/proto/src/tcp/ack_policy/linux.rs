@@ -160,6 +160,11 @@ impl Linux {
         self.ato = ATO_MIN;
     }
 
+    /// The segment that arrives widened the offered window (`tcp_grow_window`).
+    pub fn on_widened(&mut self) {
+        self.quick = self.quick.max(1);
+    }
+
     pub fn on_timer(&mut self, full_segment: u64, now: Instant) -> AckDecision {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if due(self.flush_at) && self.flush(full_segment, now) == AckDecision::Now {
