@@ -314,6 +314,8 @@ impl TackController {
         let rounding = ROUNDING_PACKETS * self.mtu;
         let smallest = WINDOW_PACKETS_MIN * self.mtu;
         self.window = match self.phase {
+            // Slow start as quinn's own: while the rate grows, its samples lag behind the window.
+            Phase::Startup { rounds_without_growth: 0, .. } => self.window,
             // Twice the delivery rate is enough to detect a doubled rate.
             Phase::Startup { .. } => self.window.min(with_queue.saturating_mul(2).max(self.initial_window())),
             Phase::Cruise { .. } => with_queue.saturating_add(rounding).max(smallest),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event,
     ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig,
 };
 use rustls::RootCertStore;
@@ -56,7 +56,7 @@ pub struct Took {
 /// Certificate, key, and the configurations that trust each other.
 pub struct Trust {
     server: ServerConfig,
-    client: ClientConfig,
+    roots: Arc<RootCertStore>,
 }
 
 impl Trust {
@@ -68,7 +68,7 @@ impl Trust {
         let server = ServerConfig::with_single_cert(vec![made.der().clone()], key.into())?;
         let mut roots = RootCertStore::empty();
         roots.add(made.der().clone())?;
-        Ok(Self { server, client: ClientConfig::with_root_certificates(Arc::new(roots))? })
+        Ok(Self { server, roots: Arc::new(roots) })
     }
 }
 
@@ -291,7 +291,8 @@ fn connect(
 ) -> Outcome<World> {
     let mut server_config = trust.server.clone();
     server_config.transport_config(server.clone());
-    let mut client_config = trust.client.clone();
+    // A configuration that has connected before resumes, with another handshake.
+    let mut client_config = ClientConfig::with_root_certificates(trust.roots.clone())?;
     client_config.transport_config(client.clone());
     #[expect(clippy::disallowed_methods, reason = "there is no other way to make an Instant")]
     let began = Instant::now();
