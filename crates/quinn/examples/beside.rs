@@ -55,17 +55,6 @@ async fn transfer(has_law: bool, bytes: usize) -> Outcome<(Duration, f64)> {
     let began = Instant::now();
     let send = async {
         let (mut stream, chunk) = (pair.server.open_uni().await?, vec![7; CHUNK]);
-        if std::env::var_os("TRACE").is_some() {
-            let server = pair.server.clone();
-            tokio::spawn(async move {
-                loop {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    let stats = server.stats();
-                    eprintln!("{has_law} cwnd {} rtt {:?} lost {} of {} events {} mtu {} datablocked {} {}", stats.path.cwnd, stats.path.rtt, stats.path.lost_packets, stats.path.sent_packets, stats.path.congestion_events, stats.path.current_mtu, stats.frame_tx.data_blocked, stats.frame_tx.stream_data_blocked);
-                    if server.close_reason().is_some() { break }
-                }
-            });
-        }
         for at in (0..bytes).step_by(CHUNK) {
             stream.write_all(&chunk[..CHUNK.min(bytes - at)]).await?;
         }

@@ -1,4 +1,5 @@
-//! Beside plain quinn.
+//! tacit-quinn beside plain quinn: no transfer may be slower. Both run over a simulated link under a simulated clock, so
+//! that times are exact, and the same on every machine.
 
 mod two_ends;
 
@@ -6,47 +7,138 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn_proto::TransportConfig;
-use two_ends::{Link, Trust, Way, transfer};
+use two_ends::{Link, Took, Trust, transfer};
 
+/// Round-trip time in microseconds, and Mb/s.
+const PATHS: [(u64, u64); 5] = [(100, 1_000), (2_000, 1_000), (20_000, 100), (80_000, 100), (200_000, 100)];
+const LOST_PER_MILLE: [u64; 2] = [0, 10];
+const KB: usize = 1_000;
+const MB: usize = 1_000_000;
+/// A thousand full-sized packets, as Linux's default device queue.
+const QUEUE_BYTES: u64 = 1_500_000;
+
+fn plain() -> Arc<TransportConfig> {
+    Arc::new(TransportConfig::default())
+}
+
+fn law() -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    tacit_quinn::configure(&mut transport);
+    Arc::new(transport)
+}
+
+fn link((rtt_micros, mbps): (u64, u64), lost_per_mille: u64, queue_bytes: u64) -> Link {
+    let rtt = Duration::from_micros(rtt_micros);
+    Link { rtt, bits_per_s: mbps * 1_000_000, queue_bytes, lost_per_mille }
+}
+
+fn ratio(took: &Took, plain: &Took) -> f64 {
+    took.time.as_secs_f64() / plain.time.as_secs_f64()
+}
+
+/// Compares with the snapshot, and shows the table that differs.
+fn check(table: &str, snapshot: &str, name: &str) {
+    eprintln!("{table}");
+    assert!(table == snapshot, "tests/snapshots/{name} differs from the table above");
+}
+
+/// Ten kilobytes to ten megabytes, with the law at both ends, the sending server or the receiving client.
 #[test]
-fn grid() {
-    let trust = Trust::new().unwrap();
-    let plain = Arc::new(TransportConfig::default());
-    let mut both = TransportConfig::default();
-    tacit_quinn::configure(&mut both);
-    let both = Arc::new(both);
-    let mut acks = TransportConfig::default();
-    acks.ack_frequency_config(Some(tacit_quinn::ack_frequency()));
-    let acks = Arc::new(acks);
-    let arm = |threshold: u32, order: u32, delay: Option<u64>, law: bool| {
-        let mut transport = TransportConfig::default();
-        let mut config = quinn_proto::AckFrequencyConfig::default();
-        config.ack_eliciting_threshold(quinn_proto::VarInt::from_u32(threshold));
-        config.reordering_threshold(quinn_proto::VarInt::from_u32(order));
-        config.max_ack_delay(delay.map(Duration::from_millis));
-        transport.ack_frequency_config(Some(config));
-        if law { transport.congestion_controller_factory(Arc::new(tacit_quinn::Tack::default())); }
-        Arc::new(transport)
-    };
-    let mut tack = TransportConfig::default();
-    tack.congestion_controller_factory(Arc::new(tacit_quinn::Tack::default()));
-    let tack = Arc::new(tack);
-    let most: usize = std::env::var("MOST").map_or(10_000_000, |most| most.parse().unwrap());
-    for (micros, mbps) in [(100, 1_000), (2_000, 1_000), (20_000, 100), (80_000, 100), (200_000, 100)] {
-        let arms = [tack.clone()];
-        for (queue, lost_per_mille) in [(1_500_000, 0), (1_500_000, 10), (200_000, 0), (60_000, 0), (60_000, 10)] {
-            for bytes in [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000] {
-                if bytes > most { continue }
-                let rtt = Duration::from_micros(micros);
-                let link = Link { rtt, bits_per_s: mbps * 1_000_000, up_bits_per_s: None, queue_bytes: queue, lost_per_mille, gathered: Duration::ZERO };
-                let base = transfer(&trust, link, (&plain, &plain), Way::Down, bytes).unwrap();
-                let mut line = format!("{rtt:>6.1?} {queue:>8} {lost_per_mille:>3} {bytes:>9} {:>10.3?} {:>6}", base.time, base.acks);
-                for arm in &arms {
-                    let took = transfer(&trust, link, (arm, arm), Way::Down, bytes).unwrap();
-                    line += &format!(" | {:>6.3} {:>6}", took.time.as_secs_f64() / base.time.as_secs_f64(), took.acks); line += &format!(" {} {}", base.packets, took.packets);
+fn no_transfer_is_slower_than_quinns() {
+    let (trust, plain, law) = (Trust::new().unwrap(), plain(), law());
+    let mut table = format!(
+        "{:>6} {:>6} {:>8} {:>12} {:>7} {:>7} {:>7} {:>5}\n",
+        "rtt,ms", "lost,%", "kB", "plain,ms", "both", "server", "client", "asks"
+    );
+    for path in PATHS {
+        for lost_per_mille in LOST_PER_MILLE {
+            for bytes in [10 * KB, 100 * KB, MB, 10 * MB] {
+                let link = link(path, lost_per_mille, QUEUE_BYTES);
+                let took = |ends| transfer(&trust, link, ends, bytes).unwrap();
+                let base = took((&plain, &plain));
+                let arms = [took((&law, &law)), took((&plain, &law)), took((&law, &plain))];
+                let [both, server, client] = [0, 1, 2].map(|at| ratio(&arms[at], &base));
+                table += &format!(
+                    "{:>6} {:>6} {:>8} {:>12.3} {both:>7.3} {server:>7.3} {client:>7.3} {:>5}\n",
+                    path.0 as f64 / 1e3,
+                    lost_per_mille as f64 / 10.0,
+                    bytes / KB,
+                    base.time.as_secs_f64() * 1e3,
+                    arms.iter().map(|took| took.requests).sum::<u64>(),
+                );
+                for ratio in [both, server, client] {
+                    assert!(ratio <= 1.02, "{table}");
                 }
-                eprintln!("{line}");
+                if path.0 < 1_000 {
+                    assert_eq!(arms[0], base, "a short path is quinn's: {table}");
+                }
             }
         }
     }
+    check(&table, include_str!("snapshots/no_harm.txt"), "no_harm.txt");
+}
+
+/// A hundred megabytes, by the law and with the ACKs that it asks for on a path that is known.
+#[test]
+fn a_long_transfer_is_not_slower_with_the_acks_of_a_known_path() {
+    let (trust, plain, law) = (Trust::new().unwrap(), plain(), law());
+    let mut table = format!(
+        "{:>6} {:>6} {:>8} {:>12} {:>7} {:>9} {:>12} {:>9}\n",
+        "rtt,ms", "lost,%", "kB", "plain,ms", "law", "and ACKs", "ACKs/100, of", "law's"
+    );
+    for path in PATHS {
+        let window_bytes = path.0 * path.1 / 8;
+        let rtt = Duration::from_micros(path.0);
+        let known = tacit_quinn::Path { rtt, window_bytes, packet_bytes: 1_452 };
+        let mut transport = TransportConfig::default();
+        tacit_quinn::configure_for(&mut transport, &known);
+        let asking = Arc::new(transport);
+        for lost_per_mille in LOST_PER_MILLE {
+            let took = |server| {
+                let link = link(path, lost_per_mille, QUEUE_BYTES);
+                transfer(&trust, link, (&plain, server), 100 * MB).unwrap()
+            };
+            let [base, law, asks] = [took(&plain), took(&law), took(&asking)];
+            let per_100 = |took: &Took| 100.0 * took.acks as f64 / took.packets as f64;
+            table += &format!(
+                "{:>6} {:>6} {:>8} {:>12.3} {:>7.3} {:>9.3} {:>12.2} {:>9.2}\n",
+                path.0 as f64 / 1e3,
+                lost_per_mille as f64 / 10.0,
+                100 * MB / KB,
+                base.time.as_secs_f64() * 1e3,
+                ratio(&law, &base),
+                ratio(&asks, &base),
+                per_100(&base),
+                per_100(&asks),
+            );
+            assert!(ratio(&law, &base) <= 1.02 && ratio(&asks, &base) <= 1.02, "{table}");
+            assert_eq!(asks.requests, u64::from(path.0 >= 4_000), "{table}");
+        }
+    }
+    check(&table, include_str!("snapshots/long.txt"), "long.txt");
+}
+
+/// Where a queue is shorter than what the law keeps in it, nothing is promised; the table says what it costs.
+#[test]
+fn short_queues_are_known_to_cost() {
+    let (trust, plain, law) = (Trust::new().unwrap(), plain(), law());
+    let mut table =
+        format!("{:>6} {:>8} {:>8} {:>12} {:>7}\n", "rtt,ms", "queue,kB", "kB", "plain,ms", "law");
+    for path in PATHS {
+        for queue_bytes in [200_000, 60_000] {
+            for bytes in [MB, 10 * MB] {
+                let took = |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();
+                let (base, law) = (took(&plain), took(&law));
+                table += &format!(
+                    "{:>6} {:>8} {:>8} {:>12.3} {:>7.3}\n",
+                    path.0 as f64 / 1e3,
+                    queue_bytes / 1_000,
+                    bytes / KB,
+                    base.time.as_secs_f64() * 1e3,
+                    ratio(&law, &base),
+                );
+            }
+        }
+    }
+    check(&table, include_str!("snapshots/short_queues.txt"), "short_queues.txt");
 }

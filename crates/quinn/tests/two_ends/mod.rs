@@ -30,14 +30,10 @@ pub struct Link {
     /// Round-trip time without queues.
     pub rtt: Duration,
     pub bits_per_s: u64,
-    /// Bit rate from client to server, where it differs.
-    pub up_bits_per_s: Option<u64>,
     /// Bytes that wait at the bottleneck; more are dropped.
     pub queue_bytes: u64,
     /// Datagrams per thousand that are lost, in both directions.
     pub lost_per_mille: u64,
-    /// Datagrams wait for the next multiple of this time, and arrive together, as from an access point.
-    pub gathered: Duration,
 }
 
 /// What a transfer took.
@@ -177,21 +173,15 @@ impl World {
         direction.random =
             direction.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let is_lost = (direction.random >> 33) % 1_000 < link.lost_per_mille;
-        let rate = link.up_bits_per_s.filter(|_| to_server).unwrap_or(link.bits_per_s);
         let bytes = (datagram.len() + HEADER_BYTES) as u64;
         let begins = direction.free_at.max(self.now);
-        let waiting = (begins - self.now).as_nanos() * u128::from(rate) / 8_000_000_000;
+        let waiting = (begins - self.now).as_nanos() * u128::from(link.bits_per_s) / 8_000_000_000;
         if is_lost || waiting + u128::from(bytes) > u128::from(link.queue_bytes) {
             return;
         }
-        direction.free_at = begins + Duration::from_nanos(bytes * 8_000_000_000 / rate);
-        let mut left = direction.free_at;
-        if link.gathered > Duration::ZERO {
-            let periods = (left - self.began).as_nanos().div_ceil(link.gathered.as_nanos());
-            left = self.began + link.gathered * u32::try_from(periods).unwrap_or(u32::MAX);
-        }
+        direction.free_at = begins + Duration::from_nanos(bytes * 8_000_000_000 / link.bits_per_s);
         self.count += 1;
-        let at = std::cmp::Reverse((left + link.rtt / 2, self.count));
+        let at = std::cmp::Reverse((direction.free_at + link.rtt / 2, self.count));
         self.on_the_way.push(OnTheWay { at, to_server, datagram });
     }
 
@@ -224,26 +214,15 @@ impl World {
     }
 }
 
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    Down,
-    Up,
-}
-
-/// Transfers `bytes` over `link` on one stream.
+/// Transfers `bytes` over `link` on one stream, from the server to the client.
 pub fn transfer(
     trust: &Trust,
     link: Link,
     (client, server): (&Arc<TransportConfig>, &Arc<TransportConfig>),
-    way: Way,
     bytes: usize,
 ) -> Outcome<Took> {
     let mut world = connect(trust, link, client, server)?;
-    let (source, sink) = match way {
-        Way::Down => (1, 0),
-        Way::Up => (0, 1),
-    };
+    let (sink, source) = (0, 1);
     while !world.ends.iter().all(|end| end.is_connected) {
         world.step()?;
         for end in &mut world.ends {
@@ -256,7 +235,6 @@ pub fn transfer(
             }
         }
     }
-    // Both ends say what else they have to say after a handshake.
     let began = world.now;
     let (acks_before, packets_before) = world.ends[source].acks_and_packets();
     let stream = {
