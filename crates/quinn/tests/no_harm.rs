@@ -29,7 +29,8 @@ fn law() -> Arc<TransportConfig> {
 
 fn link((rtt_micros, mbps): (u64, u64), lost_per_mille: u64, queue_bytes: u64) -> Link {
     let rtt = Duration::from_micros(rtt_micros);
-    Link { rtt, bits_per_s: mbps * 1_000_000, queue_bytes, lost_per_mille }
+    let bits_per_s = mbps * 1_000_000;
+    Link { rtt, bits_per_s, up_bits_per_s: bits_per_s, queue_bytes, lost_per_mille }
 }
 
 fn ratio(took: &Took, plain: &Took) -> f64 {

@@ -24,12 +24,14 @@ const TIME_MAX: Duration = Duration::from_secs(3_600);
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// The link, alike in both directions.
+/// The link. Queue and losses are alike in both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     /// Round-trip time without queues.
     pub rtt: Duration,
     pub bits_per_s: u64,
+    /// The same from client to server.
+    pub up_bits_per_s: u64,
     /// Bytes that wait at the bottleneck; more are dropped.
     pub queue_bytes: u64,
     /// Datagrams per thousand that are lost, in both directions.
@@ -173,13 +175,14 @@ impl World {
         direction.random =
             direction.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let is_lost = (direction.random >> 33) % 1_000 < link.lost_per_mille;
+        let rate = if to_server { link.up_bits_per_s } else { link.bits_per_s };
         let bytes = (datagram.len() + HEADER_BYTES) as u64;
         let begins = direction.free_at.max(self.now);
-        let waiting = (begins - self.now).as_nanos() * u128::from(link.bits_per_s) / 8_000_000_000;
+        let waiting = (begins - self.now).as_nanos() * u128::from(rate) / 8_000_000_000;
         if is_lost || waiting + u128::from(bytes) > u128::from(link.queue_bytes) {
             return;
         }
-        direction.free_at = begins + Duration::from_nanos(bytes * 8_000_000_000 / link.bits_per_s);
+        direction.free_at = begins + Duration::from_nanos(bytes * 8_000_000_000 / rate);
         self.count += 1;
         let at = std::cmp::Reverse((direction.free_at + link.rtt / 2, self.count));
         self.on_the_way.push(OnTheWay { at, to_server, datagram });
