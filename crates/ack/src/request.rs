@@ -4,7 +4,7 @@
 //! The receiver of [`Clock`](crate::Clock) measures the path itself. Here the sender decides by what ACKs have told it, with
 //! the same [`AckClock::interval`].
 
-use crate::clock::TAIL_MAX;
+use crate::clock::{STARTUP_PER_RTT, TAIL_MAX};
 use crate::{AckClock, Arriving, Bytes, Duration, Instant};
 
 /// The shortest delay that is worth a request, and the least that a receiver's timers keep (RFC 9002 section 6.1.2:
@@ -13,6 +13,10 @@ const DELAY_MIN: Duration = Duration::from_millis(1);
 
 /// The longest delay: where only the way back is too slow for more ACKs, it may exceed what senders bear on any path.
 const DELAY_MAX: Duration = Duration::from_millis(100);
+
+/// Windows of up to this number of packets have so few ACKs already that none is worth sparing: a start-up's sixteen in a
+/// round trip, of two packets each. And where they are the windows of losses, each loss costs a round trip.
+const SMALL_WINDOW: u64 = STARTUP_PER_RTT * Request::PLAIN.packets as u64;
 
 /// Growth of the window in a round trip that says start-up (draft-cardwell-iccrg-bbr-congestion-control-00 section
 /// 4.3.2.2: a quarter).
@@ -53,11 +57,12 @@ impl AckClock {
         let Self::Tack { beta, every, .. } = self else { return Request::PLAIN };
         let of_window = Self::Tack { beta, every, min_interval: Duration::ZERO };
         let delay = of_window.interval(arriving);
-        let packets = window.0 / arriving.packet.0.max(1) / u64::from(beta.max(1));
-        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
-        if delay < DELAY_MIN || packets <= Request::PLAIN.packets {
+        let in_window = window.0 / arriving.packet.0.max(1);
+        if delay < DELAY_MIN || in_window <= SMALL_WINDOW {
             return Request::PLAIN;
         }
+        let packets = u32::try_from(in_window / u64::from(beta.max(1))).unwrap_or(u32::MAX);
+        let packets = packets.max(Request::PLAIN.packets);
         // A queue on the way there makes round trips long as well, and needs no slower ACKs.
         let most = TAIL_MAX.max(arriving.ack_path.min(DELAY_MAX));
         Request { packets, delay: delay.min(most) }
@@ -99,11 +104,13 @@ impl Requests {
     /// ACKs arrived at `now`: what the peer is to be asked for, where that is news. It is once in a round trip at most,
     /// but for the news that each second packet is to be acknowledged again.
     ///
-    /// A start-up asks for nothing: a window of few packets would wait for its ACK, and each doubling with it.
+    /// A start-up asks for nothing: a window of few packets would wait for its ACK, and each doubling with it. Where a queue
+    /// has doubled the round trip, the window is large enough, and the queue may be one of ACKs.
     pub fn on_acks(&mut self, now: Instant, sending: &Sending) -> Option<Request> {
         let rtt = sending.arriving.rtt_min + sending.arriving.queueing;
         self.look_for_startup(now, rtt, sending.window);
-        let wanted = if self.is_starting {
+        let is_queueing = sending.arriving.queueing > sending.arriving.rtt_min;
+        let wanted = if self.is_starting && !is_queueing {
             Request::PLAIN
         } else {
             self.rule.request(&sending.arriving, sending.window)
@@ -157,10 +164,10 @@ mod tests {
             assert_eq!(request(&path(rtt_micros), 10_000), Request::PLAIN, "{rtt_micros} us");
         }
         assert_eq!(request(&path(4_000), 400), Request { packets: 100, delay: MS(1) });
-        for packets in [0, 1, 11] {
+        for packets in [0, 1, 32] {
             assert_eq!(request(&path(80_000), packets), Request::PLAIN, "{packets} packets");
         }
-        assert_eq!(request(&path(80_000), 12), Request { packets: 3, delay: MS(20) });
+        assert_eq!(request(&path(80_000), 33), Request { packets: 8, delay: MS(20) });
     }
 
     /// No packet's ACK is later than those of receivers that nobody asks, unless the way back needs it.
@@ -200,6 +207,17 @@ mod tests {
         assert_eq!(asked(&[10, 15, 20, 30, 40, 60, 80, 120]), []);
         let after = Request { packets: 30, delay: MS(20) };
         assert_eq!(asked(&[40, 60, 80, 120, 120, 120, 120]), [(6, after)]);
+    }
+
+    #[test]
+    fn a_start_up_asks_where_a_queue_has_doubled_the_round_trip() {
+        for (queueing, delay) in [(80, None), (81, Some(TAIL_MAX))] {
+            let mut requests = Requests::new(AckClock::USUAL);
+            let arriving = Arriving { queueing: MS(queueing), ..path(80_000) };
+            let sending = Sending { arriving, window: Bytes(400 * PACKET) };
+            let asked = requests.on_acks(Instant::ZERO, &sending);
+            assert_eq!(asked.map(|request| request.delay), delay, "{queueing} ms");
+        }
     }
 
     #[test]

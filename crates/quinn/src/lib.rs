@@ -73,7 +73,7 @@ impl Path {
 }
 
 /// The ACK frequency to request for a path that is known, or `None` where nothing is worth a request: where round trips are
-/// shorter than 4 ms, or fewer than twelve packets fill it.
+/// shorter than 4 ms, or 32 packets or fewer fill it.
 ///
 /// quinn sends this request once, when a connection begins (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the
 /// peer has announced the extension (`min_ack_delay`). It holds for slow start as well, whose small windows then wait for

@@ -6,7 +6,7 @@ mod two_ends;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn_proto::TransportConfig;
+use quinn_proto::{AckFrequencyConfig, TransportConfig, VarInt};
 use two_ends::{Link, Took, Trust, transfer};
 
 /// Round-trip time in microseconds, and Mb/s.
@@ -117,6 +117,36 @@ fn a_long_transfer_is_not_slower_with_the_acks_of_a_known_path() {
         }
     }
     check(&table, include_str!("snapshots/long.txt"), "long.txt");
+}
+
+/// ACKs that quinn sends, by itself and asked for one per eleven packets: the simulator's policies `quic-ack2` and
+/// `quic-ackfreq` are compared with this table, by a test of tacit-proto.
+#[test]
+fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
+    let trust = Trust::new().unwrap();
+    let mut asked = AckFrequencyConfig::default();
+    asked.ack_eliciting_threshold(VarInt::from_u32(10));
+    let mut asking = TransportConfig::default();
+    asking.ack_frequency_config(Some(asked));
+    let (plain, asking) = (plain(), Arc::new(asking));
+    let mut table = format!("{:>8} {:>6} {:>15} {:>15}\n", "kb/s", "rtt,ms", "plain,ACKs/100", "asked,ACKs/100");
+    for (kbps, rtt_ms, bytes) in [(300_000, 10, 30 * MB), (100_000, 20, 30 * MB), (10_000, 40, 10 * MB), (300, 80, MB)]
+    {
+        let link = Link {
+            rtt: Duration::from_millis(rtt_ms),
+            bits_per_s: kbps * 1_000,
+            up_bits_per_s: kbps * 1_000,
+            queue_bytes: QUEUE_BYTES,
+            lost_per_mille: 0,
+        };
+        let per_100 = |server| {
+            let took = transfer(&trust, link, (&plain, server), bytes).unwrap();
+            100.0 * took.acks as f64 / took.packets as f64
+        };
+        let [by_itself, asked] = [&plain, &asking].map(per_100);
+        table += &format!("{kbps:>8} {rtt_ms:>6} {by_itself:>15.1} {asked:>15.1}\n");
+    }
+    check(&table, include_str!("snapshots/acks.txt"), "acks.txt");
 }
 
 /// Where a queue is shorter than what the law keeps in it, nothing is promised; the table says what it costs.
