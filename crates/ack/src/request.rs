@@ -1,7 +1,7 @@
 //! What a sender asks of a receiver that is not its own: how many packets, and how much time, an ACK may wait for. QUIC
 //! carries it as `ACK_FREQUENCY` (draft-ietf-quic-ack-frequency).
 //!
-//! The receiver of [`Clock`](crate::Clock) measures the path itself. Here the sender decides by what ACKs have told it, with
+//! A receiver with a [`Clock`](crate::Clock) measures the path itself. Here the sender decides by what it learns from ACKs, with
 //! the same [`AckClock::interval`].
 
 use crate::clock::{STARTUP_PER_RTT, TAIL_MAX};
@@ -14,8 +14,8 @@ const DELAY_MIN: Duration = Duration::from_millis(1);
 /// The longest delay: where only the way back is too slow for more ACKs, it may exceed what senders bear on any path.
 const DELAY_MAX: Duration = Duration::from_millis(100);
 
-/// Windows of up to this number of packets have so few ACKs already that none is worth sparing: a start-up's sixteen in a
-/// round trip, of two packets each. And where they are the windows of losses, each loss costs a round trip.
+/// Windows of up to this number of packets cause no more ACKs than a start-up has: sixteen in a round trip, for two packets
+/// each. To spare some of them gains little, and windows that losses keep small need each.
 const SMALL_WINDOW: u64 = STARTUP_PER_RTT * Request::PLAIN.packets as u64;
 
 /// Growth of the window in a round trip that says start-up (draft-cardwell-iccrg-bbr-congestion-control-00 section
@@ -25,7 +25,7 @@ const STARTUP_GROWTH_DIVISOR: u64 = 4;
 /// A request that changes either number by less than a quarter is not worth a frame.
 const CHANGE_DIVISOR: u64 = 4;
 
-/// How often the peer is to acknowledge: whichever comes first.
+/// How often the peer is to acknowledge: at the earlier of two limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Packets per ACK, at least 1: the threshold of `ACK_FREQUENCY` and one more.
@@ -35,7 +35,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What receivers do unasked: every second packet (RFC 9000 section 13.2.2), after 25 ms (section 18.2).
+    /// What receivers do by default: every second packet (RFC 9000 section 13.2.2), after 25 ms (section 18.2).
     pub const PLAIN: Self = Self { packets: 2, delay: TAIL_MAX };
 
     /// Worth a frame where `before` holds.
@@ -91,7 +91,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Nothing is asked for yet.
+    /// No request was sent yet.
     pub const fn new(rule: AckClock) -> Self {
         Self { rule, last: Request::PLAIN, asked: None, round: None, is_starting: true }
     }
@@ -102,7 +102,7 @@ impl Requests {
     }
 
     /// ACKs arrived at `now`: what the peer is to be asked for, where that is news. It is once in a round trip at most,
-    /// but for the news that each second packet is to be acknowledged again.
+    /// except for the news that each second packet is to be acknowledged again.
     ///
     /// A start-up asks for nothing: a window of few packets would wait for its ACK, and each doubling with it. Where a queue
     /// has doubled the round trip, the window is large enough, and the queue may be one of ACKs.
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(request(&path(80_000), 33), Request { packets: 8, delay: MS(20) });
     }
 
-    /// No packet's ACK is later than those of receivers that nobody asks, unless the way back needs it.
+    /// A request delays ACKs no longer than receivers do by default, unless the way back needs it.
     #[test]
     fn a_delay_is_no_longer_than_a_peer_may_take_unasked_except_for_the_way_back() {
         assert_eq!(request(&path(400_000), 400).delay, TAIL_MAX);

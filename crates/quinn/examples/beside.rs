@@ -87,10 +87,13 @@ async fn main() -> Outcome<()> {
     if megabytes == 0 || pairs == 0 {
         return Err("megabytes and pairs: at least 1 is allowed".into());
     }
-    println!("{:>9} {:>9} {:>6} {:>16} {:>16}", "plain, s", "law, s", "ratio", "plain, ACKs/100", "law, ACKs/100");
+    println!(
+        "{:>9} {:>9} {:>6} {:>16} {:>16}",
+        "plain, s", "law, s", "ratio", "plain, ACKs/100", "law, ACKs/100"
+    );
     let mut ratios = Vec::new();
     for at in 0..pairs {
-        // Whoever comes first may find a colder machine.
+        // The first of a pair may find a colder machine.
         let (plain, law) = if at % 2 == 0 {
             let plain = transfer(false, megabytes * 1_000_000).await?;
             (plain, transfer(true, megabytes * 1_000_000).await?)

@@ -16,7 +16,7 @@ use crate::controller::TackController;
 /// (`min_ack_delay`), and no Wi-Fi or mobile link with a queue is on such a path.
 pub(crate) const SHORT: Duration = Duration::from_millis(1);
 
-/// Both controllers, of which each hears of everything, and one decides.
+/// Both controllers. Each hears of everything, and one decides.
 #[derive(Clone, Debug)]
 pub(crate) struct ByLength {
     cubic: Cubic,

@@ -129,8 +129,10 @@ fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
     let mut asking = TransportConfig::default();
     asking.ack_frequency_config(Some(asked));
     let (plain, asking) = (plain(), Arc::new(asking));
-    let mut table = format!("{:>8} {:>6} {:>15} {:>15}\n", "kb/s", "rtt,ms", "plain,ACKs/100", "asked,ACKs/100");
-    for (kbps, rtt_ms, bytes) in [(300_000, 10, 30 * MB), (100_000, 20, 30 * MB), (10_000, 40, 10 * MB), (300, 80, MB)]
+    let mut table =
+        format!("{:>8} {:>6} {:>15} {:>15}\n", "kb/s", "rtt,ms", "plain,ACKs/100", "asked,ACKs/100");
+    for (kbps, rtt_ms, bytes) in
+        [(300_000, 10, 30 * MB), (100_000, 20, 30 * MB), (10_000, 40, 10 * MB), (300, 80, MB)]
     {
         let link = Link {
             rtt: Duration::from_millis(rtt_ms),
@@ -149,7 +151,7 @@ fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
     check(&table, include_str!("snapshots/acks.txt"), "acks.txt");
 }
 
-/// Where a queue is shorter than what the law keeps in it, nothing is promised; the table says what it costs.
+/// A queue shorter than the law's own standing queue costs time. The table says how much.
 #[test]
 fn short_queues_are_known_to_cost() {
     let (trust, plain, law) = (Trust::new().unwrap(), plain(), law());
@@ -158,7 +160,8 @@ fn short_queues_are_known_to_cost() {
     for path in PATHS {
         for queue_bytes in [200_000, 60_000] {
             for bytes in [MB, 10 * MB] {
-                let took = |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();
+                let took =
+                    |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();
                 let (base, law) = (took(&plain), took(&law));
                 table += &format!(
                     "{:>6} {:>8} {:>8} {:>12.3} {:>7.3}\n",

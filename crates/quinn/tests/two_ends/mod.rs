@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event,
-    ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event, ServerConfig,
+    StreamEvent, StreamId, Transmit, TransportConfig,
 };
 use rustls::RootCertStore;
 use rustls::pki_types::PrivatePkcs8KeyDer;
