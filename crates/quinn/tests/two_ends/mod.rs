@@ -289,7 +289,7 @@ fn connect(
 
 /// Writes as much as the connection takes.
 fn write(end: &mut End, stream: StreamId, to_write: &mut usize) -> Outcome<()> {
-    const CHUNK: [u8; 65_536] = [7; 65_536];
+    static CHUNK: [u8; 65_536] = [7; 65_536];
     let Some((_, connection)) = &mut end.connection else { return Ok(()) };
     while connection.poll().is_some() {}
     while *to_write > 0 {
