@@ -11,7 +11,7 @@ pub const TAIL_MAX: Duration = Duration::from_millis(25);
 
 /// ACKs in a round trip while a sender starts up, at most. The sender paces, so that an ACK brings only news of the rate:
 /// sixteen times a round trip it is as good as with every packet (docs/experiments/tack.md).
-const STARTUP_PER_RTT: u64 = 16;
+pub(crate) const STARTUP_PER_RTT: u64 = 16;
 
 /// Full-sized packets per ACK of a start-up under [`AckClock::Tack`], as TCP's receivers have (RFC 5681 section 4.2): the first
 /// windows are of few packets, and a slow way back is known to be one only after the first ACKs.

@@ -2,7 +2,8 @@
 //! Acknowledgments", SIGCOMM 2020), the paper's own rule, and TCP's delayed ACK.
 //!
 //! [`Clock`] is fed with packets as they arrive and with what the sender says of the path, and names the instant of the
-//! next acknowledgment. The meters beside it measure what it needs. Nothing here reads a clock.
+//! next acknowledgment. The meters beside it measure what it needs. [`Requests`] is for a sender whose receiver has a law
+//! of its own, and obeys requests, as QUIC's do. Nothing here reads a clock.
 
 // The tests collect what they measure.
 #![cfg_attr(not(test), no_std)]
@@ -11,12 +12,14 @@
 mod clock;
 mod meters;
 mod rate;
+mod request;
 mod rule;
 mod time;
 
 pub use clock::{Arriving, Clock, TAIL_MAX};
 pub use meters::{BurstMeter, GATHER, QueueingDelay, RateMeter, RelativeDelay, WindowedMin};
 pub use rate::{BitRate, Bytes};
+pub use request::{Request, Requests, Sending};
 pub use rule::{AckClock, StartUp};
 pub use time::{Duration, Instant};
 

@@ -53,6 +53,10 @@ const PROBE_ROUNDS: u32 = 2;
 /// 4.3.2.2).
 const STARTUP_ROUNDS_WITHOUT_GROWTH: u32 = 3;
 
+/// Startup also ends in a round that loses one packet in 50 and at least this number (BBRStartupFullLossCnt, the same
+/// draft's section 4.3.1.3), if a queue stands: without one, the loss is noise.
+const STARTUP_LOST_PACKETS: u64 = 6;
+
 /// Loss that a full queue may explain: one packet in 50 of a round (BBRLossThresh of draft-ietf-ccwg-bbr section 2.5).
 const LOSS_DIVISOR: u64 = 50;
 /// Loss that noise cannot explain, such as that of a short queue hit by a whole window in a burst: one packet in eight.
@@ -195,9 +199,11 @@ impl TackController {
     }
 
     /// An ACK's delay is at most the time since the previous ACK, and at most the time since its oldest packet could be
-    /// acknowledged.
+    /// acknowledged. Few packets wait longer for their ACK than many do, and those of a handshake wait for its keys.
     fn measure_gap(&mut self, now: Instant, batch: Batch) {
-        let possible = batch.oldest_sent + self.min_rtt.map_or(Duration::ZERO, |min| min.value);
+        let app_limited = self.round.app_limited || self.last_round.app_limited;
+        let Some(min_rtt) = self.min_rtt.filter(|_| !app_limited) else { return };
+        let possible = batch.oldest_sent + min_rtt.value;
         let from = self.last_ack.map_or(possible, |last| last.max(possible));
         self.ack_gap.add(now.saturating_duration_since(from).min(ACK_GAP_MAX));
     }
@@ -248,15 +254,18 @@ impl TackController {
         let rate = self.rate.max();
         let is_heavy = round.has_lost_one_in(HEAVY_LOSS_DIVISOR, self.mtu);
         let is_lossy = round.marked || round.has_lost_one_in(LOSS_DIVISOR, self.mtu);
+        let has_filled_queue =
+            is_lossy && round.lost_bytes >= STARTUP_LOST_PACKETS * self.mtu && self.is_queue_standing();
         self.room_steps =
             if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
         if is_lossy {
-            // Rates measured before the queue was full are no longer reached.
+            // Rates measured before the queue was full are no longer reached, and it has no room for gaps of before.
             self.rate.forget_older_rounds();
+            self.ack_gap.forget_older_rounds();
         }
         self.phase = match self.phase {
             Phase::ProbeRtt { .. } => self.phase,
-            Phase::Startup { .. } if is_heavy => Phase::Drain,
+            Phase::Startup { .. } if is_heavy || has_filled_queue => Phase::Drain,
             phase @ Phase::Startup { .. } if round.app_limited => phase,
             Phase::Startup { best_rate, rounds_without_growth } => {
                 if rate >= best_rate.saturating_add(best_rate / 4) {
@@ -283,10 +292,19 @@ impl TackController {
         };
         if !round.app_limited {
             self.rate.next_round();
+        }
+        // Rounds of an application that sends too little have no gaps; where they are lossy, a gap of before them may be why.
+        if !round.app_limited || is_lossy {
             self.ack_gap.next_round();
         }
         self.last_round = round;
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
+    }
+
+    /// Round trips are longer than the path by more than the law's own queue. False while they are not known.
+    fn is_queue_standing(&self) -> bool {
+        let rtts = self.smoothed_rtt.zip(self.min_rtt);
+        rtts.is_some_and(|(smoothed, min)| smoothed >= min.value + STANDING_QUEUE)
     }
 
     /// A probe succeeds if more than half of the added bytes arrived.
@@ -314,6 +332,8 @@ impl TackController {
         let rounding = ROUNDING_PACKETS * self.mtu;
         let smallest = WINDOW_PACKETS_MIN * self.mtu;
         self.window = match self.phase {
+            // Slow start as quinn's own: while the rate grows, its samples lag behind the window.
+            Phase::Startup { rounds_without_growth: 0, .. } => self.window,
             // Twice the delivery rate is enough to detect a doubled rate.
             Phase::Startup { .. } => self.window.min(with_queue.saturating_mul(2).max(self.initial_window())),
             Phase::Cruise { .. } => with_queue.saturating_add(rounding).max(smallest),

@@ -1,8 +1,9 @@
 use super::*;
-use crate::MAX_ACK_DELAY;
 use crate::delivery::bytes_in;
 use crate::model::{Model, PACKET_BYTES, Path, Seen, start};
 
+/// Longer than most peers wait unasked, and short enough for the queue of a device.
+const MAX_ACK_DELAY: Duration = Duration::from_millis(10);
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// 220 Mb/s, the throughput of 802.11n at a PHY rate of 300 Mb/s.
@@ -331,7 +332,8 @@ fn the_window_is_what_arrives_and_what_its_phase_adds() {
         controller.window()
     };
     let cruise = Phase::Cruise { rounds: 0 };
-    assert_eq!(window(STARTUP, 8, 0), 2 * 35_000);
+    assert_eq!(window(STARTUP, 8, 0), 1_000_000, "slow start limits itself by what is acknowledged");
+    assert_eq!(window(Phase::Startup { best_rate: 0, rounds_without_growth: 1 }, 8, 0), 2 * 35_000);
     assert_eq!(window(cruise, 8, 0), 35_000 + 3_000);
     let probe = Phase::Probe { sixteenths: 2, rate_before: 0, rounds: 0 };
     assert_eq!(window(probe, 8, 0), 35_000 + 2 * (35_000 / 16) + 3_000);

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod by_length;
 mod controller;
 mod delivery;
 #[cfg(test)]
@@ -13,17 +14,9 @@ use std::time::{Duration, Instant};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
-use crate::controller::TackController;
+use tacit_ack::{AckClock, Arriving, Bytes, Request};
 
-/// Longest delay of a peer's ACK.
-///
-/// The law allows 25 ms for a sender that paces by rate. quinn paces by window and round-trip time, so the room in
-/// flight for an ACK interval is sent as a burst after each ACK, and queues at the bottleneck. 10 ms bound that queue,
-/// at a hundred ACKs per second.
-const MAX_ACK_DELAY: Duration = Duration::from_millis(10);
-
-/// No limit on packets per ACK, because the law limits the time between ACKs instead.
-const ACK_ELICITING_THRESHOLD: VarInt = VarInt::from_u32(u32::MAX);
+use crate::by_length::ByLength;
 
 /// A gap that makes the sender declare a loss is acknowledged at once: the sender's packet threshold minus one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
@@ -32,8 +25,8 @@ const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 /// A congestion controller that paces by the delivery rate and keeps room in flight for the data between two ACKs.
 ///
 /// Pass it to [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not reduce its rate below
-/// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. It works with any peer, but gains most with
-/// [`ack_frequency`]; [`configure`] sets both.
+/// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. On paths shorter than a millisecond it is quinn's
+/// CUBIC. It works with any peer and any ACK frequency.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,29 +39,71 @@ const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 pub struct Tack {}
 
 impl ControllerFactory for Tack {
-    fn build(self: Arc<Self>, _now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(TackController::new(current_mtu))
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(ByLength::new(now, current_mtu))
     }
 }
 
-/// The ACK frequency to request: at most one ACK per 10 ms, at any data rate, and an immediate one for a loss.
-///
-/// quinn sends this request once, at the start (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the peer has
-/// announced the extension (`min_ack_delay`). The controller adapts to a peer without it.
-pub fn ack_frequency() -> AckFrequencyConfig {
-    let mut config = AckFrequencyConfig::default();
-    config
-        .max_ack_delay(Some(MAX_ACK_DELAY))
-        .ack_eliciting_threshold(ACK_ELICITING_THRESHOLD)
-        .reordering_threshold(REORDERING_THRESHOLD);
-    config
+/// What an earlier connection has found out about a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Round-trip time, with the queues that usually stand.
+    pub rtt: Duration,
+    /// Bytes in flight that fill it.
+    pub window_bytes: u64,
+    /// Bytes of a full-sized packet.
+    pub packet_bytes: u16,
 }
 
-/// Sets [`ack_frequency`] and [`Tack`], and nothing else.
+impl From<&quinn::Connection> for Path {
+    fn from(connection: &quinn::Connection) -> Self {
+        let path = connection.stats().path;
+        Self { rtt: path.rtt, window_bytes: path.cwnd, packet_bytes: path.current_mtu }
+    }
+}
+
+impl Path {
+    /// The law's request for such a path: four ACKs a round trip.
+    fn request(&self) -> Request {
+        let rtt = u64::try_from(self.rtt.as_nanos()).unwrap_or(u64::MAX);
+        let rtt_min = tacit_ack::Duration::from_nanos(rtt);
+        let arriving = Arriving { rtt_min, packet: Bytes(self.packet_bytes.into()), ..Arriving::default() };
+        AckClock::USUAL.request(&arriving, Bytes(self.window_bytes))
+    }
+}
+
+/// The ACK frequency to request for a path that is known, or `None` where nothing is worth a request: where round trips are
+/// shorter than 4 ms, or 32 packets or fewer fill it.
+///
+/// quinn sends this request once, when a connection begins (the ACK_FREQUENCY frame of draft-ietf-quic-ack-frequency-04), if the
+/// peer has announced the extension (`min_ack_delay`). It holds for slow start as well, whose small windows then wait for
+/// their ACKs: for connections that carry tens of megabytes this is little, for shorter ones it is up to a third of their
+/// time. Hence [`configure`] requests nothing.
+pub fn ack_frequency(path: &Path) -> Option<AckFrequencyConfig> {
+    let request = path.request();
+    if request == Request::PLAIN {
+        return None;
+    }
+    let mut config = AckFrequencyConfig::default();
+    config
+        .max_ack_delay(Some(Duration::from_nanos(request.delay.as_nanos())))
+        .ack_eliciting_threshold(VarInt::from_u32(request.packets - 1))
+        .reordering_threshold(REORDERING_THRESHOLD);
+    Some(config)
+}
+
+/// Sets [`Tack`] and nothing else: peers acknowledge as they do for quinn, and no transfer is slower than quinn's own.
 ///
 /// Each end must configure the data that it sends.
 pub fn configure(transport: &mut TransportConfig) {
-    transport
-        .ack_frequency_config(Some(ack_frequency()))
-        .congestion_controller_factory(Arc::new(Tack::default()));
+    transport.congestion_controller_factory(Arc::new(Tack::default()));
+}
+
+/// Sets [`Tack`], and the [`ack_frequency`] of a path that is known, for connections that carry tens of megabytes.
+///
+/// A client knows its path by an earlier connection, and connects with [`quinn::Endpoint::connect_with`]; a server knows that of an
+/// address, and accepts with [`quinn::Incoming::accept_with`].
+pub fn configure_for(transport: &mut TransportConfig, path: &Path) {
+    configure(transport);
+    transport.ack_frequency_config(ack_frequency(path));
 }

@@ -25,7 +25,10 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn transport(has_law: bool) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     if has_law {
-        tacit_quinn::configure(&mut transport);
+        // With its queue of 300 packets the relay has 100 ms.
+        let rtt = Duration::from_millis(100);
+        let path = tacit_quinn::Path { rtt, window_bytes: 300 * 1_200, packet_bytes: 1_200 };
+        tacit_quinn::configure_for(&mut transport, &path);
     }
     Arc::new(transport)
 }
