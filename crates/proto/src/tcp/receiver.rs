@@ -419,6 +419,7 @@ mod tests {
             "{}",
             receiver.window()
         );
+    }
 
     /// A reader that takes each segment as it arrives adds no ACKs to those of the policy; one that let the buffer fill does.
     #[test]
