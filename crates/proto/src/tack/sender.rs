@@ -172,6 +172,11 @@ impl Sender {
         self.path.mss
     }
 
+    /// See [`Connection::begin_at_min_mtu`](super::Connection::begin_at_min_mtu).
+    pub fn begin_at_min_mtu(&mut self) {
+        self.config.mtu = self.config.mtu.min(self.config.min_mtu);
+    }
+
     /// The peer takes `max` bytes of UDP payload at most, and its number of the connection is `implied` in short data or not.
     pub fn set_peer(&mut self, max: u32, implied: bool) {
         let base = self.config.payload().min(max);

@@ -12,6 +12,7 @@ use crate::session::HALF_OPEN;
 
 mod busy;
 mod late;
+mod narrow;
 mod peer;
 #[cfg(feature = "qlog")]
 mod qlog;
@@ -73,6 +74,8 @@ struct Net {
     /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
     one_way: Duration,
+    /// Bytes of the longest datagram that the path carries.
+    longest: usize,
     /// Serialization time per byte on the link to the server, and until when that link is busy.
     per_byte: Duration,
     busy_until: Instant,
@@ -111,6 +114,7 @@ impl Net {
             lose: |_| false,
             lose_at: |_| false,
             one_way: Duration::from_millis(5),
+            longest: usize::MAX,
             per_byte: Duration::from_nanos(0),
             busy_until: Instant::ZERO,
             seen: Vec::new(),
@@ -148,7 +152,8 @@ impl Net {
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if !(self.lose)(self.order) && !(self.lose_at)(self.now) {
+                } else if bytes.len() <= self.longest && !(self.lose)(self.order) && !(self.lose_at)(self.now)
+                {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;

@@ -56,6 +56,12 @@ impl Connection {
         self.own = self.own.implied_or_not(implied);
     }
 
+    /// Packets begin at [`min_mtu`](crate::tack::Config::min_mtu): the path may carry none of
+    /// [`mtu`](crate::tack::Config::mtu). To be called before the peer's hello arrives.
+    pub fn begin_at_min_mtu(&mut self) {
+        self.sender.begin_at_min_mtu();
+    }
+
     /// Mixes the secret `fresh` into the generator of skipped packet numbers. A peer that has seen three skipped numbers could
     /// compute the 32-bit seed; fresh values between them prevent that.
     pub fn add_entropy(&mut self, fresh: u32) {
