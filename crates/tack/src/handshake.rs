@@ -222,10 +222,10 @@ impl Initiator {
         self.repeated >= SHORT_FROM
     }
 
-    /// The datagrams to send.
+    /// The datagrams to send. The short one is first: in one batch behind a longer one, a router that cuts no batches drops both.
     pub fn datagrams(&self) -> Vec<Vec<u8>> {
         let short = self.tries_short().then_some(SHORT_INITIATION_LEN);
-        [INITIATION_LEN].into_iter().chain(short).map(|len| self.datagram(len)).collect()
+        short.into_iter().chain([INITIATION_LEN]).map(|len| self.datagram(len)).collect()
     }
 
     fn datagram(&self, len: usize) -> Vec<u8> {

@@ -470,6 +470,11 @@ impl Session {
         }
         self.core.handle_timeout(now);
         self.observer.on_time(now, &mut self.core);
+        if self.end.is_none() && self.core.is_path_too_narrow(now) {
+            let why = ConnectionError::PathTooNarrow;
+            self.core.abort_with(ConnectionError::TOO_NARROW_CODE, &why.to_string());
+            self.finish(why);
+        }
         self.pump();
     }
 
@@ -506,9 +511,11 @@ impl Session {
                 Event::SendDone | Event::PeerClosed => {}
                 Event::TimedOut => self.finish(ConnectionError::TimedOut),
                 Event::Closed | Event::Reset => {
-                    let why = self.core.peer_reason().map_or(ConnectionError::Reset, |reason| {
-                        ConnectionError::ApplicationClosed { code: reason.code, reason: reason.text.clone() }
-                    });
+                    let why =
+                        self.core.peer_reason().map_or(ConnectionError::Reset, |reason| match reason.code {
+                            ConnectionError::TOO_NARROW_CODE => ConnectionError::PathTooNarrow,
+                            code => ConnectionError::ApplicationClosed { code, reason: reason.text.clone() },
+                        });
                     self.finish(why);
                 }
             }

@@ -16,6 +16,7 @@ mod narrow;
 mod peer;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod reported;
 mod reset;
 #[cfg(feature = "qlog")]
 mod schema;

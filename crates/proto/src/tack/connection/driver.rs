@@ -172,6 +172,12 @@ impl Connection {
         self.sender.path_payload()
     }
 
+    /// True when the peer acknowledges short packets, and no data for the [idle timeout](crate::tack::Config::idle_timeout):
+    /// the path carries no packets of [`min_mtu`](crate::tack::Config::min_mtu).
+    pub fn is_path_too_narrow(&self, now: Instant) -> bool {
+        self.state == State::Established && self.sender.is_path_too_narrow(now)
+    }
+
     /// The connection number by which the peer is addressed; 0 before it is known.
     pub fn peer_id(&self) -> ConnectionId {
         self.peer

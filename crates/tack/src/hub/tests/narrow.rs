@@ -28,7 +28,7 @@ fn answer(net: &mut Net, bytes: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_connection_comes_about_on_a_narrow_path_and_carries_data() {
+fn a_connection_is_opened_on_a_narrow_path_and_carries_data() {
     for longest in NARROW {
         let mut net = Net::new();
         net.longest = longest;
@@ -128,4 +128,35 @@ fn a_client_moves_on_a_narrow_path() {
         assert!(net.client.session(client).unwrap().alive().is_ok());
         assert_eq!(net.server.metrics().counters.paths_changed, 1, "{longest}");
     }
+}
+
+/// Short packets pass, so neither end times out by itself.
+#[test]
+fn a_path_that_carries_no_data_at_all_ends_the_connection_and_says_why() {
+    for is_push in [true, false] {
+        let mut net = Net::new();
+        net.per_byte = Duration::from_micros(2);
+        let client = net.connect();
+        net.run(Duration::from_secs(1));
+        let server = net.server.accept().expect("a client connected");
+        let sender = if is_push { net.client.session(client) } else { net.server.session(server) }.unwrap();
+        let stream = sender.open().unwrap().unwrap();
+        assert_eq!(sender.write(stream, &payload(LEN)), Ok(Some(LEN)));
+        net.run(Duration::from_millis(50));
+        net.longest = 400;
+        net.seen.clear();
+        let idle = Config::default().transport.idle_timeout;
+        net.run(idle - Duration::from_secs(1));
+        assert_eq!(net.client.get(client).unwrap().alive(), Ok(()), "a path may change for a while");
+        net.run(Duration::from_secs(5));
+        for alive in [net.client.get(client).unwrap().alive(), net.server.get(server).unwrap().alive()] {
+            assert_eq!(alive, Err(ConnectionError::PathTooNarrow), "{is_push}");
+        }
+        // Twenty a second: neither end is busy.
+        assert!(net.seen.len() < 20 * 34, "{} datagrams in vain", net.seen.len());
+    }
+    assert_eq!(
+        ConnectionError::PathTooNarrow.to_string(),
+        "the path carries no packets of 576 bytes: its MTU is smaller"
+    );
 }
