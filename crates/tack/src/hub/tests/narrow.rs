@@ -84,6 +84,9 @@ fn a_short_initiation_gets_a_retry_and_no_state() {
     net.longest = 0;
     net.connect();
     net.run(Duration::from_secs(1));
+    // In a batch behind a longer one it would be lost with that.
+    let lens: Vec<usize> = net.handshake_seen().into_iter().map(|(_, len)| len).collect();
+    assert_eq!(lens[..4], [INITIATION_LEN, INITIATION_LEN, SHORT_INITIATION_LEN, INITIATION_LEN]);
     let short = net.seen.iter().map(|(.., bytes)| bytes.clone()).find(|bytes| bytes.len() < INITIATION_LEN);
     let short = short.expect("the client tries a short one within a second");
     for _ in 0..100 {
