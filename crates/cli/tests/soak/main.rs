@@ -97,14 +97,14 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
         add(&world.done.weathers);
         if weather.closed {
             // Either shorter than the idle timeout of a connection, or longer.
-            let until = Instant::now() + Duration::from_millis(draws.below(most_ms(world, &mut draws)));
+            let until = Instant::now() + Duration::from_millis(outage_ms(world, &mut draws));
             while Instant::now() < until {
                 sleep(Duration::from_millis(20));
             }
             site.set(Weather::default());
         }
         if draws.happens(15) {
-            site.pause(draws.below(4), draws.below(most_ms(world, &mut draws)));
+            site.pause(draws.below(4), outage_ms(world, &mut draws));
             add(&world.done.pauses);
         }
         if kills && draws.happens(20) {
@@ -114,10 +114,10 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
     }
 }
 
-/// Upper limit of an outage: one in five may be long.
-fn most_ms(world: &World, draws: &mut Draws) -> u64 {
+/// The length of an outage: one in five may be long.
+fn outage_ms(world: &World, draws: &mut Draws) -> u64 {
     let longest = if draws.happens(20) { world.outage } else { Duration::from_secs(3) };
-    u64::try_from(longest.as_millis()).unwrap()
+    draws.below(u64::try_from(longest.as_millis()).unwrap())
 }
 
 /// Pauses all actors, measures memory and descriptors of the programs of `site`, and resumes the actors.
