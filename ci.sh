@@ -43,10 +43,11 @@ longer
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
+  latency   tacit proxy beside ssh -L and no carrier: ./ci.sh latency [ARGUMENTS of bench/latency.sh]
   bench     tacit bench and the criterion benchmarks
   swarm     random worlds, many more than the tests run: ./ci.sh swarm [SEEDS [FIRST_SEED]]
-  soak      servers, copies and proxies for an hour while path, programs and disks fail at random, by a seed that is printed:
-            ./ci.sh soak [SECONDS [SEED]]
+  soak      servers, copies and proxies for an hour while path, programs and disks fail at random, by a seed that is printed,
+            with outages of up to SOAK_OUTAGE_SECONDS (300): ./ci.sh soak [SECONDS [SEED]]
   semver    changes for users of the ROHC codec since a revision: ./ci.sh semver [REVISION]
 USAGE
 }
@@ -762,6 +763,10 @@ case "${1:-}" in
     copies)
         cargo build --release --quiet -p tacit
         bench/copies.sh "${@:2}"
+        ;;
+    latency)
+        cargo build --release --quiet -p tacit
+        bench/latency.sh "${@:2}"
         ;;
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \

@@ -14,10 +14,7 @@ pub mod trust;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Default address of a server: this machine only, so that nothing is exposed to others by accident. The port is
-/// unassigned.
-pub const SERVE_ADDRESS: &str = "127.0.0.1:4433";
-/// The port of [`SERVE_ADDRESS`].
+/// Default port of a server; unassigned.
 pub const SERVE_PORT: u16 = 4433;
 /// Default port for pairing; unassigned, too.
 pub const PAIR_PORT: u16 = 4435;

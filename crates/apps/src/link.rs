@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tacit_tack::{Config, Connection, Identity};
+use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::node::{self, Node, NodeError};
+use crate::node::{self, Home, Node, NodeError, wait_told};
 use crate::trust::Store;
 
 /// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
@@ -25,6 +25,7 @@ pub struct Link {
 /// The current connection, and the number of connections so far.
 struct Current {
     connection: Option<Connection>,
+    endpoint: Endpoint,
     number: u64,
 }
 
@@ -52,6 +53,13 @@ impl Link {
             connection.close(0, "");
         }
     }
+
+    /// Closes the current connection, and waits until the server knows.
+    pub async fn end(&self) {
+        self.close();
+        let endpoint = self.current.borrow().endpoint.clone();
+        wait_told(&endpoint).await;
+    }
 }
 
 /// A change of the connection's state.
@@ -67,8 +75,9 @@ pub enum LinkEvent<'a> {
 
 /// Keeps a connection open. Returns its link, and a future that must be polled to keep it; the future ends with an
 /// error that further attempts would meet as well, such as a server that refuses or has another key. `report` receives
-/// the events.
+/// the events. Endpoints run at `home`.
 pub fn keep(
+    home: Home,
     first: (Node, Connection),
     store: Store,
     identity: Identity,
@@ -76,7 +85,8 @@ pub fn keep(
     name: String,
     report: impl Fn(LinkEvent<'_>),
 ) -> (Link, impl Future<Output = NodeError>) {
-    let (sender, current) = watch::channel(Current { connection: Some(first.1.clone()), number: 1 });
+    let (endpoint, connection) = (first.0.endpoint().clone(), Some(first.1.clone()));
+    let (sender, current) = watch::channel(Current { connection, endpoint, number: 1 });
     let keeping = async move {
         let (mut node, mut connection) = first;
         loop {
@@ -89,13 +99,14 @@ pub fn keep(
             report(LinkEvent::Broken(&why));
             // Dropping a node joins its thread, which takes a while.
             drop(tokio::task::spawn_blocking(move || drop(node)));
-            (node, connection) = match again(&store, &identity, &config, &name, &report).await {
+            (node, connection) = match again(home, &store, &identity, &config, &name, &report).await {
                 Ok(made) => made,
                 Err(error) => return error,
             };
             report(LinkEvent::Restored);
             sender.send_modify(|current| {
-                *current = Current { connection: Some(connection.clone()), number: current.number + 1 };
+                let (endpoint, connection) = (node.endpoint().clone(), Some(connection.clone()));
+                *current = Current { connection, endpoint, number: current.number + 1 };
             });
         }
     };
@@ -103,6 +114,7 @@ pub fn keep(
 }
 
 async fn again(
+    home: Home,
     store: &Store,
     identity: &Identity,
     config: &Config,
@@ -112,7 +124,7 @@ async fn again(
     let mut wait = AGAIN_FIRST;
     loop {
         // The user is not asked again: a server that was not trusted at first is not trusted now.
-        match node::connect(store, identity, config, name, |_| false).await {
+        match node::connect(home, store, identity, config, name, |_| false).await {
             Err(error) if !is_final(&error) => {
                 report(LinkEvent::RetryFailed(&error, wait));
                 sleep(wait).await;
@@ -125,5 +137,7 @@ async fn again(
 
 /// True if further attempts would fail with the same error.
 fn is_final(error: &NodeError) -> bool {
-    matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
+    let is_of_the_path =
+        matches!(error, NodeError::Connection { source: ConnectionError::PathTooNarrow, .. });
+    is_of_the_path || matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
 }

@@ -1,4 +1,4 @@
-//! An endpoint on its own thread, so that reading, writing and hashing files on other threads never delays packets.
+//! An endpoint with a thread for itself, or in the runtime of the program.
 
 use std::io;
 use std::net::SocketAddr;
@@ -79,7 +79,17 @@ enum Found {
     Key(PublicKey),
 }
 
-/// An endpoint with its thread, which ends when this is dropped.
+/// Where an endpoint runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// On a thread of its own, so that reading, writing and hashing files on other threads never delays packets.
+    OwnThread,
+    /// In the runtime of the caller, whose tasks never block. A message needs no change of threads then; a round trip through a proxy
+    /// would have four.
+    ThisRuntime,
+}
+
+/// An endpoint, with its thread if it has one, which ends when this is dropped.
 pub struct Node {
     endpoint: Endpoint,
     stop: Option<oneshot::Sender<()>>,
@@ -91,22 +101,33 @@ impl Node {
     ///
     /// # Errors
     /// If the address is in use, or the system refuses a socket or a thread.
+    ///
+    /// # Panics
+    /// With [`Home::ThisRuntime`], outside a tokio runtime.
     pub fn server(
+        home: Home,
         address: SocketAddr,
         identity: Identity,
         config: Config,
         authorize: impl Fn(&PublicKey) -> bool + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::server(address, identity, config, authorize))
+        Self::start(home, move || Endpoint::server(address, identity, config, authorize))
             .map_err(|source| NodeError::Io { what: format!("cannot listen on {address}"), source })
     }
 
-    fn client(remote: SocketAddr, identity: Identity, config: Config) -> Result<Self, NodeError> {
-        Self::start(move || Endpoint::client(local_for(remote), identity, config))
+    fn client(home: Home, remote: SocketAddr, identity: Identity, config: Config) -> Result<Self, NodeError> {
+        Self::start(home, move || Endpoint::client(local_for(remote), identity, config))
             .map_err(|source| NodeError::Io { what: format!("no socket to {remote}"), source })
     }
 
-    fn start(bind: impl FnOnce() -> io::Result<Endpoint> + Send + 'static) -> io::Result<Self> {
+    fn start(home: Home, bind: impl FnOnce() -> io::Result<Endpoint> + Send + 'static) -> io::Result<Self> {
+        match home {
+            Home::OwnThread => Self::on_own_thread(bind),
+            Home::ThisRuntime => Ok(Self { endpoint: bind()?, stop: None, thread: None }),
+        }
+    }
+
+    fn on_own_thread(bind: impl FnOnce() -> io::Result<Endpoint> + Send + 'static) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let (bound, endpoint) = std::sync::mpsc::sync_channel(1);
@@ -118,7 +139,7 @@ impl Node {
                 let _ = bound.send(endpoint);
                 let Some(endpoint) = alive else { return };
                 let _ = stopped.await;
-                let _ = timeout(CLOSE_TIMEOUT, endpoint.wait_idle()).await;
+                wait_told(&endpoint).await;
             });
         })?;
         let endpoint = endpoint.recv().map_err(|_| io::Error::other("the thread ended"))??;
@@ -129,6 +150,11 @@ impl Node {
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
+}
+
+/// Waits until the peers of `endpoint`, whose connections are closed, know that. A thread of a [`Node`] does so by itself.
+pub async fn wait_told(endpoint: &Endpoint) {
+    let _ = timeout(CLOSE_TIMEOUT, endpoint.wait_idle()).await;
 }
 
 impl Drop for Node {
@@ -148,6 +174,7 @@ impl Drop for Node {
 /// # Errors
 /// If none of its addresses answers, or its key is not trusted.
 pub async fn connect(
+    home: Home,
     store: &Store,
     identity: &Identity,
     config: &Config,
@@ -155,7 +182,7 @@ pub async fn connect(
     ask: impl FnOnce(PublicKey) -> bool,
 ) -> Result<(Node, Connection), NodeError> {
     // A known key is required in the handshake, so an attacker that answers faster cannot impersonate the server.
-    let (node, address, reached) = reach(identity, config, name, store.key_of(name)?).await?;
+    let (node, address, reached) = reach(home, identity, config, name, store.key_of(name)?).await?;
     let key = match reached {
         Found::Connection(connection) => return Ok((node, connection)),
         Found::Key(key) => key,
@@ -176,7 +203,7 @@ pub async fn connect_to_any(
     config: &Config,
     name: &str,
 ) -> Result<(Node, Connection), NodeError> {
-    let (node, address, reached) = reach(identity, config, name, None).await?;
+    let (node, address, reached) = reach(Home::OwnThread, identity, config, name, None).await?;
     let connection = match reached {
         Found::Connection(connection) => connection,
         Found::Key(key) => connect_as(&node, identity, name, address, key).await?,
@@ -187,6 +214,7 @@ pub async fn connect_to_any(
 /// Tries the addresses of `name`. If its key is `known`, returns a connection to it; otherwise returns the key of the
 /// first server that answers.
 async fn reach(
+    home: Home,
     identity: &Identity,
     config: &Config,
     name: &str,
@@ -196,7 +224,7 @@ async fn reach(
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public_key(), source);
     let reached = race(addresses, async |address| {
-        let node = Node::client(address, identity.clone(), config.clone())?;
+        let node = Node::client(home, address, identity.clone(), config.clone())?;
         let reached = match known {
             Some(key) => timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await.map(|there| {
                 let found = |error: &ConnectionError| match error {

@@ -35,8 +35,8 @@ pub enum PairError {
     /// The codes differ, or an attacker is in between.
     #[error("wrong code, or an attacker answers")]
     WrongCode,
-    /// There were too many wrong codes.
-    #[error("{GUESSES_MAX} wrong codes: this code has expired")]
+    /// The code was used, or there were too many wrong codes.
+    #[error("this code has expired: it was used, or {GUESSES_MAX} others were wrong")]
     Guessed,
     /// The text is not a code.
     #[error("{0:?} is not a code of {CODE_DIGITS} digits")]
@@ -228,11 +228,12 @@ impl Pairing {
             write(writer, &Message::Refused { is_code: true }).await?;
             return Err(PairError::WrongCode);
         }
-        self.guesses.fetch_sub(1, Relaxed);
+        // A code is good for one pairing.
+        self.guesses.store(GUESSES_MAX, Relaxed);
         Ok((name, mac(&secret, "server", &said)))
     }
 
-    /// True if no more guesses are accepted.
+    /// True if the code was used, or no more guesses are accepted.
     pub fn is_spent(&self) -> bool {
         self.guesses.load(Relaxed) >= GUESSES_MAX
     }
@@ -322,6 +323,18 @@ mod tests {
         assert_eq!(server.unwrap(), "laptop");
         client.unwrap();
         assert_eq!(trusted.as_deref(), Some("laptop"));
+    }
+
+    #[test]
+    fn a_code_is_good_for_one_pairing() {
+        let keys = Keys { server: key(1), client: key(2) };
+        let pairing = Pairing::new(code(CODE));
+        paired(&pairing, CODE, keys, keys).0.unwrap();
+        assert!(pairing.is_spent());
+        let third = Keys { client: key(3), ..keys };
+        let (server, _, trusted) = paired(&pairing, CODE, third, third);
+        assert!(matches!(server, Err(PairError::Guessed)), "{server:?}");
+        assert_eq!(trusted, None);
     }
 
     #[test]

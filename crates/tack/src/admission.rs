@@ -81,7 +81,7 @@ impl Admission {
             return Verdict::Again(*id);
         }
         let shown = initiation.token.is_some_and(|token| self.tokens.is_valid(now, &token, from, client));
-        if !shown && self.half_open.len() >= RETRY_FROM {
+        if !shown && (initiation.is_short || self.half_open.len() >= RETRY_FROM) {
             Verdict::Retry(self.tokens.make(now, from, client))
         } else if self.half_open.len() >= MAX_HALF_OPEN {
             Verdict::Busy(Busy::Handshakes)

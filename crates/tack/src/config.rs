@@ -10,6 +10,9 @@ use tacit_proto::units::{Bytes, Duration};
 /// Smallest IP packet size that every path supports: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
 const MIN_MTU: u16 = 1228;
 
+/// Size of the IP packets that a narrower path has to carry: what every host receives (RFC 1122 section 3.3.3).
+pub(crate) const NARROW_MTU: u16 = 576;
+
 /// ACKs per round-trip time that a peer accepts (docs/references/tack-wire.md).
 const ACKS_PER_RTT: std::ops::RangeInclusive<u8> = 2..=64;
 
@@ -292,8 +295,7 @@ fn window(bytes: u64) -> Bytes {
 impl Default for Config {
     fn default() -> Self {
         let transport = tack::Config {
-            // RFC 1122 section 3.3.3: what every host receives.
-            min_mtu: Bytes(576),
+            min_mtu: Bytes(NARROW_MTU.into()),
             mtu: Bytes(MIN_MTU.into()),
             max_mtu: Bytes(1500),
             fit_sync: true,

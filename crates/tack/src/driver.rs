@@ -24,6 +24,10 @@ const MAX_DATAGRAM: usize = 65_535;
 /// Most bytes per send call; an IP packet limits it.
 const MAX_BATCH: usize = 65_000;
 
+/// Batches in a row that the system could not cut before datagrams are handed to it one by one for good. Ours: one may fail where the
+/// MTU of an interface falls.
+const UNCUT_MAX: u32 = 8;
+
 /// Batches that are received before sending is attempted, and the other way round. Ours.
 const TURNS: usize = 16;
 
@@ -62,6 +66,8 @@ struct Driver {
     /// The batch was sent a second time, because the first call reported an ICMP error of earlier datagrams instead of
     /// sending.
     tried_again: bool,
+    /// Batches in a row that the system could not cut.
+    uncut: u32,
     lookout: Lookout,
     buffers: Vec<Vec<u8>>,
 }
@@ -76,6 +82,7 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         batch: Batch::default(),
         next: None,
         tried_again: false,
+        uncut: 0,
         lookout: Lookout::default(),
         buffers,
     };
@@ -214,16 +221,29 @@ impl Driver {
                 segment_size: (self.batch.count > 1).then_some(self.batch.segment),
                 src_ip: None,
             };
-            let Socket { socket, state } = self.socket();
+            let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
             match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The error may concern datagrams sent before this batch.
                 Err(error)
                     if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
+                Err(error) if transmit.segment_size.is_some() && is_uncut(&error) => {
+                    one_by_one(&transmit, |one| {
+                        socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), one))
+                    });
+                    // Without a longer packet than the path takes, the same batch would have passed.
+                    self.uncut += u32::from(error.raw_os_error() != Some(Errno::EMSGSIZE as i32));
+                    self.batch.clear();
+                }
                 // A datagram that cannot be sent counts as lost: it is too long for the path, or there is currently no
                 // route.
-                Ok(()) | Err(_) => self.batch.clear(),
+                sent @ (Ok(()) | Err(_)) => {
+                    if sent.is_ok() && transmit.segment_size.is_some() {
+                        self.uncut = 0;
+                    }
+                    self.batch.clear();
+                }
             }
         }
         Ok((true, false))
@@ -236,7 +256,8 @@ impl Driver {
         if let Some((to, ecn, bytes)) = self.next.take() {
             self.batch.add(to, ecn, &bytes);
         }
-        let (batch, next, max_gso) = (&mut self.batch, &mut self.next, self.shared.max_gso);
+        let max_gso = if self.uncut < UNCUT_MAX { self.shared.max_gso } else { 1 };
+        let (batch, next) = (&mut self.batch, &mut self.next);
         let mut bytes = std::mem::take(&mut batch.bytes);
         let mut hub = self.shared.hub();
         let now = self.shared.clock.now();
@@ -297,6 +318,21 @@ impl Batch {
     }
 }
 
+/// True for errors by which the system says that it cannot cut a batch (Linux `udp_send_skb`): `EIO` where a device or IPsec cannot,
+/// `EINVAL` and `EMSGSIZE` where the first datagram is longer than the MTU of an interface.
+fn is_uncut(error: &io::Error) -> bool {
+    let said = error.raw_os_error().map(Errno::from_raw);
+    matches!(said, Some(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE))
+}
+
+/// Sends the datagrams of a batch one after the other. One that fails counts as lost.
+fn one_by_one(batch: &Transmit<'_>, mut send: impl FnMut(&Transmit<'_>) -> io::Result<()>) {
+    for contents in batch.contents.chunks(batch.segment_size.unwrap_or(usize::MAX)) {
+        let Transmit { destination, ecn, src_ip, .. } = *batch;
+        let _ = send(&Transmit { destination, ecn, contents, segment_size: None, src_ip });
+    }
+}
+
 /// True for ICMP errors of sent datagrams, which the system reports at the next call on the socket (RFC 1122 section
 /// 4.1.3.3; Linux: `icmp_err_convert` and `icmpv6_err_convert`), and for an interrupted call. The socket remains usable
 /// after these errors.
@@ -335,5 +371,29 @@ mod tests {
         for errno in [Errno::EBADF, Errno::ENOMEM, Errno::ENOTCONN] {
             assert!(!is_of_the_network(&errno.into()), "{errno}");
         }
+    }
+
+    /// quinn#2399, quinn#2202: the system says that it cuts batches, and then an interface does not.
+    #[test]
+    fn a_batch_that_is_not_cut_leaves_datagram_by_datagram() {
+        for errno in [Errno::EIO, Errno::EINVAL, Errno::EMSGSIZE] {
+            assert!(is_uncut(&errno.into()), "{errno}");
+        }
+        assert!(!is_uncut(&Errno::EHOSTUNREACH.into()));
+        let batch = Transmit {
+            destination: ([192, 0, 2, 1], 1).into(),
+            ecn: Some(EcnCodepoint::Ect0),
+            contents: b"aaabbbcc",
+            segment_size: Some(3),
+            src_ip: None,
+        };
+        let mut sent = Vec::new();
+        one_by_one(&batch, |one| {
+            assert_eq!((one.segment_size, one.ecn), (None, batch.ecn));
+            sent.push(one.contents.to_vec());
+            // The second is lost, the others are not.
+            if sent.len() == 2 { Err(Errno::EMSGSIZE.into()) } else { Ok(()) }
+        });
+        assert_eq!(sent, [&b"aaa"[..], b"bbb", b"cc"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::config::NARROW_MTU;
 use crate::identity::PublicKey;
 
 /// Why a connection failed or ended.
@@ -41,6 +42,9 @@ pub enum ConnectionError {
     /// This end closed the connection or its endpoint.
     #[error("the connection was closed here")]
     LocallyClosed,
+    /// The path carries short packets, and none of 576 bytes: no data of this end or of the peer was acknowledged for the idle timeout.
+    #[error("the path carries no packets of {NARROW_MTU} bytes: its MTU is smaller")]
+    PathTooNarrow,
     /// The peer has another key than expected.
     #[error("the peer has the key {found}, not {expected}")]
     WrongPeer {
@@ -55,6 +59,11 @@ pub enum ConnectionError {
     /// The socket failed, or its runtime ended.
     #[error("the endpoint failed: {0}")]
     Endpoint(String),
+}
+
+impl ConnectionError {
+    /// The code by which a peer says [`PathTooNarrow`](Self::PathTooNarrow).
+    pub(crate) const TOO_NARROW_CODE: u32 = u32::MAX;
 }
 
 /// The limit that a server has reached.

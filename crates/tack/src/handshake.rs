@@ -28,6 +28,13 @@ pub(crate) const OTHER_VERSION: u8 = 3;
 /// what a server sends before it has validated the client's address.
 pub(crate) const INITIATION_LEN: usize = 1200;
 
+/// Bytes of the initiation that leaves beside one of full length once several got no answer: what is left of an IP packet of
+/// 576 bytes, which every host receives (RFC 1122 section 3.3.3). A server answers it with a Retry.
+pub(crate) const SHORT_INITIATION_LEN: usize = 548;
+
+/// Repetitions after which a client tries short initiations, too. Ours: the path lost two of full length, or carries none.
+const SHORT_FROM: u8 = 2;
+
 /// Bytes of the ephemeral key at the start of a Noise XX message.
 const EPHEMERAL: usize = 32;
 
@@ -52,15 +59,18 @@ pub(crate) struct Initiation<'a> {
     pub client: ConnectionId,
     suite: Suite,
     pub token: Option<Token>,
+    /// It is shorter than [`INITIATION_LEN`]: it does not pay for the server's answers, and the path may carry no longer ones.
+    pub is_short: bool,
     noise: &'a [u8],
 }
 
 impl<'a> Initiation<'a> {
     /// Parses an initiation; `None` if the datagram is something else or too short.
     pub fn of(datagram: &'a [u8]) -> Option<Self> {
-        if datagram.len() < INITIATION_LEN {
+        if datagram.len() < SHORT_INITIATION_LEN {
             return None;
         }
+        let is_short = datagram.len() < INITIATION_LEN;
         let mut rest = datagram.strip_prefix(&[kind::INITIATION])?;
         let client = ConnectionId(u32::from_be_bytes(take(&mut rest)?));
         let [version, suite, token_len] = take(&mut rest)?;
@@ -72,12 +82,12 @@ impl<'a> Initiation<'a> {
         };
         let len = usize::from(u16::from_be_bytes(take(&mut rest)?));
         let noise = rest.get(..len).filter(|noise| (EPHEMERAL..=MAX_NOISE).contains(&noise.len()))?;
-        Some(Self { client, suite, token, noise })
+        Some(Self { client, suite, token, is_short, noise })
     }
 
     /// The client's connection ID, if the datagram is an initiation of another version.
     pub fn of_other_version(datagram: &[u8]) -> Option<ConnectionId> {
-        let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= INITIATION_LEN)?;
+        let (kind, client, rest) = addressed(datagram).filter(|_| datagram.len() >= SHORT_INITIATION_LEN)?;
         let is_other = kind == kind::INITIATION && rest.first() != Some(&VERSION);
         (is_other && client.0 != 0).then_some(client)
     }
@@ -152,8 +162,8 @@ pub(crate) struct Initiator {
     client: ConnectionId,
     message: Vec<u8>,
     token: Option<Token>,
-    /// The datagram was sent more than once, so it is unknown which copy was answered.
-    repeated: bool,
+    /// How often the datagram was sent again. After the first time it is unknown which copy was answered.
+    repeated: u8,
 }
 
 impl Initiator {
@@ -175,7 +185,7 @@ impl Initiator {
             client,
             message,
             token: None,
-            repeated: false,
+            repeated: 0,
         }
     }
 
@@ -201,26 +211,36 @@ impl Initiator {
         (self.noise, _) = Self::first(self.suite, self.client, &self.identity, &self.ephemeral, &self.open);
     }
 
-    /// The datagram for a retransmission, because no answer arrived.
-    pub fn repeat(&mut self) -> Vec<u8> {
-        self.repeated = true;
-        self.datagram()
+    /// The datagrams for a retransmission, because no answer arrived.
+    pub fn repeat(&mut self) -> Vec<Vec<u8>> {
+        self.repeated = self.repeated.saturating_add(1);
+        self.datagrams()
     }
 
-    /// The datagram to send.
-    pub fn datagram(&self) -> Vec<u8> {
+    /// Whether short initiations leave, too: so it is unknown whether the path carries those of full length.
+    pub fn tries_short(&self) -> bool {
+        self.repeated >= SHORT_FROM
+    }
+
+    /// The datagrams to send. The short one is first: in one batch behind a longer one, a router that cuts no batches drops both.
+    pub fn datagrams(&self) -> Vec<Vec<u8>> {
+        let short = self.tries_short().then_some(SHORT_INITIATION_LEN);
+        short.into_iter().chain([INITIATION_LEN]).map(|len| self.datagram(len)).collect()
+    }
+
+    fn datagram(&self, len: usize) -> Vec<u8> {
         let token = self.token.as_ref().map_or(&[][..], |token| &token.0);
         let lens = [VERSION, self.suite.code(), token.len() as u8];
         let noise_len = (self.message.len() as u16).to_be_bytes();
         let body = [&lens, token, &noise_len, &self.message].concat();
         let mut datagram = datagram(kind::INITIATION, self.client, &body);
-        datagram.resize(INITIATION_LEN, 0);
+        datagram.resize(len, 0);
         datagram
     }
 
     /// Handles a Retry: the server asks to try again with the token in `body`. Any host can forge a Retry, so several
     /// are followed; one of them is the server's.
-    pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<u8>> {
+    pub fn on_retry(&mut self, body: &[u8]) -> Option<Vec<Vec<u8>>> {
         let token = Some(Token(body.try_into().ok()?));
         if self.retries >= MAX_RETRIES || token == self.token {
             return None;
@@ -238,7 +258,7 @@ impl Initiator {
         let (reset, packet) = payload.split_first_chunk()?;
         let (mut packet, _) = wire::decode(packet).ok()?;
         let Body::Answer(hello) = &mut packet.body else { return None };
-        if self.repeated {
+        if self.repeated > 0 {
             // All copies carry the time of the first transmission, so an answer gives no round-trip time (RFC 6298
             // section 3). The core takes no sample from an echo that lies in the future.
             hello.echo = Stamp(hello.echo.0.wrapping_add(1 << 30));

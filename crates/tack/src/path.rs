@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use tacit_proto::units::{Duration, Instant};
 
+use crate::handshake::{INITIATION_LEN, SHORT_INITIATION_LEN};
+
 /// How long to wait for a path response before the next packet from that address triggers another challenge. Ours.
 const ASK_AGAIN: Duration = Duration::from_millis(300);
 
@@ -18,6 +20,8 @@ struct Candidate {
     address: SocketAddr,
     token: [u8; 8],
     asked_at: Instant,
+    /// The next challenge is short.
+    short_next: bool,
     /// Bytes received from it, and sent to it: at most three times as many (RFC 9000 section 9.3.1).
     received: u64,
     sent: u64,
@@ -46,11 +50,16 @@ impl Path {
                 candidate
             }
             None => {
-                let fresh = Candidate { address: from, token, asked_at: now, received: len, sent: answered };
+                let (received, sent) = (len, answered);
+                let fresh =
+                    Candidate { address: from, token, asked_at: now, short_next: false, received, sent };
                 self.candidate.insert(fresh)
             }
         };
-        let room = (3 * candidate.received).saturating_sub(candidate.sent).min(1200);
+        // Every second challenge is short: the path may carry none of full length.
+        let most = if candidate.short_next { SHORT_INITIATION_LEN } else { INITIATION_LEN };
+        candidate.short_next = !candidate.short_next;
+        let room = (3 * candidate.received).saturating_sub(candidate.sent).min(most as u64);
         candidate.sent += room;
         Some((candidate.token, room as u32))
     }
@@ -81,7 +90,12 @@ mod tests {
         let (token, room) = path.on_packet(at(0), here, [100, 0], *b"no guess").unwrap();
         assert_eq!(room, 300, "three times the bytes received");
         assert_eq!(path.on_packet(at(299), here, [1000, 0], [1; 8]), None);
-        assert_eq!(path.on_packet(at(300), here, [1000, 0], [1; 8]), Some((token, 1200)));
+        assert_eq!(
+            path.on_packet(at(300), here, [1000, 0], [1; 8]),
+            Some((token, 548)),
+            "each second is short"
+        );
+        assert_eq!(path.on_packet(at(600), here, [1000, 0], [1; 8]), Some((token, 1200)));
         assert!(!path.is_proved(there, token) && !path.is_proved(here, [0; 8]));
         assert!(path.is_proved(here, token));
         assert!(!path.is_proved(here, token), "an answer counts once");

@@ -166,10 +166,10 @@ impl Session {
         observer.watch(&mut core);
         observer.on_sent(now, &open);
         let initiator = Initiator::new(identity, ConnectionId(own), &open.packet);
-        let first = initiator.datagram();
+        let first = initiator.datagrams().into_iter().map(|datagram| (remote, datagram)).collect();
         let mut session = Self::new(core, Stage::Initiating(Box::new(initiator)), remote, observer);
         session.expect = Some(expect);
-        session.outbox.push_back((remote, first));
+        session.outbox = first;
         session
     }
 
@@ -185,6 +185,9 @@ impl Session {
         let IncomingClient { remote, initiation, resets } = *incoming;
         let (responder, open) = Responder::new(identity, initiation)?;
         let mut core = tack::Connection::listen(config_for(config, remote), ENDS, seed);
+        if initiation.is_short {
+            core.begin_at_min_mtu();
+        }
         core.set_own(ConnectionId(own));
         observer.watch(&mut core);
         observer.on_received(now, &open, core.whole_number(open.number, false), None);
@@ -334,7 +337,8 @@ impl Session {
             match (&sent.packet.body, &mut self.stage) {
                 (Body::Open(_), Stage::Initiating(initiator)) => {
                     self.observer.on_sent(now, &sent);
-                    self.outbox.push_back((self.remote, initiator.repeat()));
+                    let remote = self.remote;
+                    self.outbox.extend(initiator.repeat().into_iter().map(|datagram| (remote, datagram)));
                 }
                 (Body::Answer(_), Stage::Responding { responder, reset, response, .. }) => {
                     let response = response.get_or_insert_with(|| responder.respond(&sent.packet, reset));
@@ -466,6 +470,11 @@ impl Session {
         }
         self.core.handle_timeout(now);
         self.observer.on_time(now, &mut self.core);
+        if self.end.is_none() && self.core.is_path_too_narrow(now) {
+            let why = ConnectionError::PathTooNarrow;
+            self.core.abort_with(ConnectionError::TOO_NARROW_CODE, &why.to_string());
+            self.finish(why);
+        }
         self.pump();
     }
 
@@ -502,9 +511,11 @@ impl Session {
                 Event::SendDone | Event::PeerClosed => {}
                 Event::TimedOut => self.finish(ConnectionError::TimedOut),
                 Event::Closed | Event::Reset => {
-                    let why = self.core.peer_reason().map_or(ConnectionError::Reset, |reason| {
-                        ConnectionError::ApplicationClosed { code: reason.code, reason: reason.text.clone() }
-                    });
+                    let why =
+                        self.core.peer_reason().map_or(ConnectionError::Reset, |reason| match reason.code {
+                            ConnectionError::TOO_NARROW_CODE => ConnectionError::PathTooNarrow,
+                            code => ConnectionError::ApplicationClosed { code, reason: reason.text.clone() },
+                        });
                     self.finish(why);
                 }
             }

@@ -175,7 +175,8 @@ impl Receiver<'_> {
             }
             return Ok(Step::Done);
         }
-        Ok(Step::Want(self.left(path, size_bytes)?))
+        // An empty file has no part that saves anything.
+        Ok(Step::Want(if size_bytes == 0 { None } else { self.left(path, size_bytes)? }))
     }
 
     /// Whether the existing file `there` has the listed contents: by checksum if requested, otherwise by size and time.

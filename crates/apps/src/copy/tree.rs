@@ -199,7 +199,8 @@ impl Tree {
 
     /// Opens the file `path` for reading. Anything but a regular file is refused without blocking.
     pub fn read(&self, path: &Relative) -> io::Result<File> {
-        self.open_file(path, OFlags::RDONLY)
+        let (directory, name) = path.split();
+        Ok(open_file(&self.directory(directory)?, name, OFlags::RDONLY)?.0)
     }
 
     /// Opens the file `path` for writing by this copy alone: two copies that write the same file would each verify only
@@ -215,26 +216,13 @@ impl Tree {
 
     fn open_alone(&self, path: &Relative, flags: OFlags) -> io::Result<File> {
         let busy = || io::Error::new(ErrorKind::WouldBlock, "another copy is writing it");
-        let file = self.open_file(path, flags)?;
+        let (directory, name) = path.split();
+        let directory = self.directory(directory)?;
+        let (file, own) = open_file(&directory, name, flags)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
         // Another copy may have finished in the meantime and renamed the file.
-        let (own, named) = (rustix::fs::fstat(&file)?, self.stat(path)?);
+        let named = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) { Ok(file) } else { Err(busy()) }
-    }
-
-    fn open_file(&self, path: &Relative, flags: OFlags) -> io::Result<File> {
-        let (directory, name) = path.split();
-        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(self.directory(directory)?, name, flags, Mode::RUSR | Mode::WUSR)?;
-        let stat = rustix::fs::fstat(&fd)?;
-        if file_type(&stat) != FileType::RegularFile {
-            return Err(io::Error::other("not a plain file"));
-        }
-        // Another hard link to it may be outside the tree.
-        if flags.contains(OFlags::RDWR) && stat.st_nlink != 1 {
-            return Err(io::Error::other("a file with several names"));
-        }
-        Ok(fd.into())
     }
 
     pub fn link_target(&self, path: &Relative) -> io::Result<OsString> {
@@ -428,6 +416,21 @@ impl Tree {
         set_time(&file, mtime).ok()?;
         Some(mtime_of(&rustix::fs::fstat(&file).ok()?))
     }
+}
+
+/// Opens the file `name` in `directory`, with its status. Anything but a regular file is refused without blocking.
+fn open_file(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<(File, Stat)> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let stat = rustix::fs::fstat(&fd)?;
+    if file_type(&stat) != FileType::RegularFile {
+        return Err(io::Error::other("not a plain file"));
+    }
+    // Another hard link to it may be outside the tree.
+    if flags.contains(OFlags::RDWR) && stat.st_nlink != 1 {
+        return Err(io::Error::other("a file with several names"));
+    }
+    Ok((fd.into(), stat))
 }
 
 fn split_os(path: &OsStr) -> (&OsStr, &OsStr) {

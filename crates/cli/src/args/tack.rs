@@ -32,12 +32,14 @@ server's own key. Others are refused. Names and links that lead out of PATH are 
 
   tacit serve .
   tacit serve /srv/files --write --listen 0.0.0.0:4433
+  tacit serve photos --invite
 
 Exit codes: 0 stopped by a signal, after running copies or --grace; 2 bad input, or an address that
 cannot be listened on.";
 
 pub(super) const CP_AFTER_HELP: &str = "\
-One side is tack://HOST[:PORT]/PATH, with PATH relative to the served directory; the other is local.
+One side is tack://[CODE@]HOST[:PORT]/PATH, with PATH relative to the served directory; the other is
+local. CODE is that of `tacit serve --invite`: the two machines learn each other's keys by it.
 DIR/ copies the contents of DIR, DIR the directory itself. A DEST that does not exist is the new
 name of a single SRC, or a directory if it ends in a slash; missing parents are created. The server
 expands *, ? and [...] in SRC. - is standard input or output. An interrupted copy is resumed; every
@@ -141,12 +143,15 @@ pub struct ServeArgs {
     pub metrics: MetricsArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// Address to listen on; 0.0.0.0:4433 or [::]:4433 for other machines
-    #[arg(long, value_name = "ADDR:PORT", default_value = tacit_apps::SERVE_ADDRESS)]
-    pub listen: SocketAddr,
+    /// Address to listen on; 0.0.0.0:4433 or [::]:4433 for other machines [default: 127.0.0.1:4433, 0.0.0.0:4433 with --invite]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
     /// Accept files, too
     #[arg(long)]
     pub write: bool,
+    /// Print a command with a code for another machine; admit the first one that runs it
+    #[arg(long, conflicts_with = "anyone")]
+    pub invite: bool,
     /// Let unknown clients read; with --write let them add files instead, and not read
     #[arg(long)]
     pub anyone: bool,

@@ -9,6 +9,7 @@ mod cp;
 mod fetch;
 mod http_proxy;
 mod identity;
+mod invitation;
 mod keys;
 mod ls;
 mod pair;

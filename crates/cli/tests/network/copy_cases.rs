@@ -309,6 +309,42 @@ fn a_short_code_lets_two_machines_know_each_other() {
     users.refused("client", &["keys", "pair", "127.0.0.1", "12"], 2);
 }
 
+/// croc needs two commands: one here, and one paste there.
+#[test]
+fn one_command_on_either_machine_shares_a_file() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"abc").unwrap();
+    let mut server = users.serve(&["served", "--invite"]);
+    let mut said = String::new();
+    while !said.trim_start().starts_with("tacit cp") {
+        said.clear();
+        assert!(server.says.read_line(&mut said).unwrap() > 0);
+    }
+    let command = said.trim().strip_prefix("tacit ").unwrap().to_owned();
+    let code =
+        command.split(['/', '@']).find(|part| part.len() == 11).expect("a code of nine digits").to_owned();
+    // Another code, or none, is no way in; neither is a listing.
+    let wrong = if code == "000-000-000" { "000-000-001" } else { "000-000-000" };
+    let said =
+        users.refused("client", &["cp", &server.at("file").replace("//", &format!("//{wrong}@")), "got"], 1);
+    assert!(said.contains("wrong code"), "{said}");
+    users.refused("client", &["ls", &server.at("")], 2);
+    assert!(!users.path("got").exists());
+    // The command as it was printed, and again.
+    let words: Vec<&str> = command.split(' ').collect();
+    for _ in 0..2 {
+        users.done("client", &words);
+        assert_eq!(fs::read(users.path("file")).unwrap(), b"abc");
+    }
+    assert!(users.done("server", &["keys", "list"]).contains(&users.key("client")));
+    assert!(users.done("client", &["keys", "list"]).contains(&users.key("server")));
+    // The code is spent.
+    users.refused("third", &words, 4);
+    assert!(!users.done("server", &["keys", "list"]).contains(&users.key("third")));
+    users.refused("client", &["serve", "served", "--invite", "--anyone"], 2);
+}
+
 #[test]
 fn the_directory_of_keys_is_its_owners_whatever_the_umask() {
     let users = Users::new();
@@ -368,4 +404,74 @@ fn a_hundred_copies_at_once_are_as_good_as_one() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(fs::read(users.path(&to)).unwrap() == content, "{to}");
     }
+}
+
+/// rsync#670, rsync#233, gulp-rsync#54, cocalc#516: names with punctuation, blanks at their ends, or a dash in front.
+#[test]
+fn names_that_look_like_patterns_or_flags_are_names() {
+    let (users, server) = writable();
+    let names = [
+        "who?", "w*", "[ab]", "-v", "--delete", "end ", " ", "~", "a:b", "tack:", "C:\\x", "#1", "%20",
+        "$HOME", "a;b", "x y",
+    ];
+    fs::create_dir_all(users.path("odd")).unwrap();
+    for name in names {
+        fs::write(users.path("odd").join(name), name).unwrap();
+        fs::create_dir_all(users.path("odd").join(format!("dir{name}"))).unwrap();
+        fs::write(users.path("odd").join(format!("dir{name}/in{name}")), name).unwrap();
+    }
+    // Files that the names would match as patterns.
+    for other in ["whoX", "wide", "a"] {
+        fs::write(users.path("odd").join(other), "another").unwrap();
+    }
+    users.done("client", &["cp", "odd", &server.at("")]);
+    for name in names {
+        let there = users.path("served/odd");
+        assert_eq!(fs::read_to_string(there.join(name)).unwrap(), name);
+        assert_eq!(fs::read_to_string(there.join(format!("dir{name}/in{name}"))).unwrap(), name);
+        // One of them, by its name: an existing path is not a pattern.
+        users.done("client", &["cp", &server.at(&format!("odd/{name}")), "one"]);
+        assert_eq!(fs::read_to_string(users.path("one")).unwrap(), name);
+        fs::remove_file(users.path("one")).unwrap();
+    }
+    let mut here = users.command("client", &["cp", "--", "--delete", &server.at("flag")]);
+    assert!(here.current_dir(users.path("odd")).status().unwrap().success());
+    assert_eq!(fs::read_to_string(users.path("served/flag")).unwrap(), "--delete");
+}
+
+/// rsync#410: a name can look like a message, which scripts that filter messages take for one.
+#[test]
+fn a_name_that_imitates_a_message_stays_on_its_line() {
+    let (users, server) = writable();
+    let name = "\ntacit: x: skipped: it vanished";
+    fs::create_dir_all(users.path("odd")).unwrap();
+    fs::write(users.path("odd").join(name), "1").unwrap();
+    let output = users.tacit("client", &["cp", "-v", "odd", &server.at("")]);
+    let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{said}");
+    let mut lines = out.lines().chain(said.lines());
+    assert!(lines.all(|line| !line.starts_with("tacit: x")), "{out}{said}");
+    assert_eq!(fs::read_to_string(users.path("served/odd").join(name)).unwrap(), "1");
+}
+
+/// rsync#761, rclone#4402: a link to the directory that it is in, as /bin/X11 of Debian was copied again and again.
+#[test]
+fn links_that_lead_in_circles_are_links() {
+    let (users, server) = writable();
+    fs::create_dir_all(users.path("bin/deep")).unwrap();
+    fs::write(users.path("bin/program"), "1").unwrap();
+    for (link, target) in [("X11", "."), ("deep/up", ".."), ("self", "self"), ("deep/down", "../deep")] {
+        symlink(target, users.path("bin").join(link)).unwrap();
+    }
+    for to in [server.at(""), server.at("again/")] {
+        let said = users.done("client", &["cp", "bin", &to]);
+        // Two directories, a file, four links.
+        assert!(said.starts_with("7 copied"), "{said}");
+    }
+    for (link, target) in [("X11", "."), ("deep/up", ".."), ("self", "self"), ("deep/down", "../deep")] {
+        let there = users.path("served/bin").join(link);
+        assert_eq!(fs::read_link(&there).unwrap().to_str(), Some(target), "{link}");
+    }
+    let said = users.done("client", &["cp", "bin", &server.at("")]);
+    assert!(said.starts_with("0 copied"), "{said}");
 }

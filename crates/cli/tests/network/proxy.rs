@@ -230,3 +230,37 @@ fn a_proxy_that_runs_out_of_file_descriptors_says_so() {
     drop(held);
     assert_eq!(socks(&proxy.address, port).1, 0, "descriptors are there again");
 }
+
+/// hysteria#623: a target that does not answer held the connections of all programs behind it.
+#[test]
+fn a_target_that_does_not_answer_holds_no_other() {
+    let users = Users::new();
+    let port = echo();
+    // Without a call of accept, and with a full queue, the kernel answers no further SYN.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    nix::sys::socket::listen(&silent, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
+    let address = silent.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(tcp) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
+        queued.push(tcp);
+    }
+    users.key("server");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &words, "socks5 at ");
+    std::thread::scope(|scope| {
+        let waiting = (0..20).map(|_| scope.spawn(|| socks(&proxy.address, address.port()).1));
+        let waiting: Vec<_> = waiting.collect();
+        for _ in 0..20 {
+            let (tcp, answer) = socks(&proxy.address, port);
+            assert_eq!((answer, echoed(tcp, b"hello")), (0, b"hello".to_vec()));
+        }
+        assert!(!waiting.iter().any(|waiting| waiting.is_finished()), "the test wants them to wait");
+        // RFC 1928 section 6: host unreachable.
+        for waiting in waiting {
+            assert_eq!(waiting.join().unwrap(), 4);
+        }
+    });
+}

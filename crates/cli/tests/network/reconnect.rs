@@ -6,8 +6,11 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::peers::{Server, Users, bytes, terminate};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
+
+use crate::peers::{Server, Users, bytes, terminate};
 
 const BIG: usize = 200_000_000;
 
@@ -70,6 +73,41 @@ fn copies_outlive_their_server() {
         assert!(summary["received_bytes"].as_u64().unwrap() >= BIG as u64, "{report}");
         assert!(fs::read(directory.join("second")).unwrap() == content);
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "nothing is left");
+    }
+}
+
+/// SIGSTOP for 45 s, as a suspension of that machine: longer than the idle time of 30 s.
+#[test]
+#[ignore = "takes two minutes: ./ci.sh hops"]
+fn copies_outlive_a_suspension_of_either_end() {
+    const SUSPENSION: Duration = Duration::from_secs(45);
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::create_dir_all(users.path("back")).unwrap();
+    let content = bytes(BIG);
+    fs::write(users.path("served/big"), &content).unwrap();
+    let server = users.serve(&["served"]);
+    users.introduce(&server);
+    for of_client in [true, false] {
+        let _ = fs::remove_file(users.path("back/big"));
+        let mut copy =
+            users.command("client", &["cp", "--json", "--bwlimit", "20MB/s", &server.at("big"), "back"]);
+        let mut copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(&users.path("back"), 1_000_000, &mut copy);
+        let asleep = Pid::from_raw(if of_client { copy.id() } else { server.child.id() }.try_into().unwrap());
+        kill(asleep, Signal::SIGSTOP).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a suspension takes real time")]
+        sleep(SUSPENSION);
+        kill(asleep, Signal::SIGCONT).unwrap();
+        let output = copy.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        // A client that slept hears that it was forgotten; one whose server slept hears nothing for 30 s.
+        let why = if of_client { "heard nothing for too long" } else { "the peer does not answer" };
+        assert!(said.contains(why) && said.contains("again after"), "{of_client}: {said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["reconnections"], &report["error"]), (&1.into(), &Value::Null), "{report}");
+        assert!(fs::read(users.path("back/big")).unwrap() == content);
     }
 }
 

@@ -15,11 +15,13 @@ use crate::site::Site;
 use crate::weather::Draws;
 use crate::{World, add};
 
-/// Time in which a copy must end, successfully or not. A connection attempt takes up to 10 s, a silent connection is
-/// given up after 30 s, and between two storms there is enough time to transfer these trees.
+/// Time in which a copy must end, successfully or not, beside the longest outage. A connection attempt takes up to 10 s, a silent
+/// connection is given up after 30 s, and between two storms there is enough time to transfer these trees.
 const BOUND: Duration = Duration::from_secs(180);
-/// Maximum number of consecutive failures of the same copy. Storms are shorter than this many attempts.
-const ATTEMPTS_MAX: u32 = 30;
+/// Time of a failed attempt to connect.
+const ATTEMPT: Duration = Duration::from_secs(10);
+/// Maximum number of consecutive failures of the same copy, beside those during an outage.
+const ATTEMPTS_MAX: u64 = 30;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -97,9 +99,9 @@ fn run(world: &World, mut command: Command, draws: &mut Draws) -> (Option<i32>, 
                 }
             }
         }
-        if begun.elapsed() > BOUND {
+        if begun.elapsed() > BOUND + world.outage {
             signal(&child, Signal::SIGKILL);
-            panic!("{command:?} hangs for {BOUND:?}");
+            panic!("{command:?} hangs for {:?}", begun.elapsed());
         }
         sleep(Duration::from_millis(5));
     }
@@ -116,7 +118,8 @@ struct Mirror<'a> {
 impl Mirror<'_> {
     /// Repeats the copy until it succeeds. `None` if the soak is over.
     fn copy(&self, world: &World, site: &Site, draws: &mut Draws) -> Option<()> {
-        for _ in 0..ATTEMPTS_MAX {
+        let attempts = ATTEMPTS_MAX + world.outage.as_secs() / ATTEMPT.as_secs();
+        for _ in 0..attempts {
             let turn = world.turn()?;
             let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
             let (code, said) = run(world, site.users.command("client", &words), draws);
@@ -141,7 +144,7 @@ impl Mirror<'_> {
             }
             drop(turn);
         }
-        panic!("{:?} failed {ATTEMPTS_MAX} times", self.words);
+        panic!("{:?} failed {attempts} times", self.words);
     }
 }
 
@@ -217,7 +220,7 @@ pub fn full_disks(world: &World, site: &Site, lane: u64) {
         command.args([&site.at(&tree), &disk]).current_dir(site.users.folder.path());
         command.env("XDG_CONFIG_HOME", site.users.path("client"));
         // Never killed, because the signal would reach the shell instead of the copy.
-        let (code, said) = run_well(command);
+        let (code, said) = run_well(world, command);
         assert!(matches!(code, Some(1 | 3 | 4)), "{code:?}: {said}");
         if code == Some(1) {
             assert!(said.contains("big: ") && said.contains("No space left on device"), "{said}");
@@ -228,7 +231,7 @@ pub fn full_disks(world: &World, site: &Site, lane: u64) {
     }
 }
 
-fn run_well(mut command: Command) -> (Option<i32>, String) {
+fn run_well(world: &World, mut command: Command) -> (Option<i32>, String) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
@@ -238,9 +241,9 @@ fn run_well(mut command: Command) -> (Option<i32>, String) {
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
             return (status.code(), said);
         }
-        if begun.elapsed() > BOUND {
+        if begun.elapsed() > BOUND + world.outage {
             signal(&child, Signal::SIGKILL);
-            panic!("{command:?} hangs for {BOUND:?}");
+            panic!("{command:?} hangs for {:?}", begun.elapsed());
         }
         sleep(Duration::from_millis(5));
     }

@@ -26,6 +26,8 @@ use weather::{Draws, Weather};
 /// State shared by all actors.
 pub(crate) struct World {
     pub seed: u64,
+    /// Longest outage of a path, and longest suspension of a program.
+    pub outage: Duration,
     is_over: AtomicBool,
     /// Actors hold it for reading during an action. A measurement of the servers holds it for writing.
     silence: RwLock<()>,
@@ -95,15 +97,14 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
         add(&world.done.weathers);
         if weather.closed {
             // Either shorter than the idle timeout of a connection, or longer.
-            let most_ms = if draws.happens(20) { 15_000 } else { 3_000 };
-            let until = Instant::now() + Duration::from_millis(draws.below(most_ms));
+            let until = Instant::now() + Duration::from_millis(outage_ms(world, &mut draws));
             while Instant::now() < until {
                 sleep(Duration::from_millis(20));
             }
             site.set(Weather::default());
         }
         if draws.happens(15) {
-            site.pause(draws.below(4), draws.below(4_000));
+            site.pause(draws.below(4), outage_ms(world, &mut draws));
             add(&world.done.pauses);
         }
         if kills && draws.happens(20) {
@@ -111,6 +112,12 @@ fn fate(world: &World, site: &Site, kills: bool, actor: u64) {
             add(&world.done.restarts);
         }
     }
+}
+
+/// The length of an outage: one in five may be long.
+fn outage_ms(world: &World, draws: &mut Draws) -> u64 {
+    let longest = if draws.happens(20) { world.outage } else { Duration::from_secs(3) };
+    draws.below(u64::try_from(longest.as_millis()).unwrap())
 }
 
 /// Pauses all actors, measures memory and descriptors of the programs of `site`, and resumes the actors.
@@ -128,10 +135,10 @@ fn look(world: &World, site: &Site, other: &Site, first: Option<&Vec<Held>>) -> 
 }
 
 /// Runs for `span` and measures memory and descriptors `looks` times.
-fn soak(seed: u64, span: Duration, looks: u32) {
-    eprintln!("soak: SOAK_SEED={seed}, {} s", span.as_secs());
-    let world =
-        World { seed, is_over: AtomicBool::new(false), silence: RwLock::new(()), done: Done::default() };
+fn soak(seed: u64, span: Duration, looks: u32, outage: Duration) {
+    eprintln!("soak: SOAK_SEED={seed}, {} s, outages of at most {} s", span.as_secs(), outage.as_secs());
+    let (is_over, silence, done) = (AtomicBool::new(false), RwLock::new(()), Done::default());
+    let world = World { seed, outage, is_over, silence, done };
     let (steady, shaky) = (Site::new(seed), Site::new(seed + 1));
     let (echo, flood) = (peers::echo(), programs::flood());
     let mut held = Vec::new();
@@ -185,7 +192,7 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn a_short_soak() {
-    soak(number("SOAK_SEED").unwrap_or(1), Duration::from_secs(10), 2);
+    soak(number("SOAK_SEED").unwrap_or(1), Duration::from_secs(10), 2, Duration::from_secs(15));
 }
 
 /// `./ci.sh soak`
@@ -195,5 +202,6 @@ fn a_long_soak() {
     // Random by default.
     let seed = || RandomState::new().build_hasher().finish() >> 32;
     let span = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(3600));
-    soak(number("SOAK_SEED").unwrap_or_else(seed), span, 8);
+    let outage = Duration::from_secs(number("SOAK_OUTAGE_SECONDS").unwrap_or(300));
+    soak(number("SOAK_SEED").unwrap_or_else(seed), span, 8, outage);
 }

@@ -9,10 +9,10 @@ use crate::site::Site;
 use crate::weather::Draws;
 use crate::{World, add};
 
-/// Maximum time that a program waits for the next bytes. A path is closed for at most 15 s; a connection is given up
-/// after 10 s of silence and re-established after waits of up to 15 s.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Maximum duration of an exchange.
+/// Maximum time that a program waits for the next bytes, beside the longest outage. A connection is given up after 10 s of
+/// silence and re-established after waits of up to 15 s.
+const SILENCE: Duration = Duration::from_secs(45);
+/// Maximum duration of an exchange, beside the longest outage.
 const BOUND: Duration = Duration::from_secs(180);
 const FLOODED: u8 = 7;
 
@@ -29,10 +29,11 @@ pub fn flood() -> u16 {
 }
 
 /// Requests a port from the proxy; `None` if it refuses.
-fn asked(proxy: &str, port: u16) -> Option<TcpStream> {
+fn asked(world: &World, proxy: &str, port: u16) -> Option<TcpStream> {
     let mut tcp = TcpStream::connect(proxy).unwrap();
-    tcp.set_read_timeout(Some(SILENCE)).unwrap();
-    tcp.set_write_timeout(Some(SILENCE)).unwrap();
+    let silence = Some(SILENCE + world.outage);
+    tcp.set_read_timeout(silence).unwrap();
+    tcp.set_write_timeout(silence).unwrap();
     // RFC 1928 sections 3 and 4: no authentication; CONNECT to an IPv4 address.
     tcp.write_all(&[&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1][..], &port.to_be_bytes()].concat()).ok()?;
     let mut answers = [0; 12];
@@ -44,7 +45,7 @@ fn asked(proxy: &str, port: u16) -> Option<TcpStream> {
 /// A connection that is closed or reset is not a defect, but silence is.
 fn no_silence(error: &std::io::Error) {
     let is_silence = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    assert!(!is_silence, "a program hears nothing for {SILENCE:?}");
+    assert!(!is_silence, "a program hears nothing for longer than any outage");
 }
 
 /// Sends bytes and reads them back. Returns true if all came back, false after an error.
@@ -102,20 +103,20 @@ pub fn lane(world: &World, site: &Site, lane: u64, echo_port: u16, flood_port: u
         let Some(turn) = world.turn() else { return };
         let begun = Instant::now();
         if draws.happens(30) {
-            if let Some(mut tcp) = asked(&site.socks, flood_port) {
+            if let Some(mut tcp) = asked(world, &site.socks, flood_port) {
                 stall(world, &mut tcp, &mut draws);
             }
         } else {
             let most = [10, 10_000, 1_000_000][draws.below(3) as usize];
             let count = draws.below(most) as usize;
             let bytes = draws.bytes(count);
-            match asked(&site.socks, echo_port) {
+            match asked(world, &site.socks, echo_port) {
                 Some(tcp) if echo(&tcp, &bytes) => add(&world.done.echoes),
                 Some(_) => add(&world.done.echoes_broken),
                 None => sleep(Duration::from_millis(100)),
             }
         }
-        assert!(begun.elapsed() < BOUND, "a program took {:?}", begun.elapsed());
+        assert!(begun.elapsed() < BOUND + world.outage, "a program took {:?}", begun.elapsed());
         drop(turn);
         world.sleep(draws.below(300));
     }

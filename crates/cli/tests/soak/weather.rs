@@ -49,24 +49,34 @@ pub struct Weather {
     pub closed: bool,
     /// Number of datagrams after which a client's address changes.
     pub moves_every: Option<u64>,
+    /// Longer datagrams are dropped: the bytes of UDP payload in an IPv4 packet of a path's MTU.
+    pub longest: Option<usize>,
 }
+
+/// Payloads of paths with an MTU of 1228, 1000 and 576 bytes.
+const NARROW: [usize; 3] = [1200, 972, 548];
 
 impl Weather {
     pub fn drawn(draws: &mut Draws) -> Self {
-        match draws.below(8) {
+        match draws.below(9) {
             0 | 1 => Self::default(),
             2 => Self { lost: 1 + draws.below(30), ..Self::default() },
             3 => Self { repeated: 30, late: 30, ..Self::default() },
             4 => Self { closed: true, ..Self::default() },
             5 => Self { moves_every: Some(50 + draws.below(2000)), ..Self::default() },
             6 => Self { damaged: 5, lost: draws.below(5), ..Self::default() },
+            7 => Self {
+                longest: Some(NARROW[draws.below(3) as usize]),
+                moves_every: draws.happens(50).then_some(500),
+                ..Self::default()
+            },
             _ => Self {
                 lost: draws.below(15),
                 repeated: 10,
                 late: 20,
                 damaged: 2,
-                closed: false,
                 moves_every: Some(300 + draws.below(1000)),
+                ..Self::default()
             },
         }
     }
@@ -190,8 +200,9 @@ fn send(socket: &UdpSocket, to: Option<SocketAddr>, bytes: &[u8]) {
 impl Relayed {
     /// Drops, damages, duplicates, delays or forwards a datagram.
     fn pass(&self, draws: &mut Draws, socket: &Arc<UdpSocket>, to: Option<SocketAddr>, bytes: &mut [u8]) {
-        let Weather { lost, repeated, late, damaged, closed, .. } = *self.weather.lock().unwrap();
-        if closed || draws.happens(lost) {
+        let Weather { lost, repeated, late, damaged, closed, longest, .. } = *self.weather.lock().unwrap();
+        let is_too_long = longest.is_some_and(|longest| bytes.len() > longest);
+        if closed || is_too_long || draws.happens(lost) {
             return;
         }
         if draws.happens(damaged) {

@@ -34,6 +34,9 @@ pub(super) struct Receiver {
     lists: Lists,
     loss_reports: LossReports,
     max_payload: u32,
+    /// What passes where `max_payload` does not, and whether the next TACK that the sender asks for is that short.
+    min_payload: u32,
+    short_next: bool,
     /// Microseconds that our clock is ahead of the driver's.
     clock_offset: u32,
     /// Bytes of a full-sized packet.
@@ -74,6 +77,8 @@ impl Receiver {
             lists: config.lists,
             loss_reports: config.loss_reports,
             max_payload: config.payload(),
+            min_payload: config.min_payload(),
+            short_next: false,
             clock_offset,
             full: u64::from(full),
             arrivals: Arrivals::new(START),
@@ -421,12 +426,20 @@ impl Receiver {
         self.holes_due = (!complete).then(|| now + self.clock.hole_interval());
     }
 
+    /// The longest TACK. The sender asks where it has heard nothing for long: perhaps the path has come to carry none of full
+    /// length, so every second TACK that it asks for is short.
+    fn payload(&mut self) -> u32 {
+        let short = self.asked && self.short_next;
+        self.short_next ^= self.asked;
+        if short { self.max_payload.min(self.min_payload) } else { self.max_payload }
+    }
+
     /// News since the last, and beyond them as many blocks as the sender asked for: of the acked list the highest, of the
     /// unacked list the lowest, so that the oldest are repeated (TACK paper section 5.1). By our law successive TACKs repeat
     /// successive holes instead: until the sender's floor moves, a round trip later, each would repeat the same. A sender that
     /// asks gets all. False where holes are left that no acknowledgment has reported.
     fn fill_lists(&mut self, tack: &mut Tack) -> bool {
-        let room = room_for_blocks(self.max_payload, limits_len(&tack.streams)) as usize;
+        let room = room_for_blocks(self.payload(), limits_len(&tack.streams)) as usize;
         let (reported_end, from) =
             if self.asked { (START, START) } else { (self.reported_end, self.repeat_from) };
         let (least, news) = match self.lists {

@@ -13,7 +13,7 @@ use super::config::Config;
 use super::incoming::START;
 use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
-use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data};
+use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data, room_for_short_data};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use crate::congestion::Start;
@@ -24,13 +24,16 @@ use crate::ranges::{Range, RangeSet};
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 use controls::ControlsAndDatagrams;
-use path::Path;
+use path::{Path, Stall};
 
 /// How often at least a peer is asked within the idle time-out. Where every second packet is lost each way, two probes and their
 /// answer fail with chance 0.6: ten in a row once in 160 times, twenty once in 27,000. RFC 9002 section 6.2.1 has no limit.
 const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
+
+/// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before.
+const MAX_TIMEOUTS_OF_OUTAGE: u32 = 6;
 
 /// Packets in the network at most, of any length: a bound of memory.
 const MAX_PACKETS: usize = 1 << 17;
@@ -41,6 +44,20 @@ const SHORT_NUMBERS: u64 = 1 << 14;
 
 /// And where it leaves less than that after it: a turn of [`Stamp::short`] is 1.05 s.
 const SHORT_AGE: Duration = Duration::from_secs(1);
+
+/// Timeouts in a row that mean that the path went away, not that answers were lost: two, and more where the share `ack_loss`, in
+/// 65,536ths, of the peer's packets is lost. The first timeout asks once and the others twice. All answers are lost by chance once
+/// in 16 times at most. Ours: where seven of ten ACKs are lost, two timeouts in a row are usual.
+fn timeouts_of_outage(ack_loss: u16) -> u32 {
+    const RARE: u64 = (1 << 16) / 16;
+    let lost = u64::from(ack_loss);
+    let (mut timeouts, mut chance) = (2, (lost * lost * lost) >> 32);
+    while chance > RARE && timeouts < MAX_TIMEOUTS_OF_OUTAGE {
+        chance = (chance * lost * lost) >> 32;
+        timeouts += 1;
+    }
+    timeouts
+}
 
 /// Content that a number stood for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +187,11 @@ impl Sender {
     /// Bytes of data in a full packet, which is short.
     pub fn mss(&self) -> u32 {
         self.path.mss
+    }
+
+    /// See [`Connection::begin_at_min_mtu`](super::Connection::begin_at_min_mtu).
+    pub fn begin_at_min_mtu(&mut self) {
+        self.config.mtu = self.config.mtu.min(self.config.min_mtu);
     }
 
     /// The peer takes `max` bytes of UDP payload at most, and its number of the connection is `implied` in short data or not.
@@ -313,15 +335,54 @@ impl Sender {
             // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4).
             self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
             self.last_sent = now;
+            self.watch_stall(now);
             if self.path.mtu.on_timeouts(now, self.path.timeouts) {
                 self.path.set_mss(self.implied);
             }
-            // The first may be a lost tail; a second is a path that went away, unless only the peer's window was waited for.
-            if self.path.timeouts == 2 && self.in_flight > 0 {
+            // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
+            if self.path.timeouts == timeouts_of_outage(self.path.ack_loss) && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
                 self.path.after_timeout = true;
             }
         }
+    }
+
+    /// Bytes of the oldest data in flight, and no more than fit a packet of the smallest size.
+    fn oldest_len(&self) -> Option<u32> {
+        let oldest = self.sent.iter().find_map(|sent| match sent.carried {
+            Carried::Data(chunk) if sent.flying => Some(chunk.len),
+            Carried::Datagram(len) if sent.flying => Some(len),
+            _ => None,
+        });
+        oldest.map(|len| len.min(room_for_short_data(self.config.min_payload(), self.implied)))
+    }
+
+    /// A probe timeout passed. A stall ends where what was missing is not wanted any more, as when its stream was reset.
+    fn watch_stall(&mut self, now: Instant) {
+        let missing = self.oldest_len();
+        let stays = self
+            .path
+            .stall
+            .is_some_and(|stall| self.streams.has_lost() || missing.is_some_and(|len| len >= stall.len / 2));
+        if !stays {
+            self.path.stall = missing.map(|len| Stall { since: now, len, short_passes: false });
+        }
+    }
+
+    /// A packet with `len` bytes of data arrived that left at `at`: as much as what was missing, or about as much.
+    fn end_stall(&mut self, at: Instant, len: u32) {
+        self.path.stall.take_if(|stall| at >= stall.since && len >= stall.len - stall.len / 8);
+    }
+
+    /// No data was acknowledged for `time`, though probe timeouts passed.
+    fn stalls_for(&self, now: Instant, time: Duration) -> bool {
+        self.path.stall.is_some_and(|stall| now.saturating_since(stall.since) >= time)
+    }
+
+    /// See [`Connection::is_path_too_narrow`](super::Connection::is_path_too_narrow).
+    pub fn is_path_too_narrow(&self, now: Instant) -> bool {
+        let short_passes = self.path.stall.is_some_and(|stall| stall.short_passes);
+        short_passes && self.path.timeouts > 0 && self.stalls_for(now, self.config.idle_timeout)
     }
 
     /// Nothing waits for the pacer any more, which learns how much longer than asked for that was.
@@ -438,6 +499,9 @@ impl Sender {
 
     /// A packet that makes the receiver answer: with data that it lacks, or without any.
     fn next_probe(&mut self, now: Instant) -> Body {
+        if self.path.timeouts > 1 && self.probes == 0 && self.stalls_for(now, self.config.idle_timeout / 2) {
+            return self.next_ping(now);
+        }
         if let Some((chunk, again)) = self.next_chunk(now) {
             return self.data(now, chunk, again, true);
         }
@@ -553,5 +617,17 @@ impl Sender {
             return Err("has bytes in flight and no probe timeout".into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timeouts_of_outage;
+
+    #[test]
+    fn an_outage_takes_more_timeouts_where_acknowledgments_are_lost() {
+        let of = |percent: u32| timeouts_of_outage((percent * 65_535 / 100) as u16);
+        // p^3 is 1/16 at 39.7 %, p^5 at 57.4 %, p^7 at 67.3 %.
+        assert_eq!([0, 10, 39, 41, 57, 58, 67, 69, 100].map(of), [2, 2, 2, 3, 3, 4, 4, 5, 6]);
     }
 }

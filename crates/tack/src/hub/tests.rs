@@ -14,9 +14,11 @@ mod busy;
 mod finish;
 mod late;
 mod metrics;
+mod narrow;
 mod peer;
 #[cfg(feature = "qlog")]
 mod qlog;
+mod reported;
 mod reset;
 #[cfg(feature = "qlog")]
 mod schema;
@@ -75,6 +77,8 @@ struct Net {
     /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
     one_way: Duration,
+    /// Bytes of the longest datagram that the path carries.
+    longest: usize,
     /// Serialization time per byte on the link to the server, and until when that link is busy.
     per_byte: Duration,
     busy_until: Instant,
@@ -113,6 +117,7 @@ impl Net {
             lose: |_| false,
             lose_at: |_| false,
             one_way: Duration::from_millis(5),
+            longest: usize::MAX,
             per_byte: Duration::from_nanos(0),
             busy_until: Instant::ZERO,
             seen: Vec::new(),
@@ -150,7 +155,8 @@ impl Net {
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if !(self.lose)(self.order) && !(self.lose_at)(self.now) {
+                } else if bytes.len() <= self.longest && !(self.lose)(self.order) && !(self.lose_at)(self.now)
+                {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;

@@ -277,6 +277,7 @@ fn ended(why: &ConnectionError) -> Value {
         ConnectionError::WrongPeer { .. }
         | ConnectionError::NoAddress(_)
         | ConnectionError::Unreachable
+        | ConnectionError::PathTooNarrow
         | ConnectionError::Endpoint(_) => ("local", "error"),
     };
     let mut data = json!({ "owner": owner, "reason": why.to_string(), "trigger": trigger });

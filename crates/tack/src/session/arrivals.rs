@@ -37,11 +37,10 @@ impl Session {
         }
         match (kind, &mut self.stage) {
             (kind::RETRY, Stage::Initiating(initiator)) => {
-                let again = initiator.on_retry(body).map(|datagram| (self.remote, datagram));
-                if again.is_some() {
+                if let Some(again) = initiator.on_retry(body) {
                     self.observer.on_retry();
+                    self.outbox.extend(again.into_iter().map(|datagram| (from, datagram)));
                 }
-                self.outbox.extend(again);
             }
             (kind::RESPONSE, Stage::Initiating(_)) => self.on_response(now, body),
             (kind::RESPONSE, Stage::Established(established)) => {
@@ -84,6 +83,9 @@ impl Session {
         self.peer = Some(found);
         self.unverified = None;
         let Stage::Initiating(initiator) = std::mem::replace(&mut self.stage, Stage::Closed) else { return };
+        if initiator.tries_short() {
+            self.core.begin_at_min_mtu();
+        }
         let Some((message, keys)) = initiator.finish() else { return };
         let Body::Answer(hello) = &answer.body else { return };
         let finish = datagram(kind::FINISH, hello.own, &message);
@@ -233,9 +235,9 @@ impl Session {
                 if let Stage::Established(established) = &mut self.stage {
                     established.moved = established.reset.is_some().then_some(token);
                 }
-                // To another address, send no more than was received from it.
-                let room = if from == self.remote { u32::MAX } else { packet.len() };
-                if let Some(response) = self.core.path_response(now, token, room) {
+                // As long as the challenge: a path that carries one carries the other, and another address gets no more
+                // than it sent.
+                if let Some(response) = self.core.path_response(now, token, packet.len()) {
                     answered = response.packet.len() as usize;
                     self.send_aside(now, from, &response);
                 }

@@ -4,10 +4,13 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use tacit_apps::copy::CopyError;
 use tacit_apps::link::{self, Link, LinkEvent};
-use tacit_apps::node::{self, Node, NodeError};
+use tacit_apps::node::{self, Home, Node, NodeError};
+use tacit_apps::pair::Code;
+use tacit_apps::trust::Peer;
 use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
 use tokio::runtime::Runtime;
 
+use super::pair::{host_name, prove};
 use super::{identity, seen};
 use crate::args::LogArgs;
 use crate::output::{Failure, note, printable};
@@ -58,10 +61,21 @@ impl Client {
         Ok(Self { store, identity, config, runtime })
     }
 
+    /// Accepts the invitation of `server`: each end knows the other's key from then on. Nothing is done where the server is
+    /// known already, as when a command with a code is repeated: a code is good for one machine.
+    pub fn accept_invitation(&self, server: &str, code: &Code) -> Result<(), Failure> {
+        if self.store.key_of(server)?.is_some() {
+            return Ok(());
+        }
+        let key = self.runtime.block_on(prove(&self.identity, server, code, &host_name()))?;
+        Ok(self.store.trust(Peer { name: server.to_owned(), key, is_client: false })?)
+    }
+
     /// Connects to `server`.
     pub fn reach(&self, server: &str) -> Result<Reached, Failure> {
         let confirm = |key| confirm_key(server, key);
-        let connect = node::connect(&self.store, &self.identity, &self.config, server, confirm);
+        let connect =
+            node::connect(Home::OwnThread, &self.store, &self.identity, &self.config, server, confirm);
         let (node, connection) = self.runtime.block_on(connect)?;
         Ok(Reached { connection, _node: node })
     }
@@ -73,10 +87,11 @@ impl Client {
         report: impl Fn(LinkEvent<'_>) + 'a,
     ) -> Result<(Link, impl Future<Output = NodeError> + 'a), Failure> {
         let confirm = |key| confirm_key(server, key);
-        let connect = node::connect(&self.store, &self.identity, &self.config, server, confirm);
+        let connect =
+            node::connect(Home::OwnThread, &self.store, &self.identity, &self.config, server, confirm);
         let first = self.runtime.block_on(connect)?;
         let (store, identity, config) = (self.store.clone(), self.identity.clone(), self.config.clone());
-        Ok(link::keep(first, store, identity, config, server.to_owned(), report))
+        Ok(link::keep(Home::OwnThread, first, store, identity, config, server.to_owned(), report))
     }
 
     /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal

@@ -15,12 +15,12 @@ const REFUSED_KEYS_MAX: usize = 64;
 pub fn clients(
     store: &Store,
     own: PublicKey,
-    anyone: bool,
-) -> impl Fn(&PublicKey) -> bool + Send + Sync + use<> {
+    admits_all: impl Fn() -> bool + Send + Sync + 'static,
+) -> impl Fn(&PublicKey) -> bool + Send + Sync + 'static {
     let store = store.clone();
     let refused = Mutex::new(Vec::new());
     move |key| {
-        if anyone || *key == own {
+        if admits_all() || *key == own {
             return true;
         }
         let why = match store.client(*key) {

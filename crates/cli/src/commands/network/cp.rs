@@ -167,6 +167,9 @@ pub fn run(args: &CpArgs) -> Result<ExitCode, Failure> {
     let to_stdout = jobs.iter().any(|(_, job)| matches!(job, Job::PullInto(_)));
     tacit_apps::open_many_files();
     let client = Client::new(&args.seen)?;
+    for Remote { server, code, .. } in args.paths.iter().filter_map(|path| remote(path).ok().flatten()) {
+        code.map_or(Ok(()), |code| client.accept_invitation(&server, &code))?;
+    }
     let begun = now();
     let (progress, outages) = (Progress::default(), Outages::default());
     let (mut all, mut reported) = (CopyReport::default(), BTreeSet::new());
@@ -237,7 +240,7 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
         (Some(to), 0) => Ok(Plan::Push { sources: from.to_vec(), to }),
         (None, here) if here == from.len() => {
             let mut from: Vec<(String, Vec<String>)> = Vec::new();
-            for Remote { server, path } in remotes.into_iter().flatten() {
+            for Remote { server, path, .. } in remotes.into_iter().flatten() {
                 match from.iter_mut().find(|(known, _)| *known == server) {
                     Some((_, paths)) => paths.push(path),
                     None => from.push((server, vec![path])),
@@ -245,7 +248,7 @@ fn plan(paths: &[String]) -> Result<Plan, String> {
             }
             Ok(Plan::Pull { from, to: to.clone() })
         }
-        _ => Err(format!("either DEST or all SRC are {SCHEME}HOST[:PORT]/PATH, and the others local")),
+        _ => Err(format!("either DEST or all SRC are {SCHEME}[CODE@]HOST[:PORT]/PATH, and the others local")),
     }
 }
 

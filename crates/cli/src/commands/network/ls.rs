@@ -11,7 +11,7 @@ use tokio::io::{BufReader, BufWriter};
 
 use super::client::Client;
 use super::copy_summary::said_of_parts;
-use super::remote::{Remote, remote};
+use super::remote::{Remote, SCHEME, remote};
 use super::seen;
 use super::streams::{READ_BYTES, streams};
 use crate::args::LsArgs;
@@ -57,13 +57,17 @@ pub fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let mut places = Vec::new();
     for path in &args.paths {
         let place = remote(path).map_err(CopyError::Argument)?;
-        let local = || CopyError::Argument(format!("{path}: tacit ls lists tack://HOST[:PORT]/PATH only"));
+        let local =
+            || CopyError::Argument(format!("{path}: tacit ls lists {SCHEME}[CODE@]HOST[:PORT]/PATH only"));
         places.push(place.ok_or_else(local)?);
     }
     let client = Client::new(&args.seen)?;
     let (mut all, mut has_failed, mut parts) = (Vec::new(), false, (0u64, 0u64));
     let options = Options { exclude: args.exclude.clone(), ..Options::default() };
-    for Remote { server, path } in places {
+    for Remote { server, path, code } in places {
+        if let Some(code) = code {
+            client.accept_invitation(&server, &code)?;
+        }
         let reached = client.reach(&server)?;
         let listing = async {
             let (reader, writer) = streams(&reached.connection).await?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tacit_apps::node::{Node, connect_to_any};
+use tacit_apps::node::{Home, Node, connect_to_any};
 use tacit_apps::pair::{Code, Keys, PairError, Pairing, pair};
 use tacit_apps::trust::{Peer, Store};
 use tacit_apps::{PAIR_PORT, PROXY_PORT, SERVE_PORT};
 use tacit_input::InputError;
-use tacit_tack::{Config, Connection, Identity};
+use tacit_tack::{Config, Connection, Identity, PublicKey};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -47,7 +47,7 @@ fn tell(peers: Vec<Peer>, json: bool) -> Result<(), Failure> {
 pub fn show(store: &Store, listen: SocketAddr, seconds: u32, json: bool) -> Result<ExitCode, Failure> {
     let identity = identity::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let node = Node::server(listen, identity.clone(), Config::default(), |_| true)?;
+    let node = Node::server(Home::OwnThread, listen, identity.clone(), Config::default(), |_| true)?;
     let code = Code::generate()?;
     let port = node.endpoint().local_addr().port();
     let place = if port == PAIR_PORT { "HOST".to_owned() } else { format!("HOST:{port}") };
@@ -107,7 +107,8 @@ async fn first(
     }
 }
 
-async fn take(
+/// Serves one client that may know the code; if it does, it is trusted from then on.
+pub async fn take(
     pairing: &Pairing,
     store: &Store,
     keys: Keys,
@@ -143,15 +144,7 @@ pub fn answer(
     let name = name.unwrap_or_else(host_name);
     let identity = identity::identity(store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let key = runtime.block_on(async {
-        let (node, connection) = connect_to_any(&identity, &Config::default(), &place).await?;
-        let keys = Keys { server: connection.peer(), client: identity.public_key() };
-        let (mut reader, mut writer) = streams(&connection).await?;
-        let paired = pair(&code, &name, keys, &mut reader, &mut writer).await;
-        connection.close(0, "");
-        drop(node);
-        paired.map(|()| keys.server).map_err(Failure::from)
-    })?;
+    let key = runtime.block_on(prove(&identity, &place, &code, &name))?;
     // The servers that may run on that machine, under the names used to connect to them.
     let bare = place.rsplit_once(':').map_or(place.as_str(), |(bare, _)| bare);
     let peers =
@@ -167,8 +160,19 @@ pub fn answer(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Proves to the machine at `place` that this one, with the name `name`, knows its `code`. Returns the key of that machine.
+pub async fn prove(identity: &Identity, place: &str, code: &Code, name: &str) -> Result<PublicKey, Failure> {
+    let (node, connection) = connect_to_any(identity, &Config::default(), place).await?;
+    let keys = Keys { server: connection.peer(), client: identity.public_key() };
+    let (mut reader, mut writer) = streams(&connection).await?;
+    let paired = pair(code, name, keys, &mut reader, &mut writer).await;
+    connection.close(0, "");
+    drop(node);
+    paired.map(|()| keys.server).map_err(Failure::from)
+}
+
 /// The host name of this machine, reduced to characters allowed in peer names.
-fn host_name() -> String {
+pub fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String =
         name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')).collect();

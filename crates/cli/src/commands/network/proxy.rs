@@ -11,7 +11,7 @@ use serde::Serialize;
 use tacit_apps::PROXY_PORT;
 use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
-use tacit_apps::node::{self, Node};
+use tacit_apps::node::{self, Home, Node, wait_told};
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
@@ -189,7 +189,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     let identity = identity::identity(&store)?;
     let own = identity.public_key();
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], PROXY_PORT).into());
-    let node = Node::server(listen, identity, config, clients(&store, own, false))?;
+    let node = Node::server(Home::ThisRuntime, listen, identity, config, clients(&store, own, || false))?;
     let address = node.endpoint().local_addr();
     note(&format!(
         "tacit: carrying connections at {address} to the targets of {} rules, key {own}",
@@ -218,6 +218,7 @@ async fn server(args: &ProxyArgs) -> Result<(), Failure> {
     // Notifies clients; connections that are still being carried are reset.
     proxy.closed.send_replace(true);
     let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
+    wait_told(node.endpoint()).await;
     Ok(())
 }
 
@@ -297,7 +298,10 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
     let server = plan.server;
     let store = identity::store()?;
     let identity = identity::identity(&store)?;
-    let first = node::connect(&store, &identity, &config, &server, |key| confirm_key(&server, key)).await?;
+    let first = node::connect(Home::ThisRuntime, &store, &identity, &config, &server, |key| {
+        confirm_key(&server, key)
+    })
+    .await?;
     let proxy = Proxy::new(args);
     proxy.counts.links.fetch_add(1, Relaxed);
     let counted = proxy.clone();
@@ -307,9 +311,10 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         page.into_text()
     });
     let reporting = proxy.clone();
-    let (link, keeping) = link::keep(first, store, identity, config, server.clone(), move |happened| {
-        tell(&reporting, &happened);
-    });
+    let (link, keeping) =
+        link::keep(Home::ThisRuntime, first, store, identity, config, server.clone(), move |happened| {
+            tell(&reporting, &happened);
+        });
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
@@ -328,7 +333,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
             why = keeping => return Err(why.into()),
             ended = proxy.end(args.grace) => ended?,
         }
-        link.close();
+        link.end().await;
         // Connections that are still being carried are aborted with a reset.
         let _ = tokio::time::timeout(BREAK_TIMEOUT, proxy.counts.running.idle()).await;
     }

@@ -1,6 +1,7 @@
-//! Paths on servers: `tack://HOST[:PORT]/PATH`.
+//! Paths on servers: `tack://[CODE@]HOST[:PORT]/PATH`.
 
 use tacit_apps::SERVE_PORT;
+use tacit_apps::pair::Code;
 
 /// Prefix of a path on a server.
 pub const SCHEME: &str = "tack://";
@@ -11,15 +12,23 @@ pub struct Remote {
     /// The server as HOST:PORT.
     pub server: String,
     pub path: String,
+    /// The code of the server's invitation.
+    pub code: Option<Code>,
 }
 
 /// Parses `text` as a path on a server; `None` for a local path.
 pub fn remote(text: &str) -> Result<Option<Remote>, String> {
     let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(None) };
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let wrong = || format!("{text}: a remote path is {SCHEME}HOST[:PORT]/PATH");
+    let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let wrong = || format!("{text}: a remote path is {SCHEME}[CODE@]HOST[:PORT]/PATH");
+    let (code, host) = match place.split_once('@') {
+        Some((code, host)) => {
+            (Some(code.parse::<Code>().map_err(|error| format!("{}: {error}", wrong()))?), host)
+        }
+        None => (None, place),
+    };
     let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
-    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned() }))
+    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned(), code }))
 }
 
 /// Adds the default port to `host` if it has none; `None` if `host` is not valid.
@@ -45,7 +54,7 @@ mod tests {
             ("tack://[::1]/", "[::1]:4433", ""),
             ("tack://[::1]:99//a/", "[::1]:99", "a/"),
         ] {
-            let wanted = Remote { server: server.into(), path: path.into() };
+            let wanted = Remote { server: server.into(), path: path.into(), code: None };
             assert_eq!(remote(text), Ok(Some(wanted)), "{text}");
         }
         for wrong in
@@ -54,5 +63,8 @@ mod tests {
             assert!(remote(wrong).is_err(), "{wrong}");
         }
         assert_eq!(remote("a:b/c"), Ok(None), "a file here may have any name");
+        let invited = remote("tack://482-913-057@box:99/a@b").unwrap().unwrap();
+        assert_eq!((invited.server.as_str(), invited.path.as_str()), ("box:99", "a@b"));
+        assert_eq!(invited.code, Some("482913057".parse().unwrap()));
     }
 }

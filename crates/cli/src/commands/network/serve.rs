@@ -1,18 +1,20 @@
 //! `tacit serve`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use tacit_apps::SERVE_PORT;
 use tacit_apps::copy::idle::{ByteCounter, IDLE};
 use tacit_apps::copy::session::{Request, Served};
 use tacit_apps::copy::wire::Direction;
 use tacit_apps::copy::{COPIES_MAX, CopyError, CopyReport, Rights, Summary};
 use tacit_apps::metrics::{CopyCounts, Page};
-use tacit_apps::node::Node;
+use tacit_apps::node::{Home, Node};
+use tacit_apps::pair::Code;
 use tacit_apps::trust::Store;
 use tacit_input::InputError;
 use tacit_tack::{Connection, PublicKey, RecvStream, SendStream};
@@ -23,6 +25,7 @@ use tokio::sync::{Semaphore, watch};
 use super::addresses::reachable;
 use super::clients::{clients, name_of};
 use super::copy_summary::{said, said_of_parts};
+use super::invitation::{self, Invitation};
 use super::signals::stop;
 use super::streams::{LAST_TIMEOUT, READ_BYTES, WRITE_BYTES};
 use super::{identity, seen};
@@ -34,6 +37,8 @@ struct Server {
     served: Served,
     store: Store,
     own: PublicKey,
+    /// The invitation for another machine.
+    invitation: Option<Arc<Invitation>>,
     /// Rights of unknown clients; `None` if they have the same rights as others.
     strangers: Option<Rights>,
     copies: Semaphore,
@@ -69,19 +74,29 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     tacit_apps::open_many_files();
     let identity = identity::identity(&store)?;
     let own = identity.public_key();
-    let clients = clients(&store, own, args.anyone);
+    let code = args.invite.then(Code::generate).transpose()?;
+    let invitation = code.clone().map(|code| Arc::new(Invitation::new(code)));
+    let (anyone, invited) = (args.anyone, invitation.clone());
+    let clients = clients(&store, own, move || anyone || invited.as_ref().is_some_and(|it| it.is_open()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let metrics = runtime.block_on(seen::listen(&args.metrics))?;
-    let node = Node::server(args.listen, identity, config, clients)?;
+    // Only this machine, so that nothing is exposed to others by accident.
+    let usual = if args.invite { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let listen = args.listen.unwrap_or_else(|| (usual, SERVE_PORT).into());
+    let node = Node::server(Home::OwnThread, listen, identity, config, clients)?;
     let counts = Arc::new(CopyCounts::default());
     let address = node.endpoint().local_addr();
     if !args.quiet {
         tell_address(args, path, address, own);
     }
+    if let Some(code) = &code {
+        tell_invitation(args, address, code);
+    }
     let server = Arc::new(Server {
         served,
         store,
         own,
+        invitation,
         strangers: (args.anyone && args.write).then_some(Rights::Drop),
         copies: Semaphore::new(COPIES_MAX),
         counts: counts.clone(),
@@ -135,6 +150,16 @@ fn tell_address(args: &ServeArgs, path: &Path, address: SocketAddr, own: PublicK
     note(&format!("tacit: serving {} for {} at {}, key {own}", path.display(), way(args), all.join(" ")));
 }
 
+/// Says what to type on another machine.
+fn tell_invitation(args: &ServeArgs, address: SocketAddr, code: &Code) {
+    let addresses = reachable(address);
+    let which = if addresses.len() == 1 { "" } else { " one of" };
+    note(&format!("tacit: to admit another machine, run there{which}:"));
+    for address in addresses {
+        note(&format!("  {}", invitation::command(address, code, args.write)));
+    }
+}
+
 /// Counts the parts of interrupted copies, which takes a while in a large tree.
 fn tell_parts(runtime: &Runtime, server: Arc<Server>) {
     runtime.spawn_blocking(move || {
@@ -160,6 +185,9 @@ impl Server {
         let peer = connection.peer();
         let name = name_of(&self.store, self.own, peer);
         let is_known = peer == self.own || self.store.client(peer).is_ok_and(|client| client.is_some());
+        if let Some(invitation) = self.invitation.as_ref().filter(|_| !is_known) {
+            return invitation.admit(&self.store, self.own, &connection).await;
+        }
         let rights = self.strangers.filter(|_| !is_known);
         let mut closed = self.closed.subscribe();
         loop {

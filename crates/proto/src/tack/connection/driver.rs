@@ -56,6 +56,12 @@ impl Connection {
         self.own = self.own.implied_or_not(implied);
     }
 
+    /// Packets begin at [`min_mtu`](crate::tack::Config::min_mtu): the path may carry none of
+    /// [`mtu`](crate::tack::Config::mtu). To be called before the peer's hello arrives.
+    pub fn begin_at_min_mtu(&mut self) {
+        self.sender.begin_at_min_mtu();
+    }
+
     /// Mixes the secret `fresh` into the generator of skipped packet numbers. A peer that has seen three skipped numbers could
     /// compute the 32-bit seed; fresh values between them prevent that.
     pub fn add_entropy(&mut self, fresh: u32) {
@@ -164,6 +170,12 @@ impl Connection {
     /// Bytes of UDP payload of the longest packets that the path is known to take (RFC 8899).
     pub fn path_payload(&self) -> u32 {
         self.sender.path_payload()
+    }
+
+    /// True when the peer acknowledges short packets, and no data for the [idle timeout](crate::tack::Config::idle_timeout):
+    /// the path carries no packets of [`min_mtu`](crate::tack::Config::min_mtu).
+    pub fn is_path_too_narrow(&self, now: Instant) -> bool {
+        self.state == State::Established && self.sender.is_path_too_narrow(now)
     }
 
     /// The connection number by which the peer is addressed; 0 before it is known.

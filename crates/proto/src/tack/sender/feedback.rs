@@ -150,14 +150,19 @@ impl Sender {
             if is_newest && matches!(carried, Carried::Data(_) | Carried::Datagram(_)) {
                 sender.newest_acked = Some((number, at));
             }
+            if let Carried::Probe | Carried::Control(_) | Carried::Streams = carried
+                && let Some(stall) = &mut sender.path.stall
+            {
+                stall.short_passes |= at >= stall.since;
+            }
             let bytes = match carried {
                 Carried::Data(chunk) => {
                     sender.streams.on_acked(chunk);
-                    sender.data_arrived(number, chunk.len);
+                    sender.data_arrived(number, at, chunk.len);
                     u64::from(chunk.len)
                 }
                 Carried::Datagram(len) => {
-                    sender.data_arrived(number, len);
+                    sender.data_arrived(number, at, len);
                     u64::from(len)
                 }
                 Carried::Control(control) => {
@@ -199,8 +204,9 @@ impl Sender {
         }
     }
 
-    /// A packet with `len` bytes of data arrived: as long ones pass.
-    fn data_arrived(&mut self, number: Position, len: u32) {
+    /// A packet with `len` bytes of data arrived that left at `at`: as long ones pass.
+    fn data_arrived(&mut self, number: Position, at: Instant, len: u32) {
+        self.end_stall(at, len);
         if number >= self.path.start {
             self.path.mtu.on_arrived(len);
         }

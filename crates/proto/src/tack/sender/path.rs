@@ -21,6 +21,17 @@ const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
 /// acknowledgment at the receiver, and two on their way.
 const PACKETS_IN_WINDOW: u64 = 4;
 
+/// Data without an acknowledgment, though probe timeouts pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stall {
+    pub since: Instant,
+    /// Bytes of the data that was missing first, as far as a packet of the smallest size has room: shorter pieces may pass where it does
+    /// not.
+    pub len: u32,
+    /// A short packet that left meanwhile was acknowledged.
+    pub short_passes: bool,
+}
+
 /// What the sender knows of the way to the peer and back, and how it uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
@@ -55,6 +66,7 @@ pub(super) struct Path {
     /// Timeouts since the last acknowledgment.
     pub timeouts: u32,
     pub after_timeout: bool,
+    pub stall: Option<Stall>,
     /// Until then rates are of a time in which nothing but probes was sent.
     pub quiet_until: Instant,
     /// The fastest rate of the last three round trips: packets of a report left up to two of them ago. A receiver that claims
@@ -96,6 +108,7 @@ impl Path {
             recovery: None,
             timeouts: 0,
             after_timeout: false,
+            stall: None,
             quiet_until: start.at,
             fastest: [BitRate::default(); 3],
             fastest_since: start.at,
@@ -163,6 +176,7 @@ mod tests {
             recovery,
             timeouts,
             after_timeout,
+            stall,
             quiet_until,
             fastest,
             fastest_since,
@@ -187,6 +201,7 @@ mod tests {
         (*loss, *ack_loss, *base_loss, *ce) = (7, 7, 7, Some(7));
         (*window_limited, *receiver_limited, *recovery) = (true, true, Some(START + 7));
         (*timeouts, *after_timeout, *quiet_until) = (7, true, later);
+        *stall = Some(Stall { since: now, len: 7, short_passes: true });
         (*fastest, *fastest_since) = ([BitRate::from_kbps(7); 3], later);
         *sync = SyncState::told(Sync::default(), START + 7, now);
         (*startup, *startup_rounds, *round_end) = (false, 7, START + 77);
