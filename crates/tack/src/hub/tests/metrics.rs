@@ -13,8 +13,8 @@ fn a_transfer_has_a_rate_and_a_round_trip_each_second() {
     let values = |counts: &[u64]| counts.iter().sum::<u64>();
     assert!(values(&metrics.rtt_us.counts) >= 2, "{:?}", metrics.rtt_us);
     let rates = &metrics.rate_bps;
-    let mean = rates.sum / values(&rates.counts).max(1);
-    assert!(values(&rates.counts) >= 2 && (600_000..900_000).contains(&mean), "{rates:?}");
+    let near = rates.bounds.partition_point(|bound| *bound < 800_000);
+    assert!(rates.counts[near] >= 2, "800 kb/s less headers: {rates:?}");
 }
 
 #[test]
