@@ -84,7 +84,7 @@ fn verdicts_and_pictures_come_again_from_what_is_stored() {
     let (first, other, again) = (first.unwrap(), other.unwrap(), again.unwrap());
     let outcomes = made(first.path());
     let verdicts: Vec<bool> = claims(&outcomes).iter().map(|claim| claim.pass).collect();
-    assert_eq!(verdicts, [true, false, true, true]);
+    assert_eq!(verdicts, [true, false, true, true, true]);
     of_another_program(first.path(), other.path());
     for from in [first.path(), other.path()] {
         let judged = judged(&figures(), from, again.path()).unwrap();
@@ -114,7 +114,7 @@ fn claims_and_pictures_are_those_of_the_file_as_it_is_now() {
         .map(|(id, text)| Figure::parse(id, "test.toml", &text).unwrap());
     let judged = judged(&figures, directory.path(), directory.path()).unwrap();
     assert!(claims(&judged).iter().all(|claim| claim.pass), "{judged:?}");
-    assert_eq!(judged[0].claims.len(), 3);
+    assert_eq!(judged[0].claims.len(), 4);
     assert!(fs::read_to_string(judged[0].svg.as_ref().unwrap()).unwrap().contains("anew"));
 }
 

@@ -107,7 +107,7 @@ fn losses_in_bursts_are_the_links_by_the_drivers_count_and_not_by_their_mean() {
             mbps(&run(&setup).unwrap())
         });
         println!("{channel:?}: {rates:.1?} Mb/s by the mean, by the round trip's frames, one by one");
-        assert!(rates[1] > 1.2 * rates[0] && rates[2] > 1.2 * rates[0], "{rates:?}");
+        assert!(rates[1] > 1.15 * rates[0] && rates[2] > 1.25 * rates[0], "{rates:?}");
     }
 }
 
@@ -121,8 +121,8 @@ fn holes_left_to_tcp_are_filled_where_it_does_not() {
         (mbps(&outcome), shim(&outcome))
     };
     let (never, after) = (with(0), with(150));
-    assert!(never.1.overdue_holes == 0 && after.1.overdue_holes > 100, "{after:?}");
-    assert!(after.0 > 1.15 * never.0, "{never:?} {after:?}");
+    assert!(never.1.overdue_holes == 0 && after.1.overdue_holes > 50, "{after:?}");
+    assert!(after.0 > 5.0 * never.0, "{never:?} {after:?}");
 }
 
 #[test]
