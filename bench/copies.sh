@@ -50,7 +50,7 @@ tacit=$(realpath "$(command -v "$tacit")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/copies.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-mkdir -p "$work/source" "$work/keys" /run/sshd
+mkdir -p "$work/source"
 
 # Contents that no compression makes shorter.
 [ "$bytes" = 0 ] || head -c "$bytes" /dev/urandom >"$work/source/large"
@@ -66,18 +66,8 @@ if [ "$files" != 0 ]; then
         }' "$work/source/small" "$files"
 fi
 
-ssh-keygen -q -t ed25519 -N '' -f "$work/keys/host"
-ssh-keygen -q -t ed25519 -N '' -f "$work/keys/user"
-cat >"$work/sshd_config" <<SSHD
-Port 22
-HostKey $work/keys/host
-AuthorizedKeysFile $work/keys/user.pub
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin prohibit-password
-Subsystem sftp internal-sftp
-SSHD
+. "$(dirname "$0")/sshd.sh"
+prepare_sshd "$work"
 cat >"$work/ssh_config" <<SSH
 Host *
     User root

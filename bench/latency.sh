@@ -51,7 +51,6 @@ end() {
     rm -rf "$work"
 }
 trap end EXIT
-mkdir -p "$work/keys" /run/sshd
 chmod 755 "$work"
 export XDG_CONFIG_HOME=$work/config
 
@@ -67,17 +66,8 @@ for end in "$here 198.51.100.1" "$there 198.51.100.2"; do
     [ -z "$netem" ] || ip netns exec "$space" tc qdisc add dev wire root netem $netem
 done
 
-ssh-keygen -q -t ed25519 -N '' -f "$work/keys/host"
-ssh-keygen -q -t ed25519 -N '' -f "$work/keys/user"
-cat >"$work/sshd_config" <<SSHD
-Port 22
-HostKey $work/keys/host
-AuthorizedKeysFile $work/keys/user.pub
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin prohibit-password
-SSHD
+. "$(dirname "$0")/sshd.sh"
+prepare_sshd "$work"
 
 # within SPACE COMMAND...: starts a program in a namespace; `end` ends it.
 within() {

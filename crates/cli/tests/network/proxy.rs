@@ -7,7 +7,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peers::{Users, bytes, echo, echoed, socks, terminate};
+use crate::peers::{Server, Users, bytes, echo, echoed, socks, terminate};
+
+/// A server that carries connections to the targets of `rule`, and a client that takes SOCKS 5 from programs.
+fn socks_proxy(users: &Users, rule: &str) -> (Server, Server) {
+    users.key("server");
+    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", rule];
+    let server = users.start("server", &words, "connections at ");
+    users.introduce(&server);
+    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
+    let proxy = users.start("client", &words, "socks5 at ");
+    (server, proxy)
+}
 
 #[test]
 fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
@@ -15,13 +26,8 @@ fn connections_of_programs_go_to_what_the_server_allows_and_nowhere_else() {
     let port = echo();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let other_port = other.local_addr().unwrap().port();
-    users.key("server");
     let rule = format!("127.0.0.1:{port}");
-    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", &rule];
-    let server = users.start("server", &words, "connections at ");
-    users.introduce(&server);
-    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    let proxy = users.start("client", &words, "socks5 at ");
+    let (server, proxy) = socks_proxy(&users, &rule);
     let content = bytes(3_000_000);
     let (tcp, answer) = socks(&proxy.address, port);
     assert_eq!(answer, 0);
@@ -115,12 +121,7 @@ fn flood() -> u16 {
 fn programs_that_stop_reading_hold_no_other() {
     let users = Users::new();
     let (port, flood_port) = (echo(), flood());
-    users.key("server");
-    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
-    let server = users.start("server", &words, "connections at ");
-    users.introduce(&server);
-    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    let proxy = users.start("client", &words, "socks5 at ");
+    let (_server, proxy) = socks_proxy(&users, "127.0.0.1:*");
     let mut stalled = Vec::new();
     for more in [1, 15, 48] {
         for _ in 0..more {
@@ -244,12 +245,7 @@ fn a_target_that_does_not_answer_holds_no_other() {
     while let Ok(tcp) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
         queued.push(tcp);
     }
-    users.key("server");
-    let words = ["proxy", "--serve", "--listen", "127.0.0.1:0", "--allow", "127.0.0.1:*"];
-    let server = users.start("server", &words, "connections at ");
-    users.introduce(&server);
-    let words = ["proxy", &server.address, "--socks5", "--listen", "127.0.0.1:0"];
-    let proxy = users.start("client", &words, "socks5 at ");
+    let (_server, proxy) = socks_proxy(&users, "127.0.0.1:*");
     std::thread::scope(|scope| {
         let waiting = (0..20).map(|_| scope.spawn(|| socks(&proxy.address, address.port()).1));
         let waiting: Vec<_> = waiting.collect();
