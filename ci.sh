@@ -8,7 +8,8 @@ usage() {
 usage: ./ci.sh COMMAND
 
   test      compile everything, run every test that no clock, root or foreign program decides, and the examples in the
-            documentation; a quarter of an hour on two idle cores; needs no root, installs nothing, writes into target/ alone
+            documentation; a quarter of an hour on two idle cores; needs no root, installs nothing, writes into target/ alone.
+            ./ci.sh test FLOOR... has those of some floors: core, simulator, live, network, surface
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
@@ -215,7 +216,7 @@ lint() {
 wording() {
     local phrases crate limit lines hits rate failed=0
     phrases=$(sed -n 's/^phrase //p' .config/wording)
-    for crate in crates/* bench/peers fuzz; do
+    for crate in crates/*/* bench/peers fuzz; do
         limit=$(awk -v crate="$crate" '$1 == "limit" && $2 == crate { print $3 }' .config/wording)
         find "$crate" -name '*.rs' -not -path '*/target/*' -exec grep -hE '^\s*//' {} + >target/comments
         lines=$(wc -l <target/comments)
@@ -405,12 +406,28 @@ same_results() {
     echo "release gives the results of debug, in ${#RUNS[@]} runs"
 }
 
+# Sets PACKAGES to the options of cargo that choose the crates of these floors, which are folders of crates/; without any, all. The Python module's tests
+# are in Python.
+choose_floors() {
+    local floor crate
+    PACKAGES=()
+    for floor in "$@"; do
+        if [ ! -d "crates/$floor" ]; then
+            echo "ci.sh: there is no floor $floor in crates/; allowed: $(cd crates && echo *)" >&2
+            exit 2
+        fi
+        for crate in "crates/$floor"/*; do
+            [ "$crate" = crates/surface/python ] || PACKAGES+=(-p "$(sed -n 's/^name = "\(tacit.*\)"/\1/p' "$crate/Cargo.toml" | head -n 1)")
+        done
+    done
+}
+
 # The README's command: what `cargo test` does, with one line per test program, and what was skipped at the end. All output is in target/test.log.
 tests() {
     echo "Compiles tacit and its tests, then runs those that no clock, root or foreign program decides: a quarter of an hour"
     echo "on two idle cores, 7 GB in target/. Installs nothing. The other checks: ./ci.sh help"
     mkdir -p target/test-files
-    step "tests: build" cargo test --no-run --quiet
+    step "tests: build" cargo test "${PACKAGES[@]}" --no-run --quiet
     # An hour only ends a test that hangs.
     TMPDIR=$PWD/target/test-files RUST_BACKTRACE=0 RUST_TEST_THREADS=$(nproc) step "tests: run" test_programs
 }
@@ -422,11 +439,11 @@ test_programs() {
     # A program often waits, for a peer or a timer: others use the processors meanwhile. The slowest go first.
     export TEST_LINES
     export -f test_program
-    cargo test --no-run --quiet --message-format json |
+    cargo test "${PACKAGES[@]}" --no-run --quiet --message-format json |
         sed -n 's#.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*#\1\t\2#p' |
         awk '{ print (/deps\/(network|docs|memory)-[0-9a-f]*$/ ? 0 : 1) "\t" $0 }' | sort -s -k1,1n | cut -f 2- | tr '\t' '\n' |
         timeout --foreground 3600 xargs -d '\n' -P "$(nproc)" -n 2 bash -c 'test_program "$@"' bash || failed=1
-    timeout --foreground 3600 cargo test --doc --no-fail-fast -- --show-output 2>&1 |
+    timeout --foreground 3600 cargo test "${PACKAGES[@]}" --doc --no-fail-fast -- --show-output 2>&1 |
         tee target/test-logs/documentation | awk "$TEST_LINES" || failed=1
     cat target/test-logs/* >target/test.log
     echo
@@ -729,10 +746,12 @@ semver() {
 
 case "${1:-}" in
     test)
+        choose_floors "${@:2}"
         begin_steps
         tests
         ;;
     all)
+        choose_floors
         begin_steps
         tests
         for name in "${PARTS[@]}"; do step "$name" part "$name"; done

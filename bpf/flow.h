@@ -13,7 +13,7 @@ struct flow {
 	u32 is_started;
 };
 
-/* One flow as status reads it. crates/kernel/src/flows.rs reads these octets by their offsets. */
+/* One flow as status reads it. crates/live/kernel/src/flows.rs reads these octets by their offsets. */
 struct flow_record {
 	u64 sending_rate_octets_per_s;
 	u64 receive_rate_octets_per_s;

@@ -25,7 +25,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 /* Octets per second. On links this fast the timers of pacing cost more than bursts do; the window bounds those. */
 #define UNPACED_RATE 1000000000ULL
 
-/* Set by the loader. crates/kernel/src/loaded.rs writes these octets by their offsets. */
+/* Set by the loader. crates/live/kernel/src/loaded.rs writes these octets by their offsets. */
 struct settings {
 	/* Sockets of this network namespace only; 0: of any. */
 	u64 only_namespace_cookie;

@@ -1,7 +1,7 @@
 /* TCP-RRE, the algorithm alone: no kernel types, no clock, integers only.
  *
- * This is crates/proto/src/congestion/rre in C, function by function and number by number; the reasons are there. The
- * eBPF program includes it, and so does the test that compares both on the host (crates/kernel/tests/same_in_c.rs).
+ * This is crates/core/proto/src/congestion/rre in C, function by function and number by number; the reasons are there. The
+ * eBPF program includes it, and so does the test that compares both on the host (crates/live/kernel/tests/same_in_c.rs).
  * eBPF divides unsigned numbers only, and so does this.
  */
 #ifndef TACIT_RRE_H

@@ -1,5 +1,5 @@
 /* For tests: events as they are told, and all that the algorithm remembers as numbers, in the order of
- * crates/proto/src/congestion/rre/words.rs; then when silence is due.
+ * crates/core/proto/src/congestion/rre/words.rs; then when silence is due.
  */
 #ifndef TACIT_RRE_WORDS_H
 #define TACIT_RRE_WORDS_H
@@ -8,7 +8,7 @@
 
 #define RRE_WORDS 82
 
-/* As crates/kernel/tests/same_in_c.rs writes it. */
+/* As crates/live/kernel/tests/same_in_c.rs writes it. */
 struct rre_told {
 	u64 now_us;
 	u32 kind;

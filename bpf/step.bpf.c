@@ -1,4 +1,4 @@
-/* The algorithm of rre.h as the kernel runs it, one event a call, for a test (crates/kernel/tests/same_in_c.rs): the event is
+/* The algorithm of rre.h as the kernel runs it, one event a call, for a test (crates/live/kernel/tests/same_in_c.rs): the event is
  * the context, and the state stands in a map with all that it comes to.
  */
 #include "kernel.h"

@@ -25,15 +25,15 @@ MISSED_MAX = 0.1
 
 # Where TACK's law of losses, rates and clocks is.
 LAW = [
-    "crates/ack/src/clock.rs",
-    "crates/ack/src/meters.rs",
-    "crates/proto/src/tack/arrivals.rs",
-    "crates/proto/src/tack/base_loss.rs",
-    "crates/proto/src/tack/config.rs",
-    "crates/proto/src/congestion/bbr/tack.rs",
-    "crates/proto/src/congestion/bbr/tack/bound.rs",
-    "crates/proto/src/congestion/bbr/tack/rates.rs",
-    "crates/proto/src/congestion/bbr/tack/standing.rs",
+    "crates/core/ack/src/clock.rs",
+    "crates/core/ack/src/meters.rs",
+    "crates/core/proto/src/tack/arrivals.rs",
+    "crates/core/proto/src/tack/base_loss.rs",
+    "crates/core/proto/src/tack/config.rs",
+    "crates/core/proto/src/congestion/bbr/tack.rs",
+    "crates/core/proto/src/congestion/bbr/tack/bound.rs",
+    "crates/core/proto/src/congestion/bbr/tack/rates.rs",
+    "crates/core/proto/src/congestion/bbr/tack/standing.rs",
 ]
 # Bounds of memory, which no result depends on.
 LIMITS = {"MARKS", "MAX_RANGES", "MAX_HOLES"}

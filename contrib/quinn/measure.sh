@@ -24,7 +24,7 @@ rm -rf "$directory/quinn-proto" "$directory/arm"
 cp -R "$source" "$directory/quinn-proto"
 patch --quiet -p1 -d "$directory/quinn-proto" <"$here/quinn-proto-$version.patch"
 cp -R "$here/arm" "$directory/arm"
-cp -R "$repository/crates/quinn/tests/two_ends" "$directory/arm/src/two_ends"
+cp -R "$repository/crates/network/quinn/tests/two_ends" "$directory/arm/src/two_ends"
 sed "s|REPOSITORY|$repository|" "$here/arm/Cargo.toml" >"$directory/arm/Cargo.toml"
 cp "$repository/Cargo.lock" "$directory/arm/Cargo.lock"
 if [ "${TESTS:-0}" = 1 ]; then

@@ -5,9 +5,9 @@
 //! it, its high bit whether it is lost), followed by five bytes per change.
 #![no_main]
 
-#[path = "../../crates/rohc/tests/common/flow.rs"]
+#[path = "../../crates/core/rohc/tests/common/flow.rs"]
 mod flow;
-#[path = "../../crates/rohc/tests/common/tunnel.rs"]
+#[path = "../../crates/core/rohc/tests/common/tunnel.rs"]
 mod tunnel;
 
 use std::collections::BTreeMap;

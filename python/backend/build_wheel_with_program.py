@@ -36,7 +36,7 @@ def _value(arguments: "list[str]", name: str, default: str) -> str:
 
 def _compile(arguments: "list[str]") -> Path:
     """The program, with the profile and for the target of these arguments."""
-    if not (ROOT / "crates" / "cli").is_dir():
+    if not (ROOT / "crates" / "surface" / "cli").is_dir():
         raise SystemExit("tacit: no sources of the program here: build wheels from a checkout of the repository")
     profile, triple = _value(arguments, "--profile", "release"), _value(arguments, "--target", "")
     command = ["cargo", "build", "--locked", "--package", "tacit-python", "--features", "program", "--bin", "tacit-of-wheel"]

@@ -1,0 +1,130 @@
+use super::*;
+
+/// 594.6 Mb/s in packets of 1500 bytes: 49,554 per second.
+const PACKET_TIME: Duration = Duration::from_nanos(20_180);
+const BYTES: u64 = 1448;
+
+/// Seconds in which ACKs are counted.
+const SECONDS: u64 = 10;
+
+/// ACKs per second in the steady state, for evenly spaced packets over a path of `rtt`.
+fn ack_rate(ack_policy: AckPolicy, rtt: Duration) -> u64 {
+    acks_of(ack_policy, rtt, PACKET_TIME) / SECONDS
+}
+
+/// ACKs in [`SECONDS`] of the steady state, for a packet each `packet_time` over a path of `rtt`.
+fn acks_of(ack_policy: AckPolicy, rtt: Duration, packet_time: Duration) -> u64 {
+    let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
+    acks.on_handshake(rtt);
+    let settled = Instant::ZERO + Duration::from_secs(2);
+    let end = settled + Duration::from_secs(SECONDS);
+    let (mut now, mut timer, mut sent) = (Instant::ZERO, None, 0);
+    while now < end {
+        let (at, mut decision) = match timer.take_if(|at: &mut Instant| *at <= now) {
+            Some(at) => (at, acks.on_timer(at)),
+            None => {
+                let arrival = now;
+                now += packet_time;
+                (arrival, acks.on_in_order(BYTES, arrival))
+            }
+        };
+        if let AckDecision::At(later) = decision {
+            timer = Some(later);
+            decision = AckDecision::Wait;
+        }
+        if decision == AckDecision::Now {
+            acks.on_ack_sent();
+            timer = None;
+            sent += u64::from(at >= settled);
+        }
+    }
+    sent
+}
+
+#[track_caller]
+fn assert_rates(policy: AckPolicy, expected: [u64; 3]) {
+    let measured = [10, 80, 200].map(|rtt_ms| ack_rate(policy, Duration::from_millis(rtt_ms)));
+    for (measured, expected) in measured.into_iter().zip(expected) {
+        // Half a percent, or one ACK per second.
+        let tolerance = (expected / 200).max(1);
+        assert!(measured.abs_diff(expected) <= tolerance, "{policy:?}: {measured} for {expected}");
+    }
+}
+
+/// ACK rate of each policy at the data rate of 802.11ac, at 10, 80 and 200 ms.
+#[test]
+fn ack_rates_are_those_published() {
+    assert_rates(AckPolicy::every(2), [24_777; 3]);
+    assert_rates(AckPolicy::linux(), [24_777; 3]);
+    assert_rates(AckPolicy::quic_ack2(), [24_777; 3]);
+    assert_rates(AckPolicy::chrome(), [4_955; 3]);
+    assert_rates(AckPolicy::neqo(), [400, 194, 194]);
+    assert_rates(AckPolicy::picoquic(), [1_549, 774, 774]);
+    assert_rates(AckPolicy::tack_lite(), [400, 50, 20]);
+    let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
+    assert_rates(AckPolicy::quic_ackfreq(packets, delay, reordering), [4_955; 3]);
+}
+
+/// 45 segments of 1448 bytes fill 64 KiB; the rest of a burst waits for the timer.
+#[test]
+fn aggregates_are_answered_once() {
+    let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::linux(), ..Config::default() });
+    for burst in 0..200 {
+        let now = Instant::ZERO + Duration::from_millis(burst);
+        for segment in 1..=84 {
+            let decision = acks.on_in_order(BYTES, now);
+            match segment {
+                1 | 46 => assert_eq!(decision, AckDecision::At(now)),
+                45 => {
+                    assert_eq!(decision, AckDecision::Now);
+                    acks.on_ack_sent();
+                }
+                _ => assert_eq!(decision, AckDecision::Wait),
+            }
+        }
+        assert_eq!(acks.on_timer(now), AckDecision::Now);
+        acks.on_ack_sent();
+    }
+}
+
+#[test]
+fn the_receivers_round_trip_is_that_of_the_first_echo() {
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+    let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::tack_lite(), ..Config::default() });
+    // No estimate yet, so every second packet.
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::Now);
+    acks.on_ack_sent();
+    acks.on_echo(BYTES, 7, MS(20));
+    // A timestamp that was already echoed does not count, and a small segment may have waited for its application.
+    acks.on_echo(BYTES, 7, MS(8));
+    acks.on_echo(100, 8, MS(4));
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(5)));
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO + MS(1)), AckDecision::Wait);
+}
+
+/// quinn's own ACKs over a simulated link, written by a test of tacit-quinn. The policies have no more than 15 % more or less.
+#[test]
+fn acks_per_packet_are_those_of_quinn() {
+    let table = include_str!("../../../../../network/quinn/tests/snapshots/acks.txt");
+    let places: Vec<Vec<f64>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().map(|cell| cell.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(places.len(), 4);
+    // A full-sized datagram of quinn: 1,452 bytes, and 28 of IPv4 and UDP.
+    const PACKET_BITS: f64 = 8.0 * 1_480.0;
+    for place in places {
+        let &[kbps, rtt_ms, plain, asked] = place.as_slice() else { panic!("{place:?}") };
+        let packet_time = Duration::from_nanos((PACKET_BITS * 1e6 / kbps) as u64);
+        let packets = SECONDS as f64 * 1e3 * kbps / PACKET_BITS;
+        let policies = [AckPolicy::quic_ack2(), AckPolicy::quic_ackfreq(11, Duration::from_millis(25), 2)];
+        for (policy, live) in policies.into_iter().zip([plain, asked]) {
+            let acks = acks_of(policy, Duration::from_millis(rtt_ms as u64), packet_time);
+            let per_100 = 100.0 * acks as f64 / packets;
+            let off = per_100 / live - 1.0;
+            assert!(off.abs() <= 0.15, "{kbps} kb/s, {rtt_ms} ms, {policy:?}: {per_100:.1} for {live}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The core of TCP-RRE behaves identically in Rust and in the C code that runs in the kernel: all outputs and the whole
+//! state are equal.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "../../../core/proto/tests/rre/event.rs"]
+#[expect(dead_code, reason = "this test writes no vectors")]
+mod event;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
+
+use event::Event;
+
+/// Number of random sequences, and of events in each.
+const SEQUENCES: u64 = 1_000;
+const EVENTS: usize = 1_000;
+
+/// The event as `struct event` of `rre_host.c`.
+fn bytes(event: Event) -> Vec<u8> {
+    let (name, numbers) = event.name_and_numbers();
+    let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence"];
+    let kind = kinds.iter().position(|kind| *kind == name).unwrap() as u32;
+    let (now_us, rest) = numbers.split_first().unwrap();
+    let mut bytes = now_us.to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
+    bytes.resize(64, 0);
+    bytes
+}
+
+/// Pseudorandom numbers, the same in every run (SplitMix64).
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from `least` to `most`.
+    fn within(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most - least + 1)
+    }
+
+    fn one_in(&mut self, chance: u64) -> bool {
+        self.next().is_multiple_of(chance)
+    }
+}
+
+/// A path with a buffer whose parameters are redrawn occasionally, so that every state is reached.
+struct Link {
+    now_us: u64,
+    /// Bytes per second.
+    link: u64,
+    buffer_us: u64,
+    base_us: u64,
+    ack_delay_us: u64,
+    tick_us: u64,
+    offsets: (u32, u32),
+    stamped: bool,
+    /// Error of the receiver's clock.
+    step_us: u64,
+}
+
+impl Link {
+    fn new(draws: &mut Draws) -> Self {
+        let ticks = [1_000, 2_000, 4_000, 10_000, 100_000, 1_000, 1_000];
+        Self {
+            now_us: draws.within(0, 1 << 40),
+            link: 1 << draws.within(11, 28),
+            buffer_us: 0,
+            base_us: draws.within(500, 400_000),
+            ack_delay_us: 0,
+            tick_us: ticks[draws.within(0, 6) as usize],
+            offsets: (draws.next() as u32, draws.next() as u32),
+            stamped: !draws.one_in(10),
+            step_us: 0,
+        }
+    }
+
+    /// The next event, given the sending behaviour of `core`.
+    fn event(&mut self, core: &Core, draws: &mut Draws) -> Event {
+        let apart_us = match draws.within(0, 9) {
+            0 => draws.within(0, 200_000),
+            1..=4 => draws.within(0, 10_000),
+            _ => draws.within(0, 1_000),
+        };
+        self.now_us += apart_us;
+        let inflow = core.rate() * apart_us / self.link.max(1);
+        self.buffer_us = (self.buffer_us + inflow).saturating_sub(apart_us).min(3_000_000);
+        self.change(draws);
+        match draws.within(0, 399) {
+            0 => Event::Timeout(self.now_us),
+            1 => Event::Undo(self.now_us),
+            2 => Event::TransmitStart(self.now_us),
+            3 => {
+                self.now_us = self.now_us.max(core.silent_at_us());
+                Event::Silence(self.now_us)
+            }
+            4 => Event::Ack(self.wild(draws)),
+            _ => Event::Ack(self.ack(core, apart_us, draws)),
+        }
+    }
+
+    fn change(&mut self, draws: &mut Draws) {
+        match draws.within(0, 1_999) {
+            0..=2 => self.link = 1 << draws.within(11, 28),
+            3 => self.stamped = !self.stamped,
+            4 => self.step_us = draws.within(0, 1 << 33),
+            5 => self.now_us += draws.within(0, 30_000_000),
+            6..=20 => self.ack_delay_us = draws.within(0, 500_000),
+            21 => self.buffer_us = draws.within(0, 3_000_000),
+            _ => {}
+        }
+    }
+
+    fn ack(&self, core: &Core, apart_us: u64, draws: &mut Draws) -> Ack {
+        let received_us = (self.now_us + (1 << 34)) - self.ack_delay_us - draws.within(0, 500) - self.step_us;
+        let sent_us = received_us + self.step_us - self.base_us - self.buffer_us;
+        let delivered =
+            self.link.min(if self.buffer_us > 0 { u64::MAX } else { core.rate() }) * apart_us / 1_000_000;
+        let rtt_us = (self.base_us + self.buffer_us + self.ack_delay_us) as u32;
+        Ack {
+            now_us: self.now_us,
+            stamped: self.stamped,
+            value: self.offsets.0.wrapping_add((received_us / self.tick_us) as u32),
+            echo: self.offsets.1.wrapping_add((sent_us / 1_000) as u32),
+            advanced: !draws.one_in(8),
+            delivered: delivered as u32,
+            lost: if draws.one_in(100) { draws.within(1, 100_000) as u32 } else { 0 },
+            in_flight: draws.within(0, core.window()) as u32,
+            rtt_us: if draws.one_in(5) { 0 } else { rtt_us },
+            smoothed_rtt_us: rtt_us,
+            limited: draws.one_in(10),
+            repairing: draws.one_in(4),
+        }
+    }
+
+    /// An ACK that cannot occur on a real path.
+    fn wild(&self, draws: &mut Draws) -> Ack {
+        Ack {
+            now_us: self.now_us,
+            stamped: draws.one_in(2),
+            value: draws.next() as u32,
+            echo: draws.next() as u32,
+            advanced: draws.one_in(2),
+            delivered: draws.next() as u32 >> draws.within(0, 31),
+            lost: draws.next() as u32 >> draws.within(0, 31),
+            in_flight: draws.next() as u32,
+            rtt_us: draws.next() as u32 >> draws.within(0, 31),
+            smoothed_rtt_us: draws.next() as u32 >> draws.within(0, 31),
+            limited: draws.one_in(2),
+            repairing: draws.one_in(2),
+        }
+    }
+}
+
+/// A complete sequence of events, which depends on the core's actions.
+fn sequence(seed: u64) -> Vec<Event> {
+    let mut draws = Draws(seed);
+    let mut path = Link::new(&mut draws);
+    let mss = [536, 1_220, 1_448, 8_948][draws.within(0, 3) as usize];
+    let parameters = Parameters {
+        mss,
+        initial_window: 10 * mss,
+        handshake_rtt_us: if draws.one_in(5) { 0 } else { path.base_us as u32 },
+        sender_tick_us: if draws.one_in(5) { 1 } else { 1_000 },
+        target_us: if draws.one_in(4) { draws.within(1, 200_000) as u32 } else { 0 },
+    };
+    let mut core = Core::new(parameters, path.now_us);
+    let mut events = vec![Event::Start(path.now_us, parameters)];
+    if path.stamped {
+        let ack = path.ack(&core, 0, &mut draws);
+        events.push(Event::Handshake(path.now_us, ack.value, ack.echo));
+        events[1].happen(&mut core);
+    }
+    while events.len() < EVENTS {
+        let event = path.event(&core, &mut draws);
+        event.happen(&mut core);
+        events.push(event);
+    }
+    events
+}
+
+/// A sequence of values that cannot occur on a real path.
+fn wild(seed: u64) -> Vec<Event> {
+    let mut draws = Draws(!seed);
+    let mut path = Link::new(&mut draws);
+    let parameters = Parameters { mss: 1_448, sender_tick_us: 1, ..Parameters::default() };
+    let mut events = vec![Event::Start(path.now_us, parameters)];
+    events.extend((1..EVENTS).map(|_| {
+        path.now_us += draws.next() >> draws.within(40, 63);
+        Event::Ack(path.wild(&mut draws))
+    }));
+    events
+}
+
+/// The events of `vectors/rre`.
+fn golden() -> Vec<Vec<Event>> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../vectors/rre");
+    let files = std::fs::read_dir(vectors).unwrap().map(|file| file.unwrap().path());
+    let texts = files.filter(|file| file.extension().is_some_and(|extension| extension == "txt"));
+    let texts: Vec<_> = texts.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert!(texts.len() > 20, "{} vectors", texts.len());
+    let events = |text: &String| {
+        text.lines().filter(|line| !line.starts_with('#')).map(|line| Event::parse(line).unwrap()).collect()
+    };
+    texts.iter().map(events).collect()
+}
+
+/// The C code compiled for this machine; `None`, with a message, if there is no compiler.
+fn compiled(directory: &Path) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = directory.join("rre_host");
+    let compile = |checks: &[&str]| {
+        let mut cc = Command::new("cc");
+        cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]).args(checks);
+        cc.arg(here.join("rre_host.c")).arg("-o").arg(&program).output()
+    };
+    // The kernel's compiler could treat undefined behaviour in the C code differently.
+    let checked = compile(&["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
+    let Ok(checked) = checked else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no C compiler: THE C WAS NOT COMPARED WITH THE RUST");
+        return None;
+    };
+    if !checked.status.success() {
+        let plain = compile(&[]).unwrap();
+        assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    }
+    Some(program)
+}
+
+/// The whole state of the C code after an event, and when its silence timer is due.
+type Words = [u64; WORDS + 1];
+
+fn words_of(bytes: &[u8]) -> Words {
+    let words: Vec<u64> =
+        bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect();
+    words.try_into().unwrap()
+}
+
+/// The state of the C code on this machine after each of `events`.
+fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words> {
+    let file = directory.join("events");
+    std::fs::write(&file, events.iter().flat_map(|event| bytes(*event)).collect::<Vec<u8>>()).unwrap();
+    let output = Command::new(program).stdin(File::open(&file).unwrap()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
+}
+
+/// Compares the state of both after each event, and when the silence timer is due.
+fn compare(
+    sequences: impl Iterator<Item = Vec<Event>>,
+    mut answers: impl FnMut(&[Event]) -> Vec<Words>,
+) -> BTreeSet<(u64, u64)> {
+    let mut seen = BTreeSet::new();
+    for (number, events) in sequences.enumerate() {
+        let answers = answers(&events);
+        assert_eq!(answers.len(), events.len(), "sequence {number}");
+        let mut core = Core::new(Parameters::default(), 0);
+        for (step, (event, in_c)) in events.into_iter().zip(answers).enumerate() {
+            let before = core.words();
+            event.happen(&mut core);
+            let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
+            assert_eq!(in_c[..], in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
+            // The state, and the verdict on the clock.
+            seen.insert((in_rust[5], in_rust[7]));
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_million_random_events_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    let seen =
+        compare((0..SEQUENCES).map(sequence), |events| on_the_host(&program, directory.path(), events));
+    let all: BTreeSet<_> = (0..5).flat_map(|state| (1..3).map(move |trust| (state, trust))).collect();
+    assert!(seen.is_superset(&all), "not every state was reached with and without a clock: {seen:?}");
+}
+
+#[test]
+fn numbers_of_no_path_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    compare((0..20).map(wild), |events| on_the_host(&program, directory.path(), events));
+}
+
+#[test]
+fn the_golden_vectors_leave_the_same_in_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(directory.path()) else { return };
+    compare(golden().into_iter(), |events| on_the_host(&program, directory.path(), events));
+}
+
+/// The C code as compiled by this machine's kernel.
+#[cfg(feature = "load")]
+mod loaded {
+    use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
+
+    use super::*;
+
+    /// Number of sequences that run in the kernel. Each event takes two system calls.
+    const LOADED_SEQUENCES: u64 = 200;
+
+    /// The loaded program; `None`, with a message, if the kernel does not permit it.
+    fn program() -> Option<Object> {
+        let object =
+            std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf/step.bpf.o")).unwrap();
+        let loaded = ObjectBuilder::default().open_memory(&object).unwrap().load();
+        match loaded {
+            Ok(loaded) => Some(loaded),
+            Err(error) if nix::unistd::Uid::effective().is_root() => panic!("{error}"),
+            Err(error) => {
+                let said = format!("SKIPPED: {error}: THE LOADED PROGRAM WAS NOT COMPARED WITH THE RUST");
+                let _ = writeln!(std::io::stderr(), "{said}");
+                None
+            }
+        }
+    }
+
+    fn in_the_kernel(object: &Object, events: &[Event]) -> Vec<Words> {
+        let program = object.progs_mut().find(|program| program.name() == "rre_step").unwrap();
+        let state = object.maps().find(|map| map.name() == "step_state").unwrap();
+        let step = |event: &Event| {
+            let mut context = bytes(*event);
+            let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
+            assert_eq!(program.test_run(input).unwrap().return_value, 0);
+            let value = state.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+            words_of(&value[value.len() - 8 * (WORDS + 1)..])
+        };
+        events.iter().map(step).collect()
+    }
+
+    #[test]
+    #[ignore = "loads eBPF, as root: ./ci.sh hops"]
+    fn the_kernel_remembers_the_same() {
+        let Some(object) = program() else { return };
+        compare(golden().into_iter(), |events| in_the_kernel(&object, events));
+        compare((0..20).map(wild), |events| in_the_kernel(&object, events));
+        let seen = compare((0..LOADED_SEQUENCES).map(sequence), |events| in_the_kernel(&object, events));
+        assert!(seen.len() >= 10, "not every state was reached with and without a clock: {seen:?}");
+    }
+}

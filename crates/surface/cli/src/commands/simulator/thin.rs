@@ -1,0 +1,74 @@
+//! `tacit thin`.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use tacit_hop::signals::Signals;
+use tacit_hop::thin::{Counters, Running, rehearse, run as thin, running};
+use tacit_input::{argument, bit_rate};
+
+use crate::args::{ThinArgs, ThinCommand};
+use crate::output::{Failure, note, print, print_json};
+
+pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
+    match (args.command, args.device) {
+        (Some(ThinCommand::Status { json: true }), _) => print_json(&running()?)?,
+        (Some(ThinCommand::Status { json: false }), _) => print(&to_text(&running()?))?,
+        (None, Some(device)) => {
+            let rate = args.uplink.map(|text| argument("--uplink", &text, bit_rate)).transpose()?;
+            let stop = Signals::taken_over()?;
+            if let Some(rate) = rate.filter(|_| args.dry_run) {
+                note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
+                return print(&line(&device, &rehearse(&device, rate, &stop)?)).map(|()| ExitCode::SUCCESS);
+            }
+            let counters = thin(&device, rate, &stop, |device| {
+                if device.is_wifi {
+                    note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
+                } else {
+                    note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+                }
+                note(&format!(
+                    "tacit: ACKs of TCP over IPv4 that leave by {} are thinned until this is stopped; QUIC's, VPNs' and \
+                     IPv6's are not",
+                    device.name
+                ));
+            })?;
+            print(&line(&device, &counters))?;
+        }
+        // Clap asks for one of them.
+        (None, None) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_text(all: &[Running]) -> String {
+    if all.is_empty() {
+        return "No device is thinned.\n".to_owned();
+    }
+    all.iter().fold(String::new(), |text, Running { device, counters }| text + &line(device, counters))
+}
+
+fn line(device: &str, counters: &Counters) -> String {
+    let Counters { packets, acks, dropped_acks, refused_packets, sent_bytes } = counters;
+    let mut line =
+        format!("{device}: {dropped_acks} of {acks} ACKs dropped; {packets} packets, {sent_bytes} B sent");
+    if *refused_packets > 0 {
+        let _ = write!(line, ", {refused_packets} packets refused");
+    }
+    line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_a_line_per_device() {
+        assert_eq!(to_text(&[]), "No device is thinned.\n");
+        let counters = Counters { packets: 9, acks: 8, dropped_acks: 6, refused_packets: 0, sent_bytes: 900 };
+        let all = [Running { device: "wwan0".to_owned(), counters }];
+        assert_eq!(to_text(&all), "wwan0: 6 of 8 ACKs dropped; 9 packets, 900 B sent\n");
+        let refused = Counters { refused_packets: 2, ..counters };
+        assert!(line("eth0", &refused).ends_with(", 2 packets refused\n"));
+    }
+}
