@@ -185,14 +185,14 @@ bpf() {
     fi
     local built
     built=$(mktemp -d)
-    bpf/build.sh "$built"
-    if ! cmp -s "$built/built-with" bpf/built-with; then
-        echo "ci.sh: clang $(cat "$built/built-with"), not $(cat bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
+    crates/live/kernel/bpf/build.sh "$built"
+    if ! cmp -s "$built/built-with" crates/live/kernel/bpf/built-with; then
+        echo "ci.sh: clang $(cat "$built/built-with"), not $(cat crates/live/kernel/bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
     else
         local program
         for program in rre flows step; do
-            cmp "$built/$program.bpf.o" "bpf/$program.bpf.o" ||
-                { echo "ci.sh: bpf/$program.bpf.o differs from the one that its source gives: run bpf/build.sh" >&2 && return 1; }
+            cmp "$built/$program.bpf.o" "crates/live/kernel/bpf/$program.bpf.o" ||
+                { echo "ci.sh: crates/live/kernel/bpf/$program.bpf.o differs from the one that its source gives: run crates/live/kernel/bpf/build.sh" >&2 && return 1; }
         done
         echo "eBPF programs: compiled again, the same bytes"
     fi

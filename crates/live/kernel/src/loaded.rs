@@ -20,8 +20,8 @@ use crate::flows::{Flow, RECORD_BYTES};
 use crate::{Settings, refused};
 
 /// Compiled by `bpf/build.sh`.
-static RRE: &[u8] = include_bytes!("../../../../bpf/rre.bpf.o");
-static FLOWS: &[u8] = include_bytes!("../../../../bpf/flows.bpf.o");
+static RRE: &[u8] = include_bytes!("../bpf/rre.bpf.o");
+static FLOWS: &[u8] = include_bytes!("../bpf/flows.bpf.o");
 
 /// Names used in `bpf/`.
 const FLOWS_MAP: &str = "tacit_rre_flows";

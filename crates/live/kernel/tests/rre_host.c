@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../../../bpf/rre_words.h"
+#include "../bpf/rre_words.h"
 
 int main(void)
 {

@@ -315,8 +315,7 @@ mod loaded {
 
     /// The loaded program; `None`, with a message, if the kernel does not permit it.
     fn program() -> Option<Object> {
-        let object =
-            std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf/step.bpf.o")).unwrap();
+        let object = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf/step.bpf.o")).unwrap();
         let loaded = ObjectBuilder::default().open_memory(&object).unwrap().load();
         match loaded {
             Ok(loaded) => Some(loaded),

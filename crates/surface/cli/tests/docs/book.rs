@@ -102,10 +102,9 @@ fn every_file_that_is_named_is_there() {
     let mut faults = Vec::new();
     for page in all_pages() {
         for (line, code) in code_spans(&fs::read_to_string(&page).unwrap()) {
-            let is_path =
-                ["crates/", "docs/", "figures/", "scenarios/", "bpf/", "packaging/", "contrib/", "bench/"]
-                    .iter()
-                    .any(|room| code.starts_with(room));
+            let is_path = ["crates/", "docs/", "figures/", "scenarios/", "packaging/", "contrib/", "bench/"]
+                .iter()
+                .any(|room| code.starts_with(room));
             if !is_path || code.contains([' ', '…']) || code.contains("NAME") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The algorithm itself, with numbers as inputs and outputs. `bpf/rre.h` is the same in C, and gives equal numbers
+//! The algorithm itself, with numbers as inputs and outputs. `kernel/bpf/rre.h` is the same in C, and gives equal numbers
 //! (`vectors/rre`).
 //!
 //! Time is in microseconds, amounts are in bytes, rates in bytes per second. All divisions are unsigned, because eBPF

@@ -13,7 +13,7 @@ use super::{Core, Parameters};
 pub const WORDS: usize = 81;
 
 impl Core {
-    /// The complete state, in the order of `bpf/rre_words.h`. The tests detect a field that is added here but not in C.
+    /// The complete state, in the order of `kernel/bpf/rre_words.h`. The tests detect a field that is added here but not in C.
     pub fn words(&self) -> [u64; WORDS] {
         let Self {
             parameters: Parameters { mss, initial_window, handshake_rtt_us, sender_tick_us, target_us },
