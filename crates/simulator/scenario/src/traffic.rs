@@ -60,6 +60,8 @@ pub struct TrafficPlan {
     pub udp_report: Option<ReportAfter>,
     /// Bytes per datagram; `None` for datagrams that fill the MTU.
     pub udp_payload: Option<Bytes>,
+    /// Most bytes of packets of a UDP flow with a rate in its wireless station's queue.
+    pub udp_send_buffer: Option<Bytes>,
     /// The access category of its packets, if set. Otherwise a `[[flow]]` uses that of its client.
     pub access_category: Option<AccessCategory>,
     /// Congestion control of its connections, if it differs from that of the transport.
@@ -389,6 +391,7 @@ impl Scenario {
                 payload: self.udp_payload(plan),
                 rate: plan.udp_rate,
                 report_after: plan.udp_report,
+                send_buffer: plan.udp_send_buffer,
             },
         }
     }

@@ -125,7 +125,7 @@ impl Flow {
                     size: size.map(|size| size.0),
                 }))
             }
-            Traffic::Udp { ip, payload, rate, report_after } => {
+            Traffic::Udp { ip, payload, rate, report_after, .. } => {
                 let ends = Ends { flow: id, local: setup.source, remote: setup.sink };
                 let payload_len = payload.0 as u32;
                 let sender = match rate {
@@ -269,6 +269,10 @@ impl Flow {
         match (&self.transport, end) {
             (Protocol::Connection(connection), End::Source) => connection.source.small_queue(),
             (Protocol::Connection(connection), End::Sink) => connection.sink.small_queue(),
+            // What a program writes leaves at once: what it writes next would otherwise share a datagram with it.
+            (Protocol::Datagrams(_), End::Source) if self.feeder == Feeder::Own => {
+                send_buffer(&self.setup.traffic)
+            }
             (Protocol::Datagrams(_), _) => None,
         }
     }
@@ -514,5 +518,14 @@ impl Connected {
                 self.source.close();
             }
         }
+    }
+}
+
+/// Most bytes of datagrams that their source leaves in its own queue.
+pub fn send_buffer(traffic: &Traffic) -> Option<Bytes> {
+    match traffic {
+        Traffic::Udp { rate: Some(_), send_buffer, .. } => *send_buffer,
+        // One without a rate keeps the queue full by definition.
+        Traffic::Udp { rate: None, .. } | Traffic::Connection { .. } => None,
     }
 }

@@ -391,5 +391,8 @@ pub enum Traffic {
         rate: Option<BitRate>,
         /// When the sink reports arrivals to the source; `None` for no reports.
         report_after: Option<ReportAfter>,
+        /// Most bytes of packets that a source with a rate leaves in its wireless station's queue: those that are due wait
+        /// until some have left. `None` queues all at once.
+        send_buffer: Option<Bytes>,
     },
 }

@@ -160,6 +160,7 @@ fn random_setup(seed: u64) -> Setup {
                 payload: Bytes(500),
                 rate: Some(BitRate::from_mbps(1)),
                 report_after: Some(ReportAfter::Time(Duration::from_millis(20))),
+                send_buffer: None,
             },
             _ => Traffic::Connection { config: tcp_config(draw).into(), size },
         };

@@ -127,6 +127,7 @@ fn random_traffic(draw: &mut Stream) -> Traffic {
             payload: Bytes(u64::from(100 + draw.up_to(1_300))),
             rate: Some(BitRate::from_kbps(300)),
             report_after: pick(draw, &[None, Some(ReportAfter::Time(Duration::from_millis(20)))]),
+            send_buffer: pick(draw, &[None, Some(Bytes(3_000))]),
         },
         _ => Traffic::Connection { config: config.into(), size: Some(FILE) },
     }

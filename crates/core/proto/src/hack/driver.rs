@@ -10,7 +10,7 @@ use tacit_rohc::hack::{RETAINED_ACKS, Refusal};
 use super::airtime::AckAirtime;
 use super::config::{Config, Rule, Variant};
 use super::counters::{Counters, FlowCounters};
-use super::nic::{Heard, Response};
+use super::nic::{Response, SolicitedBy};
 use super::packet::{AckPacket, Rides};
 use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer, Waiting};
 use crate::FlowKey;
@@ -137,7 +137,7 @@ impl<P: AckPacket> Driver<P> {
         &mut self,
         now: Instant,
         peer: usize,
-        heard: Heard,
+        heard: SolicitedBy,
         more_data: bool,
         response: Response,
     ) {
@@ -149,7 +149,7 @@ impl<P: AckPacket> Driver<P> {
         if response.fresh_frames > 0 {
             self.note_sent(now, peer, response.fresh_frames as usize);
         }
-        if heard == Heard::BlockAckRequest {
+        if heard == SolicitedBy::BlockAckRequest {
             return;
         }
         self.peers[peer].more_data = more_data;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A received PPDU that the NIC is about to acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum SolicitedBy {
     /// One MPDU outside an A-MPDU, with this MAC sequence number.
     Single {
         /// MAC sequence number.
@@ -94,20 +94,20 @@ impl Nic {
     pub fn respond(
         &mut self,
         peer: usize,
-        heard: Heard,
+        heard: SolicitedBy,
         sync: bool,
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Response {
         let peer = &mut self.peers[peer];
         let moved_on = match heard {
-            Heard::Single { sequence } => peer.last_single != Some(sequence),
-            Heard::Ampdu => true,
-            Heard::BlockAckRequest => false,
+            SolicitedBy::Single { sequence } => peer.last_single != Some(sequence),
+            SolicitedBy::Ampdu => true,
+            SolicitedBy::BlockAckRequest => false,
         };
         peer.last_single = match heard {
-            Heard::Single { sequence } => Some(sequence),
-            Heard::Ampdu | Heard::BlockAckRequest => None,
+            SolicitedBy::Single { sequence } => Some(sequence),
+            SolicitedBy::Ampdu | SolicitedBy::BlockAckRequest => None,
         };
         let proven = moved_on && !sync && !peer.withheld;
         if proven {
@@ -144,7 +144,7 @@ impl Nic {
 mod tests {
     use super::*;
 
-    fn respond(nic: &mut Nic, heard: Heard, sync: bool) -> (Vec<u8>, Response) {
+    fn respond(nic: &mut Nic, heard: SolicitedBy, sync: bool) -> (Vec<u8>, Response) {
         let mut appended = Vec::new();
         let response = nic.respond(0, heard, sync, None, &mut appended);
         (appended, response)
@@ -154,14 +154,14 @@ mod tests {
     fn frames_repeat_until_proven_with_block_acks() {
         let mut nic = Nic::new(1);
         nic.add(0, b"ab");
-        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"ab");
+        assert_eq!(respond(&mut nic, SolicitedBy::Ampdu, false).0, b"ab");
         nic.add(0, b"c");
         // Figure 5a, 6: a request proves nothing.
-        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abc");
+        assert_eq!(respond(&mut nic, SolicitedBy::BlockAckRequest, false).0, b"abc");
         // Figure 8: SYNC means that it did not arrive.
-        assert_eq!(respond(&mut nic, Heard::Ampdu, true).0, b"abc");
+        assert_eq!(respond(&mut nic, SolicitedBy::Ampdu, true).0, b"abc");
         nic.add(0, b"d");
-        let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
+        let (appended, response) = respond(&mut nic, SolicitedBy::Ampdu, false);
         assert_eq!((appended.as_slice(), response.proven, response.fresh_frames), (&b"d"[..], true, 1));
     }
 
@@ -169,20 +169,20 @@ mod tests {
     fn frames_repeat_until_proven_with_single_acks() {
         let mut nic = Nic::new(1);
         nic.add(0, b"a");
-        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"a");
+        assert_eq!(respond(&mut nic, SolicitedBy::Single { sequence: 7 }, false).0, b"a");
         // Figure 5b: the same MPDU again means that the ACK was lost.
-        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"a");
-        assert_eq!(respond(&mut nic, Heard::Single { sequence: 8 }, false).0, b"");
+        assert_eq!(respond(&mut nic, SolicitedBy::Single { sequence: 7 }, false).0, b"a");
+        assert_eq!(respond(&mut nic, SolicitedBy::Single { sequence: 8 }, false).0, b"");
     }
 
     /// Only consecutive MPDUs are compared: after an A-MPDU the same number is another MPDU, 4096 later.
     #[test]
     fn an_a_mpdu_between_makes_the_same_number_a_new_one() {
         let mut nic = Nic::new(1);
-        respond(&mut nic, Heard::Single { sequence: 7 }, false);
+        respond(&mut nic, SolicitedBy::Single { sequence: 7 }, false);
         nic.add(0, b"a");
-        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"a");
-        assert_eq!(respond(&mut nic, Heard::Single { sequence: 7 }, false).0, b"");
+        assert_eq!(respond(&mut nic, SolicitedBy::Ampdu, false).0, b"a");
+        assert_eq!(respond(&mut nic, SolicitedBy::Single { sequence: 7 }, false).0, b"");
     }
 
     #[test]
@@ -192,12 +192,12 @@ mod tests {
         for frame in [&b"abc"[..], b"d", b"efghij", b"k"] {
             nic.add(0, frame);
         }
-        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"abcd");
+        assert_eq!(respond(&mut nic, SolicitedBy::Ampdu, false).0, b"abcd");
         // Nothing proved that those frames arrived: they are sent again, alone.
-        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"abcd");
-        let (appended, response) = respond(&mut nic, Heard::Ampdu, false);
+        assert_eq!(respond(&mut nic, SolicitedBy::BlockAckRequest, false).0, b"abcd");
+        let (appended, response) = respond(&mut nic, SolicitedBy::Ampdu, false);
         assert_eq!((appended.as_slice(), response.fresh_frames), (&b"efghij"[..], 1), "too long, but alone");
-        assert_eq!(respond(&mut nic, Heard::Ampdu, false).0, b"k");
+        assert_eq!(respond(&mut nic, SolicitedBy::Ampdu, false).0, b"k");
     }
 
     /// In answer to a trigger: an acknowledgment of fixed length ends at a frame boundary, and one without room for
@@ -213,30 +213,30 @@ mod tests {
         for frame in [&b"abc"[..], b"defg", b"h"] {
             nic.add(0, frame);
         }
-        let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
+        let (appended, response) = within(&mut nic, SolicitedBy::Ampdu, 5);
         assert_eq!((appended.as_slice(), response.fresh_frames, response.holds_more), (&b"abc"[..], 1, true));
         // The first frame is proven; the next one has no room at all, and later ones do not overtake it.
-        let (appended, response) = within(&mut nic, Heard::Ampdu, 3);
+        let (appended, response) = within(&mut nic, SolicitedBy::Ampdu, 3);
         assert_eq!((appended.as_slice(), response.proven, response.holds_more), (&b""[..], true, true));
-        let (appended, response) = within(&mut nic, Heard::Ampdu, 5);
+        let (appended, response) = within(&mut nic, SolicitedBy::Ampdu, 5);
         assert_eq!((appended.as_slice(), response.holds_more), (&b"defgh"[..], false));
         // It was lost and there is no room to repeat it, so the next A-MPDU does not prove that it arrived.
-        let (appended, response) = within(&mut nic, Heard::BlockAckRequest, 4);
+        let (appended, response) = within(&mut nic, SolicitedBy::BlockAckRequest, 4);
         assert_eq!((appended.as_slice(), response.holds_more), (&b""[..], true));
-        let (appended, response) = within(&mut nic, Heard::Ampdu, 9);
+        let (appended, response) = within(&mut nic, SolicitedBy::Ampdu, 9);
         assert_eq!((appended.as_slice(), response.proven), (&b"defgh"[..], false));
-        assert!(within(&mut nic, Heard::Ampdu, 9).1.proven);
+        assert!(within(&mut nic, SolicitedBy::Ampdu, 9).1.proven);
     }
 
     #[test]
     fn the_driver_takes_back() {
         let mut nic = Nic::new(2);
         nic.add(0, b"a");
-        respond(&mut nic, Heard::Ampdu, false);
+        respond(&mut nic, SolicitedBy::Ampdu, false);
         nic.add(0, b"b");
         nic.clear_fresh(0);
-        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false).0, b"a");
+        assert_eq!(respond(&mut nic, SolicitedBy::BlockAckRequest, false).0, b"a");
         nic.clear_retained(0);
-        assert_eq!(respond(&mut nic, Heard::BlockAckRequest, false), (Vec::new(), Response::default()));
+        assert_eq!(respond(&mut nic, SolicitedBy::BlockAckRequest, false), (Vec::new(), Response::default()));
     }
 }

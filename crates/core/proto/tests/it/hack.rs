@@ -1,7 +1,7 @@
 //! The driver of TCP/HACK with a real NIC, step by step: the host's work between the acknowledgment of one PPDU and
 //! that of the next (HACK paper sections 3.2 and 3.3.1).
 
-use tacit_proto::hack::{Action, Config, Driver, Heard, Nic, Variant};
+use tacit_proto::hack::{Action, Config, Driver, Nic, SolicitedBy, Variant};
 use tacit_proto::packet::{IpHeader, Packet, Transport};
 use tacit_proto::tcp::{Flags, Segment, Timestamps};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
@@ -65,8 +65,8 @@ impl Client {
 
     fn hears_at(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
-        let response = self.nic.respond(0, Heard::Ampdu, false, None, &mut appended);
-        self.driver.handle_received(now, 0, Heard::Ampdu, more_data, response);
+        let response = self.nic.respond(0, SolicitedBy::Ampdu, false, None, &mut appended);
+        self.driver.handle_received(now, 0, SolicitedBy::Ampdu, more_data, response);
         self.act();
         appended.len()
     }

@@ -2,7 +2,7 @@
 //! packets.
 
 use proptest::prelude::*;
-use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Heard, Nic, Rule, Variant};
+use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Nic, Rule, SolicitedBy, Variant};
 use tacit_proto::packet::{Packet, Transport};
 use tacit_proto::tcp::{Flags, SackRange, Segment, Timestamps};
 use tacit_proto::units::{Duration, FlowId, Instant, SeqNumber};
@@ -102,8 +102,8 @@ impl Link {
     /// An A-MPDU arrives at the client, and its Block Ack at the access point; returns the number of appended bytes.
     fn hears(&mut self, now: Instant, more_data: bool) -> usize {
         let mut appended = Vec::new();
-        let response = self.nic.respond(PEER, Heard::Ampdu, false, None, &mut appended);
-        self.client.handle_received(now, PEER, Heard::Ampdu, more_data, response);
+        let response = self.nic.respond(PEER, SolicitedBy::Ampdu, false, None, &mut appended);
+        self.client.handle_received(now, PEER, SolicitedBy::Ampdu, more_data, response);
         self.act();
         self.access_point.handle_appended(PEER, &appended, |bytes| wire::decode(bytes).ok());
         while let Some(action) = self.access_point.poll_action() {
@@ -326,7 +326,7 @@ fn a_packet_that_is_cheaper_clears_what_is_unproven() {
     link.waits(at(2_100));
     assert_eq!(link.queued.len(), 8);
     let mut appended = Vec::new();
-    link.nic.respond(PEER, Heard::BlockAckRequest, false, None, &mut appended);
+    link.nic.respond(PEER, SolicitedBy::BlockAckRequest, false, None, &mut appended);
     assert_eq!(appended, [], "the frame of the first is not repeated");
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use tacit_proto::hack::{Heard, Nic};
+use tacit_proto::hack::{Nic, SolicitedBy};
 
 const ABOUT_LINES: &str = "\
 # Each line is an event at the NIC of the sending end, for one peer; behind = is its answer. Bytes are in hexadecimal.
@@ -160,10 +160,10 @@ fn happen(nic: &mut Nic, event: &str) -> Option<String> {
         ["heard", what, ref rest @ ..] => {
             let (heard, rest) = match (what, rest) {
                 ("single", [number, rest @ ..]) => {
-                    (Heard::Single { sequence: number.parse().unwrap() }, rest)
+                    (SolicitedBy::Single { sequence: number.parse().unwrap() }, rest)
                 }
-                ("ampdu", rest) => (Heard::Ampdu, rest),
-                ("request", rest) => (Heard::BlockAckRequest, rest),
+                ("ampdu", rest) => (SolicitedBy::Ampdu, rest),
+                ("request", rest) => (SolicitedBy::BlockAckRequest, rest),
                 _ => panic!("no event: {event}"),
             };
             let sync = rest.first() == Some(&"sync");

@@ -42,12 +42,12 @@ pub(super) struct Model {
     offset: Number,
     length: Number,
     rare: [Chance; 8],
-    was: Was,
+    previous: Previous,
 }
 
 /// Properties of the previous ACK, which select the probabilities for the next one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Was {
+struct Previous {
     step_expected: bool,
     timestamps: bool,
     window: bool,
@@ -86,7 +86,7 @@ impl Model {
         offset: Number::NEW,
         length: Number::NEW,
         rare: [Chance::EVEN; 8],
-        was: Was { step_expected: true, timestamps: false, window: false, other: false },
+        previous: Previous { step_expected: true, timestamps: false, window: false, other: false },
     };
 
     /// Codes whether the ACK at `index` ends the frame.
@@ -105,7 +105,7 @@ impl Model {
         given: &Delta,
     ) -> Option<Delta> {
         let mut delta = Delta::NONE;
-        let was = self.was;
+        let was = self.previous;
         let first = place.index == 0;
         let other = c.bit(&mut self.other[usize::from(was.other)], !given.is_plain());
         delta.step = self.step(c, context, place, given.step)?;
@@ -114,12 +114,12 @@ impl Model {
         if moved {
             (delta.value, delta.echo) = self.timestamps(c, first, given)?;
         }
-        self.was.timestamps = moved;
+        self.previous.timestamps = moved;
         delta.window = self.window(c, context, given.window)?;
         if other {
             self.others(c, context, given, &mut delta)?;
         }
-        self.was.other = other;
+        self.previous.other = other;
         Some(delta)
     }
 
@@ -133,10 +133,10 @@ impl Model {
         let alone_or_inner = !place.is_last || place.index == 0;
         let at = usize::from(place.index == 0) * 4
             + usize::from(place.is_last) * 2
-            + usize::from(self.was.step_expected);
+            + usize::from(self.previous.step_expected);
         let expected = Step::Units(context.steps());
         let hit = c.bit(&mut self.step_expected[at], given == expected);
-        self.was.step_expected = hit;
+        self.previous.step_expected = hit;
         if hit {
             return Some(expected);
         }
@@ -151,10 +151,10 @@ impl Model {
     }
 
     fn window<C: BitCoder>(&mut self, c: &mut C, context: &Context, given: u16) -> Option<u16> {
-        let was = self.was.window;
-        let at = usize::from(was) + 2 * usize::from(self.was.step_expected);
+        let was = self.previous.window;
+        let at = usize::from(was) + 2 * usize::from(self.previous.step_expected);
         let moved = c.bit(&mut self.window[at], given != 0);
-        self.was.window = moved;
+        self.previous.window = moved;
         if !moved {
             return Some(0);
         }

@@ -12,7 +12,7 @@ mod sequence;
 mod stations;
 mod txop;
 
-use tacit_proto::hack::Heard;
+use tacit_proto::hack::SolicitedBy;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 pub(crate) use self::accounts::{Accounts, even_shares};
@@ -563,15 +563,15 @@ pub(crate) struct Answer {
 }
 
 /// `outgoing` as its recipient sees it: kind, More Data, SYNC.
-fn seen_by_recipient(outgoing: &Outgoing, peer: &Peer) -> (Heard, bool, bool) {
+fn seen_by_recipient(outgoing: &Outgoing, peer: &Peer) -> (SolicitedBy, bool, bool) {
     match outgoing {
-        Outgoing::Request { .. } | Outgoing::Ask { .. } => (Heard::BlockAckRequest, false, false),
+        Outgoing::Request { .. } | Outgoing::Ask { .. } => (SolicitedBy::BlockAckRequest, false, false),
         Outgoing::Data { .. } => {
             let plan = peer.originator.plan();
             let mut numbers = peer.originator.in_flight().map(|mpdu| mpdu.sequence);
             let heard = match plan.mpdus {
-                1 => Heard::Single { sequence: numbers.next().unwrap_or_default() },
-                _ => Heard::Ampdu,
+                1 => SolicitedBy::Single { sequence: numbers.next().unwrap_or_default() },
+                _ => SolicitedBy::Ampdu,
             };
             (heard, plan.more_data, plan.sync)
         }

@@ -1,6 +1,6 @@
 //! Interrupts of a NIC to its driver.
 
-use tacit_proto::hack::{Heard, Response};
+use tacit_proto::hack::{Response, SolicitedBy};
 
 use super::functions::FunctionId;
 use crate::packet::PacketRef;
@@ -15,7 +15,7 @@ pub enum Interrupt {
         /// The sending function.
         from: FunctionId,
         /// Kind of the PPDU.
-        heard: Heard,
+        heard: SolicitedBy,
         /// Value of the More Data bit.
         more_data: bool,
         /// The NIC's response.

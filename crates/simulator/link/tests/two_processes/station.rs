@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tacit_link::random::Stream;
-use tacit_proto::hack::{AckPacket as _, Action, Config, Counters, Driver, Heard, Nic, Rides};
+use tacit_proto::hack::{AckPacket as _, Action, Config, Counters, Driver, Nic, Rides, SolicitedBy};
 use tacit_proto::units::{Duration, Instant};
 
 use super::frames::{Medium, Mpdu, NUMBERS, Ppdu};
@@ -289,13 +289,13 @@ impl Station {
                         self.counts.lost_mpdus += 1;
                         continue;
                     }
-                    any = Some(Heard::Ampdu);
+                    any = Some(SolicitedBy::Ampdu);
                     more_data = mpdu.more_data;
                     self.recipient.take(mpdu, &mut up);
                 }
                 any
             }
-            Ppdu::BlockAckReq { .. } => (!is_lost).then_some(Heard::BlockAckRequest),
+            Ppdu::BlockAckReq { .. } => (!is_lost).then_some(SolicitedBy::BlockAckRequest),
             Ppdu::BlockAck { .. } => panic!("no request asked for it"),
         };
         match heard {
@@ -306,7 +306,7 @@ impl Station {
     }
 
     /// The NIC responds at once with the bytes it holds; the driver and the host are notified meanwhile.
-    fn answer(&mut self, heard: Heard, more_data: bool, up: Vec<Vec<u8>>) {
+    fn answer(&mut self, heard: SolicitedBy, more_data: bool, up: Vec<Vec<u8>>) {
         let mut appended = Vec::new();
         let response = self.nic.respond(PEER, heard, false, None, &mut appended);
         let block_ack = self.recipient.block_ack(appended);

@@ -7,8 +7,10 @@ use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::hack::HOST_TIME;
-use super::kind::{ANY_TIME, Choice, Flag, Given, Kind as _, Own, Rate, SOME_TIME, Size, Span, Whole, or};
-use super::tcp::CONTROLS;
+use super::kind::{
+    ANY_TIME, Choice, Flag, Given, Kind as _, OrNone, Own, Rate, SOME_TIME, Size, Span, Whole, or,
+};
+use super::tcp::{BUFFER, CONTROLS};
 use super::{Field, Key, Keys, Usual};
 use crate::MAX_CLIENTS;
 use crate::input::{Mismatch, Value, integer, title};
@@ -20,6 +22,8 @@ const PIECE: Size = Size(1, 1 << 40);
 /// Payload of a datagram in bytes: from the length of the sequence number up to the maximum.
 pub(crate) const UDP_PAYLOAD: &str = "udp-payload";
 const DATAGRAM: Size = Size(8, 65_535);
+/// Linux's `net.core.wmem_default`: 212,992 bytes of memory are 92 datagrams of 1,472 bytes, each of which takes 2,304.
+const UDP_SEND_BUFFER: Bytes = Bytes(92 * 1_500);
 
 /// The defaults.
 pub(crate) fn usual() -> TrafficPlan {
@@ -31,6 +35,7 @@ pub(crate) fn usual() -> TrafficPlan {
         udp_rate: None,
         udp_report: None,
         udp_payload: None,
+        udp_send_buffer: Some(UDP_SEND_BUFFER),
         access_category: None,
         congestion: None,
         application: ApplicationKind::Bulk,
@@ -129,6 +134,14 @@ pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
         usual: Usual::Described("as many as fill `tcp.mtu`"),
         meaning: "bytes after the UDP header, at most those of one packet",
         of: |flow| &mut flow.udp_payload,
+    },
+    &Flow {
+        name: "udp-send-buffer",
+        kind: OrNone(BUFFER),
+        usual: Usual::Field,
+        meaning: "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue; its socket \
+                  makes the source wait beyond. Linux: 212,992 bytes of memory, which 92 full datagrams take",
+        of: |flow| &mut flow.udp_send_buffer,
     },
     &Flow {
         name: "application",

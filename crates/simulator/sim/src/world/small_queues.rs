@@ -1,5 +1,5 @@
 //! Small queues: a connection that sends from a wireless station pauses while the station's queue holds too many of its bytes.
-//! TCP derives the limit from its rate, TACK from the size of an A-MPDU.
+//! TCP derives the limit from its rate, TACK from the size of an A-MPDU; datagrams have the buffer of their socket.
 
 use tacit_link::wifi::FunctionId;
 use tacit_proto::FlowKey;
@@ -8,17 +8,16 @@ use tacit_proto::transport;
 
 use super::{Channel, World, first_hop};
 use crate::Carried;
-use crate::flow::End;
+use crate::flow::{End, send_buffer};
 use crate::setup::{FlowSetup, Traffic};
 use crate::topology::{Port, Topology};
 
-/// Whether the connection of `flow` has small queues, where a radio is its first hop.
+/// Whether `flow` has small queues, where a radio is its first hop.
 pub(super) fn limits(flow: &FlowSetup) -> bool {
     match &flow.traffic {
         Traffic::Connection { config: transport::Config::Tcp(tcp), .. } => tcp.small_queues.is_some(),
         Traffic::Connection { config: transport::Config::Tack(_), .. } => true,
-        // Its source keeps to its own timetable.
-        Traffic::Udp { .. } => false,
+        Traffic::Udp { .. } => send_buffer(&flow.traffic).is_some(),
     }
 }
 

@@ -55,7 +55,13 @@ pub fn be_stock(setup: &mut Setup) {
 
 /// Saturating UDP in packets of `ip_len` bytes.
 pub fn saturating(ip_len: u64) -> Traffic {
-    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(ip_len - 28), rate: None, report_after: None }
+    Traffic::Udp {
+        ip: IpVersion::V4,
+        payload: Bytes(ip_len - 28),
+        rate: None,
+        report_after: None,
+        send_buffer: None,
+    }
 }
 
 /// A rate of `standard`: a fast one with one stream and an integer number of Mb/s.

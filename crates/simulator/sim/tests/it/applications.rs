@@ -42,7 +42,13 @@ fn over_wire(rate: BitRate, application: Application, traffic: &Traffic, connect
 }
 
 fn datagrams(payload: u64) -> Traffic {
-    Traffic::Udp { ip: IpVersion::V4, payload: Bytes(payload), rate: None, report_after: None }
+    Traffic::Udp {
+        ip: IpVersion::V4,
+        payload: Bytes(payload),
+        rate: None,
+        report_after: None,
+        send_buffer: None,
+    }
 }
 
 fn pages(requester: End, objects: &[u64], think: Duration) -> Application {

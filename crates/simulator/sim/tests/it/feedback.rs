@@ -23,6 +23,7 @@ fn reporting() -> Traffic {
         payload: Bytes(1472),
         rate: None,
         report_after: Some(ReportAfter::Time(INTERVAL)),
+        send_buffer: None,
     }
 }
 

@@ -203,6 +203,7 @@ fn losses_on_the_way_are_drawn_apart_from_impairments() {
                 payload: Bytes(1_000),
                 rate: Some(BitRate::from_mbps(10)),
                 report_after: None,
+                send_buffer: None,
             },
         );
         setup.measure_from = Instant::ZERO;

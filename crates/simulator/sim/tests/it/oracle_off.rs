@@ -107,6 +107,7 @@ fn reports_of_a_sink_need_none_either() {
         payload: Bytes(1_400),
         rate: None,
         report_after: Some(ReportAfter::Time(Duration::from_millis(5))),
+        send_buffer: None,
     };
     let mut setup = hack_wlan(Standard::N, 2, IpVersion::V4, SCHEMES[0]);
     setup.flows[0].traffic = reporting;

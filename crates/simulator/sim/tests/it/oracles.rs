@@ -64,6 +64,7 @@ fn constant_bit_rate_is_constant() {
         payload: Bytes(1000),
         rate: Some(BitRate::from_mbps(8)),
         report_after: None,
+        send_buffer: None,
     };
     let outcome = run(&wlan(Standard::A, 54, 2, &traffic)).unwrap();
     for flow in &outcome.flows {

@@ -19,6 +19,7 @@ fn shared(discipline: Discipline) -> Setup {
         payload: Bytes(172),
         rate: Some(BitRate::from_kbps(69)),
         report_after: None,
+        send_buffer: None,
     };
     setup.flows.push(trickle);
     setup.bss[0].config.stations[0].downlink_queue = QueueConfig { limit: packets(200), discipline };

@@ -5,9 +5,10 @@ use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack;
+use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, OwnQueue};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Duration, Ratio};
+use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 
@@ -92,6 +93,29 @@ fn nobody_waits_for_ever() {
 }
 
 /// A server's first hop is a wire, and a receiver has nothing to send but ACKs.
+/// A socket with a full send buffer makes its source wait: twice the rate of the channel then fills no queue, drops nothing,
+/// and loses no goodput.
+#[test]
+fn datagrams_wait_in_their_source() {
+    let of = |send_buffer| {
+        let traffic = Traffic::Udp {
+            ip: IpVersion::V4,
+            payload: Bytes(1_472),
+            rate: Some(BitRate::from_mbps(300)),
+            report_after: None,
+            send_buffer,
+        };
+        let mut setup = upwards(wlan(Standard::N, 150, 1, &traffic));
+        setup.bss[0].config.stations[0].uplink_queue = packets(1000).into();
+        run(&setup).unwrap()
+    };
+    let [without, with] = [None, Some(Bytes(92 * 1_500))].map(of);
+    let drops = |outcome: &RunOutcome| outcome.bss[0].stations[1].counters.queue_drops;
+    assert!(drops(&without) > 1_000 && drops(&with) == 0, "{} and {}", drops(&without), drops(&with));
+    assert!((goodput_mbps(&with) / goodput_mbps(&without) - 1.0).abs() < 0.01);
+    assert!(median_wait_us(&with) * 5 < median_wait_us(&without));
+}
+
 #[test]
 fn downloads_are_as_without() {
     let download = |small_queues| {

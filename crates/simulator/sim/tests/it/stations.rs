@@ -60,8 +60,13 @@ fn goodput_mbps(outcome: &RunOutcome) -> f64 {
 #[test]
 fn each_datagram_is_on_the_air_twice() {
     let rate = BitRate::from_mbps(5);
-    let datagrams =
-        Traffic::Udp { ip: IpVersion::V4, payload: Bytes(1_472), rate: Some(rate), report_after: None };
+    let datagrams = Traffic::Udp {
+        ip: IpVersion::V4,
+        payload: Bytes(1_472),
+        rate: Some(rate),
+        report_after: None,
+        send_buffer: None,
+    };
     let download = run(&wlan(Standard::A, 54, 1, &datagrams)).unwrap();
     let relayed = run(&one_way(Standard::A, 54, &datagrams)).unwrap();
     assert!((goodput_mbps(&relayed) / goodput_mbps(&download) - 1.0).abs() < 0.002);
@@ -162,6 +167,7 @@ fn a_datagram_is_on_the_air_once_where_there_is_a_direct_link() {
         payload: Bytes(1_472),
         rate: Some(BitRate::from_mbps(5)),
         report_after: None,
+        send_buffer: None,
     };
     for (standard, mbps) in [(Standard::A, 54), (Standard::N, 150)] {
         let download = run(&wlan(standard, mbps, 1, &datagrams)).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A scheme that appends data to the ACK, or omits the ACK, changes this decision and nothing else in the MAC.
 
-use tacit_proto::hack::{Heard, Nic, Response};
+use tacit_proto::hack::{Nic, Response, SolicitedBy};
 
 /// How a station responds when a link-layer ACK is due.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ impl AckHook {
     pub fn link_ack(
         &mut self,
         peer: usize,
-        heard: Heard,
+        heard: SolicitedBy,
         sync: bool,
         room: Option<usize>,
         appended: &mut Vec<u8>,
