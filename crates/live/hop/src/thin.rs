@@ -94,7 +94,7 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
 /// As for [`run`].
 pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
     let device = Device::look(device)?;
-    let mut arrivals = ArrivalSocket::open(&device).map_err(refused("cannot see what passes"))?;
+    let mut arrivals = ArrivalSocket::open_both_ways(&device).map_err(refused("cannot see what passes"))?;
     let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
     let (clock, mut counters) = (MediumClock::start(), Counters::default());
     loop {

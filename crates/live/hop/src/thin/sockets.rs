@@ -35,33 +35,88 @@ fn set(fd: &OwnedFd, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, at, len) }).map(drop)
 }
 
-/// A raw socket that is bound to the uplink's device. Routes by other devices do not apply to it.
+/// Raw sockets that are bound to the uplink's device. Routes by other devices do not apply to them.
 #[derive(Debug)]
 pub(super) struct Uplink {
+    /// For each IP version that leaves by the device.
+    sockets: Vec<RawSocket>,
+}
+
+#[derive(Debug)]
+struct RawSocket {
     fd: OwnedFd,
+    version: u8,
     unsent: Unsent,
 }
 
 impl Uplink {
     pub fn open(device: &Device) -> io::Result<Self> {
-        let fd = open(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW)?;
+        let versions = [(4, libc::AF_INET), (6, libc::AF_INET6)];
+        let used = versions.into_iter().filter(|(version, _)| device.has(*version == 4));
+        let sockets = used.map(|(version, family)| RawSocket::open(device, version, family));
+        Ok(Self { sockets: sockets.collect::<io::Result<_>>()? })
+    }
+
+    /// Sends an IP packet. Returns false if it was refused, by a full queue for instance.
+    pub fn send(&mut self, packet: &[u8]) -> bool {
+        let version = packet.first().map(|first| first >> 4);
+        let socket = self.sockets.iter_mut().find(|socket| Some(socket.version) == version);
+        socket.is_some_and(|socket| socket.send(packet))
+    }
+
+    /// What has left for the device's transmitter, and what waits.
+    pub fn counts(&mut self) -> QueueCounts {
+        let each = self.sockets.iter_mut().map(RawSocket::counts);
+        each.fold(QueueCounts::default(), |sum, counts| QueueCounts {
+            sent: sum.sent + counts.sent,
+            waiting: sum.waiting + counts.waiting,
+        })
+    }
+
+    /// Whether something waits, as of the last call.
+    pub fn is_busy(&self) -> bool {
+        self.sockets.iter().any(|socket| socket.unsent.waiting > 0)
+    }
+}
+
+/// `N` bytes of `packet` from `at` on.
+fn field<const N: usize>(packet: &[u8], at: usize) -> Option<[u8; N]> {
+    packet.get(at..at + N)?.try_into().ok()
+}
+
+impl RawSocket {
+    fn open(device: &Device, version: u8, family: libc::c_int) -> io::Result<Self> {
+        // IPPROTO_RAW: packets bring their IP headers (raw(7); inet6_create() does the same for IPv6).
+        let fd = open(family, libc::SOCK_RAW, libc::IPPROTO_RAW)?;
         set(&fd, libc::SO_BINDTODEVICE, device.name.as_bytes())?;
         // A refusal leaves the default, which is as large in most systems.
         let _ = set(&fd, libc::SO_SNDBUF, &SEND_BUFFER.to_ne_bytes());
-        Ok(Self { fd, unsent: Unsent::default() })
+        Ok(Self { fd, version, unsent: Unsent::default() })
     }
 
-    /// Sends an IPv4 packet. Returns false if it was refused, by a full queue for instance.
-    pub fn send(&mut self, packet: &[u8]) -> bool {
-        let Some(destination) = packet.get(16..20).filter(|_| packet[0] >> 4 == 4) else { return false };
-        // SAFETY: zeros are an address.
-        let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-        to.sin_family = libc::AF_INET as libc::sa_family_t;
-        to.sin_addr.s_addr =
-            u32::from_ne_bytes([destination[0], destination[1], destination[2], destination[3]]);
+    fn send(&mut self, packet: &[u8]) -> bool {
+        if self.version == 4 {
+            let Some(destination) = field(packet, 16) else { return false };
+            // SAFETY: zeros are an address.
+            let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+            to.sin_family = libc::AF_INET as libc::sa_family_t;
+            to.sin_addr.s_addr = u32::from_ne_bytes(destination);
+            self.send_to(packet, &to)
+        } else {
+            let Some(destination) = field(packet, 24) else { return false };
+            // SAFETY: zeros are an address.
+            let mut to: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+            to.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            to.sin6_addr.s6_addr = destination;
+            self.send_to(packet, &to)
+        }
+    }
+
+    /// Sends `packet` to an address of the socket's family.
+    fn send_to<A>(&mut self, packet: &[u8], to: &A) -> bool {
         let before = self.charged();
         let (at, len) = (packet.as_ptr().cast(), packet.len());
-        let (to, to_len) = ((&raw const to).cast(), size_of::<libc::sockaddr_in>() as libc::socklen_t);
+        let (to, to_len) = ((&raw const *to).cast(), size_of::<A>() as libc::socklen_t);
         // SAFETY: the kernel reads the packet and the address, which outlive the call.
         let sent = unsafe { libc::sendto(self.fd.as_raw_fd(), at, len, libc::MSG_DONTWAIT, to, to_len) };
         let is_sent = usize::try_from(sent) == Ok(len);
@@ -79,15 +134,9 @@ impl Uplink {
         if result < 0 { 0 } else { u32::try_from(amount).unwrap_or(0) }
     }
 
-    /// What has left for the device's transmitter, and what waits.
-    pub fn counts(&mut self) -> QueueCounts {
+    fn counts(&mut self) -> QueueCounts {
         let charged = self.charged();
         self.unsent.counts(charged)
-    }
-
-    /// Whether something waits, as of the last call.
-    pub fn is_busy(&self) -> bool {
-        self.unsent.waiting > 0
     }
 }
 
@@ -147,22 +196,50 @@ pub(super) struct ArrivalSocket {
     buffer: Box<[u8]>,
 }
 
-/// Passes TCP over IPv4, whole.
-const TCP_ONLY: [libc::sock_filter; 4] = [
-    // Byte 9 of the IP header, the protocol (BPF_LD | BPF_B | BPF_ABS).
-    libc::sock_filter { code: 0x30, jt: 0, jf: 0, k: 9 },
+/// Of `linux/if_packet.h`.
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+static IGNORED: libc::c_int = 1;
+
+const fn filter(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt, jf, k }
+}
+
+/// Passes TCP over IPv4 and, without extension headers, over IPv6, whole.
+const TCP_ONLY: [libc::sock_filter; 9] = [
+    // The protocol behind the link's header (BPF_LD | BPF_H | BPF_ABS at SKF_AD_OFF + SKF_AD_PROTOCOL).
+    filter(0x28, 0, 0, 0xffff_f000),
     // BPF_JMP | BPF_JEQ | BPF_K.
-    libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: 6 },
+    filter(0x15, 3, 0, libc::ETH_P_IP as u32),
+    filter(0x15, 0, 5, libc::ETH_P_IPV6 as u32),
+    // The next header of IPv6 (BPF_LD | BPF_B | BPF_ABS).
+    filter(0x30, 0, 0, 6),
+    // BPF_JMP | BPF_JA.
+    filter(0x05, 0, 0, 1),
+    // The protocol of IPv4.
+    filter(0x30, 0, 0, 9),
+    filter(0x15, 0, 1, libc::IPPROTO_TCP as u32),
     // BPF_RET | BPF_K.
-    libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x4_0000 },
-    libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
+    filter(0x06, 0, 0, 0x4_0000),
+    filter(0x06, 0, 0, 0),
 ];
 
 impl ArrivalSocket {
+    /// For what arrives.
     pub fn open(device: &Device) -> io::Result<Self> {
+        let socket = Self::open_both_ways(device)?;
+        let (at, len) = ((&raw const IGNORED).cast(), size_of_val(&IGNORED) as libc::socklen_t);
+        // SAFETY: the kernel reads a number, which is constant. Kernels before 4.20 refuse, and show what leaves too.
+        let _ = unsafe {
+            libc::setsockopt(socket.fd.as_raw_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, at, len)
+        };
+        Ok(socket)
+    }
+
+    /// For what arrives and what leaves.
+    pub fn open_both_ways(device: &Device) -> io::Result<Self> {
         // Nothing arrives before it is bound.
         let fd = open(libc::AF_PACKET, libc::SOCK_DGRAM, 0)?;
-        let filter = libc::sock_fprog { len: 4, filter: TCP_ONLY.as_ptr().cast_mut() };
+        let filter = libc::sock_fprog { len: TCP_ONLY.len() as u16, filter: TCP_ONLY.as_ptr().cast_mut() };
         let (at, len) = ((&raw const filter).cast(), size_of::<libc::sock_fprog>() as libc::socklen_t);
         // SAFETY: the kernel copies the program, which is constant.
         let attached =
@@ -171,7 +248,8 @@ impl ArrivalSocket {
         // SAFETY: zeros are an address.
         let mut of: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         of.sll_family = libc::AF_PACKET as u16;
-        of.sll_protocol = (libc::ETH_P_IP as u16).to_be();
+        // The kernel shows what leaves to sockets for all protocols alone (packet(7); dev_queue_xmit_nit()).
+        of.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         of.sll_ifindex = device.index;
         let (at, len) = ((&raw const of).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t);
         // SAFETY: the kernel reads the address, which outlives the call.

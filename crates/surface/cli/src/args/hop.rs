@@ -187,6 +187,9 @@ pub struct ThinArgs {
     /// Change nothing: count for a minute what would be dropped
     #[arg(long, requires = "uplink")]
     pub dry_run: bool,
+    /// Print the counters at the end as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Subcommands of `thin`.

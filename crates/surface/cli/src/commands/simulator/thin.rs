@@ -19,7 +19,8 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
             let stop = Signals::taken_over()?;
             if let Some(rate) = rate.filter(|_| args.dry_run) {
                 note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
-                return print(&line(&device, &rehearse(&device, rate, &stop)?)).map(|()| ExitCode::SUCCESS);
+                let counters = rehearse(&device, rate, &stop)?;
+                return print_end(Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
             let counters = thin(&device, rate, &stop, |device| {
                 if device.is_wifi {
@@ -28,17 +29,23 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                     note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
                 }
                 note(&format!(
-                    "tacit: ACKs of TCP over IPv4 that leave by {} are thinned until this is stopped; QUIC's, VPNs' and \
-                     IPv6's are not",
+                    "tacit: ACKs of TCP over {} that leave by {} are thinned until this is stopped; QUIC's and VPNs' \
+                     are not",
+                    device.versions(),
                     device.name
                 ));
             })?;
-            print(&line(&device, &counters))?;
+            print_end(Running { device, counters }, args.json)?;
         }
         // Clap asks for one of them.
         (None, None) => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the counters of a device at the end, as JSON if wanted.
+fn print_end(ended: Running, json: bool) -> Result<(), Failure> {
+    if json { print_json(&ended) } else { print(&line(&ended.device, &ended.counters)) }
 }
 
 fn to_text(all: &[Running]) -> String {
