@@ -6,54 +6,25 @@
 # requests before `iw set noack_map 0xffff` and 20 after it. Prints both counts and exits with 1 unless all of the second 20 say No Ack.
 set -euo pipefail
 package=$(realpath "${1:?usage: bench/noack.sh PACKAGE.deb}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-root=$work/root
-mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib/modules,etc}
-cp "$(command -v busybox)" "$root/bin/busybox"
-for program in hostapd iw tcpdump; do
-    file=$(command -v "$program")
-    cp "$file" "$root/bin/"
-    ldd "$file" | grep -o '/[^ ]*' | while read -r library; do
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
-    done
-done
-mkdir "$work/kernel"
-dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work/kernel"
-modules=$(echo "$work"/kernel/lib/modules/*)
-depmod -b "$work/kernel" "$(basename "$modules")"
-# In the order in which they are loaded.
-modprobe -d "$work/kernel" -S "$(basename "$modules")" --show-depends mac80211_hwsim |
-    sed -n 's/^insmod \([^ ]*\).*/\1/p' >"$work/order"
-: >"$root/modules"
-while read -r module; do
-    cp "$module" "$root/lib/modules/"
-    echo "/lib/modules/$(basename "$module")" >>"$root/modules"
-done <"$work/order"
-echo root:x:0:0::/:/bin/sh >"$root/etc/passwd"
-cat >"$root/etc/hostapd.conf" <<'CONF'
+# shellcheck source=bench/guest.sh
+. "$(dirname "$0")/guest.sh"
+guest_begin "$package"
+guest_programs hostapd iw tcpdump
+guest_modules mac80211_hwsim
+cat >"$guest_root/etc/hostapd.conf" <<'CONF'
 interface=wlan0
 ssid=noack
 hw_mode=g
 channel=1
 wmm_enabled=1
 CONF
-cat >"$root/init" <<'INIT'
-#!/bin/busybox sh
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-while read -r module; do insmod "$module"; done </modules
-echo "RESULT kernel $(uname -r)"
+guest_boot 600 <<'INIT'
 # The client's radio has a network of its own: otherwise the kernel delivers between two of its addresses without any radio.
 unshare -n sleep 1000 &
 sleep 1
 client=$!
 iw phy phy1 set netns "$client"
 there() { nsenter -t "$client" -n "$@"; }
-ip link set lo up
 hostapd -B /etc/hostapd.conf >/dev/null
 ip addr add 198.18.0.1/24 dev wlan0
 there ip link set wlan1 up
@@ -72,17 +43,9 @@ for map in 0x0000 0xffff; do
     wait "$capture"
     echo "CAPTURE $map $(base64 -w 0 "/tmp/$map")"
 done
-poweroff -f
 INIT
-chmod +x "$root/init"
-(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1 >"$work/initrd")
-timeout 600 qemu-system-x86_64 -accel tcg -cpu max -m 1024 -nographic -no-reboot \
-    -kernel "$work"/kernel/boot/vmlinuz* -initrd "$work/initrd" -append 'console=ttyS0 quiet rdinit=/init' \
-    </dev/null >"$work/console" 2>&1 || true
-tr -d '\r' <"$work/console" >"$work/text"
-grep -o 'RESULT .*' "$work/text" | sed 's/^RESULT //' || echo "the kernel did not boot"
 # Ack Policy is bits 5 and 6 of QoS Control, 1 is No Ack (802.11-2020, 9.2.4.5.4).
-python3 - "$work/text" <<'PYTHON'
+python3 - "$guest_text" <<'PYTHON'
 import base64, re, struct, sys
 
 good = False

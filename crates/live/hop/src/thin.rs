@@ -30,6 +30,10 @@ use crate::tun::Tun;
 
 /// How often the queue of the uplink is looked at while it holds packets: less than the time of one ACK at 50 kb/s.
 const LOOK_EVERY: Duration = Duration::from_millis(4);
+/// How often the device and the routes are looked at: a new address takes the routes along.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+/// How long the device may be without address or default route, which are elsewhere or nowhere meanwhile: longer than a modem connects.
+const LOST_MAX: Duration = Duration::from_secs(60);
 /// How long a rehearsal watches.
 const REHEARSAL: Duration = Duration::from_secs(60);
 /// Packets read from one source before the others are looked at.
@@ -66,7 +70,7 @@ pub fn run(
     let arrivals = ArrivalSocket::open(&device).map_err(refused("cannot see what arrives"))?;
     let status = status::Socket::listen(&device.name)?;
     let tun = Tun::create().map_err(|error| refused("cannot make a TUN device")(error.into_source()))?;
-    ip_batch(&device.routes_through(tun.name()))?;
+    ip_batch(&device.setup(tun.name()))?;
     started(&device);
     let law = AckHold::new(HoldLaw::Thin);
     let hold = match rate {
@@ -74,7 +78,8 @@ pub fn run(
         None => law,
     };
     let clock = MediumClock::start();
-    let mut thinner = Thinner { hold, uplink, counts_queue: rate.is_none(), counters: Counters::default() };
+    let mut thinner =
+        Thinner { device, hold, uplink, counts_queue: rate.is_none(), counters: Counters::default() };
     thinner.turn_until(stop, (tun, arrivals, status), &clock)
 }
 
@@ -142,6 +147,7 @@ fn wait<const N: usize>(fds: [BorrowedFd<'_>; N], longest: Option<Duration>) -> 
 
 /// The way from the TUN device to the uplink.
 struct Thinner {
+    device: Device,
     hold: AckHold<Vec<u8>>,
     uplink: Uplink,
     /// The uplink's rate is learned from its queue.
@@ -156,8 +162,19 @@ impl Thinner {
         (mut tun, mut arrivals, status): (Tun, ArrivalSocket, status::Socket),
         clock: &MediumClock,
     ) -> Result<Counters, LiveError> {
+        let (mut watch_at, mut lost_at) = (clock.now() + WATCH_EVERY, None);
         loop {
             let now = clock.now();
+            if now >= watch_at {
+                watch_at = now + WATCH_EVERY;
+                lost_at = match self.mend_routes(tun.name()) {
+                    Ok(()) => None,
+                    Err(error) if lost_at.is_some_and(|lost_at| now >= lost_at + LOST_MAX) => {
+                        return Err(error);
+                    }
+                    Err(_) => lost_at.or(Some(now)),
+                };
+            }
             let hold = &mut self.hold;
             for _ in 0..READ_BATCH {
                 let heard = arrivals.receive(|way, bytes| {
@@ -181,11 +198,16 @@ impl Thinner {
             status.answer(&self.counters);
             let due = self.hold.poll_timeout().map(|due| due.saturating_since(now));
             let look = (self.counts_queue && self.uplink.is_busy()).then_some(LOOK_EVERY);
-            let longest = due.into_iter().chain(look).min();
+            let longest = due.into_iter().chain(look).chain([watch_at.saturating_since(now)]).min();
             if wait([stop.as_fd(), tun.as_fd(), arrivals.as_fd(), status.as_fd()], longest)? {
                 return Ok(self.counters);
             }
         }
+    }
+
+    /// Leads the routes here again, if a change of the device has taken them.
+    fn mend_routes(&mut self, tun: &str) -> Result<(), LiveError> {
+        self.device.again(tun)?.map_or(Ok(()), |script| ip_batch(&script))
     }
 
     /// A program sends the packet in `bytes`.

@@ -36,8 +36,9 @@ pub(super) struct ThinFlow {
     mss: Option<u32>,
     /// `None` before its first ACK.
     acks: Option<Acks>,
-    /// End of the last data with PSH or FIN that is not acknowledged.
-    pushed: Option<SeqNumber>,
+    /// Number behind the peer's FIN, if that is not acknowledged. PSH says nothing: Linux sets it on the last segment of each
+    /// packet that it cuts (tcp_output.c, "Control the PSH flag on TSO packets"), which at low rates is every second segment.
+    finished: Option<SeqNumber>,
     /// The peer asks for an answer.
     probed: bool,
     round_trip: RoundTrip,
@@ -102,7 +103,7 @@ impl ThinFlow {
 
     /// Whether the peer waits for this ACK in particular.
     fn answers(&self, segment: &Segment) -> bool {
-        self.probed || self.pushed.is_some_and(|end| end.before_eq(segment.ack))
+        self.probed || self.finished.is_some_and(|end| end.before_eq(segment.ack))
     }
 
     /// Whether its window is nearly closed, was so, went back, or is open by a part that the sender does not know.
@@ -135,7 +136,7 @@ impl ThinFlow {
         let window = self.window(segment);
         if let Some(acks) = self.acks.as_mut().filter(|_| segment.flags.contains(Flags::ACK)) {
             (acks.passed, acks.window) = (segment.ack, window);
-            self.pushed = self.pushed.filter(|end| segment.ack.before(*end));
+            self.finished = self.finished.filter(|end| segment.ack.before(*end));
             self.probed = false;
         }
         self.round_trip.note_passed(now, segment);
@@ -152,8 +153,8 @@ impl ThinFlow {
         }
         if let Some(acks) = &self.acks {
             let end = segment.seq + segment.sequence_len();
-            if segment.flags.intersects(Flags::PSH | Flags::FIN) && end.after(acks.last) {
-                self.pushed = Some(end);
+            if segment.flags.contains(Flags::FIN) && end.after(acks.last) {
+                self.finished = Some(end);
             }
             // Keep-alives, zero-window probes and retransmissions repeat what the receiver has (RFC 9293 section 3.8.4).
             self.probed |= segment.seq.before(acks.last);

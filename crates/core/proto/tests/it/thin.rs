@@ -254,12 +254,24 @@ fn an_ack_that_fills_a_hole_passes_at_once() {
 #[test]
 fn an_ack_that_must_pass_replaces_the_held_one() {
     let mut host = Host::busy();
-    host.hear(1, Segment { seq: SeqNumber(LATER), payload_len: 50, flags: Flags::PSH, ..Segment::default() });
+    host.hear(1, Segment { seq: SeqNumber(LATER), payload_len: 49, flags: Flags::FIN, ..Segment::default() });
     for number in [20, 40, 50, 60] {
         host.send(1, ack(LATER + number));
     }
-    assert_eq!(host.numbers(), [50], "the end of what was pushed; the next one is held");
+    assert_eq!(host.numbers(), [50], "the end of all data; the next one is held");
     assert_eq!(host.hold.dropped(), 2);
+}
+
+/// Linux sets PSH on the last segment of each packet that it cuts, so at low rates it would free every ACK.
+#[test]
+fn an_ack_of_pushed_data_is_held() {
+    let mut host = Host::busy();
+    for number in [20, 40, 60] {
+        let (seq, flags) = (SeqNumber(LATER + number - 20), Flags::ACK | Flags::PSH);
+        host.hear(1, Segment { seq, payload_len: 20, flags, ..Segment::default() });
+        host.send(1, ack(LATER + number));
+    }
+    assert_eq!((host.numbers(), host.hold.dropped()), (vec![], 2));
 }
 
 /// The sender would lose the later timestamp, and a place for two ACKs would lose one of them.

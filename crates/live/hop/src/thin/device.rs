@@ -36,11 +36,7 @@ impl Device {
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
             return Err(refuse(format!("{name:?} is no device"), known));
         }
-        let read = |file: &str| {
-            let text = fs::read_to_string(format!("/sys/class/net/{name}/{file}")).ok()?;
-            text.trim().parse::<u32>().ok()
-        };
-        let (Some(index), Some(mtu)) = (read("ifindex"), read("mtu")) else {
+        let (Some(index), Some(mtu)) = (number(name, "ifindex"), number(name, "mtu")) else {
             return Err(refuse(format!("there is no device {name}"), known));
         };
         let of_both = [
@@ -48,17 +44,27 @@ impl Device {
             // Not the addresses of the link alone.
             ip(&["-6", "-o", "addr", "show", "dev", name, "scope", "global"])?,
         ];
-        let mut addresses: Vec<_> = of_both.iter().filter_map(|printed| first_address(printed)).collect();
+        let addresses: Vec<_> = of_both.iter().filter_map(|printed| first_address(printed)).collect();
         if addresses.is_empty() {
             return Err(refuse(format!("{name} has no IP address"), "a device with an IPv4 or IPv6 address"));
         }
-        let mut routes = Vec::new();
-        for address in &addresses {
-            let version = if address.is_ipv4() { "-4" } else { "-6" };
-            routes.push(!ip(&[version, "route", "show", "default", "dev", name])?.trim().is_empty());
+        let mut elsewhere = None;
+        let mut led = Vec::new();
+        for address in addresses {
+            let (version, usual_metric) = if address.is_ipv4() { ("-4", 0) } else { ("-6", 1_024) };
+            match best_default(&ip(&[version, "route", "show", "default"])?, usual_metric) {
+                Some(best) if best == name => led.push(address),
+                Some(best) => elsewhere = Some(best),
+                None => {}
+            }
         }
-        let mut routes = routes.into_iter();
-        addresses.retain(|_| routes.next() == Some(true));
+        let addresses = led;
+        if let (true, Some(best)) = (addresses.is_empty(), elsewhere) {
+            return Err(refuse(
+                format!("the default route leads to {best}, not to {name}"),
+                "the device of the default route",
+            ));
+        }
         if addresses.is_empty() {
             return Err(refuse(format!("no default route leads to {name}"), "the device of a default route"));
         }
@@ -77,18 +83,58 @@ impl Device {
         Ok(Self { name: name.to_owned(), index: index as i32, is_wifi, mtu, addresses })
     }
 
-    /// Input for `ip -batch` that sends through `tun` what goes by a default route. Two halves are more specific than it
-    /// and do not change it; they vanish with their device, which has no address, so that nothing but those routes leads there.
-    pub(super) fn routes_through(&self, tun: &str) -> String {
-        let mut script =
-            format!("link set dev {tun} addrgenmode none\nlink set dev {tun} mtu {} up\n", self.mtu);
+    /// Input for `ip -batch` that sets up `tun`, and its routes.
+    pub(super) fn setup(&self, tun: &str) -> String {
+        // Without an address, nothing but its routes leads there.
+        format!("link set dev {tun} addrgenmode none\nlink set dev {tun} mtu {} up\n", self.mtu)
+            + &self.routes(tun)
+    }
+
+    /// Input for `ip -batch` that sends through `tun` what goes by a default route to a unicast address. Parts of the address
+    /// space are more specific than that route and do not change it; they vanish with their device. By their metric, routes of
+    /// the same parts that a VPN makes come before them, or beside them.
+    fn routes(&self, tun: &str) -> String {
+        let mut script = String::new();
         for address in &self.addresses {
-            let halves = if address.is_ipv4() { ["0.0.0.0/1", "128.0.0.0/1"] } else { ["::/1", "8000::/1"] };
-            for half in halves {
-                script += &format!("route add {half} dev {tun} src {address}\n");
+            // All but multicast and broadcast: RFC 1112, 224.0.0.0/4; RFC 4291, ff00::/8; and fe80::/10 never leaves its link.
+            let parts: &[&str] = if address.is_ipv4() {
+                &["0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/3"]
+            } else {
+                &["::/2", "4000::/2", "8000::/2", "c000::/3", "e000::/4", "f000::/5", "f800::/6", "fc00::/7"]
+            };
+            for part in parts {
+                script += &format!("route replace {part} dev {tun} src {address} metric 1\n");
             }
         }
         script
+    }
+
+    /// Looks at the device again. Returns input for `ip -batch` where `tun` no longer has its routes or its MTU, as after a new
+    /// address.
+    ///
+    /// # Errors
+    /// As for [`look`](Self::look); [`LiveError::Argument`] too where the device is another one now.
+    pub(super) fn again(&mut self, tun: &str) -> Result<Option<String>, LiveError> {
+        let mtu = number(&self.name, "mtu");
+        let leads = |table: &str, field: usize| {
+            let text = fs::read_to_string(table).unwrap_or_default();
+            text.lines().any(|line| line.split_whitespace().nth(field) == Some(tun))
+        };
+        let has_routes = (!self.has(true) || leads("/proc/net/route", 0))
+            && (!self.has(false) || leads("/proc/net/ipv6_route", 9));
+        if has_routes && mtu == Some(self.mtu) && number(&self.name, "ifindex") == Some(self.index as u32) {
+            return Ok(None);
+        }
+        let now = Self::look(&self.name)?;
+        if (now.index, now.has(true), now.has(false)) != (self.index, self.has(true), self.has(false)) {
+            return Err(LiveError::Argument {
+                argument: "DEVICE",
+                what: format!("{} has changed", self.name),
+                allowed: "the device that it was: start again".to_owned(),
+            });
+        }
+        *self = now;
+        Ok(Some(format!("link set dev {tun} mtu {}\n", self.mtu) + &self.routes(tun)))
     }
 
     /// The IP versions that leave by it, in words.
@@ -104,6 +150,25 @@ impl Device {
     pub(super) fn has(&self, is_v4: bool) -> bool {
         self.addresses.iter().any(|address| address.is_ipv4() == is_v4)
     }
+}
+
+/// A number that the kernel has in a file of `device`.
+fn number(device: &str, file: &str) -> Option<u32> {
+    fs::read_to_string(format!("/sys/class/net/{device}/{file}")).ok()?.trim().parse().ok()
+}
+
+/// The device of the default route that counts, of those that `ip route show default` prints: the one with the least metric,
+/// which is `usual` where it is not printed.
+fn best_default(printed: &str, usual: u32) -> Option<String> {
+    let after = |line: &str, word: &str| {
+        let mut words = line.split_whitespace().skip_while(|next| *next != word);
+        words.nth(1).map(str::to_owned)
+    };
+    let routes = printed.lines().filter_map(|line| {
+        let metric = after(line, "metric").and_then(|metric| metric.parse().ok()).unwrap_or(usual);
+        Some((metric, after(line, "dev")?))
+    });
+    routes.min_by_key(|(metric, _)| *metric).map(|(_, device)| device)
 }
 
 /// What `ip` prints.
@@ -143,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn the_default_route_with_the_least_metric_counts() {
+        let printed = "default via 10.0.0.1 dev wwan0 proto dhcp metric 600 \ndefault via 192.0.2.9 dev eth0 metric 100 \n";
+        assert_eq!(best_default(printed, 0).as_deref(), Some("eth0"));
+        assert_eq!(
+            best_default(&format!("{printed}default dev tun7 scope link\n"), 0).as_deref(),
+            Some("tun7")
+        );
+        assert_eq!(best_default("", 0), None);
+    }
+
+    #[test]
     fn a_device_that_is_not_there_is_named() {
         for name in ["no-such-0", "", "../lo", "a b"] {
             let said = Device::look(name).unwrap_err().to_string();
@@ -153,15 +229,47 @@ mod tests {
     }
 
     #[test]
-    fn two_halves_take_the_place_of_the_default_route() {
+    fn parts_take_the_place_of_the_default_route_but_for_multicast() {
         let addresses = ["192.0.2.1", "2001:db8::7"].map(|address| address.parse().unwrap()).to_vec();
         let device = Device { name: "eth0".to_owned(), index: 2, is_wifi: false, mtu: 1_400, addresses };
-        assert_eq!(
-            device.routes_through("tacit0"),
-            "link set dev tacit0 addrgenmode none\nlink set dev tacit0 mtu 1400 up\n\
-             route add 0.0.0.0/1 dev tacit0 src 192.0.2.1\nroute add 128.0.0.0/1 dev tacit0 src 192.0.2.1\n\
-             route add ::/1 dev tacit0 src 2001:db8::7\nroute add 8000::/1 dev tacit0 src 2001:db8::7\n"
+        let script = device.setup("tacit0");
+        assert!(
+            script.starts_with("link set dev tacit0 addrgenmode none\nlink set dev tacit0 mtu 1400 up\n"),
+            "{script}"
         );
+        assert!(script.contains("route replace 0.0.0.0/1 dev tacit0 src 192.0.2.1 metric 1\n"), "{script}");
+        assert!(script.contains("route replace fc00::/7 dev tacit0 src 2001:db8::7 metric 1\n"), "{script}");
+        // Each unicast address is in one part, and no multicast address in any.
+        let covers = |address: IpAddr| {
+            let parts =
+                script.lines().filter_map(|line| line.strip_prefix("route replace ")?.split(' ').next());
+            let holds = |part: &&str| {
+                let (net, len) = part.split_once('/').unwrap();
+                let len: u32 = len.parse().unwrap();
+                match (net.parse().unwrap(), address) {
+                    (IpAddr::V4(net), IpAddr::V4(own)) => (net.to_bits() ^ own.to_bits()) >> (32 - len) == 0,
+                    (IpAddr::V6(net), IpAddr::V6(own)) => (net.to_bits() ^ own.to_bits()) >> (128 - len) == 0,
+                    _ => false,
+                }
+            };
+            parts.filter(holds).count()
+        };
+        for unicast in [
+            "1.1.1.1",
+            "127.255.0.1",
+            "128.0.0.1",
+            "191.1.1.1",
+            "192.0.2.9",
+            "223.255.255.1",
+            "2001:db8::1",
+            "64:ff9b::1",
+            "fd00::1",
+        ] {
+            assert_eq!(covers(unicast.parse().unwrap()), 1, "{unicast}");
+        }
+        for other in ["224.0.0.251", "239.255.255.250", "255.255.255.255", "fe80::1", "ff02::fb"] {
+            assert_eq!(covers(other.parse().unwrap()), 0, "{other}");
+        }
         assert!(device.has(true) && device.has(false));
     }
 }

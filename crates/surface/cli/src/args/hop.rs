@@ -174,12 +174,17 @@ pub enum RreCommand {
 
 /// Arguments of `thin`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    subcommand_negates_reqs = true
+)]
 pub struct ThinArgs {
     /// Print what runs
     #[command(subcommand)]
     pub command: Option<ThinCommand>,
     /// The device of the default route
+    #[arg(required = true)]
     pub device: Option<String>,
     /// Rate of the uplink, if its queue is not this machine's but a modem's, such as 50kbps [default: learned]
     #[arg(long, value_name = "RATE")]

@@ -163,6 +163,18 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
         before_it = dropped();
     }
 
+    // A new address takes the routes along. They come back.
+    let renewed =
+        "addr del 10.9.0.2/24 dev up0\naddr add 10.9.0.2/24 dev up0\nroute add default via 10.9.0.1\n";
+    assert!(ip(&["-n", CLIENT, "-batch", "-"], Some(renewed)).status.success());
+    let leads = || String::from_utf8(ip(&["-n", CLIENT, "route", "get", V4], None).stdout).unwrap();
+    let again = (0..300).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(20));
+        leads().contains("dev tacit")
+    });
+    assert!(again, "{}", leads());
+    assert_eq!(download(V4, "10000").0, 10_000);
+
     thin.0.kill().unwrap();
     thin.0.wait().unwrap();
     // The kernel removes the device a little later.
@@ -202,12 +214,12 @@ fn a_rehearsal_sees_the_acks_of_both_versions_and_changes_nothing() {
 #[test]
 fn devices_that_cannot_be_thinned_are_refused_in_one_line() {
     let Some(_machine) = machine(&["ip"]) else { return };
-    for (device, reason) in
-        [("lo", "no default route leads to lo"), ("no-such-0", "there is no device no-such-0")]
-    {
+    for (device, reason) in [("lo", "default route"), ("no-such-0", "there is no device no-such-0")] {
         let output = tacit().args(["thin", device]).output().unwrap();
         assert!(!output.status.success() && said(&output).contains(reason), "{}", said(&output));
     }
+    let output = tacit().args(["thin", "--uplink", "50kbps"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     let output = tacit().args(["thin", "lo", "--uplink", "fast"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(fs::exists("/sys/class/net/lo").unwrap());
