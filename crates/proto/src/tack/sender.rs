@@ -332,13 +332,12 @@ impl Sender {
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.path.timeouts += 1;
-            // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4).
-            self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
+            // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4). And where it may be too
+            // long for the path.
+            let two = self.path.timeouts > 1 || (self.in_flight > 0 && self.path.mtu.is_above_floor());
+            self.probes = if two { 2 } else { 1 };
             self.last_sent = now;
             self.watch_stall(now);
-            if self.path.mtu.on_timeouts(now, self.path.timeouts) {
-                self.path.set_mss(self.implied);
-            }
             // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
             if self.path.timeouts == timeouts_of_outage(self.path.ack_loss) && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
@@ -499,7 +498,8 @@ impl Sender {
 
     /// A packet that makes the receiver answer: with data that it lacks, or without any.
     fn next_probe(&mut self, now: Instant) -> Body {
-        if self.path.timeouts > 1 && self.probes == 0 && self.stalls_for(now, self.config.idle_timeout / 2) {
+        let stalls = || self.path.timeouts > 1 && self.stalls_for(now, self.config.idle_timeout / 2);
+        if self.probes == 0 && (self.path.mtu.is_above_floor() || stalls()) {
             return self.next_ping(now);
         }
         if let Some((chunk, again)) = self.next_chunk(now) {

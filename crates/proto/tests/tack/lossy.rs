@@ -79,3 +79,28 @@ fn where_acknowledgments_are_lost_too_hardly_a_second_is_idle() {
     }
     assert!(idle.len() * 50 <= seconds, "{} of {seconds}: {idle:?}", idle.len());
 }
+
+#[test]
+fn zz_explore() {
+    let one = |lose: f64, ack: f64, seed: u64| {
+        let mut up = Link::new(Some(BitRate::from_mbps(200)), ms(10));
+        up.queue = ms(40);
+        let mut down = up.clone();
+        up.lose_share = lose;
+        down.lose_share = ack;
+        up.random = crate::joined::Random(seed);
+        down.random = crate::joined::Random(seed + 1000);
+        let mut pipe = connected(Config::default(), up, down);
+        pipe.client.write(40_000_000);
+        let began = pipe.now;
+        for _ in 0..100 * 1000 / 20 {
+            pipe.run_for(ms(20));
+            if pipe.server.delivered_bytes() == 40_000_000 { break; }
+        }
+        pipe.now.saturating_since(began).as_micros() / 1000
+    };
+    for (lose, ack) in [(0.0, 0.0), (0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.2, 0.0), (0.3, 0.0), (0.0, 0.5), (0.0, 0.7)] {
+        let times: Vec<_> = (1..6).map(|seed| one(lose, ack, seed)).collect();
+        println!("lose {lose} acks {ack}: {times:?} ms");
+    }
+}
