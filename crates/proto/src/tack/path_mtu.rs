@@ -193,6 +193,12 @@ mod tests {
         (mtu.payload(), probes)
     }
 
+    /// s2n-quic#3143: a hundred packets to find 1450 bytes below a limit of 8940.
+    #[test]
+    fn a_limit_far_above_the_path_costs_few_probes() {
+        assert_eq!(search(1422), (1421, 12));
+    }
+
     #[test]
     fn a_path_of_any_length_is_found_within_16_bytes() {
         assert_eq!(search(8952), (8952, 2));

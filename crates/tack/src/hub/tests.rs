@@ -233,15 +233,25 @@ impl Bulk {
         Self { client, stream, server, opened: None, chunk: payload(64 << 10), written: 0, read: 0 }
     }
 
-    /// Writes, lets 10 ms pass, and reads.
+    /// [`step`](Self::step), after which `seen` has its datagrams alone.
+    fn step_seen(&mut self, net: &mut Net) {
+        net.seen.clear();
+        self.step_on(net);
+    }
+
+    /// Writes, lets 10 ms pass, and reads; forgets what was seen.
     fn step(&mut self, net: &mut Net) {
+        self.step_on(net);
+        net.seen.clear();
+    }
+
+    fn step_on(&mut self, net: &mut Net) {
         while let Ok(Some(taken)) =
             net.client.session(self.client).unwrap().write(self.stream, &self.chunk)
         {
             self.written += taken;
         }
         net.run(Duration::from_millis(10));
-        net.seen.clear();
         let session = net.server.session(self.server).unwrap();
         self.opened = self.opened.or_else(|| session.next_opened().unwrap());
         let Some(stream) = self.opened else { return };
