@@ -168,7 +168,7 @@ impl PathMtu {
         (lasts || vanished.probes >= MAX_PROBES) && self.shrink()
     }
 
-    /// Falls back to the longest of two sizes of which one may pass.
+    /// Falls back to the base where packets longer than the floor passed lately, otherwise to the floor.
     fn shrink(&mut self) -> bool {
         let arrived = self.vanished.take().map_or(0, |vanished| vanished.most_arrived);
         let passes = if self.passes > self.base && arrived > self.floor { self.base } else { self.floor };
@@ -262,7 +262,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
-    /// A path that took `sizes`, each of which is found by a probe.
+    /// A path that took probes of `sizes`.
     fn found<const N: usize>(sizes: [u32; N]) -> PathMtu {
         let mut mtu = PathMtu::new([548, 1200, 8952], USUAL);
         for size in sizes {

@@ -93,11 +93,26 @@ fn of_40_megabytes(there: u64, back: u64, seed: u64) -> Duration {
 
 #[test]
 fn zz_explore() {
-    for (there, back) in [(0, 0), (20, 20), (30, 30), (30, 0), (0, 50), (0, 70)] {
-        for seed in 1..6 {
-            let began = std::time::Instant::now();
-            let took = of_40_megabytes(there, back, seed);
-            println!("{there} {back} seed {seed}: {} ms, {:?}", took.as_micros() / 1000, began.elapsed());
-        }
+    for (there, back) in [(20, 20), (30, 30), (40, 40), (50, 50), (50, 0), (0, 50), (0, 60), (0, 70), (0, 80)] {
+        let mut all: Vec<_> =
+            (1..41).map(|seed| of_40_megabytes(there, back, seed).as_micros() / 1000).collect();
+        all.sort_unstable();
+        println!("{there} {back}: {all:?}");
+    }
+    let mut up = Link::new(Some(BitRate::from_mbps(200)), ms(10));
+    up.queue = ms(40);
+    let mut down = up.clone();
+    down.lose_percent = 70;
+    (up.random, down.random) = (Random(3), Random(1003));
+    let mut pipe = connected(Config::default(), up, down);
+    pipe.client.write(40_000_000);
+    for step in 0..60 {
+        pipe.run_for(ms(50));
+        println!(
+            "{step}: {} delivered, {} timeouts, {:?}",
+            pipe.server.delivered_bytes(),
+            pipe.client.timeouts(),
+            pipe.client.stats()
+        );
     }
 }

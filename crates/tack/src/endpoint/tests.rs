@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
+use crate::StreamError;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Shorter than the time after which an idle connection does anything by itself.
@@ -181,7 +182,7 @@ async fn whoever_waits_for_a_stream_hears_that_the_connection_was_closed_here() 
         send.write_all(b"a part").await.unwrap();
         send.finish().unwrap();
         let (_send_there, _recv_there) = there.accept_bi().await.unwrap();
-        // Nobody reads there: neither is over.
+        // The peer reads nothing, so neither is over.
         let mut buffer = [0; 8];
         let waits = async { tokio::join!(recv.read(&mut buffer), send.finished(), here.accept_bi()) };
         let closes = async {
