@@ -32,6 +32,10 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
+/// Most times in a row that the peer is asked at once though no data arrives: a path may carry questions and no data. Ours: where half
+/// of the packets are lost, the same one is lost once in eight times.
+const ASKED_IN_VAIN_MAX: u8 = 3;
+
 /// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before.
 const MAX_TIMEOUTS_OF_OUTAGE: u32 = 6;
 
@@ -147,6 +151,8 @@ pub(super) struct Sender {
     ends_flight: bool,
     /// When the window last held data back and the peer was asked.
     asked_held: Instant,
+    /// How often it was asked at once since data was acknowledged.
+    asked_in_vain: u8,
     skips: Skips,
     /// How the receiver was asked to acknowledge.
     clock: AckClock,
@@ -187,6 +193,7 @@ impl Sender {
             questions: 0,
             ends_flight: false,
             asked_held: Instant::ZERO,
+            asked_in_vain: 0,
             skips: Skips::new(START, seed),
             clock: config.wished_clock(),
             holes: 0,
@@ -506,7 +513,11 @@ impl Sender {
     /// Nothing follows the packets that left, so that nothing shows which of them are lost. Where much is lost the peer is asked at
     /// once, which takes a round trip; the probe timeout is several.
     fn ask_at_once(&mut self, now: Instant) -> Option<Body> {
+        if self.asked_in_vain >= ASKED_IN_VAIN_MAX {
+            return None;
+        }
         self.questions = questions(self.unanswered()).checked_sub(1)?;
+        self.asked_in_vain += 1;
         Some(self.next_ping(now))
     }
 

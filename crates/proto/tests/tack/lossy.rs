@@ -91,28 +91,14 @@ fn of_40_megabytes(there: u64, back: u64, seed: u64) -> Duration {
     transfer_time(&mut pipe, 40_000_000)
 }
 
+/// Packets and acknowledgments are lost: without losses it takes 1.78 s. A flight's last packet, and one that is lost again and again,
+/// are asked about at once; where acknowledgments are lost, timeouts do not double, nor pass for congestion.
 #[test]
-fn zz_explore() {
-    for (there, back) in [(20, 20), (30, 30), (40, 40), (50, 50), (50, 0), (0, 50), (0, 60), (0, 70), (0, 80)] {
-        let mut all: Vec<_> =
-            (1..41).map(|seed| of_40_megabytes(there, back, seed).as_micros() / 1000).collect();
-        all.sort_unstable();
-        println!("{there} {back}: {all:?}");
-    }
-    let mut up = Link::new(Some(BitRate::from_mbps(200)), ms(10));
-    up.queue = ms(40);
-    let mut down = up.clone();
-    down.lose_percent = 70;
-    (up.random, down.random) = (Random(3), Random(1003));
-    let mut pipe = connected(Config::default(), up, down);
-    pipe.client.write(40_000_000);
-    for step in 0..60 {
-        pipe.run_for(ms(50));
-        println!(
-            "{step}: {} delivered, {} timeouts, {:?}",
-            pipe.server.delivered_bytes(),
-            pipe.client.timeouts(),
-            pipe.client.stats()
-        );
+fn losses_there_and_back_cost_their_share_and_a_half() {
+    for (there, back, most) in [(20, 20, ms(3000)), (30, 30, ms(3400)), (0, 50, ms(3000)), (0, 70, ms(6000))] {
+        let mut took: Vec<_> = (1..=20).map(|seed| of_40_megabytes(there, back, seed)).collect();
+        took.sort_unstable();
+        println!("{there} % and {back} % lost: {:?} us", took.iter().map(|took| took.as_micros()).collect::<Vec<_>>());
+        assert!(took[19] <= most, "{there} % and {back} % lost: {} us", took[19].as_micros());
     }
 }

@@ -206,6 +206,7 @@ impl Sender {
 
     /// A packet with `len` bytes of data arrived that left at `at`: as long ones pass.
     fn data_arrived(&mut self, number: Position, at: Instant, len: u32) {
+        self.asked_in_vain = 0;
         self.end_stall(at, len);
         if number >= self.path.start {
             self.path.mtu.on_arrived(len);
