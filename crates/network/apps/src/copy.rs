@@ -7,6 +7,7 @@
 
 mod committer;
 mod delete;
+mod descriptors;
 pub mod gate;
 pub mod idle;
 pub mod limit;

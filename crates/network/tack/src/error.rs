@@ -61,11 +61,6 @@ pub enum ConnectionError {
     Endpoint(String),
 }
 
-impl ConnectionError {
-    /// The code by which a peer says [`PathTooNarrow`](Self::PathTooNarrow).
-    pub(crate) const TOO_NARROW_CODE: u32 = u32::MAX;
-}
-
 /// The limit that a server has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

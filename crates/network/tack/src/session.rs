@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tacit_proto::Endpoint as _;
 use tacit_proto::endpoint::{Ends, Event};
 use tacit_proto::packet::Ecn;
-use tacit_proto::tack::packet::{ConnectionId, StreamId};
+use tacit_proto::tack::packet::{CloseCode, ConnectionId, Reason, StreamId};
 use tacit_proto::tack::wire::encode_from;
 use tacit_proto::tack::{self, Body, StreamEvent, Transmit};
 use tacit_proto::units::{Duration, FlowId, HostId, Instant};
@@ -471,9 +471,8 @@ impl Session {
         self.core.handle_timeout(now);
         self.observer.on_time(now, &mut self.core);
         if self.end.is_none() && self.core.is_path_too_narrow(now) {
-            let why = ConnectionError::PathTooNarrow;
-            self.core.abort_with(ConnectionError::TOO_NARROW_CODE, &why.to_string());
-            self.finish(why);
+            self.core.abort_too_narrow();
+            self.finish(ConnectionError::PathTooNarrow);
         }
         self.pump();
     }
@@ -511,11 +510,14 @@ impl Session {
                 Event::SendDone | Event::PeerClosed => {}
                 Event::TimedOut => self.finish(ConnectionError::TimedOut),
                 Event::Closed | Event::Reset => {
-                    let why =
-                        self.core.peer_reason().map_or(ConnectionError::Reset, |reason| match reason.code {
-                            ConnectionError::TOO_NARROW_CODE => ConnectionError::PathTooNarrow,
-                            code => ConnectionError::ApplicationClosed { code, reason: reason.text.clone() },
-                        });
+                    let of_user = self.core.peer_reason();
+                    let why = match (self.core.peer_gave_up(), of_user) {
+                        (Some(CloseCode::PathTooNarrow), _) => ConnectionError::PathTooNarrow,
+                        (_, Some(Reason { code, text })) => {
+                            ConnectionError::ApplicationClosed { code: *code, reason: text.clone() }
+                        }
+                        _ => ConnectionError::Reset,
+                    };
                     self.finish(why);
                 }
             }

@@ -14,6 +14,11 @@ const MAX_RANGES: usize = 4096;
 /// Packets after which the loss rate is computed again; half of the counts stays.
 const LOSS_WINDOW: u64 = 128;
 
+/// Before the first window has passed, a loss of this share, in 65,536ths, by this many packets counts: ACKs are few, and a window of
+/// them takes seconds. Ours: where one in fifty is lost, that happens once in thousands of times.
+const EARLY_SHARE: u16 = u16::MAX / 4;
+const EARLY_LOST: u64 = 4;
+
 /// Holes that are remembered at most; of more, the oldest counts as lost.
 const MAX_HOLES: usize = 1024;
 
@@ -277,6 +282,8 @@ struct LossMeter {
     expected: u64,
     lost: u64,
     rate: u16,
+    /// A window has passed.
+    is_known: bool,
 }
 
 impl LossMeter {
@@ -284,10 +291,17 @@ impl LossMeter {
     fn on_expected(&mut self, packets: u64) {
         self.expected += packets;
         if self.expected >= LOSS_WINDOW {
-            self.rate = ((self.lost << 16) / self.expected).min(u64::from(u16::MAX)) as u16;
+            self.rate = self.share();
             self.expected /= 2;
             self.lost /= 2;
+            self.is_known = true;
+        } else if !self.is_known && self.lost >= EARLY_LOST && self.share() >= EARLY_SHARE {
+            self.rate = self.share();
         }
+    }
+
+    fn share(&self) -> u16 {
+        ((self.lost << 16) / self.expected.max(1)).min(u64::from(u16::MAX)) as u16
     }
 
     fn on_lost(&mut self, packets: u64) {
@@ -485,10 +499,21 @@ mod tests {
             meter.on_expected(packets);
             meter.rate
         };
-        assert_eq!(expect(32, 127), 0);
-        assert_eq!(expect(0, 1), 1 << 14);
-        assert_eq!(expect(0, 63), 1 << 14);
-        assert_eq!(expect(0, 1), 1 << 13, "16 of the 32 count still");
+        assert_eq!(expect(16, 127), 0);
+        assert_eq!(expect(0, 1), 1 << 13);
+        assert_eq!(expect(0, 63), 1 << 13);
+        assert_eq!(expect(0, 1), 1 << 12, "8 of the 16 count still");
+        assert_eq!(expect(32, 32), 1 << 12, "the first window has passed");
+    }
+
+    #[test]
+    fn a_heavy_loss_is_known_before_the_first_window_has_passed() {
+        for (lost, expected, rate) in [(3, 3, 0), (4, 4, u16::MAX), (4, 16, 1 << 14), (4, 17, 0), (31, 126, 0)] {
+            let mut meter = LossMeter::default();
+            meter.on_lost(lost);
+            meter.on_expected(expected);
+            assert_eq!(meter.rate, rate, "{lost} of {expected}");
+        }
     }
 
     #[test]

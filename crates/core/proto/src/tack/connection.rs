@@ -95,6 +95,7 @@ pub struct Connection {
     /// Why our user gave up, and that is said again to a peer that did not hear it; why the peer's user did.
     gave_up: Option<CloseCode>,
     reason: Option<Arc<Reason>>,
+    peer_gave_up: Option<CloseCode>,
     peer_reason: Option<Arc<Reason>>,
     /// An event to report: streams may be opened, which could not.
     may_open: bool,
@@ -153,6 +154,7 @@ impl Connection {
             close_due: None,
             gave_up: None,
             reason: None,
+            peer_gave_up: None,
             peer_reason: None,
             may_open: false,
             confirm_due: false,
@@ -191,8 +193,12 @@ impl Connection {
 
     /// Gives the connection up at once.
     pub fn abort(&mut self) {
+        self.abort_for(CloseCode::Aborted);
+    }
+
+    fn abort_for(&mut self, code: CloseCode) {
         if self.is_open() {
-            self.finish(CloseCode::Aborted, Event::Closed);
+            self.finish(code, Event::Closed);
         }
     }
 
@@ -369,6 +375,9 @@ impl Connection {
     }
 
     fn on_close(&mut self, code: CloseCode) {
+        if self.is_open() {
+            self.peer_gave_up = Some(code);
+        }
         let was = core::mem::replace(&mut self.state, State::Closed);
         match was {
             State::Opening | State::Accepted | State::Established => {}

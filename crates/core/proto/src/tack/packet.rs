@@ -424,6 +424,8 @@ pub enum CloseCode {
     Refused,
     /// The peer acknowledged packets that were never sent, or broke another rule.
     Violation,
+    /// The path carries no packets of [`Config::min_mtu`](super::Config::min_mtu).
+    PathTooNarrow,
 }
 
 codes!(CloseCode, "reason for an end" {
@@ -431,6 +433,8 @@ codes!(CloseCode, "reason for an end" {
     CloseCode::Aborted = 2,
     CloseCode::Refused = 3,
     CloseCode::Violation = 4,
+    // 5 has a reason of the user: `wire::WITH_REASON`.
+    CloseCode::PathTooNarrow = 6,
 });
 
 /// Bytes that each packet begins with: type and flags, connection, packet number.

@@ -3,7 +3,9 @@
 //! Packets of the base size are taken to pass. Longer ones are tried with probes of padding: first the usual size, then the
 //! longest, then by halving the unknown range. A probe that is lost says nothing about congestion.
 //!
-//! A path may change and take packets of the base size no more. Packets shrink to the floor then, and the search begins again.
+//! A path may change and take long packets no more (section 4.3). Each probe timeout asks with a long packet and a short one behind
+//! it, so the sender hears of the long ones that are lost. Packets shrink then to a size that passes, and the search begins again at
+//! once: where the path lost packets of every size for a while, it costs a round trip.
 
 use crate::units::{Duration, Instant};
 
@@ -16,12 +18,22 @@ const CLOSE_ENOUGH: u32 = 16;
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
-/// Probe timeouts in a row after which a path that took long packets is held to take them no more (section 4.3).
-const BLACK_HOLE_TIMEOUTS: u32 = 3;
-
-/// Packets longer than a size that vanish in a row before the path counts as one that takes only that size.
+/// Long packets that vanish in a row, over a probe timeout at least, before the path counts as one that takes them no more.
 /// Ours: where each second packet is lost at random, that happens once in 65,536 times.
 const VANISHED_MIN: u32 = 16;
+
+/// Long packets that were lost, with none as long among them that arrived.
+#[derive(Clone, Copy, Debug)]
+struct Vanished {
+    /// When the first was reported.
+    since: Instant,
+    count: u32,
+    /// Those that a short packet followed at once, which arrived: probes of the size in use.
+    probes: u8,
+    /// Bytes of data of the shortest of them, and of the longest packet that arrived meanwhile.
+    least_lost: u32,
+    most_arrived: u32,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathMtu {
@@ -37,8 +49,7 @@ pub(super) struct PathMtu {
     probing: Option<u32>,
     tries: u8,
     again_at: Instant,
-    /// When the first of the packets was lost that are longer than [`shorter`](Self::shorter), and how many were since.
-    vanished: Option<(Instant, u32)>,
+    vanished: Option<Vanished>,
 }
 
 impl PathMtu {
@@ -97,6 +108,8 @@ impl PathMtu {
         }
         let size = if self.fails <= self.max {
             self.passes + (self.fails - self.passes) / 2
+        } else if self.passes < self.base {
+            self.base
         } else if self.passes < self.usual {
             self.usual.min(self.max)
         } else {
@@ -127,44 +140,39 @@ impl PathMtu {
         arrived
     }
 
-    /// Nothing was acknowledged for a number of probe timeouts; true when packets get shorter for it.
-    pub fn on_timeouts(&mut self, now: Instant, timeouts: u32) -> bool {
-        let steps = if self.passes > self.base { 1 } else { 2 };
-        timeouts >= steps * BLACK_HOLE_TIMEOUTS && self.shrink(now)
+    /// True where packets are longer than what passes on any path.
+    pub fn is_above_floor(&self) -> bool {
+        self.passes > self.floor
     }
 
     /// A packet with `len` bytes of data arrived.
     pub fn on_arrived(&mut self, len: u32) {
-        if len > self.shorter() {
-            self.vanished = None;
+        self.vanished.take_if(|vanished| len >= vanished.least_lost);
+        if let Some(vanished) = &mut self.vanished {
+            vanished.most_arrived = vanished.most_arrived.max(len);
         }
     }
 
-    /// A packet with `len` bytes of data was lost. True when packets get shorter: longer ones have vanished for
-    /// [`BLACK_HOLE_TIMEOUTS`] times `probe_timeout`, though others were acknowledged.
-    pub fn on_lost(&mut self, now: Instant, len: u32, probe_timeout: Duration) -> bool {
-        if len <= self.shorter() {
+    /// A packet with `len` bytes of data was lost, which `is_probe` where a short packet followed it at once. True when packets get
+    /// shorter: long ones have vanished for `probe_timeout`, or [`MAX_PROBES`] of them in a row that were probes.
+    pub fn on_lost(&mut self, now: Instant, len: u32, is_probe: bool, probe_timeout: Duration) -> bool {
+        if len <= self.floor {
             return false;
         }
-        let (since, count) = self.vanished.get_or_insert((now, 0));
-        *count += 1;
-        let waited = now.saturating_since(*since) >= probe_timeout * u64::from(BLACK_HOLE_TIMEOUTS);
-        *count >= VANISHED_MIN && waited && self.shrink(now)
+        let fresh = Vanished { since: now, count: 0, probes: 0, least_lost: len, most_arrived: 0 };
+        let vanished = self.vanished.get_or_insert(fresh);
+        vanished.count += 1;
+        vanished.probes += u8::from(is_probe);
+        vanished.least_lost = vanished.least_lost.min(len);
+        let lasts = now.saturating_since(vanished.since) >= probe_timeout && vanished.count >= VANISHED_MIN;
+        (lasts || vanished.probes >= MAX_PROBES) && self.shrink()
     }
 
-    /// The size to fall back to.
-    fn shorter(&self) -> u32 {
-        if self.passes > self.base { self.base } else { self.floor }
-    }
-
-    fn shrink(&mut self, now: Instant) -> bool {
-        let shorter = self.shorter();
-        if shorter >= self.passes {
-            return false;
-        }
-        // Few paths take less than the base: most often nothing passed for a while. So the search begins at once.
-        let again_at = if shorter == self.base { now + RAISE_AFTER } else { now };
-        *self = Self { passes: shorter, again_at, ..self.restarted() };
+    /// Falls back to the base where packets longer than the floor passed lately, otherwise to the floor.
+    fn shrink(&mut self) -> bool {
+        let arrived = self.vanished.take().map_or(0, |vanished| vanished.most_arrived);
+        let passes = if self.passes > self.base && arrived > self.floor { self.base } else { self.floor };
+        *self = Self { passes, ..self.restarted() };
         true
     }
 }
@@ -183,6 +191,12 @@ mod tests {
             probes += 1;
         }
         (mtu.payload(), probes)
+    }
+
+    /// s2n-quic#3143: a hundred packets to find 1450 bytes below a limit of 8940.
+    #[test]
+    fn a_limit_far_above_the_path_costs_few_probes() {
+        assert_eq!(search(1422), (1421, 12));
     }
 
     #[test]
@@ -242,66 +256,103 @@ mod tests {
         assert_eq!(mtu.next(Instant::ZERO), Some(8952), "the third try");
     }
 
-    #[test]
-    fn a_black_hole_brings_back_the_base() {
-        let mut mtu = PathMtu::new([1200, 1200, 1472], USUAL);
-        assert_eq!(mtu.next(Instant::ZERO), Some(1472));
-        assert!(mtu.on_fate(Instant::ZERO, true));
-        assert!(!mtu.on_timeouts(Instant::ZERO, 2));
-        assert!(mtu.on_timeouts(Instant::ZERO, 3));
-        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (1200, None));
-        assert_eq!(mtu.next(Instant::ZERO + RAISE_AFTER), Some(1472));
+    const TIMEOUT: Duration = Duration::from_millis(100);
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
     }
 
-    #[test]
-    fn a_path_that_takes_less_than_the_base_is_found_again() {
-        let mut mtu = PathMtu::new([548, 1200, 1472], USUAL);
-        assert!(mtu.on_timeouts(Instant::ZERO, 6));
-        assert_eq!((mtu.payload(), mtu.next(Instant::ZERO)), (548, Some(USUAL)));
-        assert!(!mtu.on_timeouts(Instant::ZERO, 9), "there is nothing shorter");
-        // A path whose IP packets have 1000 bytes.
-        mtu.on_fate(Instant::ZERO, false);
-        while let Some(size) = mtu.next(Instant::ZERO) {
-            mtu.on_fate(Instant::ZERO, size <= 972);
+    /// A path that took probes of `sizes`.
+    fn found<const N: usize>(sizes: [u32; N]) -> PathMtu {
+        let mut mtu = PathMtu::new([548, 1200, 8952], USUAL);
+        for size in sizes {
+            assert_eq!(mtu.next(at(0)), Some(size));
+            mtu.on_fate(at(0), true);
         }
-        assert!((972 - CLOSE_ENOUGH..=972).contains(&mtu.payload()), "{}", mtu.payload());
-        // Where nothing passed for a while, the first probe finds what passed before.
-        let mut mtu = PathMtu::new([548, 1200, 1472], USUAL);
-        assert!(mtu.on_timeouts(Instant::ZERO, 6));
-        assert_eq!(mtu.next(Instant::ZERO), Some(USUAL));
-        assert!(mtu.on_fate(Instant::ZERO, true));
-        assert_eq!(mtu.payload(), USUAL);
+        mtu
     }
 
     #[test]
-    fn long_packets_that_vanish_among_short_ones_that_arrive_shorten_packets() {
-        let timeout = Duration::from_millis(100);
-        let at = |millis: u64| Instant::ZERO + Duration::from_millis(millis);
-        let mut mtu = PathMtu::new([548, 1200, 1472], USUAL);
-        assert!(!mtu.on_lost(at(0), 1100, timeout));
+    fn sixteen_long_packets_that_vanish_over_a_probe_timeout_shorten_packets() {
+        let mut mtu = found([USUAL]);
         for _ in 0..20 {
-            assert!(!mtu.on_lost(at(299), 1100, timeout), "too early");
-            mtu.on_arrived(500);
+            assert!(!mtu.on_lost(at(0), 1400, false, TIMEOUT), "all at once");
         }
-        assert!(mtu.on_lost(at(300), 1100, timeout));
+        assert!(!mtu.on_lost(at(99), 1400, false, TIMEOUT), "too early");
+        assert!(mtu.on_lost(at(100), 1400, false, TIMEOUT));
+        assert_eq!((mtu.payload(), mtu.is_above_floor()), (548, false));
+        let mut mtu = found([USUAL]);
+        for millis in 0..15 {
+            assert!(!mtu.on_lost(at(100 * millis), 1400, false, TIMEOUT), "too few");
+        }
+        assert!(!mtu.on_lost(at(1500), 548, false, TIMEOUT), "a short one");
+        assert!(mtu.on_lost(at(1500), 1400, false, TIMEOUT));
+    }
+
+    #[test]
+    fn three_probes_that_vanish_before_short_packets_that_arrive_shorten_packets() {
+        let mut mtu = found([USUAL]);
+        assert!(!mtu.on_lost(at(0), 1400, true, TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1400, true, TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1400, false, TIMEOUT));
+        assert!(mtu.on_lost(at(0), 1400, true, TIMEOUT));
         assert_eq!(mtu.payload(), 548);
-        // One that arrives begins the count again.
-        let mut mtu = PathMtu::new([548, 1200, 1472], USUAL);
+    }
+
+    #[test]
+    fn a_packet_as_long_that_arrives_begins_the_count_again() {
+        let mut mtu = found([USUAL]);
         for round in 0..10 {
             for _ in 0..VANISHED_MIN - 1 {
-                assert!(!mtu.on_lost(at(round * 1000), 1100, timeout));
+                assert!(!mtu.on_lost(at(round * 1000), 1400, false, TIMEOUT));
             }
-            mtu.on_arrived(1100);
+            assert!(!mtu.on_lost(at(round * 1000), 1400, true, TIMEOUT), "sixteen, at once");
+            // A shorter one says nothing.
+            mtu.on_arrived(1399);
+            assert_eq!(mtu.vanished.map(|vanished| vanished.count), Some(VANISHED_MIN));
+            mtu.on_arrived(1400);
         }
-        // A longer size falls to the base first.
-        let mut mtu = PathMtu::new([548, 1200, 1472], USUAL);
-        assert_eq!(mtu.next(at(0)), Some(1472));
-        mtu.on_fate(at(0), true);
-        for _ in 0..VANISHED_MIN {
-            mtu.on_lost(at(0), 1400, timeout);
+    }
+
+    #[test]
+    fn packets_shrink_to_the_base_where_packets_above_the_floor_arrive() {
+        for (arrives, passes) in [(548, 548), (549, 1200)] {
+            let mut mtu = found([USUAL, 8952]);
+            assert!(!mtu.on_lost(at(0), 8900, false, TIMEOUT));
+            mtu.on_arrived(arrives);
+            for _ in 0..VANISHED_MIN {
+                assert!(!mtu.on_lost(at(50), 8900, false, TIMEOUT));
+            }
+            assert!(mtu.on_lost(at(100), 8900, false, TIMEOUT));
+            assert_eq!(mtu.payload(), passes);
         }
-        assert!(mtu.on_lost(at(300), 1400, timeout));
-        assert_eq!(mtu.payload(), 1200);
+        // At the base there is nothing but the floor.
+        let mut mtu = found([]);
+        assert!(!mtu.on_lost(at(0), 1100, true, TIMEOUT));
+        mtu.on_arrived(1000);
+        assert!(!mtu.on_lost(at(0), 1100, true, TIMEOUT) && mtu.on_lost(at(0), 1100, true, TIMEOUT));
+        assert_eq!(mtu.payload(), 548);
+    }
+
+    /// Where nothing passed for a while, two probes find what passed before.
+    #[test]
+    fn a_search_begins_at_once_when_packets_have_become_shorter() {
+        for takes in [972, 1300, USUAL] {
+            let mut mtu = found([USUAL]);
+            let shorter = [(); MAX_PROBES as usize].map(|()| mtu.on_lost(at(0), 1400, true, TIMEOUT));
+            assert_eq!(shorter, [false, false, true]);
+            assert_eq!((mtu.payload(), mtu.next(at(0))), (548, Some(1200)));
+            mtu.on_fate(at(0), 1200 <= takes);
+            let mut probes = 1;
+            while mtu.payload() < USUAL
+                && let Some(size) = mtu.next(at(0))
+            {
+                mtu.on_fate(at(0), size <= takes);
+                probes += 1;
+            }
+            assert!((takes - CLOSE_ENOUGH..=takes).contains(&mtu.payload()), "{takes}: {}", mtu.payload());
+            assert!(probes < 22 && (takes < USUAL || probes == 2), "{takes}: {probes}");
+        }
     }
 
     #[test]

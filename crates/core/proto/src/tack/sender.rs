@@ -32,6 +32,10 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
+/// Most times in a row that the peer is asked at once though no data arrives: a path may carry questions and no data. Ours: where half
+/// of the packets are lost, the same one is lost once in eight times.
+const ASKED_IN_VAIN_MAX: u8 = 3;
+
 /// Most timeouts in a row before a path is held to have gone away. Ours: each waits twice as long as the one before.
 const MAX_TIMEOUTS_OF_OUTAGE: u32 = 6;
 
@@ -45,18 +49,31 @@ const SHORT_NUMBERS: u64 = 1 << 14;
 /// And where it leaves less than that after it: a turn of [`Stamp::short`] is 1.05 s.
 const SHORT_AGE: Duration = Duration::from_secs(1);
 
-/// Timeouts in a row that mean that the path went away, not that answers were lost: two, and more where the share `ack_loss`, in
-/// 65,536ths, of the peer's packets is lost. The first timeout asks once and the others twice. All answers are lost by chance once
-/// in 16 times at most. Ours: where seven of ten ACKs are lost, two timeouts in a row are usual.
-fn timeouts_of_outage(ack_loss: u16) -> u32 {
+/// Timeouts in a row that mean that the path went away, not that questions or answers were lost: two, and more where the share
+/// `unanswered`, in 65,536ths, of questions gets no answer. The first timeout asks once and the others twice. All answers are lost by
+/// chance once in 16 times at most. Ours: where seven of ten ACKs are lost, two timeouts in a row are usual.
+fn timeouts_of_outage(unanswered: u16) -> u32 {
     const RARE: u64 = (1 << 16) / 16;
-    let lost = u64::from(ack_loss);
+    let lost = u64::from(unanswered);
     let (mut timeouts, mut chance) = (2, (lost * lost * lost) >> 32);
     while chance > RARE && timeouts < MAX_TIMEOUTS_OF_OUTAGE {
         chance = (chance * lost * lost) >> 32;
         timeouts += 1;
     }
     timeouts
+}
+
+/// Probes that ask at once where the share `unanswered` of questions, in 65,536ths, gets no answer: none up to an eighth, where the
+/// probe timeout is seldom waited for; then as many as leave all unanswered once in eight times, up to four.
+fn questions(unanswered: u16) -> u8 {
+    const EIGHTH: u64 = (1 << 16) / 8;
+    let share = u64::from(unanswered);
+    let (mut questions, mut chance) = (0, if share > EIGHTH { 1 << 16 } else { 0 });
+    while chance > EIGHTH && questions < 4 {
+        chance = (chance * share) >> 16;
+        questions += 1;
+    }
+    questions
 }
 
 /// Content that a number stood for.
@@ -127,7 +144,15 @@ pub(super) struct Sender {
     rate: RateSampler,
     /// When the last packet left that must be acknowledged.
     last_sent: Instant,
+    /// Probes to send, with data where there is any, and others behind them without.
     probes: u8,
+    questions: u8,
+    /// Something was sent since the last question whose loss no later packet may show: the end of a stream, or data again.
+    ends_flight: bool,
+    /// When the window last held data back and the peer was asked.
+    asked_held: Instant,
+    /// How often it was asked at once since data was acknowledged.
+    asked_in_vain: u8,
     skips: Skips,
     /// How the receiver was asked to acknowledge.
     clock: AckClock,
@@ -165,6 +190,10 @@ impl Sender {
             rate: RateSampler::default(),
             last_sent: Instant::ZERO,
             probes: 0,
+            questions: 0,
+            ends_flight: false,
+            asked_held: Instant::ZERO,
+            asked_in_vain: 0,
             skips: Skips::new(START, seed),
             clock: config.wished_clock(),
             holes: 0,
@@ -300,8 +329,10 @@ impl Sender {
     /// several times before it is given up for its silence (RFC 9000 section 10.1 has three).
     pub fn backed_off(&self) -> Duration {
         let longest = (self.config.idle_timeout / PROBES_BEFORE_IDLE).min(PTO_MAX);
+        // Where answers are lost, the first silences say nothing of a path that is gone or full.
+        let by_chance = timeouts_of_outage(self.unanswered()) - timeouts_of_outage(0);
         self.probe_timeout()
-            .saturating_mul(1 << self.path.timeouts.min(10))
+            .saturating_mul(1 << self.path.timeouts.saturating_sub(by_chance).min(10))
             .min(longest.max(self.probe_timeout()))
     }
 
@@ -332,15 +363,15 @@ impl Sender {
         if self.probe_at().is_some_and(|at| at <= now) {
             self.counters.timeouts += 1;
             self.path.timeouts += 1;
-            // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4).
+            // Two where one brought nothing: either may be lost, and its answer (RFC 9002 section 6.2.4). And a short one behind them
+            // where they may be too long for the path.
             self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
+            let may_be_long = self.in_flight > 0 && self.path.mtu.is_above_floor();
+            self.questions = questions(self.unanswered()).max(u8::from(may_be_long));
             self.last_sent = now;
             self.watch_stall(now);
-            if self.path.mtu.on_timeouts(now, self.path.timeouts) {
-                self.path.set_mss(self.implied);
-            }
             // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
-            if self.path.timeouts == timeouts_of_outage(self.path.ack_loss) && self.in_flight > 0 {
+            if self.path.timeouts == timeouts_of_outage(self.unanswered()) && self.in_flight > 0 {
                 self.path.congestion.on_timeout(now, self.in_flight(), false);
                 self.path.after_timeout = true;
             }
@@ -403,6 +434,7 @@ impl Sender {
     #[inline]
     pub fn is_idle(&self, now: Instant) -> bool {
         self.probes == 0
+            && self.questions == 0
             && !self.controls.is_urgent()
             && self.path.paced_until.is_some_and(|until| now < until)
     }
@@ -418,6 +450,11 @@ impl Sender {
             self.probes -= 1;
             return Some(self.next_probe(now));
         }
+        if self.questions > 0 {
+            self.questions -= 1;
+            self.ends_flight = false;
+            return Some(self.next_ping(now));
+        }
         self.watch_limits(now);
         if let Some(control) = self.next_control(now) {
             return Some(control);
@@ -431,12 +468,14 @@ impl Sender {
                 self.rate.limit_by_application(self.in_flight());
             }
             self.path.pacer.iter_mut().for_each(Pacer::forget_lateness);
-            return None;
+            let ends_flight = core::mem::take(&mut self.ends_flight);
+            return ends_flight.then(|| self.ask_at_once(now)).flatten();
         }
         let in_flight = self.in_flight();
         if in_flight > 0 && in_flight + u64::from(self.path.mss) > self.cwnd() {
             self.path.window_limited = true;
-            return None;
+            let is_due = now >= self.asked_held + self.path.rtt.smoothed().unwrap_or(PTO_MAX);
+            return is_due.then(|| self.ask_held(now)).flatten();
         }
         if self.sent.len() >= MAX_PACKETS {
             return None;
@@ -462,6 +501,30 @@ impl Sender {
         let (chunk, again) = self.next_chunk(now)?;
         self.pace(now, u64::from(chunk.len));
         Some(self.data(now, chunk, again, chunk.fin))
+    }
+
+    /// The share of questions, in 65,536ths, that gets no answer: it is lost, or the answer.
+    fn unanswered(&self) -> u16 {
+        let [there, back] = [self.path.loss, self.path.ack_loss].map(u32::from);
+        // Below 65,536.
+        (there + back - (there * back).div_ceil(1 << 16)) as u16
+    }
+
+    /// Nothing follows the packets that left, so that nothing shows which of them are lost. Where much is lost the peer is asked at
+    /// once, which takes a round trip; the probe timeout is several.
+    fn ask_at_once(&mut self, now: Instant) -> Option<Body> {
+        if self.asked_in_vain >= ASKED_IN_VAIN_MAX {
+            return None;
+        }
+        self.questions = questions(self.unanswered()).checked_sub(1)?;
+        self.asked_in_vain += 1;
+        Some(self.next_ping(now))
+    }
+
+    /// The same where the window holds data back: the acknowledgments that would open it may be lost.
+    fn ask_held(&mut self, now: Instant) -> Option<Body> {
+        self.asked_held = now;
+        self.ask_at_once(now)
     }
 
     /// The next bytes of a stream, as many as one packet holds.
@@ -524,6 +587,7 @@ impl Sender {
             self.counters.packets_again += 1;
             self.counters.bytes_again += u64::from(chunk.len);
         }
+        self.ends_flight |= again || chunk.fin;
         // Before the packet has a number: so its room was found.
         let (short, room) = (self.is_short(now), room_for(chunk.stream, self.room_beside_sync(now)));
         let departed = Stamp::at(now, self.clock_offset);
@@ -622,7 +686,14 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
-    use super::timeouts_of_outage;
+    use super::{questions, timeouts_of_outage};
+
+    #[test]
+    fn the_more_is_lost_the_more_often_the_peer_is_asked_at_once() {
+        let of = |percent: u32| questions((percent * 65_535 / 100) as u16);
+        // p^2 is 1/8 at 35.4 %, p^3 at 50 %.
+        assert_eq!([0, 12, 13, 35, 36, 49, 51, 59, 60, 100].map(of), [0, 0, 2, 2, 3, 3, 4, 4, 4, 4]);
+    }
 
     #[test]
     fn an_outage_takes_more_timeouts_where_acknowledgments_are_lost() {

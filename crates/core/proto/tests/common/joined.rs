@@ -42,6 +42,8 @@ pub struct Link {
     pub lose: Vec<u64>,
     /// One packet in n is lost, delayed by up to `jitter`, or duplicated; 0: never.
     pub lose_one_in: u64,
+    /// Percent of packets that are lost by chance.
+    pub lose_percent: u64,
     pub delay_one_in: u64,
     pub jitter: Duration,
     pub double_one_in: u64,
@@ -65,6 +67,7 @@ impl Link {
             lose_every: 0,
             lose: Vec::new(),
             lose_one_in: 0,
+            lose_percent: 0,
             delay_one_in: 0,
             jitter: Duration::ZERO,
             double_one_in: 0,
@@ -90,6 +93,7 @@ impl Link {
                 .and_then(|stamps| restamp(now, stamps.value).map(|value| Timestamps { value, ..stamps }));
         }
         let mut lost = self.random.once_in(self.lose_one_in);
+        lost |= self.lose_percent > 0 && self.random.next() % 100 < self.lose_percent;
         if data {
             let nth = self.carried;
             self.carried += 1;

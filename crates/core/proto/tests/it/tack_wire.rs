@@ -289,7 +289,7 @@ fn unknown_packet_types_are_refused() {
     assert!(value(damaged(&packet(Body::Sync(sync())), 9, 2)), "neither at start nor not");
     assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 0)), "a reason");
     assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 5)), "a reason of which nothing follows");
-    assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 6)), "a reason");
+    assert!(value(damaged(&packet(Body::Close(CloseCode::Done)), 0, 7)), "a reason");
     let held = packet(Body::Control(Control::Held { stream: StreamId(7) }));
     assert!(value(damaged(&held, 0, 0)) && value(damaged(&held, 0, 5)), "something about streams");
     assert_eq!(damaged(&packet(Body::CloseWith(Arc::new(reason()))), 5, 0xff), Err(DecodeError::Text));

@@ -46,6 +46,6 @@ fn stream_0_alone_sends_what_it_always_sent() {
     4889f2a5f4f5603c
     35bc0cde45caee5e
     b76dab628306284e
-    862270e7e3a3c5f0
+    d8af5404531aa6f7
     ");
 }

@@ -6,19 +6,15 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use rustix::process::{Resource, getrlimit};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use rustix::io::Errno;
 
+use super::descriptors::Share;
 use super::pattern::{Exclude, excludes};
 use super::tree::{self, Relative, Removed, Tree};
 use super::wire::Timestamp;
 
-/// Most files, all of them open, that are synced together while the same number arrives. Ours.
-const FILES_MAX: usize = 1024;
-/// File descriptors reserved for other purposes. Ours.
-const OTHER_FILES: u64 = 256;
 /// Bytes in a batch from which it is synced without waiting for more files. Ours.
 const BYTES_MAX: u64 = 32 << 20;
 /// Up to this number of files, each is synced individually, without flushing unrelated data. Ours.
@@ -85,7 +81,7 @@ impl Committed {
 pub(super) struct Committer {
     tree: Arc<Tree>,
     replace: Replace,
-    files_max: usize,
+    share: Share<'static>,
     waiting: Vec<CompleteFile>,
     waiting_bytes: u64,
     running: Option<JoinHandle<Vec<Committed>>>,
@@ -95,11 +91,11 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    /// A committer for files below `tree`, in one of `copies` concurrent copies.
-    pub fn new(tree: &Tree, copies: usize, replace: Replace) -> io::Result<Self> {
+    /// A committer for files below `tree`, with the copy's `share` of descriptors.
+    pub fn new(tree: &Tree, share: Share<'static>, replace: Replace) -> io::Result<Self> {
         Ok(Self {
             replace,
-            files_max: files_max(copies),
+            share,
             tree: Arc::new(tree.subtree(&Relative::default())?),
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -113,7 +109,7 @@ impl Committer {
     pub async fn take(&mut self, complete: CompleteFile) {
         self.waiting_bytes += complete.size_bytes;
         self.waiting.push(complete);
-        if self.waiting.len() >= self.files_max || self.waiting_bytes >= BYTES_MAX {
+        if self.waiting.len() >= self.share.files_max() || self.waiting_bytes >= BYTES_MAX {
             self.start().await;
         }
     }
@@ -155,16 +151,6 @@ impl Committer {
             }
         }
     }
-}
-
-/// Most files that one of `copies` concurrent copies may sync together, so that all copies stay below the limit of open
-/// files.
-///
-/// Each copy has three such sets: files that arrive, files that are synced, and parts of earlier copies.
-pub(super) fn files_max(copies: usize) -> usize {
-    let open = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let each = open.saturating_sub(OTHER_FILES) / (3 * copies.max(1) as u64);
-    usize::try_from(each).unwrap_or(FILES_MAX).clamp(1, FILES_MAX)
 }
 
 /// Gives the files of `batch` their permissions and times and, once everything is synced, their names. They stay locked

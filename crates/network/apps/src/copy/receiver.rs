@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
-use super::committer::{Committed, Committer, CompleteFile, NotLanded, Replace, Writeback, files_max};
+use super::committer::{Committed, Committer, CompleteFile, NotLanded, Replace, Writeback};
+use super::descriptors::Share;
 use super::lists::{ListBudget, Lists};
 use super::manifest::{Item, NotAdmitted, State, TopNames, admit};
 use super::tree::{self, Relative, Tree};
 use super::wire::{self, Arriving, ENTRIES_MAX, Entry, Kind, Message, NAMES_BYTES_MAX, Piece, Timestamp};
 use super::writers::{Registered, Writers, file_hash};
-use super::{Action, COPIES_MAX, CopyError, CopyReport, Options, Progress, Report, Rights};
+use super::{Action, CopyError, CopyReport, Options, Progress, Report, Rights};
 
 /// Parameters of a receiving copy.
 pub(super) struct Terms<'a> {
@@ -114,7 +115,7 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
     reader: &mut R,
     writer: &mut W,
 ) -> Result<CopyReport, CopyError> {
-    let copies = if terms.on_server.is_some() { COPIES_MAX } else { 1 };
+    let share = Share::of_process();
     let mut receiver = Receiver {
         tree,
         items: Vec::new(),
@@ -122,8 +123,8 @@ pub(super) async fn receive<'a, R: AsyncBufRead + Unpin, W: AsyncWrite + Unpin>(
         unlisted: BTreeSet::new(),
         has_refused: false,
         is_top_listed: false,
-        committer: Committer::new(tree, copies, terms.replace())?,
-        left_max: files_max(copies),
+        left_max: share.files_max(),
+        committer: Committer::new(tree, share, terms.replace())?,
         outcome: CopyReport::default(),
         list_budget: terms.lists.list_budget(),
         terms,

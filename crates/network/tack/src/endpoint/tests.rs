@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use tokio::time::timeout;
 
 use super::*;
+use crate::StreamError;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Shorter than the time after which an idle connection does anything by itself.
@@ -170,4 +171,56 @@ async fn datagrams_that_wait_for_room_are_not_dropped() {
     here.close(0, "");
     let ended = here.send_datagram_wait(Bytes::new()).await;
     assert!(matches!(ended, Err(SendDatagramError::Connection(_))), "{ended:?}");
+}
+
+/// quinn#1564: a read hung where another task closed the connection. quinn#645: so did the wait for the end of a stream.
+#[tokio::test]
+async fn whoever_waits_for_a_stream_hears_that_the_connection_was_closed_here() {
+    for _ in 0..50 {
+        let (_server, _client, _, [here, _other], [there, _other_there]) = two().await;
+        let (mut send, mut recv) = here.open_bi().await.unwrap();
+        send.write_all(b"a part").await.unwrap();
+        send.finish().unwrap();
+        let (_send_there, _recv_there) = there.accept_bi().await.unwrap();
+        // The peer reads nothing, so neither is over.
+        let mut buffer = [0; 8];
+        let waits = async { tokio::join!(recv.read(&mut buffer), send.finished(), here.accept_bi()) };
+        let closes = async {
+            tokio::task::yield_now().await;
+            here.close(7, "enough");
+        };
+        let ((read, finished, accepted), ()) =
+            timeout(SOON, async { tokio::join!(waits, closes) }).await.expect("all three return");
+        let closed = StreamError::Connection(ConnectionError::LocallyClosed);
+        assert_eq!((read, accepted.err()), (Err(closed), Some(ConnectionError::LocallyClosed)));
+        // The peer may have all bytes before it hears.
+        assert!(matches!(finished, Ok(()) | Err(StreamError::Connection(_))), "{finished:?}");
+    }
+}
+
+/// quinn#1061: a stream that was stopped when its end had arrived kept its place for ever.
+#[tokio::test]
+async fn streams_that_are_stopped_behind_their_end_leave_their_places() {
+    let (_server, _client, _, [here, _other], [there, _other_there]) = two().await;
+    let answering = tokio::spawn(async move {
+        while let Ok((mut send, mut recv)) = there.accept_bi().await {
+            // Its first byte opened the stream.
+            recv.read_exact(&mut [0]).await.unwrap();
+            send.write_all(b"an answer that is not read whole").await.unwrap();
+            send.finish().unwrap();
+        }
+    });
+    let streams = Config::default().transport.max_streams;
+    let opening = async {
+        for _ in 0..4 * streams {
+            let (mut send, mut recv) = here.open_bi().await.unwrap();
+            send.write_all(b"?").await.unwrap();
+            send.finish().unwrap();
+            recv.read_exact(&mut [0; 2]).await.unwrap();
+            recv.stop(1);
+        }
+    };
+    timeout(PATIENCE, opening).await.expect("more streams than may be open at once");
+    here.close(0, "");
+    answering.await.unwrap();
 }

@@ -213,6 +213,59 @@ impl Net {
     }
 }
 
+/// A stream to the server whose writer always has more, and whose reader takes all that comes.
+struct Bulk {
+    client: u32,
+    stream: StreamId,
+    server: u32,
+    opened: Option<StreamId>,
+    chunk: Vec<u8>,
+    written: usize,
+    read: usize,
+}
+
+impl Bulk {
+    fn begin(net: &mut Net) -> Self {
+        let client = net.connect();
+        net.run(Duration::from_secs(1));
+        let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
+        let server = net.server.accept().expect("a client connected");
+        Self { client, stream, server, opened: None, chunk: payload(64 << 10), written: 0, read: 0 }
+    }
+
+    /// [`step`](Self::step), after which `seen` has its datagrams alone.
+    fn step_seen(&mut self, net: &mut Net) {
+        net.seen.clear();
+        self.step_on(net);
+    }
+
+    /// Writes, lets 10 ms pass, and reads; forgets what was seen.
+    fn step(&mut self, net: &mut Net) {
+        self.step_on(net);
+        net.seen.clear();
+    }
+
+    fn step_on(&mut self, net: &mut Net) {
+        while let Ok(Some(taken)) =
+            net.client.session(self.client).unwrap().write(self.stream, &self.chunk)
+        {
+            self.written += taken;
+        }
+        net.run(Duration::from_millis(10));
+        let session = net.server.session(self.server).unwrap();
+        self.opened = self.opened.or_else(|| session.next_opened().unwrap());
+        let Some(stream) = self.opened else { return };
+        let receiving = &mut session.buffers(stream).unwrap().receiving;
+        let mut len = 0;
+        while !receiving.peek().is_empty() {
+            len += receiving.peek().len();
+            receiving.take(receiving.peek().len());
+        }
+        self.read += len;
+        session.on_read(stream, len);
+    }
+}
+
 /// Bytes held back by a repeatedly lost packet do not count towards the limit of written bytes: 1 % loss, plus half as
 /// much in bursts, at 240 Mb/s and 80 ms, with a writer that always has more.
 ///
@@ -223,37 +276,17 @@ fn no_gap_keeps_a_stream_from_its_writer() {
     let mut net = Net::new();
     net.one_way = Duration::from_millis(40);
     net.per_byte = Duration::from_nanos(33);
-    let client = net.connect();
-    net.run(Duration::from_secs(1));
-    let stream = net.client.session(client).unwrap().open().unwrap().unwrap();
-    let server = net.server.accept().expect("a client connected");
-    let mut opened = None;
+    let mut bulk = Bulk::begin(&mut net);
     net.lose = |order| scattered(order).is_multiple_of(100);
     // The duration of 25 packets.
     net.lose_at = |now| scattered(now.as_nanos() / 1_200_000).is_multiple_of(200);
-    let chunk = payload(64 << 10);
-    let mut written = 0;
     for step in 0..700 {
         if step == 200 {
-            written = 0;
+            bulk.written = 0;
         }
-        while let Ok(Some(taken)) = net.client.session(client).unwrap().write(stream, &chunk) {
-            written += taken;
-        }
-        net.run(Duration::from_millis(10));
-        net.seen.clear();
-        let session = net.server.session(server).unwrap();
-        opened = opened.or_else(|| session.next_opened().unwrap());
-        if let Some(stream) = opened {
-            let receiving = &mut session.buffers(stream).unwrap().receiving;
-            let mut len = 0;
-            while !receiving.peek().is_empty() {
-                len += receiving.peek().len();
-                receiving.take(receiving.peek().len());
-            }
-            session.on_read(stream, len);
-        }
+        bulk.step(&mut net);
     }
+    let written = bulk.written;
     // Five seconds at 30 MB/s, minus headers and losses.
     assert!(written > 5 * 30_000_000 * 9 / 10, "{written} bytes taken");
 }

@@ -354,6 +354,7 @@ fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
                 CloseCode::Aborted => 1,
                 CloseCode::Refused => 2,
                 CloseCode::Violation => 3,
+                CloseCode::PathTooNarrow => 4,
             },
         }]),
         Body::CloseWith(reason) => json!([{

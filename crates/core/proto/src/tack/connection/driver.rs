@@ -1,7 +1,7 @@
 //! The face of a connection for a driver that has sockets, keys and bytes: numbers and places in 64 bits, datagrams, paths.
 
 use super::{Accepted, Body, Connection, Ecn, State};
-use crate::tack::packet::{self, ConnectionId, Token, padding_for};
+use crate::tack::packet::{self, CloseCode, ConnectionId, Token, padding_for};
 use crate::units::{Instant, SeqNumber};
 
 /// Bytes of UDP payload that every path is to take (RFC 9000 section 14).
@@ -176,6 +176,16 @@ impl Connection {
     /// the path carries no packets of [`min_mtu`](crate::tack::Config::min_mtu).
     pub fn is_path_too_narrow(&self, now: Instant) -> bool {
         self.state == State::Established && self.sender.is_path_too_narrow(now)
+    }
+
+    /// Aborts the connection because [the path is too narrow](Self::is_path_too_narrow), which the peer learns.
+    pub fn abort_too_narrow(&mut self) {
+        self.abort_for(CloseCode::PathTooNarrow);
+    }
+
+    /// Why the peer ended the connection, if it did.
+    pub fn peer_gave_up(&self) -> Option<CloseCode> {
+        self.peer_gave_up
     }
 
     /// The connection number by which the peer is addressed; 0 before it is known.

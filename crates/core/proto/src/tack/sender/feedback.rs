@@ -206,6 +206,7 @@ impl Sender {
 
     /// A packet with `len` bytes of data arrived that left at `at`: as long ones pass.
     fn data_arrived(&mut self, number: Position, at: Instant, len: u32) {
+        self.asked_in_vain = 0;
         self.end_stall(at, len);
         if number >= self.path.start {
             self.path.mtu.on_arrived(len);
@@ -214,8 +215,10 @@ impl Sender {
 
     /// A packet with `len` bytes of data was lost: perhaps as long ones pass no more.
     fn data_lost(&mut self, now: Instant, number: Position, len: u32) {
+        let next = self.sent.get((number - self.base) as usize + 1);
+        let is_probe = next.is_some_and(|next| next.carried == Carried::Probe);
         let probe_timeout = self.probe_timeout();
-        if number >= self.path.start && self.path.mtu.on_lost(now, len, probe_timeout) {
+        if number >= self.path.start && self.path.mtu.on_lost(now, len, is_probe, probe_timeout) {
             self.path.set_mss(self.implied);
         }
     }

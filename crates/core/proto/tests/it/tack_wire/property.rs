@@ -121,7 +121,13 @@ fn any_token() -> impl Strategy<Value = Token> {
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
-    let codes = [CloseCode::Done, CloseCode::Aborted, CloseCode::Refused, CloseCode::Violation];
+    let codes = [
+        CloseCode::Done,
+        CloseCode::Aborted,
+        CloseCode::Refused,
+        CloseCode::Violation,
+        CloseCode::PathTooNarrow,
+    ];
     let body = prop_oneof![
         any_hello().prop_map(|hello| Body::Open(Hello { echo: Stamp(0), ..hello })),
         any_hello().prop_map(Body::Answer),

@@ -99,6 +99,32 @@ fn a_short_initiation_gets_a_retry_and_no_state() {
     assert_eq!(answer(&mut net, &short[..SHORT_INITIATION_LEN - 1]), Vec::<Vec<u8>>::new());
 }
 
+/// Two probe timeouts pass until the sender knows, of a round trip, the wait for an acknowledgment and more each.
+#[test]
+fn a_path_that_becomes_narrow_stands_still_for_two_probe_timeouts() {
+    for longest in NARROW {
+        let mut net = Net::new();
+        net.one_way = Duration::from_millis(10);
+        net.per_byte = Duration::from_nanos(400);
+        let mut bulk = Bulk::begin(&mut net);
+        let (mut still, mut stillest, mut rates) = (0, 0, Vec::new());
+        for step in 0..400 {
+            if step == 100 {
+                net.longest = longest;
+            }
+            let before = bulk.read;
+            bulk.step(&mut net);
+            still = if bulk.read == before { still + 1 } else { 0 };
+            stillest = stillest.max(if step < 20 { 0 } else { still });
+            rates.push(bulk.read - before);
+        }
+        let mean = |from: usize| rates[from..from + 50].iter().sum::<usize>() / 50;
+        println!("{longest}: {stillest} * 10 ms, then {} of {} bytes", mean(200), mean(50));
+        assert!(stillest <= 40, "{longest}: {stillest} * 10 ms");
+        assert!(mean(200) >= mean(50) * 8 / 10, "{longest}: {} of {} bytes in 10 ms", mean(200), mean(50));
+    }
+}
+
 /// The server has many holes to report when the path becomes narrow: its TACKs of full length pass no more.
 #[test]
 fn a_path_that_becomes_narrow_amid_losses_carries_the_rest() {

@@ -53,3 +53,77 @@ fn both_ends_of_a_path_that_was_cut_notice_it() {
     assert_eq!(net.client.get(client).unwrap().alive(), Err(ConnectionError::TimedOut));
     assert_eq!(net.server.get(server).unwrap().alive(), Err(ConnectionError::TimedOut));
 }
+
+/// Share of the client's long datagrams, in percent of those with as much data as fits the path at first.
+fn full_share(net: &Net) -> usize {
+    let lens = net.seen.iter().filter(|(from, ..)| *from == client_address()).map(|(.., bytes)| bytes.len());
+    let lens: Vec<_> = lens.filter(|len| *len > 1_000).collect();
+    lens.iter().filter(|len| **len > 1_400).count() * 100 / lens.len().max(1)
+}
+
+/// A client that has sent for two seconds, and whose packets are as long as the path takes.
+fn settled() -> (Net, Bulk) {
+    let mut net = Net::new();
+    net.per_byte = Duration::from_nanos(400);
+    let mut bulk = Bulk::begin(&mut net);
+    for _ in 0..200 {
+        bulk.step(&mut net);
+    }
+    bulk.step_seen(&mut net);
+    assert!(full_share(&net) > 90, "{}", full_share(&net));
+    (net, bulk)
+}
+
+/// quinn#2212, quinn#2791: usual losses passed for a path that takes long packets no more, and packets stayed short.
+#[test]
+fn random_losses_shorten_no_packets() {
+    let losers: [fn(u64) -> bool; 2] =
+        [|order| scattered(order) % 100 < 13, |order| scattered(order).is_multiple_of(2)];
+    for lose in losers {
+        let (mut net, mut bulk) = settled();
+        net.lose = lose;
+        for step in 0..300 {
+            bulk.step_seen(&mut net);
+            let share = full_share(&net);
+            assert!(net.seen.len() < 10 || share > 80, "step {step}: {share} %");
+        }
+    }
+}
+
+/// s2n-quic#1680: all packets of a round trip were lost, and packets stayed short for a minute.
+#[test]
+fn packets_are_as_long_as_before_a_few_round_trips_after_all_were_lost() {
+    for outage in [1, 3, 30, 100, 300] {
+        let (mut net, mut bulk) = settled();
+        net.lose = |_| true;
+        (0..outage).for_each(|_| bulk.step(&mut net));
+        net.lose = |_| false;
+        let read = bulk.read;
+        // The probe timeout has doubled up to the length of the outage.
+        let again = (0..outage + 30).find(|_| {
+            bulk.step(&mut net);
+            bulk.read > read
+        });
+        assert!(again.is_some(), "{outage}");
+        (0..20).for_each(|_| bulk.step(&mut net));
+        bulk.step_seen(&mut net);
+        assert!(full_share(&net) > 90, "{outage}: {} %", full_share(&net));
+    }
+}
+
+/// s2n-quic#2558: a hundred datagrams that were lost at once passed for such a path.
+#[test]
+fn a_spike_of_datagrams_that_is_lost_shortens_no_packets() {
+    let (mut net, mut bulk) = settled();
+    for _ in 0..10 {
+        net.lose = |_| true;
+        for _ in 0..100 {
+            net.client.session(bulk.client).unwrap().send_datagram(vec![0; 1_300].into()).unwrap();
+        }
+        net.drain();
+        net.lose = |_| false;
+        (0..20).for_each(|_| bulk.step(&mut net));
+        bulk.step_seen(&mut net);
+        assert!(full_share(&net) > 80, "{}", full_share(&net));
+    }
+}
