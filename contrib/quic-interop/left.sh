@@ -6,6 +6,10 @@ sysctl -qw net.ipv6.conf.all.forwarding=1 2>/dev/null || true
 until ip link show dev "$LEFT" >/dev/null 2>&1; do
     sleep 0.1
 done
+# Captures have single packets, where ethtool is there.
+if command -v ethtool >/dev/null; then
+    ethtool -K "$LEFT" tx off gso off gro off >/dev/null
+fi
 ip link set dev "$LEFT" up
 for address in $LEFT_ADDRESSES; do
     case $address in
@@ -13,6 +17,10 @@ for address in $LEFT_ADDRESSES; do
     *) ip addr add "$address" dev "$LEFT" ;;
     esac
 done
-tcpdump -q -U --immediate-mode -i "$LEFT" -w "$LOGS/trace_node_left.pcap" 2>/dev/null &
-trap 'kill -TERM $!; wait; exit 0' INT TERM
-wait
+tcpdump -q -U -B 32768 --immediate-mode -i "$LEFT" -w "$LOGS/trace_node_left.pcap" 2>/dev/null &
+capture=$!
+if command -v socat >/dev/null; then
+    socat TCP-LISTEN:57832,fork,reuseaddr EXEC:true &
+fi
+trap 'kill -TERM $capture; wait $capture; exit 0' INT TERM
+wait $capture

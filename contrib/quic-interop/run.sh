@@ -2,8 +2,8 @@
 # The simulator of the QUIC interop runner (quic-network-simulator): packets between eth0, the client's side, and eth1, the
 # server's, pass through a live hop of tacit. Captures of both sides go to $LOGS, /logs by default.
 #
-# SCENARIO="wifi [--rate=300Mbps] [--stations=1] [--delay=5ms] [--queue=256]"
-# SCENARIO="asymmetric [--down=10Mbps] [--up=300kbps] [--delay=20ms] [--queue=100]"
+# SCENARIO="wifi [--rate=300Mbps] [--stations=1] [--delay=1ms] [--queue=256]"
+# SCENARIO="asymmetric [--down=10Mbps] [--up=300kbps] [--delay=20ms] [--queue=1000]"
 #
 # --delay is one way, --queue in packets (of the access point, or of each direction), --stations counts the client.
 set -eu
@@ -51,7 +51,12 @@ networks=$({ ip -o route show dev "$LEFT" proto kernel; ip -6 -o route show dev 
 sysctl -qw net.ipv4.ip_forward=1
 sysctl -qw net.ipv6.conf.all.forwarding=1 2>/dev/null || true
 
-tcpdump -q -U --immediate-mode -i "$right" -w "$LOGS/trace_node_right.pcap" 2>/dev/null &
+# Captures have single packets, where ethtool is there.
+if command -v ethtool >/dev/null; then
+    ethtool -K "$right" tx off gso off gro off >/dev/null
+fi
+rm -f "$LOGS/hop.json"
+tcpdump -q -U -B 32768 --immediate-mode -i "$right" -w "$LOGS/trace_node_right.pcap" 2>/dev/null &
 capture=$!
 # One line is one word.
 IFS='
@@ -76,6 +81,10 @@ ip link set "$LEFT" netns "$inside"
 for network in $networks; do
     ip route replace "$network" dev "$tun"
 done
+# The runner's endpoints begin once this port is open.
+if command -v socat >/dev/null; then
+    socat TCP-LISTEN:57832,fork,reuseaddr EXEC:true &
+fi
 echo "quic-interop: ${SCENARIO:-wifi} between $LEFT and $right"
 wait $hop || true
 kill -TERM $capture 2>/dev/null || true

@@ -34,6 +34,8 @@ side() {
     ip -n "$(name "$1")" addr add "fd00:cafe:cafe:$3::100/64" dev eth0 nodad
     ip -n "$(name sim)" addr add "193.167.$3.2/24" dev "$2"
     ip -n "$(name sim)" addr add "fd00:cafe:cafe:$3::2/64" dev "$2" nodad
+    # As `ethtool -K eth0 tx off` in the runner's endpoints: captures have single packets.
+    ip -n "$(name "$1")" link set eth0 gso_max_segs 1
     ip -n "$(name "$1")" link set eth0 up
     ip -n "$(name sim)" link set "$2" up
     ip -n "$(name "$1")" route add 193.167.0.0/16 via "193.167.$3.2"
