@@ -35,7 +35,7 @@ impl Workshop {
         match contender.program {
             Program::Own(stack) => own(stack),
             Program::Go => self.go(),
-            Program::Python => self.python(),
+            Program::Python(stack) => self.python(stack),
         }
     }
 
@@ -46,17 +46,23 @@ impl Workshop {
         with_version(vec![text(&program)?.to_owned()])
     }
 
-    fn python(&self) -> Result<Ready> {
-        let environment = fs::canonicalize(&self.built)?.join("aioquic");
+    fn python(&self, stack: &str) -> Result<Ready> {
+        let environment = fs::canonicalize(&self.built)?.join(stack);
         let python = environment.join("bin/python");
-        let sources = fs::canonicalize(self.sources.join("aioquic"))?;
+        let sources = fs::canonicalize(self.sources.join("python"))?;
         if !python.exists() {
-            done(Command::new("python3").args(["-m", "venv", text(&environment)?]))?;
+            done(Command::new(newest_python()).args(["-m", "venv", text(&environment)?]))?;
         }
-        let requirements = sources.join("requirements.txt");
+        let requirements = sources.join(format!("{stack}.txt"));
         done(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", text(&requirements)?]))?;
-        with_version(vec![text(&python)?.to_owned(), text(&sources.join("peer.py"))?.to_owned()])
+        with_version(vec![text(&python)?.to_owned(), text(&sources.join("peer.py"))?.to_owned(), stack.to_owned()])
     }
+}
+
+/// aiopquic needs 3.12.
+fn newest_python() -> &'static str {
+    let works = |name: &&str| done(Command::new(name).arg("--version")).is_ok();
+    ["python3.14", "python3.13", "python3.12"].into_iter().find(works).unwrap_or("python3")
 }
 
 fn own(stack: &str) -> Result<Ready> {

@@ -25,10 +25,8 @@ pub fn page(stored: &Stored) -> String {
     text + "\n" + &settings(&stored.rows) + &left_out(stored)
 }
 
-const AGAIN: &str = "One command makes a row again, and one all of them:\n\n```sh\ncargo build --release -p tacit\n\
-    cargo build --release --manifest-path bench/peers/Cargo.toml --target-dir target\n\
-    target/release/tacit-peers stacks quic-go\n\
-    target/release/tacit-peers stacks --rounds 3 --json bench/peers/stacks.json --page docs/validation/quic-stacks.md\n\
+const AGAIN: &str = "One command makes a row again, one all of them, and one a row of your own programs:\n\n```sh\n./ci.sh stacks quic-go\n\
+    ./ci.sh stacks --rounds 3 --json bench/peers/stacks.json --page docs/validation/quic-stacks.md\n\
     target/release/tacit-peers stack wlan-11n-300 -- ./client {address} {bytes} --server -- ./server\n```\n";
 
 const HOW: &str = "Each row is a client and a server of one stack at the ends of a hop of [`tacit shell`](../use/shell.md), in real time: a download, \

@@ -7,8 +7,8 @@ pub enum Program {
     Own(&'static str),
     /// quic-go, compiled from `bench/peers/go`.
     Go,
-    /// aioquic, in a virtual environment, by `bench/peers/aioquic/peer.py`.
-    Python,
+    /// A stack of `bench/peers/python/peer.py`, in a virtual environment of its own.
+    Python(&'static str),
 }
 
 /// A row: a stack under one setting.
@@ -57,19 +57,25 @@ pub const ROSTER: &[Contender] = &[
     own("noq-ack-frequency", "noq-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
     own("s2n", "s2n", OWN.words, "nothing: CUBIC"),
     own("s2n-bbr", "s2n", BBR, "BBR version 2"),
-    Contender { program: Program::Go, words: &[], setting: "nothing: CUBIC", ..own("quic-go", "", &[], "") },
-    Contender { program: Program::Python, words: &[], setting: "nothing: Reno", less: 10, ..own("aioquic", "", &[], "") },
+    Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
+    Contender { program: Program::Python("picoquic"), less: 2, ..own("picoquic", "", &[], "nothing: BBR, by aiopquic") },
     Contender {
-        program: Program::Python,
-        words: &["--congestion", "cubic"],
+        program: Program::Python("picoquic"),
+        less: 2,
+        ..own("picoquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
+    },
+    Contender { program: Program::Python("aioquic"), less: 10, ..own("aioquic", "", &[], "nothing: Reno") },
+    Contender {
+        program: Program::Python("aioquic"),
         less: 10,
-        ..own("aioquic-cubic", "", &[], "CUBIC")
+        ..own("aioquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
     },
 ];
 
 /// Stacks that no row has, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
-    ("neqo, Google's quiche, lsquic, picoquic, mvfst, xquic, ngtcp2", "in no registry that a build here may use"),
+    ("Cloudflare's quiche, tquic, msquic", "their crates compile a TLS library with cmake (quiche's needs libclang as well); not tried yet"),
+    ("neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2", "in no registry of Rust, Go or Python in a version of today"),
 ];
 
 /// Somewhere to run.
