@@ -107,7 +107,7 @@ enum Stack {
     QuinnAckFrequency,
     /// quinn with the controller of `tacit-quinn`, which asks for nothing
     TacitQuinn,
-    /// quinn with that controller and TACK's ACK law, for a path that is known
+    /// quinn with that controller, and TACK's ACK law of a path that is known
     TacitQuinnKnownPath,
     /// QUIC by noq, unchanged
     #[cfg(feature = "noq")]

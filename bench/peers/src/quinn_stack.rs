@@ -17,8 +17,11 @@ use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, Settings, WIND
 pub const ACK_ELICITING_THRESHOLD: u32 = 10;
 
 /// The path that `tacit-quinn` knows in advance: 20 ms at 300 Mb/s, the middle of the scenarios' hops.
-const KNOWN_PATH: tacit_quinn::Path =
-    tacit_quinn::Path { rtt: std::time::Duration::from_millis(20), window_bytes: 750_000, packet_bytes: 1_452 };
+const KNOWN_PATH: tacit_quinn::Path = tacit_quinn::Path {
+    rtt: std::time::Duration::from_millis(20),
+    window_bytes: 750_000,
+    packet_bytes: 1_452,
+};
 
 pub struct Server(Endpoint);
 
@@ -36,7 +39,7 @@ pub enum Flavour {
     AckFrequency,
     /// With the controller of `tacit-quinn`, which asks for nothing.
     Tacit,
-    /// With that controller and the ACK law, for a path that is known.
+    /// With that controller, and the ACK law of a path that is known.
     TacitKnownPath,
 }
 

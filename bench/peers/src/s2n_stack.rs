@@ -46,7 +46,10 @@ pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
     let Certificate { pem, key_pem, .. } = Certificate::known()?;
     let tls = tls::default::Server::builder().with_certificate(pem.as_str(), key_pem.as_str());
     let tls = tls.and_then(|tls| tls.build()).map_err(|error| anyhow!("{error}"))?;
-    let builder = S2nServer::builder().with_tls(tls)?.with_io(io(address, settings)?)?.with_limits(limits(settings)?)?;
+    let builder = S2nServer::builder()
+        .with_tls(tls)?
+        .with_io(io(address, settings)?)?
+        .with_limits(limits(settings)?)?;
     let server = match settings.congestion {
         Congestion::Bbr => builder.with_congestion_controller(Bbr::default())?.start()?,
         Congestion::Cubic | Congestion::Default => {

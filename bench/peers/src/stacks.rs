@@ -119,7 +119,11 @@ fn measure(arguments: &Arguments, stored: &mut Stored) -> Result<()> {
 }
 
 /// Programs of the rows; one that is not there is left out aloud.
-fn ready<'a>(arguments: &Arguments, wanted: &[&'a Contender], stored: &mut Stored) -> Result<Vec<(&'a Contender, Ready)>> {
+fn ready<'a>(
+    arguments: &Arguments,
+    wanted: &[&'a Contender],
+    stored: &mut Stored,
+) -> Result<Vec<(&'a Contender, Ready)>> {
     let Arguments { sources, built, .. } = arguments;
     fs::create_dir_all(built).with_context(|| format!("{}: cannot be made", built.display()))?;
     let workshop = Workshop { sources: sources.clone(), built: built.clone() };

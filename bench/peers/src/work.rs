@@ -301,7 +301,8 @@ async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
         }
     }
     took_us.sort_by(f64::total_cmp);
-    let request_us = percentile(&took_us, 50).zip(percentile(&took_us, 99)).map(|(p50, p99)| Percentiles { p50, p99 });
+    let request_us =
+        percentile(&took_us, 50).zip(percentile(&took_us, 99)).map(|(p50, p99)| Percentiles { p50, p99 });
     let bytes = took_us.len() as u64 * REQUEST_BYTES as u64;
     Ok(EndReport { bytes, duration_s: began.elapsed().as_secs_f64(), request_us, ..EndReport::default() })
 }

@@ -51,8 +51,8 @@ pub struct Report {
     pub transfer: Option<Transfer>,
     /// Fractions of the channel's time by use, for each channel; null if the run is not valid.
     pub airtime: Option<Vec<Shares>>,
-    /// Fraction of the channel's time that each station used, for each channel and with the access point first: its PPDUs,
-    /// the waits before them and their link-layer ACKs. Null if the run is not valid.
+    /// Per channel, the fraction of its time that each station used, access point first: its PPDUs, the waits before them
+    /// and their link-layer ACKs. Null if the run is not valid.
     #[serde(default)]
     pub station_airtime: Option<Vec<Vec<f64>>>,
     /// Statistics of each station that uses TCP/HACK, access point first.

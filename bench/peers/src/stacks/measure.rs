@@ -78,7 +78,7 @@ pub fn hop_at(place: &Place, congestion: Option<&str>) -> Hop {
     }
 }
 
-/// Measures once; what was not valid is made once more.
+/// Measures once, and repeats once what was not valid.
 pub fn round(hop: &Hop, place: &Place, ends: &impl Ends, less: u64) -> Result<Round> {
     let bytes = place.bulk_bytes / less;
     let bulk = twice(|| job(hop, ends, bytes, 1, 1, |ran, fetched| bulk(ran, fetched)))?;
@@ -150,7 +150,8 @@ fn bulk(ran: &Ran, fetched: &Fetched) -> Option<Bulk> {
 
 /// The median and the 95th percentile of all rounds' times of a kind, in ms.
 pub fn times_ms(rounds: &[Round], wanted: usize) -> Option<[f64; 2]> {
-    let mut all: Vec<f64> = rounds.iter().filter_map(|round| measured(round.times_s.get(wanted)?)).flatten().copied().collect();
+    let mut all: Vec<f64> =
+        rounds.iter().filter_map(|round| measured(round.times_s.get(wanted)?)).flatten().copied().collect();
     all.sort_by(f64::total_cmp);
     let ms = |percent| percentile(&all, percent).map(|seconds| seconds * 1e3);
     Some([ms(50)?, ms(95)?])
@@ -186,7 +187,8 @@ mod tests {
     #[test]
     fn a_download_has_packets_airtime_and_processor_of_the_hops_report() {
         let Measurement::Measured(bulk) = judged(&ran(true, 0, LINE), bulk) else { panic!("skipped") };
-        let expected = Bulk { mbps: 200.0, acks_per_100: 2.0, ack_airtime: Some(0.25), cpu_s_per_gb: Some(2.0) };
+        let expected =
+            Bulk { mbps: 200.0, acks_per_100: 2.0, ack_airtime: Some(0.25), cpu_s_per_gb: Some(2.0) };
         assert!((bulk.ack_airtime.unwrap() - 0.25).abs() < 1e-9);
         assert_eq!(Bulk { ack_airtime: Some(0.25), ..bulk }, expected);
     }
@@ -208,7 +210,11 @@ mod tests {
             bulk: Measurement::Skipped(String::new()),
             times_s: vec![Measurement::Measured(times.to_vec())],
         };
-        let rounds = [round(&[0.3, 0.1]), round(&[0.2]), Round { times_s: vec![Measurement::Skipped(String::new())], ..round(&[]) }];
+        let rounds = [
+            round(&[0.3, 0.1]),
+            round(&[0.2]),
+            Round { times_s: vec![Measurement::Skipped(String::new())], ..round(&[]) },
+        ];
         let [p50, p95] = times_ms(&rounds, 0).unwrap();
         assert!((p50 - 200.0).abs() < 1e-9 && (p95 - 300.0).abs() < 1e-9, "{p50} {p95}");
         assert_eq!(times_ms(&rounds, 1), None);
@@ -218,7 +224,8 @@ mod tests {
     fn both_ends_have_the_settings_of_their_row() {
         let contender = ROSTER.iter().find(|contender| contender.name == "s2n-bbr").unwrap();
         let words = ["tacit-peers".to_owned(), "s2n".to_owned()];
-        let Programs { server, client } = Peer { contender, words: &words }.programs(7, 2, 3).unwrap().unwrap();
+        let Programs { server, client } =
+            Peer { contender, words: &words }.programs(7, 2, 3).unwrap().unwrap();
         assert_eq!(server.join(" "), "tacit-peers s2n serve 0.0.0.0:4433 --windows own --congestion bbr");
         assert_eq!(
             client.join(" "),

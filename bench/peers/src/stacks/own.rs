@@ -35,7 +35,7 @@ pub struct OwnArguments {
 #[derive(Debug, Args)]
 pub struct RepeatArguments {
     times: u32,
-    /// Bytes that each run fetches, for the report
+    /// Bytes that each run fetches
     bytes: u64,
     #[arg(last = true, required = true)]
     command: Vec<String>,
@@ -68,10 +68,14 @@ impl Ends for Own {
             return Ok(None);
         }
         let filled = |words: &[String], address: &str| {
-            words.iter().map(|word| word.replace(BYTES, &bytes.to_string()).replace(ADDRESS, address)).collect::<Vec<_>>()
+            words
+                .iter()
+                .map(|word| word.replace(BYTES, &bytes.to_string()).replace(ADDRESS, address))
+                .collect::<Vec<_>>()
         };
         let own = std::env::current_exe()?.display().to_string();
-        let mut client = [own, "repeat".to_owned(), times.to_string(), bytes.to_string(), "--".to_owned()].to_vec();
+        let mut client =
+            [own, "repeat".to_owned(), times.to_string(), bytes.to_string(), "--".to_owned()].to_vec();
         client.extend(filled(&self.0.client, hop::SERVER));
         Ok(Some(Programs { server: filled(&self.0.server, hop::ANY), client }))
     }

@@ -55,7 +55,11 @@ impl Workshop {
         }
         let requirements = sources.join(format!("{stack}.txt"));
         done(Command::new(&python).args(["-m", "pip", "install", "--quiet", "-r", text(&requirements)?]))?;
-        with_version(vec![text(&python)?.to_owned(), text(&sources.join("peer.py"))?.to_owned(), stack.to_owned()])
+        with_version(vec![
+            text(&python)?.to_owned(),
+            text(&sources.join("peer.py"))?.to_owned(),
+            stack.to_owned(),
+        ])
     }
 }
 

@@ -19,7 +19,14 @@ pub fn page(stored: &Stored) -> String {
     for place in PLACES {
         let rows: Vec<Row> = stored.rows.iter().filter(|row| row.place == place.name).cloned().collect();
         if !rows.is_empty() {
-            text += &format!("\n## {}\n\n{}\n{}{}{}", place.name, filled(&meaning(place)), runs(&rows), table(place, &rows), claims(&rows));
+            text += &format!(
+                "\n## {}\n\n{}\n{}{}{}",
+                place.name,
+                filled(&meaning(place)),
+                runs(&rows),
+                table(place, &rows),
+                claims(&rows)
+            );
         }
     }
     text + "\n" + &settings(&stored.rows) + &left_out(stored)
@@ -49,7 +56,8 @@ fn meaning(place: &Place) -> String {
 
 /// When the rows were measured.
 fn runs(rows: &[Row]) -> String {
-    let all: BTreeSet<String> = rows.iter().map(|row| format!("{} Rounds: {}.", row.run, row.rounds.len())).collect();
+    let all: BTreeSet<String> =
+        rows.iter().map(|row| format!("{} Rounds: {}.", row.run, row.rounds.len())).collect();
     all.iter().map(|run| filled(run) + "\n").collect()
 }
 
@@ -75,7 +83,11 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
         why.extend(lost(row));
     }
     let reasons: String = why.iter().map(|why| format!("* {why}\n")).collect();
-    if reasons.is_empty() { table.text() } else { format!("{}\n**No numbers, twice:**\n\n{reasons}", table.text()) }
+    if reasons.is_empty() {
+        table.text()
+    } else {
+        format!("{}\n**No numbers, twice:**\n\n{reasons}", table.text())
+    }
 }
 
 fn spread(rounds: &[Round], value: impl Fn(&Bulk) -> Option<f64>) -> Option<Spread> {
@@ -122,8 +134,18 @@ fn p50(round: &Round, wanted: usize) -> Option<f64> {
 }
 
 const CLAIMS: [Claim; 5] = [
-    Claim { what: "goodput", value: |round| measured(&round.bulk).map(|bulk| bulk.mbps), limit: 0.95, less_is_better: false },
-    Claim { what: "CPU", value: |round| measured(&round.bulk)?.cpu_s_per_gb, limit: 1.1, less_is_better: true },
+    Claim {
+        what: "goodput",
+        value: |round| measured(&round.bulk).map(|bulk| bulk.mbps),
+        limit: 0.95,
+        less_is_better: false,
+    },
+    Claim {
+        what: "CPU",
+        value: |round| measured(&round.bulk)?.cpu_s_per_gb,
+        limit: 1.1,
+        less_is_better: true,
+    },
     Claim { what: "100 kB, p50", value: |round| p50(round, 0), limit: 1.05, less_is_better: true },
     Claim { what: "1 MB, p50", value: |round| p50(round, 1), limit: 1.05, less_is_better: true },
     Claim { what: "page, p50", value: |round| p50(round, 2), limit: 1.05, less_is_better: true },
@@ -136,7 +158,8 @@ pub fn claims(rows: &[Row]) -> String {
     let mut table = Table::new(&[format!("`{LAW}` over `{PLAIN}`").as_str(), "ratio", "limit", ""]);
     for Claim { what, value, limit, less_is_better } in CLAIMS {
         let ratio = ratios(ours, theirs, value);
-        let holds = ratio.map(|ratio| if less_is_better { ratio.median <= limit } else { ratio.median >= limit });
+        let holds =
+            ratio.map(|ratio| if less_is_better { ratio.median <= limit } else { ratio.median >= limit });
         let verdict = holds.map_or("not measured", |holds| if holds { "holds" } else { "**fails**" });
         let bound = format!("{} {limit}", if less_is_better { "at most" } else { "at least" });
         table.push(&[what.to_owned(), whole(ratio, 2), bound, verdict.to_owned()]);

@@ -20,7 +20,7 @@ pub struct Contender {
     pub words: &'static [&'static str],
     /// Of TCP, in both routes.
     pub congestion: Option<&'static str>,
-    /// What is set, for the page.
+    /// What is set, as the page says it.
     pub setting: &'static str,
     /// A download has this part of the usual bytes: the program is slow by itself.
     pub less: u64,
@@ -35,7 +35,12 @@ const OWN: Contender = Contender {
     less: 1,
 };
 
-const fn own(name: &'static str, stack: &'static str, words: &'static [&'static str], setting: &'static str) -> Contender {
+const fn own(
+    name: &'static str,
+    stack: &'static str,
+    words: &'static [&'static str],
+    setting: &'static str,
+) -> Contender {
     Contender { name, program: Program::Own(stack), words, setting, ..OWN }
 }
 
@@ -44,7 +49,10 @@ const LARGE: &[&str] = &["--windows", "large"];
 
 /// The rows, defaults before other settings.
 pub const ROSTER: &[Contender] = &[
-    Contender { congestion: Some("cubic"), ..own("tcp", "tcp", OWN.words, "CUBIC, Linux's default; no encryption") },
+    Contender {
+        congestion: Some("cubic"),
+        ..own("tcp", "tcp", OWN.words, "CUBIC, Linux's default; no encryption")
+    },
     Contender { congestion: Some("bbr"), ..own("tcp-bbr", "tcp", OWN.words, "BBR; no encryption") },
     own("tack", "tack", OWN.words, "nothing"),
     own("quinn", "quinn", OWN.words, "nothing: CUBIC"),
@@ -58,7 +66,11 @@ pub const ROSTER: &[Contender] = &[
     own("s2n", "s2n", OWN.words, "nothing: CUBIC"),
     own("s2n-bbr", "s2n", BBR, "BBR version 2"),
     Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
-    Contender { program: Program::Python("picoquic"), less: 2, ..own("picoquic", "", &[], "nothing: BBR, by aiopquic") },
+    Contender {
+        program: Program::Python("picoquic"),
+        less: 2,
+        ..own("picoquic", "", &[], "nothing: BBR, by aiopquic")
+    },
     Contender {
         program: Program::Python("picoquic"),
         less: 2,
@@ -74,8 +86,14 @@ pub const ROSTER: &[Contender] = &[
 
 /// Stacks that no row has, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
-    ("Cloudflare's quiche, tquic, msquic", "their crates compile a TLS library with cmake (quiche's needs libclang as well); not tried yet"),
-    ("neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2", "in no registry of Rust, Go or Python in a version of today"),
+    (
+        "Cloudflare's quiche, tquic, msquic",
+        "their crates compile a TLS library with cmake (quiche's needs libclang as well); not tried yet",
+    ),
+    (
+        "neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2",
+        "in no registry of Rust, Go or Python in a version of today",
+    ),
 ];
 
 /// Somewhere to run.
@@ -130,7 +148,14 @@ pub const PLACES: &[Place] = &[
         meaning: "a wire of 10 Mb/s and 40 ms that loses 1 % each way",
         ..WIFI
     },
-    Place { name: "wlan-11n-300-five", background: 4, bulk_bytes: 40_000_000, times: 10, meaning: "wlan-11n-300 with four simulated downloads beside", ..WIFI },
+    Place {
+        name: "wlan-11n-300-five",
+        background: 4,
+        bulk_bytes: 40_000_000,
+        times: 10,
+        meaning: "wlan-11n-300 with four simulated downloads beside",
+        ..WIFI
+    },
     Place {
         name: "wlan-11n-300-short",
         assignments: &["wifi.ap-queue=64 packets"],

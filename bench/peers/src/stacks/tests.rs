@@ -26,7 +26,8 @@ fn stored() -> Stored {
         };
         let (row, comma) = row.rsplit_once(')').unwrap();
         let [place, name, version, mbps, times] = row.splitn(5, ", ").collect::<Vec<_>>().try_into().unwrap();
-        let bulk = format!(r#""mbps": {mbps}, "acks_per_100": 2.5, "ack_airtime": 0.04, "cpu_s_per_gb": 5.25"#);
+        let bulk =
+            format!(r#""mbps": {mbps}, "acks_per_100": 2.5, "ack_airtime": 0.04, "cpu_s_per_gb": 5.25"#);
         text += &format!(
             r#"{{ "place": {place}, "name": {name}, "version": {version}, "setting": "nothing",
                 "run": {{ "began": "2026-01-02 03:04", "version": "0.1.0 (abc)", "took_s": 60, "niceness": -10,
@@ -56,7 +57,8 @@ fn newer_rows_take_the_places_of_older_ones_in_the_rosters_order() {
     let newer = Row { version: "0.12".to_owned(), ..rows[1].clone() };
     let first = Row { name: "tack".to_owned(), ..rows[1].clone() };
     merge(&mut rows, vec![newer, first]);
-    let names: Vec<_> = rows.iter().map(|row| (row.place.as_str(), row.name.as_str(), row.version.as_str())).collect();
+    let names: Vec<_> =
+        rows.iter().map(|row| (row.place.as_str(), row.name.as_str(), row.version.as_str())).collect();
     assert_eq!(
         names,
         [
@@ -75,7 +77,10 @@ fn rows_and_places_are_named_on_the_command_line() {
     let cli = parse("tacit-peers stacks quinn s2n-bbr --places wire-lossy,wlan-11n-300 --rounds 3").unwrap();
     let Some(All::Stacks(arguments)) = cli.all else { panic!("another task") };
     assert_eq!(arguments.rows.iter().map(|row| row.name).collect::<Vec<_>>(), ["quinn", "s2n-bbr"]);
-    assert_eq!(arguments.places.iter().map(|place| place.name).collect::<Vec<_>>(), ["wire-lossy", "wlan-11n-300"]);
+    assert_eq!(
+        arguments.places.iter().map(|place| place.name).collect::<Vec<_>>(),
+        ["wire-lossy", "wlan-11n-300"]
+    );
     let refused = |words: &str| parse(words).unwrap_err().to_string();
     let error = refused("tacit-peers stacks lsquic");
     assert!(error.contains("there are tcp, tcp-bbr, tack, quinn,"), "{error}");
