@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::str::FromStr as _;
 
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum as _;
