@@ -43,6 +43,7 @@ longer
             features.md
   peers     beside ns-3, librohc, TCP and QUIC, and how late live hops are: docs/validation/peers.md in some 40 minutes;
             ./ci.sh peers --quick tries all of it and writes nothing
+  stacks    QUIC stacks, TCP and TACK through live hops: ./ci.sh stacks quic-go for one row, docs/validation/quic-stacks.md has all
   copies    tacit cp beside scp and rsync through live hops: ./ci.sh copies [ARGUMENTS of bench/copies.sh]
   latency   tacit proxy beside ssh -L and no carrier: ./ci.sh latency [ARGUMENTS of bench/latency.sh]
   bench     tacit bench and the criterion benchmarks
@@ -132,16 +133,26 @@ peers_cargo() {
 
 # Numbers beside the peers: with root before other programs, which the page says.
 peers() {
-    local missing=() first=()
+    local missing=()
     for entry in "${PEERS[@]}"; do
         pkg-config --exists "${entry#*:}" 2>/dev/null || missing+=("${entry%%:*}")
     done
     install "${missing[@]}" || echo "ci.sh: ${missing[*]} cannot be installed; parts that need it are skipped and say so" >&2
     peers_cargo test
+    measured page "$@"
+}
+
+# Rows of QUIC stacks; with root before other programs.
+stacks() {
+    measured stacks "$@"
+}
+
+measured() {
+    local first=()
     cargo build --release --quiet -p tacit
     peers_cargo build --release
     [ "$(id -u)" != 0 ] || first=(nice -n -10)
-    "${first[@]}" target/release/tacit-peers page "$@"
+    "${first[@]}" "${CARGO_TARGET_DIR:-target}/release/tacit-peers" "$@"
 }
 
 # `tacit rre` is built where the libraries that load eBPF are there.
@@ -763,7 +774,7 @@ case "${1:-}" in
     python) python_package "${@:2}" ;;
     c) c "${@:2}" ;;
     release) release "${@:2}" ;;
-    fuzz | mutants | peers | semver) "$1" "${@:2}" ;;
+    fuzz | mutants | peers | semver | stacks) "$1" "${@:2}" ;;
     figures)
         if [ "${2:-}" = --quick ]; then
             quick_figures

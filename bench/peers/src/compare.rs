@@ -12,6 +12,7 @@ use serde_json::Value;
 use tacit_runs::aggregate::median;
 
 use crate::Stack;
+use crate::hop::{self, Hop, line};
 use crate::page::name_of;
 use crate::wire::Wire;
 
@@ -20,8 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long both ends of connections that rest stay once all are there.
 const REST_S: &str = "4";
-/// Where the server is in a hop.
-const FAR: &str = "198.18.0.1:4433";
 
 /// Scope and manner of a comparison.
 #[derive(Clone, Debug, Args)]
@@ -199,25 +198,23 @@ impl Arguments {
 
     /// A job through a hop: the client reports its measurements, the hop the cost of the programs.
     fn through_hop(&self, stack: Stack, [server, client]: [&str; 2], words: &[&str]) -> Result<Ends> {
-        let own = std::env::current_exe()?;
-        let mut shell = Command::new(own.with_file_name("tacit"));
-        shell.args(["shell", "--json"]).args(&self.through);
-        shell.args(self.assignments.iter().flat_map(|assignment| ["--set", assignment]));
-        shell.arg("--").arg(&own).args([&name_of(&stack), client, FAR]).args(words);
-        shell.args(["--server", "--"]).arg(&own).args([&name_of(&stack), server, "0.0.0.0:4433"]);
-        let output = shell.stdin(Stdio::null()).output().context("tacit shell")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let report: Value = serde_json::from_slice(&output.stdout).with_context(|| said.to_string())?;
-        let not_valid = if report["valid"] == true { Vec::new() } else { vec![reasons(&report)] };
-        let ran = |side: &str| report["waits"][side]["ran_s"].as_f64();
-        let end = |way: &str, key: &str| report["transfer"][way]["end"][key].as_f64();
-        let packets = end("down", "packets_received").zip(end("up", "packets_sent"));
+        let own = std::env::current_exe()?.display().to_string();
+        let end = |job: &str, address: &str| {
+            let all = [own.as_str(), &name_of(&stack), job, address].map(str::to_owned);
+            all.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect::<Vec<_>>()
+        };
+        let hop = Hop {
+            scenario: self.through.clone().unwrap_or_default(),
+            assignments: self.assignments.clone(),
+            ..Hop::default()
+        };
+        let ran = hop.run(&end(client, hop::SERVER), &end(server, hop::ANY))?;
         Ok(Ends {
-            client: line(&said)?,
-            cpu_s: ran("server").zip(ran("command")).map(|(server, client)| [server, client]),
-            packets: packets.map(|(data, acks)| [data, acks]),
+            client: ran.line()?,
+            cpu_s: ran.cpu_s(),
+            packets: ran.packets(),
             server: None,
-            not_valid,
+            not_valid: ran.not_valid().into_iter().collect(),
         })
     }
 }
@@ -298,38 +295,7 @@ fn wait_for(address: &str, process: u32) -> Result<()> {
     bail!("nothing listens at {address}")
 }
 
-/// The last line of JSON that an end wrote.
-fn line(said: &str) -> Result<Value> {
-    let lines = said.lines().rev().filter(|line| line.starts_with('{'));
-    let parsed = lines.filter_map(|line| serde_json::from_str(line).ok()).next();
-    parsed.with_context(|| format!("no line of JSON in: {said}"))
-}
-
-/// Why a report of `tacit shell` is not valid, in its own words.
-pub fn reasons(report: &Value) -> String {
-    let reasons = report["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    reasons.collect::<Vec<_>>().join("; ")
-}
-
 /// Nothing where nothing is known.
 fn text(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(String::new, |value| format!("{value:.decimals$}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_line_of_json_counts() {
-        let said = "{\"bytes\":1}\nwords\n{\"bytes\":2}\n{broken\n";
-        assert_eq!(line(said).unwrap()["bytes"], 2);
-        assert!(line("words").is_err());
-    }
-
-    #[test]
-    fn a_hop_says_why_it_is_not_valid() {
-        let report = serde_json::json!({ "valid": false, "reasons": ["it stood still", "it was late"] });
-        assert_eq!(reasons(&report), "it stood still; it was late");
-    }
 }

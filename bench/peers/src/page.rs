@@ -5,14 +5,14 @@
 
 mod codecs;
 mod lateness;
-mod machine;
+pub mod machine;
 mod simulators;
-mod spread;
-mod table;
+pub mod spread;
+pub mod table;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod transports;
+pub mod transports;
 
 use std::fs;
 use std::io::Write as _;
@@ -96,7 +96,7 @@ impl Plan<'_> {
 /// Results of a part, or why it was skipped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Measurement<T> {
+pub enum Measurement<T> {
     Skipped(String),
     Measured(T),
 }
@@ -177,7 +177,7 @@ fn read<P: Part>(path: &Path) -> Result<Option<Stored<P>>> {
 }
 
 /// Writes a file whole, or not at all.
-fn keep(path: &Path, text: &str) -> Result<()> {
+pub fn keep(path: &Path, text: &str) -> Result<()> {
     let written = AtomicFile::create(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.commit()

@@ -7,19 +7,21 @@ use anyhow::{Context as _, Result};
 use quinn::congestion::{BbrConfig, CubicConfig};
 use quinn::{AckFrequencyConfig, ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, VarInt};
 use rustls::RootCertStore;
-use socket2::{Domain, Protocol, Socket, Type};
 use tacit_tack::happy_eyeballs::local_for;
 
 use crate::certificate::{Certificate, NAME};
-use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW};
+use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, Settings, WINDOW, Windows, socket};
 
 /// The largest that asks for an ACK per eleven packets. Its documentation recommends none; the draft's authors measured with
 /// ten (draft-ietf-quic-ack-frequency section 5.1, Custura et al. 2020).
-const ACK_ELICITING_THRESHOLD: u32 = 10;
+pub const ACK_ELICITING_THRESHOLD: u32 = 10;
 
 /// The path that `tacit-quinn` knows in advance: 20 ms at 300 Mb/s, the middle of the scenarios' hops.
-const KNOWN_PATH: tacit_quinn::Path =
-    tacit_quinn::Path { rtt: std::time::Duration::from_millis(20), window_bytes: 750_000, packet_bytes: 1_452 };
+const KNOWN_PATH: tacit_quinn::Path = tacit_quinn::Path {
+    rtt: std::time::Duration::from_millis(20),
+    window_bytes: 750_000,
+    packet_bytes: 1_452,
+};
 
 pub struct Server(Endpoint);
 
@@ -35,17 +37,19 @@ pub enum Flavour {
     Plain,
     /// It asks for fewer ACKs.
     AckFrequency,
-    /// With the ACK law and the controller of `tacit-quinn`.
+    /// With the controller of `tacit-quinn`, which asks for nothing.
     Tacit,
+    /// With that controller, and the ACK law of a path that is known.
+    TacitKnownPath,
 }
 
 fn transport(settings: &Settings, flavour: Flavour) -> Arc<quinn::TransportConfig> {
     let mut transport = quinn::TransportConfig::default();
-    transport
-        .stream_receive_window(VarInt::from_u32(WINDOW))
-        .receive_window(VarInt::from_u32(WINDOW))
-        .send_window(WINDOW.into())
-        .keep_alive_interval(Some(std::time::Duration::from_secs(10)));
+    transport.keep_alive_interval(Some(std::time::Duration::from_secs(10)));
+    if settings.windows == Windows::Large {
+        let window = VarInt::from_u32(WINDOW);
+        transport.stream_receive_window(window).receive_window(window).send_window(WINDOW.into());
+    }
     match settings.congestion {
         Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
         Congestion::Cubic | Congestion::Default => {
@@ -59,29 +63,21 @@ fn transport(settings: &Settings, flavour: Flavour) -> Arc<quinn::TransportConfi
             wanted.ack_eliciting_threshold(VarInt::from_u32(ACK_ELICITING_THRESHOLD));
             transport.ack_frequency_config(Some(wanted));
         }
+        Flavour::Tacit => tacit_quinn::configure(&mut transport),
         // Another controller may be asked for, beside the same ACKs.
-        Flavour::Tacit if settings.congestion == Congestion::Default => {
+        Flavour::TacitKnownPath if settings.congestion == Congestion::Default => {
             tacit_quinn::configure_for(&mut transport, &KNOWN_PATH);
         }
-        Flavour::Tacit => {
+        Flavour::TacitKnownPath => {
             transport.ack_frequency_config(tacit_quinn::ack_frequency(&KNOWN_PATH));
         }
     }
     Arc::new(transport)
 }
 
-fn socket(address: SocketAddr) -> Result<std::net::UdpSocket> {
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    // The system caps them, as it caps those of TACK's sockets.
-    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
-    let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
-    socket.bind(&address.into())?;
-    Ok(socket.into())
-}
-
-fn endpoint(address: SocketAddr, server: Option<ServerConfig>) -> Result<Endpoint> {
+fn endpoint(address: SocketAddr, settings: &Settings, server: Option<ServerConfig>) -> Result<Endpoint> {
     let runtime = Arc::new(quinn::TokioRuntime);
-    Ok(Endpoint::new(EndpointConfig::default(), server, socket(address)?, runtime)?)
+    Ok(Endpoint::new(EndpointConfig::default(), server, socket(address, settings.windows)?, runtime)?)
 }
 
 pub fn listen(address: SocketAddr, settings: &Settings, flavour: Flavour) -> Result<Server> {
@@ -89,7 +85,7 @@ pub fn listen(address: SocketAddr, settings: &Settings, flavour: Flavour) -> Res
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key_der);
     let mut config = ServerConfig::with_single_cert(vec![der.into()], key.into())?;
     config.transport_config(transport(settings, flavour));
-    Ok(Server(endpoint(address, Some(config))?))
+    Ok(Server(endpoint(address, settings, Some(config))?))
 }
 
 pub fn dial(server: SocketAddr, settings: &Settings, flavour: Flavour) -> Result<Client> {
@@ -97,7 +93,7 @@ pub fn dial(server: SocketAddr, settings: &Settings, flavour: Flavour) -> Result
     roots.add(Certificate::known()?.der.into())?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport(settings, flavour));
-    let mut endpoint = endpoint(local_for(server), None)?;
+    let mut endpoint = endpoint(local_for(server), settings, None)?;
     endpoint.set_default_client_config(config);
     Ok(Client { endpoint, server })
 }

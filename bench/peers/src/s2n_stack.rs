@@ -11,7 +11,7 @@ use s2n_quic::{Client as S2nClient, Connection, Server as S2nServer};
 use tacit_tack::happy_eyeballs::local_for;
 
 use crate::certificate::{Certificate, NAME};
-use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW};
+use crate::stack::{Congestion, Dial, Link, Listen, Packets, Pair, SOCKET_BUFFER, Settings, WINDOW, Windows};
 
 pub struct Server(S2nServer);
 
@@ -20,9 +20,13 @@ pub struct Client {
     server: SocketAddr,
 }
 
-fn limits() -> Result<limits::Limits> {
+fn limits(settings: &Settings) -> Result<limits::Limits> {
     let window = u64::from(WINDOW);
-    Ok(limits::Limits::new()
+    let limits = limits::Limits::new();
+    if settings.windows == Windows::Own {
+        return Ok(limits);
+    }
+    Ok(limits
         .with_data_window(window)?
         .with_bidirectional_local_data_window(window)?
         .with_bidirectional_remote_data_window(window)?
@@ -30,8 +34,11 @@ fn limits() -> Result<limits::Limits> {
         .with_max_keep_alive_period(Duration::from_secs(10))?)
 }
 
-fn io(address: SocketAddr) -> Result<io::Default> {
+fn io(address: SocketAddr, settings: &Settings) -> Result<io::Default> {
     let builder = io::Default::builder().with_receive_address(address)?;
+    if settings.windows == Windows::Own {
+        return Ok(builder.build()?);
+    }
     Ok(builder.with_recv_buffer_size(SOCKET_BUFFER)?.with_send_buffer_size(SOCKET_BUFFER)?.build()?)
 }
 
@@ -39,7 +46,10 @@ pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
     let Certificate { pem, key_pem, .. } = Certificate::known()?;
     let tls = tls::default::Server::builder().with_certificate(pem.as_str(), key_pem.as_str());
     let tls = tls.and_then(|tls| tls.build()).map_err(|error| anyhow!("{error}"))?;
-    let builder = S2nServer::builder().with_tls(tls)?.with_io(io(address)?)?.with_limits(limits()?)?;
+    let builder = S2nServer::builder()
+        .with_tls(tls)?
+        .with_io(io(address, settings)?)?
+        .with_limits(limits(settings)?)?;
     let server = match settings.congestion {
         Congestion::Bbr => builder.with_congestion_controller(Bbr::default())?.start()?,
         Congestion::Cubic | Congestion::Default => {
@@ -49,13 +59,13 @@ pub fn listen(address: SocketAddr, settings: &Settings) -> Result<Server> {
     Ok(Server(server))
 }
 
-pub fn dial(server: SocketAddr, _: &Settings) -> Result<Client> {
+pub fn dial(server: SocketAddr, settings: &Settings) -> Result<Client> {
     let tls = tls::default::Client::builder().with_certificate(Certificate::known()?.pem.as_str());
     let tls = tls.and_then(|tls| tls.build()).map_err(|error| anyhow!("{error}"))?;
     let client = S2nClient::builder()
         .with_tls(tls)?
-        .with_io(io(local_for(server))?)?
-        .with_limits(limits()?)?
+        .with_io(io(local_for(server), settings)?)?
+        .with_limits(limits(settings)?)?
         .start()?;
     Ok(Client { client, server })
 }

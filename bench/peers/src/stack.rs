@@ -1,7 +1,10 @@
 //! Traits and settings that all transports share.
 
+use std::net::{SocketAddr, UdpSocket};
+
 use anyhow::Result;
 use clap::ValueEnum;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Limit of the windows on the bytes in flight: that of TACK.
@@ -18,14 +21,26 @@ pub enum Congestion {
     Bbr,
 }
 
+/// Windows on the bytes in flight, and buffers of the sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Windows {
+    /// The stack's own
+    Own,
+    /// 64 MiB, and TACK's buffers
+    Large,
+}
+
 /// Settings of a job.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub congestion: Congestion,
+    pub windows: Windows,
     pub seconds: Option<u64>,
     pub bytes: Option<u64>,
     pub requests: u32,
     pub connections: usize,
+    pub objects: u32,
+    pub times: u32,
 }
 
 /// Packets as a stack counts them.
@@ -57,6 +72,9 @@ pub type Pair = (Box<dyn AsyncWrite + Unpin>, Box<dyn AsyncRead + Unpin>);
 
 /// A connection.
 pub trait Link {
+    /// Whether each object can have a stream of its own.
+    const MULTIPLEXED: bool = true;
+
     /// Opens a stream.
     async fn open(&mut self) -> Result<Pair>;
     /// Takes the next that the peer opens; none where the connection has ended.
@@ -81,4 +99,16 @@ pub trait Dial {
     async fn connect(&mut self) -> Result<Self::Link>;
     /// Lets the last packets leave.
     async fn drain(&mut self);
+}
+
+/// A socket at `address`.
+pub fn socket(address: SocketAddr, windows: Windows) -> Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if windows == Windows::Large {
+        // The system caps them, as it caps those of TACK's sockets.
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+        let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+    }
+    socket.bind(&address.into())?;
+    Ok(socket.into())
 }

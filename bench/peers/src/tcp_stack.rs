@@ -53,6 +53,8 @@ impl Dial for Client {
 }
 
 impl Link for Connection {
+    const MULTIPLEXED: bool = false;
+
     async fn open(&mut self) -> Result<Pair> {
         self.stream().ok_or_else(|| anyhow::anyhow!("TCP has one stream"))
     }

@@ -11,6 +11,7 @@ use tacit_runs::metric::jain;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout_at};
 
+use crate::fetch;
 use crate::stack::{Dial, Link, Listen, Packets, Pair, Settings};
 
 /// Bytes that are written or read at once.
@@ -35,6 +36,10 @@ pub enum Job {
     Answer,
     /// Connect, and ask
     Ask,
+    /// Listen, and answer requests for objects until killed
+    Serve,
+    /// Connect, and fetch objects
+    Fetch,
     /// Listen, and hold connections
     Hold,
     /// Connect many times, and rest
@@ -43,7 +48,7 @@ pub enum Job {
 
 impl Job {
     pub const fn serves(self) -> bool {
-        matches!(self, Self::Send | Self::Take | Self::Answer | Self::Hold)
+        matches!(self, Self::Send | Self::Take | Self::Answer | Self::Serve | Self::Hold)
     }
 }
 
@@ -105,9 +110,11 @@ fn now() -> Instant {
 }
 
 /// Serves one client, or several at once.
-pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -> Result<()> {
-    if job == Job::Hold {
-        return hold(&mut listener, settings).await;
+pub async fn server<L: Listen<Link: 'static>>(job: Job, mut listener: L, settings: &Settings) -> Result<()> {
+    match job {
+        Job::Hold => return hold(&mut listener, settings).await,
+        Job::Serve => return fetch::serve(listener).await,
+        _ => {}
     }
     let mut links = vec![listener.accept().await?];
     let (began, cpu) = (now(), processor_time());
@@ -125,8 +132,10 @@ pub async fn server<L: Listen>(job: Job, mut listener: L, settings: &Settings) -
 
 /// Does a client's job.
 pub async fn client<D: Dial>(job: Job, mut dialer: D, settings: &Settings) -> Result<()> {
-    if job == Job::Rest {
-        return rest(&mut dialer, settings).await;
+    match job {
+        Job::Rest => return rest(&mut dialer, settings).await,
+        Job::Fetch => return fetch::fetch(&mut dialer, settings).await,
+        _ => {}
     }
     let (began, cpu) = (now(), processor_time());
     let mut links = vec![dialer.connect().await?];
@@ -292,11 +301,15 @@ async fn ask(link: &mut impl Link, settings: &Settings) -> Result<EndReport> {
         }
     }
     took_us.sort_by(f64::total_cmp);
-    // The nearest rank.
-    let rank = |percent: usize| took_us[(took_us.len() * percent).div_ceil(100).max(1) - 1];
-    let request_us = (!took_us.is_empty()).then(|| Percentiles { p50: rank(50), p99: rank(99) });
+    let request_us =
+        percentile(&took_us, 50).zip(percentile(&took_us, 99)).map(|(p50, p99)| Percentiles { p50, p99 });
     let bytes = took_us.len() as u64 * REQUEST_BYTES as u64;
     Ok(EndReport { bytes, duration_s: began.elapsed().as_secs_f64(), request_us, ..EndReport::default() })
+}
+
+/// The nearest rank of sorted values; nothing where there are none.
+pub fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
+    sorted.get((sorted.len() * percent).div_ceil(100).max(1) - 1).copied()
 }
 
 /// Memory of this process in MB (proc_pid_status(5)).

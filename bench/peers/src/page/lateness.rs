@@ -8,7 +8,7 @@ use super::spread::Spread;
 use super::table::{Table, dash, filled, middle, whole};
 use super::tools::{json, said, tacit};
 use super::{Measurement, Name, Part, Plan};
-use crate::compare::reasons;
+use crate::hop::reasons;
 
 const SCENARIOS: [&str; 4] = ["wlan-11n-150", "wlan-11n-300", "wlan-11ac-866", "wlan-11ax-2402"];
 const SECONDS: &str = "5";

@@ -215,7 +215,7 @@ fn why_not(rows: &[Row]) -> String {
 }
 
 /// The version of a package that this program is built with.
-fn version(package: &str) -> &'static str {
+pub fn version(package: &str) -> &'static str {
     let named = format!("name = \"{package}\"\nversion = \"");
     let after = LOCK.split_once(&named).and_then(|(_, rest)| rest.split_once('"'));
     after.map_or("of unknown version", |(version, _)| version)

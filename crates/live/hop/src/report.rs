@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use tacit_link::wifi::AirtimeUse;
+use tacit_link::packet::PayloadClass;
+use tacit_link::wifi::{AirtimeUse, StationAirtime};
 use tacit_proto::units::Duration;
 use tacit_proto::{fwp, hack};
 
@@ -50,6 +51,10 @@ pub struct Report {
     pub transfer: Option<Transfer>,
     /// Fractions of the channel's time by use, for each channel; null if the run is not valid.
     pub airtime: Option<Vec<Shares>>,
+    /// Per channel, the fraction of its time that each station used, access point first: its PPDUs, the waits before them
+    /// and their link-layer ACKs. Null if the run is not valid.
+    #[serde(default)]
+    pub station_airtime: Option<Vec<Vec<f64>>>,
     /// Statistics of each station that uses TCP/HACK, access point first.
     pub hack: Vec<HackReport>,
     /// Counters of FWP's shim on the command's side; null if there is none.
@@ -263,6 +268,7 @@ impl Report {
                 up: Way::new(&ended.meter, Direction::Up),
             }),
             airtime: valid.then(|| shares(ended)),
+            station_airtime: valid.then(|| station_shares(ended)),
             hack: hack_reports(ended),
             fwp: ended.fwp,
             lateness: ended.punctuality,
@@ -480,6 +486,20 @@ fn shares(ended: &Ended) -> Vec<Shares> {
                 if total > 0.0 { channel.airtime.get(what).as_secs_f64() / total } else { 0.0 }
             };
             Shares(AirtimeUse::ALL.iter().map(|what| (what.name(), share(*what))).collect())
+        })
+        .collect()
+}
+
+fn station_shares(ended: &Ended) -> Vec<Vec<f64>> {
+    let channels = ended.outcome.bss.iter();
+    channels
+        .map(|channel| {
+            let total = channel.airtime.total().as_secs_f64();
+            let used = |airtime: &StationAirtime| {
+                [PayloadClass::Data, PayloadClass::Ack].map(|class| airtime.of(class).total().as_secs_f64())
+            };
+            let share = |airtime| if total > 0.0 { used(airtime).iter().sum::<f64>() / total } else { 0.0 };
+            channel.stations.iter().map(|station| share(&station.airtime)).collect()
         })
         .collect()
 }

@@ -223,7 +223,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "quic-ack2",
-        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic, s2n-quic and lsquic have it",
+        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic and lsquic have it",
         role: Role::Candidate,
         listing: Listing::ByName,
         side: Some(Side::Receivers),
@@ -552,10 +552,11 @@ pub const ALL: &[Scheme] = &[
 ];
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
-/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, s2n-quic's `MaxAckDelay::RECOMMENDED`,
-/// `MAX_RETR_PACKETS_SINCE_LAST_ACK` and `ACK_TIMEOUT` of lsquic; all are 2 packets and 25 ms.
+/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
+/// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10. Its packets above a gap are
+/// acknowledged at once, those of `quic-ackfreq` from the third.
 const ALSO: [(&str, &str); 4] =
-    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "quic-ack2"), ("lsquic", "quic-ack2")];
+    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "quic-ackfreq"), ("lsquic", "quic-ack2")];
 
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {

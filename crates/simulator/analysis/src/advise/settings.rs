@@ -38,8 +38,8 @@ const STACKS: [Stack; 11] = [
     },
     Stack {
         name: "s2n-quic",
-        option: "provider::limits: with_max_ack_delay; an ACK per 2 packets is fixed",
-        source: "quic/s2n-quic-core/src/connection/limits.rs max_ack_delay",
+        option: "provider::limits: with_max_ack_delay; an ACK per 10 packets is fixed",
+        source: "quic/s2n-quic-transport/src/ack/ack_manager.rs packet_tolerance",
     },
     Stack {
         name: "lsquic",

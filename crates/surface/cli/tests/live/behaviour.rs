@@ -333,6 +333,7 @@ fn json_has_the_promised_keys() {
         "seconds",
         "transfer",
         "airtime",
+        "station_airtime",
         "hack",
         "lateness",
         "waits",
@@ -364,6 +365,12 @@ fn json_has_the_promised_keys() {
     let shares: f64 =
         report["airtime"][0].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    let stations = report["station_airtime"][0].as_array().unwrap();
+    let [access_point, client] = [0, 1].map(|station| stations[station].as_f64().unwrap());
+    // No other station is there. A wait at the run's end belongs to no station.
+    let used = 1.0 - report["airtime"][0]["idle"].as_f64().unwrap();
+    assert!((access_point + client - used).abs() < 0.01, "{stations:?} of {used}");
+    assert!(client > 0.0 && client < access_point / 2.0, "{stations:?}");
     let client = &report["hack"][1];
     assert!(client["compressed_acks"].as_u64().unwrap() > 100, "{client}");
     assert_eq!(client["failed_frames"], 0);

@@ -1,0 +1,217 @@
+//! Stacks with their settings, and places: what the page has rows and tables for.
+
+/// A program that serves and fetches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// This one, with a stack of its own.
+    Own(&'static str),
+    /// quic-go, compiled from `bench/peers/go`.
+    Go,
+    /// A stack of `bench/peers/python/peer.py`, in a virtual environment of its own.
+    Python(&'static str),
+}
+
+/// A row: a stack under one setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    pub name: &'static str,
+    pub program: Program,
+    /// Of the command line, for both ends.
+    pub words: &'static [&'static str],
+    /// Of TCP, in both routes.
+    pub congestion: Option<&'static str>,
+    /// What is set, as the page says it.
+    pub setting: &'static str,
+    /// A download has this part of the usual bytes: the program is slow by itself.
+    pub less: u64,
+}
+
+const OWN: Contender = Contender {
+    name: "",
+    program: Program::Own(""),
+    words: &["--windows", "own"],
+    congestion: None,
+    setting: "nothing",
+    less: 1,
+};
+
+const fn own(
+    name: &'static str,
+    stack: &'static str,
+    words: &'static [&'static str],
+    setting: &'static str,
+) -> Contender {
+    Contender { name, program: Program::Own(stack), words, setting, ..OWN }
+}
+
+const BBR: &[&str] = &["--windows", "own", "--congestion", "bbr"];
+const LARGE: &[&str] = &["--windows", "large"];
+
+/// The rows, defaults before other settings.
+pub const ROSTER: &[Contender] = &[
+    Contender {
+        congestion: Some("cubic"),
+        ..own("tcp", "tcp", OWN.words, "CUBIC, Linux's default; no encryption")
+    },
+    Contender { congestion: Some("bbr"), ..own("tcp-bbr", "tcp", OWN.words, "BBR; no encryption") },
+    own("tack", "tack", OWN.words, "nothing"),
+    own("quinn", "quinn", OWN.words, "nothing: CUBIC"),
+    own("quinn-bbr", "quinn", BBR, "BBR"),
+    own("quinn-large", "quinn", LARGE, "windows of 64 MiB, sockets of 4 MiB"),
+    own("quinn-ack-frequency", "quinn-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
+    own("tacit-quinn", "tacit-quinn", OWN.words, "`tacit_quinn::configure`"),
+    own("noq", "noq", OWN.words, "nothing"),
+    own("noq-bbr", "noq", BBR, "BBR version 3"),
+    own("noq-ack-frequency", "noq-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
+    own("s2n", "s2n", OWN.words, "nothing: CUBIC"),
+    own("s2n-bbr", "s2n", BBR, "BBR version 2"),
+    Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
+    Contender {
+        program: Program::Python("picoquic"),
+        less: 2,
+        ..own("picoquic", "", &[], "nothing: BBR, by aiopquic")
+    },
+    Contender {
+        program: Program::Python("picoquic"),
+        less: 2,
+        ..own("picoquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
+    },
+    Contender { program: Program::Python("aioquic"), less: 10, ..own("aioquic", "", &[], "nothing: Reno") },
+    Contender {
+        program: Program::Python("aioquic"),
+        less: 10,
+        ..own("aioquic-cubic", "", &["--congestion", "cubic"], "CUBIC")
+    },
+];
+
+/// Stacks that no row has, and why.
+pub const LEFT_OUT: &[(&str, &str)] = &[
+    (
+        "Cloudflare's quiche, tquic, msquic",
+        "their crates compile a TLS library with cmake (quiche's needs libclang as well); not tried yet",
+    ),
+    (
+        "neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2",
+        "in no registry of Rust, Go or Python in a version of today",
+    ),
+];
+
+/// Somewhere to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub name: &'static str,
+    pub scenario: &'static str,
+    pub assignments: &'static [&'static str],
+    /// Simulated stations that download beside the real one.
+    pub background: u32,
+    /// Bytes of the download: some seconds of it.
+    pub bulk_bytes: u64,
+    /// Transfers of each size.
+    pub times: u32,
+    pub meaning: &'static str,
+}
+
+const WIFI: Place = Place {
+    name: "wlan-11n-300",
+    scenario: "wlan-11n-300",
+    assignments: &[],
+    background: 0,
+    bulk_bytes: 150_000_000,
+    times: 20,
+    meaning: "802.11n at 300 Mb/s, one station, a queue of 256 packets",
+};
+
+/// The places, those of the page first.
+pub const PLACES: &[Place] = &[
+    WIFI,
+    Place {
+        name: "wlan-11ax-1200",
+        scenario: "wlan-11ax-1200",
+        bulk_bytes: 500_000_000,
+        meaning: "802.11ax at 1201 Mb/s, one station",
+        ..WIFI
+    },
+    Place {
+        name: "lte-slow-uplink",
+        scenario: "lte-slow-uplink",
+        bulk_bytes: 5_000_000,
+        times: 10,
+        meaning: "8 Mb/s down, 50 kb/s up, 50 ms",
+        ..WIFI
+    },
+    Place {
+        name: "wire-lossy",
+        scenario: "wired-10",
+        assignments: &["wired.loss=1%"],
+        bulk_bytes: 4_000_000,
+        times: 10,
+        meaning: "a wire of 10 Mb/s and 40 ms that loses 1 % each way",
+        ..WIFI
+    },
+    Place {
+        name: "wlan-11n-300-five",
+        background: 4,
+        bulk_bytes: 40_000_000,
+        times: 10,
+        meaning: "wlan-11n-300 with four simulated downloads beside",
+        ..WIFI
+    },
+    Place {
+        name: "wlan-11n-300-short",
+        assignments: &["wifi.ap-queue=64 packets"],
+        meaning: "wlan-11n-300 with a queue of 64 packets",
+        ..WIFI
+    },
+    Place {
+        name: "wlan-11n-300-long",
+        assignments: &["wifi.ap-queue=2000 packets"],
+        meaning: "wlan-11n-300 with a queue of 2000 packets",
+        ..WIFI
+    },
+];
+
+/// Of a name in [`PLACES`].
+pub fn place(name: &str) -> Result<&'static Place, String> {
+    let found = PLACES.iter().find(|place| place.name == name);
+    found.ok_or_else(|| format!("there are {}", names(PLACES.iter().map(|place| place.name))))
+}
+
+/// Of a name in [`ROSTER`].
+pub fn contender(name: &str) -> Result<&'static Contender, String> {
+    let found = ROSTER.iter().find(|contender| contender.name == name);
+    found.ok_or_else(|| format!("there are {}", names(ROSTER.iter().map(|contender| contender.name))))
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// What is fetched, beside the download.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Small,
+    Large,
+    /// As the simulator's scenarios have by default: ten objects of 20 kB.
+    Page,
+}
+
+impl Wanted {
+    pub const ALL: [Self; 3] = [Self::Small, Self::Large, Self::Page];
+
+    /// Bytes of an object, and objects.
+    pub const fn objects(self) -> (u64, u32) {
+        match self {
+            Self::Small => (100_000, 1),
+            Self::Large => (1_000_000, 1),
+            Self::Page => (20_000, 10),
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "100 kB",
+            Self::Large => "1 MB",
+            Self::Page => "page",
+        }
+    }
+}
