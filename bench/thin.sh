@@ -55,7 +55,7 @@ for rate in 20 50; do
         esac
         for holder in none thin; do
             if [ "$holder" = thin ]; then
-                at_client tacit thin up0 2>/tmp/thin &
+                at_client tacit thin up0 >/tmp/counters 2>/tmp/thin &
                 sleep 3
             fi
             for _ in 1 2 3; do
@@ -66,6 +66,7 @@ for rate in 20 50; do
             if [ "$holder" = thin ]; then
                 pkill -INT tacit
                 sleep 2
+                echo "RESULT $(cat /tmp/counters /tmp/thin | tail -n 1)"
             fi
         done
     done

@@ -95,10 +95,14 @@ fn of_40_megabytes(there: u64, back: u64, seed: u64) -> Duration {
 /// are asked about at once; where acknowledgments are lost, timeouts do not double, nor pass for congestion.
 #[test]
 fn losses_there_and_back_cost_their_share_and_a_half() {
-    for (there, back, most) in [(20, 20, ms(3000)), (30, 30, ms(3400)), (0, 50, ms(3000)), (0, 70, ms(6000))] {
+    for (there, back, most) in [(20, 20, ms(3000)), (30, 30, ms(3400)), (0, 50, ms(3000)), (0, 70, ms(6000))]
+    {
         let mut took: Vec<_> = (1..=20).map(|seed| of_40_megabytes(there, back, seed)).collect();
         took.sort_unstable();
-        println!("{there} % and {back} % lost: {:?} us", took.iter().map(|took| took.as_micros()).collect::<Vec<_>>());
+        println!(
+            "{there} % and {back} % lost: {:?} us",
+            took.iter().map(|took| took.as_micros()).collect::<Vec<_>>()
+        );
         assert!(took[19] <= most, "{there} % and {back} % lost: {} us", took[19].as_micros());
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::Command;
 
+use super::sockets::index_and_mtu;
 use crate::error::LiveError;
 
 /// A network device that can be thinned.
@@ -36,7 +37,7 @@ impl Device {
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
             return Err(refuse(format!("{name:?} is no device"), known));
         }
-        let (Some(index), Some(mtu)) = (number(name, "ifindex"), number(name, "mtu")) else {
+        let Some((index, mtu)) = index_and_mtu(name) else {
             return Err(refuse(format!("there is no device {name}"), known));
         };
         let of_both = [
@@ -80,7 +81,7 @@ impl Device {
             ));
         }
         let is_wifi = fs::exists(format!("/sys/class/net/{name}/phy80211")).unwrap_or(false);
-        Ok(Self { name: name.to_owned(), index: index as i32, is_wifi, mtu, addresses })
+        Ok(Self { name: name.to_owned(), index, is_wifi, mtu, addresses })
     }
 
     /// Input for `ip -batch` that sets up `tun`, and its routes.
@@ -115,14 +116,13 @@ impl Device {
     /// # Errors
     /// As for [`look`](Self::look); [`LiveError::Argument`] too where the device is another one now.
     pub(super) fn again(&mut self, tun: &str) -> Result<Option<String>, LiveError> {
-        let mtu = number(&self.name, "mtu");
         let leads = |table: &str, field: usize| {
             let text = fs::read_to_string(table).unwrap_or_default();
             text.lines().any(|line| line.split_whitespace().nth(field) == Some(tun))
         };
         let has_routes = (!self.has(true) || leads("/proc/net/route", 0))
             && (!self.has(false) || leads("/proc/net/ipv6_route", 9));
-        if has_routes && mtu == Some(self.mtu) && number(&self.name, "ifindex") == Some(self.index as u32) {
+        if has_routes && index_and_mtu(&self.name) == Some((self.index, self.mtu)) {
             return Ok(None);
         }
         let now = Self::look(&self.name)?;
@@ -150,11 +150,6 @@ impl Device {
     pub(super) fn has(&self, is_v4: bool) -> bool {
         self.addresses.iter().any(|address| address.is_ipv4() == is_v4)
     }
-}
-
-/// A number that the kernel has in a file of `device`.
-fn number(device: &str, file: &str) -> Option<u32> {
-    fs::read_to_string(format!("/sys/class/net/{device}/{file}")).ok()?.trim().parse().ok()
 }
 
 /// The device of the default route that counts, of those that `ip route show default` prints: the one with the least metric,

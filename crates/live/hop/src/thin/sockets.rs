@@ -35,6 +35,29 @@ fn set(fd: &OwnedFd, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, at, len) }).map(drop)
 }
 
+/// Index and MTU of a device in the network of this thread, which /sys need not show (netdevice(7)).
+pub(super) fn index_and_mtu(device: &str) -> Option<(i32, u32)> {
+    let fd = open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
+    // SAFETY: an `ifreq` of zeros is a valid one.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // One byte of zero stays behind the name.
+    if device.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
+    checked(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) }).ok()?;
+    // SAFETY: the kernel has just written the index.
+    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    // SAFETY: as above.
+    checked(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) }).ok()?;
+    // SAFETY: the kernel has just written the MTU.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Some((index, u32::try_from(mtu).ok()?))
+}
+
 /// Raw sockets that are bound to the uplink's device. Routes by other devices do not apply to them.
 #[derive(Debug)]
 pub(super) struct Uplink {
