@@ -19,9 +19,9 @@ use tacit_link::wifi::phy::{
     self, Band, BasicRates, GuardInterval, HeChoice, Mode, Preamble, SlotTime, Standard,
 };
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackCarrier, HackRoom,
-    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, Sharing,
-    StationConfig, StationCounters, StationId, StreamQueues, Triggers,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, Eifs, HackCarrier,
+    HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection,
+    Sharing, StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -125,7 +125,7 @@ fn random_setup(seed: u64) -> Setup {
     config.ampdu_mpdus = pick(draw, &[None, Some(1), Some(8), Some(64)]);
     config.txop_limit = pick(draw, &[None, Some(Duration::from_millis(4))]);
     config.beacon_interval = pick(draw, &[None, Some(Duration::from_micros(102_400))]);
-    config.eifs = draw.up_to(1) == 0;
+    config.eifs = if draw.up_to(1) == 0 { Eifs::Overlapping } else { Eifs::Never };
     config.capture = draw.up_to(1) == 0;
     config.link_ack_delay = pick(draw, &[Duration::ZERO, Duration::from_micros(37)]);
     for station in &mut config.stations {
