@@ -682,8 +682,8 @@ fn multiple_protection_reserves_the_txop_and_a_cf_end_returns_the_rest() {
 /// 8 exchanges leave 80 us of the TXOP; after another of 36 + 7.2 + 16 + 28 us, rounded up, nothing fits, and no CF-End.
 #[test]
 fn where_no_cf_end_fits_bystanders_wait_for_the_end_of_the_txop() {
-    for hidden in [false, true] {
-        let mut h = Harness::new(protecting(hidden));
+    for (hidden, seed) in [false, true].into_iter().flat_map(|hidden| (1..=20).map(move |seed| (hidden, seed))) {
+        let mut h = Harness::seeded(protecting(hidden), seed);
         h.send_in(AccessCategory::Voice, ONE, 8, 1400);
         h.send_in(AccessCategory::Voice, ONE, 1, 52);
         assert!(h.step());
@@ -694,7 +694,7 @@ fn where_no_cf_end_fits_bystanders_wait_for_the_end_of_the_txop() {
         assert_eq!((after_all.transmitter, h.bss.counters(AP).cf_ends), (TWO, 0), "{}", h.story());
         let left = until - end(&h.frames[17]);
         assert!(left > Duration::ZERO && left < us(16 + 28), "{left}");
-        assert!(after_all.at >= until + us(43), "{hidden}");
+        assert!(after_all.at >= until + us(43), "{hidden}, seed {seed}");
     }
 }
 
