@@ -39,10 +39,8 @@ fn world(seed: u64) -> Setup {
     config.txop_limit = pick(draw, &[None, millis(1), millis(2), millis(4), millis(4)]);
     config.ampdu_mpdus = pick(draw, &[None, None, None, Some(1), Some(8)]);
     if standard.phy().aggregation.is_some() {
-        config.bursts = pick(
-            draw,
-            &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit, Bursts::MultipleProtection],
-        );
+        config.bursts =
+            pick(draw, &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit, Bursts::MultipleProtection]);
         let category =
             pick(draw, &[AccessCategory::BestEffort, AccessCategory::BestEffort, AccessCategory::Video]);
         config.categories = vec![category];

@@ -649,7 +649,7 @@ fn bursts_are_where_they_are_asked_for() {
     assert_eq!(accesses(Bursts::WithinLimit, None), 3);
 }
 
-/// Voice in bursts of 1504 us with multiple protection; on the medium of `hidden` stations or on that where all hear all.
+/// Voice in bursts of 1504 us with multiple protection; two stations may be `hidden` from each other.
 fn protecting(hidden: bool) -> BssConfig {
     let mut c = bursting(AccessCategory::Voice);
     c.bursts = Bursts::MultipleProtection;
@@ -682,7 +682,9 @@ fn multiple_protection_reserves_the_txop_and_a_cf_end_returns_the_rest() {
 /// 8 exchanges leave 80 us of the TXOP; after another of 36 + 7.2 + 16 + 28 us, rounded up, nothing fits, and no CF-End.
 #[test]
 fn where_no_cf_end_fits_bystanders_wait_for_the_end_of_the_txop() {
-    for (hidden, seed) in [false, true].into_iter().flat_map(|hidden| (1..=20).map(move |seed| (hidden, seed))) {
+    for (hidden, seed) in
+        [false, true].into_iter().flat_map(|hidden| (1..=20).map(move |seed| (hidden, seed)))
+    {
         let mut h = Harness::seeded(protecting(hidden), seed);
         h.send_in(AccessCategory::Voice, ONE, 8, 1400);
         h.send_in(AccessCategory::Voice, ONE, 1, 52);

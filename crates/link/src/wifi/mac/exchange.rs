@@ -239,7 +239,7 @@ impl Exchange {
         self.reserves_txop
     }
 
-    /// Its TXOP, of which it reserves the rest, lasts until `until`.
+    /// It reserves the rest of its TXOP, which lasts until `until`.
     pub fn reserve_until(&mut self, until: Instant) {
         self.reserves_txop = true;
         self.reserves = until.max(self.response_end) - self.end;
