@@ -18,8 +18,10 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -66,6 +68,15 @@ struct Wanted
     // And so long after it. Between a PPDU and its answer the medium is idle: stations that get something at that very moment, and
     // whose backoff is over, draw none, and several send at once a SIFS and AIFSN slots after the answer. No host is so quick.
     Time upAfter = Seconds(0);
+    // wifi.txop-limit of all stations, in units of 32 us. Within it ns-3 reserves the rest of the TXOP with every frame, and gives
+    // back what is left with a CF-End.
+    Time txopLimit = Seconds(0);
+    // After a missing Block Ack a Block Ack Request, as in tacit, or the MPDUs again. ns-3 sends requests over 20 MHz, and what
+    // follows in their TXOP too.
+    bool requests = true;
+    uint32_t rtsAbove = 4692480; // wifi.rts-threshold in bytes; the longest PSDU is none
+    uint32_t amsdu = 0;          // wifi.amsdu in bytes; 0 is none
+    std::string category = "be"; // traffic.category of all flows: be, bk, vi or vo; its TXOP limit is txopLimit
 };
 
 // As the argument says; the callback that hands up has no other.
@@ -76,6 +87,23 @@ Time g_upAfter;
 const Time JOINING = Seconds(1);
 const Time ASKING_AGAIN = MilliSeconds(50);
 const uint16_t PORT = 5001;
+
+// An access category, and a type of service that selects it (DSCP CS0, CS1, CS4 and CS6).
+struct Category
+{
+    AcIndex ac;
+    uint8_t tos;
+};
+
+const std::map<std::string, Category> CATEGORIES = {
+    {"be", {AC_BE, 0x00}}, {"bk", {AC_BK, 0x20}}, {"vi", {AC_VI, 0x80}}, {"vo", {AC_VO, 0xc0}}};
+
+std::string
+Upper(std::string word)
+{
+    std::transform(word.begin(), word.end(), word.begin(), ::toupper);
+    return word;
+}
 
 bool
 IsHighEfficiency(const Wanted& wanted)
@@ -125,14 +153,17 @@ SetWifi(const Wanted& wanted)
         Config::SetDefault("ns3::WifiDefaultAckManager::DlMuAckSequenceType",
                            EnumValue(Acknowledgment(wanted.ofdma)));
     }
+    if (wanted.uplink || wanted.txopLimit.IsStrictlyPositive())
+    {
+        // Basic and BSRP Triggers, and CF-Ends, are for several: the rate of broadcasts, 6 Mb/s unless told, and beacons with
+        // them.
+        Config::SetDefault("ns3::WifiRemoteStationManager::NonUnicastMode", StringValue("OfdmRate24Mbps"));
+    }
     if (wanted.uplink)
     {
-        // Basic and BSRP Triggers are for several: the rate of broadcasts, 6 Mb/s unless told, and beacons with them.
-        Config::SetDefault("ns3::WifiRemoteStationManager::NonUnicastMode", StringValue("OfdmRate24Mbps"));
         Config::SetDefault("ns3::ApWifiMac::BsrLifetime", TimeValue(wanted.reportLifetime));
     }
-    // wifi.protection = "none".
-    Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(4692480));
+    Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(wanted.rtsAbove));
     Config::SetDefault("ns3::WifiRemoteStationManager::FragmentationThreshold", UintegerValue(65535));
     // wifi.retry-limit = 7 retries. ns-3 counts so for frames outside of A-MPDUs; an MPDU of an A-MPDU is sent until it
     // is too old.
@@ -241,15 +272,22 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     }
     WifiMacHelper mac;
     Ssid ssid("cell");
-    // wifi.amsdu = "none"; A-MPDUs up to 65535 bytes, which is 42 full packets, or the limits of HE and EHT; TXOP limits are 0
-    // for best effort, as wifi.txop-limit = "none".
+    // A-MPDUs up to 65535 bytes, which is 42 full packets, or the limits of HE and EHT.
     const uint32_t ampdu = wanted.standard == "11be" ? 15523200 : wanted.standard == "11ax" ? 6500631 : 65535;
-    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
-                UintegerValue(ampdu), "AssocRequestTimeout", TimeValue(ASKING_AGAIN));
+    const std::string upper = Upper(wanted.category);
+    if (wanted.standard != "11a")
+    {
+        // Clients take the limit of the access point from its beacons.
+        const StringValue limit(std::to_string(wanted.txopLimit.GetMicroSeconds()) + "us");
+        mac.SetEdca(CATEGORIES.at(wanted.category).ac, "TxopLimits", limit, "UseExplicitBarAfterMissedBlockAck",
+                    BooleanValue(wanted.requests));
+    }
+    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), upper + "_MaxAmsduSize", UintegerValue(wanted.amsdu),
+                upper + "_MaxAmpduSize", UintegerValue(ampdu), "AssocRequestTimeout", TimeValue(ASKING_AGAIN));
     NetDeviceContainer devices;
     NetDeviceContainer stations = wifi.Install(phy, mac, clients);
-    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BE_MaxAmsduSize", UintegerValue(0), "BE_MaxAmpduSize",
-                UintegerValue(ampdu), "BeaconInterval", TimeValue(MicroSeconds(102400)));
+    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), upper + "_MaxAmsduSize", UintegerValue(wanted.amsdu),
+                upper + "_MaxAmpduSize", UintegerValue(ampdu), "BeaconInterval", TimeValue(MicroSeconds(102400)));
     if (wanted.ofdma != "off")
     {
         mac.SetMultiUserScheduler("ns3::RrMultiUserScheduler", "NStations", UintegerValue(16), "EnableUlOfdma",
@@ -261,7 +299,7 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     // One queue for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
     Ptr<WifiMac> apMac = DynamicCast<WifiNetDevice>(devices.Get(0))->GetMac();
     Ptr<WifiMacQueue> queue =
-        wanted.standard == "11a" ? apMac->GetTxopQueue(AC_BE_NQOS) : apMac->GetTxopQueue(AC_BE);
+        apMac->GetTxopQueue(wanted.standard == "11a" ? AC_BE_NQOS : CATEGORIES.at(wanted.category).ac);
     queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, wanted.apQueue * wanted.clients));
     return devices;
 }
@@ -305,6 +343,7 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
             BulkSendHelper bulk(factory, address);
             // In pieces of whole segments; the default of 512 bytes is a call for each third of one.
             bulk.SetAttribute("SendSize", UintegerValue(wanted.payload * 32));
+            bulk.SetAttribute("Tos", UintegerValue(CATEGORIES.at(wanted.category).tos));
             source = bulk.Install(from);
         }
         else
@@ -312,6 +351,7 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
             OnOffHelper steady(factory, address);
             const uint64_t each = DataRate(wanted.udpRate).GetBitRate() / wanted.clients;
             steady.SetConstantRate(DataRate(each), wanted.payload);
+            steady.SetAttribute("Tos", UintegerValue(CATEGORIES.at(wanted.category).tos));
             source = steady.Install(from);
         }
         source.Start(JOINING + wanted.stagger * index);
@@ -408,6 +448,11 @@ main(int argc, char* argv[])
     line.AddValue("minRto", "least retransmission timeout", wanted.minRto);
     line.AddValue("upWithPpdu", "hand MPDUs up when their PPDU ends, not each when it ends", wanted.upWithPpdu);
     line.AddValue("upAfter", "so long after it", wanted.upAfter);
+    line.AddValue("txopLimit", "TXOP limit of all stations", wanted.txopLimit);
+    line.AddValue("requests", "a Block Ack Request after a missing Block Ack", wanted.requests);
+    line.AddValue("rtsAbove", "RTS before PSDUs longer than so many bytes", wanted.rtsAbove);
+    line.AddValue("amsdu", "most bytes of an A-MSDU", wanted.amsdu);
+    line.AddValue("category", "access category of all flows: be, bk, vi or vo", wanted.category);
     line.Parse(argc, argv);
     g_upAfter = wanted.upAfter;
 

@@ -27,8 +27,8 @@ pub use bss::{Bss, Offered};
 pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, DirectLink, LinkAcks, Protection, RateControl,
-    RepairConfig, ReverseDirection, StationConfig, StreamQueues,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, DirectLink, Eifs, LinkAcks, Protection,
+    RateControl, RepairConfig, ReverseDirection, StationConfig, StreamQueues,
 };
 pub use counters::StationCounters;
 pub use functions::{FunctionId, Functions, Peers};

@@ -19,9 +19,9 @@ use tacit_link::wifi::phy::{
     self, Band, BasicRates, GuardInterval, HeChoice, Mode, Preamble, SlotTime, Standard,
 };
 use tacit_link::wifi::{
-    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, HackCarrier, HackRoom,
-    LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection, Sharing,
-    StationConfig, StationCounters, StationId, StreamQueues, Triggers,
+    AccessCategory, AmsduLimit, ApScheduler, BothWays, Bursts, Decibels, DirectLink, Eifs, HackCarrier,
+    HackRoom, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig, Protection, RateControl, ReverseDirection,
+    Sharing, StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
 use tacit_proto::congestion::Algorithm;
@@ -125,7 +125,7 @@ fn random_setup(seed: u64) -> Setup {
     config.ampdu_mpdus = pick(draw, &[None, Some(1), Some(8), Some(64)]);
     config.txop_limit = pick(draw, &[None, Some(Duration::from_millis(4))]);
     config.beacon_interval = pick(draw, &[None, Some(Duration::from_micros(102_400))]);
-    config.eifs = draw.up_to(1) == 0;
+    config.eifs = if draw.up_to(1) == 0 { Eifs::Overlapping } else { Eifs::Never };
     config.capture = draw.up_to(1) == 0;
     config.link_ack_delay = pick(draw, &[Duration::ZERO, Duration::from_micros(37)]);
     for station in &mut config.stations {
@@ -172,6 +172,7 @@ fn random_setup(seed: u64) -> Setup {
     add_phys(&mut setup, seed);
     add_breadth(&mut setup, seed);
     add_grants(&mut setup, seed);
+    add_reservations(&mut setup, seed);
     add_ap_acks(&mut setup, seed);
     add_no_ack(&mut setup, seed);
     add_fwp_macs(&mut setup, seed);
@@ -492,6 +493,19 @@ fn add_breadth(setup: &mut Setup, seed: u64) {
     }
 }
 
+/// Multiple protection in half of the worlds with bursts within `txop_limit`, and EIFS only after detected frames in half of
+/// those without EIFS. Uses its own random stream.
+fn add_reservations(setup: &mut Setup, seed: u64) {
+    let draw = &mut Stream::new(seed, "swarm reservations");
+    let config = &mut setup.bss[0].config;
+    if config.bursts == Bursts::WithinLimit && draw.up_to(1) == 0 {
+        config.bursts = Bursts::MultipleProtection;
+    }
+    if config.eifs == Eifs::Never && draw.up_to(1) == 0 {
+        config.eifs = Eifs::Detected;
+    }
+}
+
 /// Bursts, and reverse direction grants in a third of the worlds that support them. Uses its own random stream.
 fn add_grants(setup: &mut Setup, seed: u64) {
     let draw = &mut Stream::new(seed, "swarm grants");
@@ -547,7 +561,7 @@ fn add_fwp_macs(setup: &mut Setup, seed: u64) {
     }
 }
 
-/// Checks the use of grants, if there are any.
+/// Checks the use of grants and of CF-Ends, if there are any.
 fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     let counters = |index: usize| &outcome.bss[0].stations[index].counters;
     let stations = setup.bss[0].clients.len() + 1;
@@ -559,16 +573,22 @@ fn check_grants(setup: &Setup, outcome: &RunOutcome, seed: u64) {
     if config.bursts == Bursts::Never {
         assert_eq!(sum(|all| all.burst_ppdus), 0, "seed {seed}");
     }
+    let ppdus = sum(|all| all.data_ppdus);
+    let most_ends = match (config.bursts, config.reverse_direction) {
+        // One after each TXOP, which has a PPDU of its holder at least.
+        (Bursts::MultipleProtection, _) => {
+            ppdus + sum(|all| all.block_ack_requests) + sum(|all| all.repair_requests) + 1
+        }
+        (_, ReverseDirection::Off) => 0,
+        (_, ReverseDirection::Granted { .. }) => grants + used + 1,
+    };
+    assert!(ends <= most_ends, "seed {seed}: {ends} CF-Ends");
     if config.reverse_direction == ReverseDirection::Off {
-        assert_eq!((grants, used, ends), (0, 0, 0), "seed {seed}");
+        assert_eq!((grants, used), (0, 0), "seed {seed}");
         return;
     }
-    let ppdus = sum(|all| all.data_ppdus);
     // A PPDU that is on the air when measuring starts or ends counts on one side and not on the other.
-    assert!(
-        used <= grants + 1 && ends <= grants + used + 1 && grants <= ppdus + 1,
-        "seed {seed}: {used} of {grants}"
-    );
+    assert!(used <= grants + 1 && grants <= ppdus + 1, "seed {seed}: {used} of {grants}");
     let given = setup.bss[0].config.stations.iter().all(|station| {
         // Grants are given to stations that acknowledge, and are acknowledged.
         let acknowledges = station.link_acks == BothWays::default();

@@ -40,7 +40,7 @@ fn world(seed: u64) -> Setup {
     config.ampdu_mpdus = pick(draw, &[None, None, None, Some(1), Some(8)]);
     if standard.phy().aggregation.is_some() {
         config.bursts =
-            pick(draw, &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit, Bursts::WithinLimit]);
+            pick(draw, &[Bursts::Never, Bursts::ByCategory, Bursts::WithinLimit, Bursts::MultipleProtection]);
         let category =
             pick(draw, &[AccessCategory::BestEffort, AccessCategory::BestEffort, AccessCategory::Video]);
         config.categories = vec![category];

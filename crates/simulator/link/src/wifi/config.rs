@@ -161,6 +161,24 @@ pub enum Bursts {
     ByCategory,
     /// In every category, also within [`BssConfig::txop_limit`].
     WithinLimit,
+    /// The same, and each frame reserves the rest of the TXOP (multiple protection, 802.11-2020 clause 9.2.5.2); a CF-End
+    /// returns what is left (clause 10.23.2.10). The standard leaves the choice to the holder. A multi-user access
+    /// reserves its own responses.
+    MultipleProtection,
+}
+
+/// After what a bystander defers for EIFS instead of AIFS (802.11-2020 clause 10.3.2.3.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eifs {
+    /// Never.
+    Never,
+    /// After overlapping frames if it detected the first, which began while it heard nothing. Of frames that begin
+    /// together it detects none: with equal powers their preambles disturb each other, and the PHY reports only energy.
+    Detected,
+    /// After all overlapping frames. The training fields of preambles that begin in the same slot are equal and add up, so
+    /// that the PHY synchronises, and ends reception with an error (clause 17.3.12, FormatViolation).
+    #[default]
+    Overlapping,
 }
 
 /// Whether data from one transmitter to one receiver is acknowledged at the link layer (Ack Policy, 802.11-2020 clause
@@ -346,8 +364,8 @@ pub struct BssConfig {
     pub ap_ack_filter: AckFilter,
     /// ACK filter of the stations' queues.
     pub station_ack_filter: AckFilter,
-    /// Wait EIFS instead of AIFS after an undecodable frame.
-    pub eifs: bool,
+    /// After which undecodable frames stations wait EIFS instead of AIFS.
+    pub eifs: Eifs,
 }
 
 impl BssConfig {
@@ -397,7 +415,7 @@ impl BssConfig {
             aql_limit: None,
             ap_ack_filter: AckFilter::Off,
             station_ack_filter: AckFilter::Off,
-            eifs: true,
+            eifs: Eifs::default(),
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::common::{FULL, FULL_LEN, channel, short_queue};
 use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, EdcaOverride, EdcaParameters, PerCategory, StationConfig, StationId,
+    AccessCategory, BssConfig, EdcaOverride, EdcaParameters, Eifs, PerCategory, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -44,7 +44,7 @@ fn simulate(standard: Standard, edca: EdcaParameters, stations: u16, span: Durat
         beacon_interval: None,
         retry_limit: u32::MAX,
         lifetime: Duration::from_secs(3600),
-        eifs: false,
+        eifs: Eifs::Never,
         ..BssConfig::new(standard, vec![station; usize::from(stations)])
     };
     let end = Instant::ZERO + span;

@@ -6,7 +6,7 @@ use tacit_link::random::Stream;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, Bursts, EdcaOverride, PerCategory, StationConfig, StationId,
+    AccessCategory, BssConfig, Bursts, EdcaOverride, Eifs, PerCategory, StationConfig, StationId,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -31,7 +31,7 @@ fn saturate_as(config: BssConfig, stations: u16, senders: &[(StationId, AccessCa
         beacon_interval: None,
         retry_limit: u32::MAX,
         lifetime: Duration::from_secs(3600),
-        eifs: false,
+        eifs: Eifs::Never,
         stations: (0..usize::from(stations))
             .map(|at| StationConfig {
                 edca: config.stations.get(at).map(|own| own.edca).unwrap_or_default(),

@@ -5,7 +5,7 @@ use crate::common::{Channel, FULL, TestPacket, channel, short_queue};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, Protection, StationConfig, StationId};
+use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, Eifs, Protection, StationConfig, StationId};
 use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(5);
@@ -194,6 +194,48 @@ fn capture_saves_the_nearer_of_a_hidden_pair() {
     );
     assert!(with > 1.5 * without);
     assert!(near_captured > 2 * near && near_captured > 2 * far_captured);
+}
+
+/// From the end of two frames that overlap, the second begun `after` the first, to the frame of a third client that hears
+/// both: the least over many backoffs.
+fn least_wait(hidden: &[(u16, u16)], eifs: Eifs, after: Duration) -> Duration {
+    let next = |seed| {
+        let config = BssConfig { eifs, ..config(3, hidden, Protection::None) };
+        let mut bss = channel(config, seed, "hidden", SPAN);
+        bss.record_air();
+        let start = Instant::ZERO + Duration::from_millis(1);
+        for (client, at) in [(1, start), (2, start + after), (3, start + Duration::from_micros(100))] {
+            while let Some(now) = bss.poll_timeout().filter(|now| *now < at) {
+                bss.handle_timeout(now);
+            }
+            assert!(bss.enqueue(
+                at,
+                StationId(client).first_function(),
+                StationId::AP.first_function(),
+                FULL
+            ));
+        }
+        let heard = frames(&mut bss);
+        assert_eq!([heard[0].at, heard[1].at], [start, start + after]);
+        assert_eq!([heard[0].outcome, heard[1].outcome], [Outcome::Collided; 2]);
+        (heard[2].transmitter == StationId(3)).then(|| heard[2].at - (heard[1].at + heard[1].duration))
+    };
+    (1..=100).filter_map(next).min().unwrap()
+}
+
+/// Of two frames that begin together a bystander finds no preamble; where one begins first, it does, and that frame ends
+/// with an error. DIFS is 34 us, EIFS 94; the first backoff may be 0.
+#[test]
+fn eifs_follows_only_what_could_be_detected() {
+    let [difs, eifs] = [34, 94].map(Duration::from_micros);
+    let later = Duration::from_micros(20);
+    for hidden in [&[][..], &[(1, 2)]] {
+        assert_eq!(least_wait(hidden, Eifs::Detected, Duration::ZERO), difs, "{hidden:?}");
+        assert_eq!(least_wait(hidden, Eifs::Never, Duration::ZERO), difs, "{hidden:?}");
+        assert_eq!(least_wait(hidden, Eifs::Overlapping, Duration::ZERO), eifs, "{hidden:?}");
+    }
+    assert_eq!(least_wait(&[(1, 2)], Eifs::Detected, later), eifs);
+    assert_eq!(least_wait(&[(1, 2)], Eifs::Never, later), difs);
 }
 
 #[test]

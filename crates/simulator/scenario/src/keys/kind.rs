@@ -277,6 +277,33 @@ impl<T: Clone + PartialEq> Kind for Choice<T> {
     }
 }
 
+/// One of several named values, in a key that was a flag: the values that `false` and `true` stand for.
+pub(crate) struct OnceFlag<T: 'static> {
+    pub choice: Choice<T>,
+    pub off: T,
+    pub on: T,
+}
+
+impl<T: Clone + PartialEq> Kind for OnceFlag<T> {
+    type Value = T;
+
+    fn read(&self, value: &Value) -> Result<T, Mismatch> {
+        match value {
+            Value::Flag(true) => Ok(self.on.clone()),
+            Value::Flag(false) => Ok(self.off.clone()),
+            other => self.choice.read(other),
+        }
+    }
+
+    fn write(&self, value: &T) -> String {
+        self.choice.write(value)
+    }
+
+    fn allowed(&self) -> String {
+        self.choice.allowed()
+    }
+}
+
 /// Losses of a link.
 pub(crate) struct Losses;
 

@@ -4,15 +4,15 @@ use tacit_link::wifi::phy::{
     Band, Coding, GuardInterval, Mode, PacketExtension, Preamble, SlotTime, Standard, TrainingField,
 };
 use tacit_link::wifi::{
-    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, LinkAcks, MuAcknowledgment, MuEdca, OfdmaConfig,
-    Protection, Sharing, StreamQueues, Triggers, TxopLimits,
+    AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, Eifs, LinkAcks, MuAcknowledgment, MuEdca,
+    OfdmaConfig, Protection, Sharing, StreamQueues, Triggers, TxopLimits,
 };
 use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use super::edca::{Of, OfRoles};
 use super::kind::{
-    Choice, Distance, Flag, Kind as _, Losses, Number, OrNone, Own, Power, PowerRatio, SOME_TIME, Size, Span,
-    Whole,
+    Choice, Distance, Flag, Kind as _, Losses, Number, OnceFlag, OrNone, Own, Power, PowerRatio, SOME_TIME,
+    Size, Span, Whole,
 };
 use super::{Field, Key, Keys, TextKey, Usual};
 use crate::direct;
@@ -402,10 +402,12 @@ pub(crate) const WIFI: Keys<Wifi> = &[
             ("none", Bursts::Never),
             ("categories", Bursts::ByCategory),
             ("all", Bursts::WithinLimit),
+            ("multiple-protection", Bursts::MultipleProtection),
         ]),
         usual: Usual::Field,
         meaning: "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
-                  (`txop-limits`), or also those bounded by `txop-limit`; 802.11n and ac",
+                  (`txop-limits`), or also those bounded by `txop-limit`; with multiple protection, frames reserve the \
+                  rest of these, and a CF-End returns it; 802.11n and later",
         of: |wifi| &mut wifi.bss.bursts,
     },
     &W {
@@ -586,9 +588,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     },
     &W {
         name: "eifs",
-        kind: Flag,
+        kind: OnceFlag {
+            choice: Choice(&[
+                ("none", Eifs::Never),
+                ("detected", Eifs::Detected),
+                ("all", Eifs::Overlapping),
+            ]),
+            off: Eifs::Never,
+            on: Eifs::Overlapping,
+        },
         usual: Usual::Field,
-        meaning: "wait EIFS after a collision",
+        meaning: "after which collisions bystanders wait EIFS: none (`false`); those where they detected the first frame \
+                  before another began, as ns-3 at equal powers; or all (`true`)",
         of: |wifi| &mut wifi.bss.eifs,
     },
     &W {

@@ -398,7 +398,10 @@ impl<Frame> Follows<Frame> {
 
     /// The sequence ends at `at`, before the response to `exchange`.
     pub fn unanswered(exchange: &Exchange, at: Instant) -> Self {
-        let reserves_txop = exchange.grants() || exchange.handshake == Handshake::Granted;
-        Self::Nothing { at, reserved_until: exchange.response_end.max(at), reserves_txop }
+        Self::Nothing {
+            at,
+            reserved_until: exchange.response_end.max(at),
+            reserves_txop: exchange.reserves_txop(),
+        }
     }
 }

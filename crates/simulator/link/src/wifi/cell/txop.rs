@@ -89,7 +89,7 @@ fn reverse_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> {
     answerer.count_granted(&outgoing);
     cell.air.ppdu_follows();
     let mut reverse = answerer.exchange_behind(rules, Some(Handshake::Granted), start, outgoing);
-    reverse.reserves = exchange.reserved_until() - reverse.end;
+    reverse.reserve_until(exchange.reserved_until());
     Some(reverse)
 }
 
@@ -116,8 +116,8 @@ fn continued_exchange(cell: &mut Cell, exchange: &Exchange) -> Option<Exchange> 
     station.count_continued(&outgoing);
     station.transmitting = true;
     let mut next = station.exchange_behind(rules, Some(Handshake::Continued), start, outgoing);
-    if next.grants() {
-        next.reserves = until.max(next.response_end) - next.end;
+    if next.reserves_txop() {
+        next.reserve_until(until);
     }
     Some(next)
 }

@@ -32,6 +32,8 @@ pub(crate) struct Exchange {
     pub response_at: Instant,
     response_len: u32,
     grants: bool,
+    /// It reserves the rest of a TXOP.
+    reserves_txop: bool,
     /// Number of users in the PPDU, including this one.
     users: u16,
     /// Index of this user's unit in the PPDU, from 0.
@@ -90,11 +92,12 @@ impl Exchange {
             (end + rules.response_after(), control.ppdu_duration(response_len))
         };
         let response_end = response_at + response;
-        let reserves = match (grant, hold_limits.exchange) {
-            (None, _) if response == Duration::ZERO => Duration::ZERO,
-            (None, _) => rules.phy.sifs + response,
-            (Some(_), Some(limit)) => (at + limit).max(response_end) - end,
+        let txop_limit = grant.and(hold_limits.exchange).or(hold_limits.reserves);
+        let reserves = match (grant, txop_limit) {
+            (_, Some(limit)) => (at + limit).max(response_end) - end,
             (Some(grant), None) => response_end + grant - end,
+            (None, None) if response == Duration::ZERO => Duration::ZERO,
+            (None, None) => rules.phy.sifs + response,
         };
         Self {
             from,
@@ -109,6 +112,7 @@ impl Exchange {
             response_at,
             response_len,
             grants: grant.is_some(),
+            reserves_txop: grant.is_some() || txop_limit.is_some(),
             users: 1,
             unit_index: 0,
             response_end,
@@ -140,6 +144,7 @@ impl Exchange {
             response_at,
             response_len,
             grants: false,
+            reserves_txop: false,
             users,
             unit_index,
             response_end,
@@ -227,6 +232,17 @@ impl Exchange {
     /// Whether the PPDU grants the recipient a burst after its response; the response is then in a Control Wrapper.
     pub fn grants(&self) -> bool {
         self.grants
+    }
+
+    /// Whether it reserves the rest of a TXOP, and not only itself.
+    pub fn reserves_txop(&self) -> bool {
+        self.reserves_txop
+    }
+
+    /// It reserves the rest of its TXOP, which lasts until `until`.
+    pub fn reserve_until(&mut self, until: Instant) {
+        self.reserves_txop = true;
+        self.reserves = until.max(self.response_end) - self.end;
     }
 
     /// Whether a Block Ack answers it.

@@ -29,6 +29,9 @@ pub(crate) struct HoldLimits {
     pub exchange: Option<Duration>,
     /// Limit for a series of exchanges; `None` if it sends one exchange at a time.
     pub burst: Option<Duration>,
+    /// Its frames reserve the rest of this, from the start of the TXOP (multiple protection); `None` if each exchange
+    /// reserves only itself.
+    pub reserves: Option<Duration>,
 }
 
 impl Rules {
@@ -60,9 +63,10 @@ impl Rules {
         let burst = match self.config.bursts {
             Bursts::Never => None,
             Bursts::ByCategory => own.and(exchange),
-            Bursts::WithinLimit => exchange,
+            Bursts::WithinLimit | Bursts::MultipleProtection => exchange,
         };
-        HoldLimits { exchange, burst }
+        let reserves = burst.filter(|_| self.config.bursts == Bursts::MultipleProtection);
+        HoldLimits { exchange, burst, reserves }
     }
 
     /// From the end of a PPDU to the start of its response.

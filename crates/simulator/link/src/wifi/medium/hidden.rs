@@ -11,6 +11,7 @@ use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Round, Sequence, earliest, even_shares};
+use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -25,6 +26,8 @@ struct Perceived {
     hears: bool,
     /// Another frame overlaps it.
     spoilt: bool,
+    /// Nothing else was on the air there when it began.
+    detected: bool,
 }
 
 /// A frame on the air, or those that several users send at the same time in response to a trigger.
@@ -59,7 +62,8 @@ struct Ear {
     engaged: bool,
     /// The three combined, at the last update.
     busy: bool,
-    /// Whether the last frame that it heard was corrupted by overlap.
+    /// Whether it waits EIFS: the last frame that it heard was corrupted by overlap, or, where a frame must be detected
+    /// for that, a detected one was, and it decoded none since.
     undecodable: bool,
     /// Until when other stations have reserved the channel (NAV).
     reserved_until: Instant,
@@ -75,6 +79,7 @@ pub(crate) struct Hidden {
     ears: Vec<Ear>,
     frames: Vec<OnAir>,
     due: Vec<Due>,
+    eifs: Eifs,
     /// Set if the access point may capture one of several overlapping frames.
     capture: Option<Capture>,
     /// When the next event is due.
@@ -116,6 +121,7 @@ impl Hidden {
             ears: vec![ear; stations],
             frames: Vec::new(),
             due: Vec::new(),
+            eifs: config.eifs,
             capture: Capture::new(config),
             next: None,
             winners: Vec::new(),
@@ -164,6 +170,7 @@ impl Hidden {
         }
         for (ear, own) in self.ears.iter_mut().zip(&mut perceived) {
             own.hears &= !own.sends;
+            own.detected = own.hears && ear.heard == 0 && !ear.sending;
             ear.sending |= own.sends;
             ear.heard += u32::from(own.hears);
         }
@@ -171,6 +178,7 @@ impl Hidden {
             for (new, old) in perceived.iter_mut().zip(&mut other.perceived) {
                 new.spoilt |= new.hears && (old.hears || old.sends);
                 old.spoilt |= old.hears && (new.hears || new.sends);
+                old.detected &= other.at < at || !old.spoilt;
             }
         }
         let mut frame = OnAir { sequence, until, perceived, at, held: true, interference: 0 };
@@ -196,9 +204,13 @@ impl Hidden {
                 continue;
             }
             ear.heard -= 1;
-            ear.undecodable = own.spoilt;
+            ear.undecodable = match self.eifs {
+                Eifs::Never => false,
+                Eifs::Detected => own.spoilt && (own.detected || ear.undecodable),
+                Eifs::Overlapping => own.spoilt,
+            };
             match reserves {
-                _ if ear.undecodable => {}
+                _ if own.spoilt => {}
                 None => ear.reserved_until = at,
                 Some(_) if receiver.is_some_and(|receiver| receiver.index() == listener) => {}
                 Some(reserves) => ear.reserved_until = ear.reserved_until.max(at + reserves),
@@ -437,7 +449,7 @@ impl Hidden {
             }
             if !busy {
                 let since = at.max(ear.reserved_until);
-                let wait = if ear.undecodable && cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
+                let wait = if ear.undecodable { phy.eifs() } else { phy.aifs() };
                 ear.undecodable = false;
                 ear.idle_since = at;
                 ear.idle = IdlePeriod {

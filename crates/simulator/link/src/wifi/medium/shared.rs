@@ -9,6 +9,7 @@ use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;
 use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
+use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::access::IdlePeriod;
 use crate::wifi::mac::exchange::Exchange;
@@ -422,7 +423,9 @@ impl Shared {
                     round.fail(cell, noticed_at, next_idle);
                 }
                 let phy = cell.rules.phy;
-                let wait = if cell.rules.config.eifs { phy.eifs() } else { phy.aifs() };
+                // All began together.
+                let waits_eifs = cell.rules.config.eifs == Eifs::Overlapping;
+                let wait = if waits_eifs { phy.eifs() } else { phy.aifs() };
                 self.go_idle_for(cell, until, until, until + wait);
             }
         }
