@@ -508,7 +508,9 @@ mod tests {
 
     #[test]
     fn a_heavy_loss_is_known_before_the_first_window_has_passed() {
-        for (lost, expected, rate) in [(3, 3, 0), (4, 4, u16::MAX), (4, 16, 1 << 14), (4, 17, 0), (31, 126, 0)] {
+        for (lost, expected, rate) in
+            [(3, 3, 0), (4, 4, u16::MAX), (4, 16, 1 << 14), (4, 17, 0), (31, 126, 0)]
+        {
             let mut meter = LossMeter::default();
             meter.on_lost(lost);
             meter.on_expected(expected);

@@ -82,12 +82,11 @@ fn where_acknowledgments_are_lost_too_hardly_a_second_is_idle() {
 
 /// 40 MB over 200 Mb/s and 20 ms that lose these shares, in percent, there and back.
 fn of_40_megabytes(there: u64, back: u64, seed: u64) -> Duration {
-    let mut up = Link::new(Some(BitRate::from_mbps(200)), ms(10));
-    up.queue = ms(40);
-    let mut down = up.clone();
-    (up.lose_percent, down.lose_percent) = (there, back);
-    (up.random, down.random) = (Random(seed), Random(seed + 1000));
-    let mut pipe = connected(Config::default(), up, down);
+    let mut link = Link::new(Some(BitRate::from_mbps(200)), ms(10));
+    link.queue = ms(40);
+    let mut pipe = connected(Config::default(), link.clone(), link);
+    (pipe.up.lose_percent, pipe.down.lose_percent) = (there, back);
+    (pipe.up.random, pipe.down.random) = (Random(seed), Random(seed + 1000));
     transfer_time(&mut pipe, 40_000_000)
 }
 
@@ -95,10 +94,14 @@ fn of_40_megabytes(there: u64, back: u64, seed: u64) -> Duration {
 /// are asked about at once; where acknowledgments are lost, timeouts do not double, nor pass for congestion.
 #[test]
 fn losses_there_and_back_cost_their_share_and_a_half() {
-    for (there, back, most) in [(20, 20, ms(3000)), (30, 30, ms(3400)), (0, 50, ms(3000)), (0, 70, ms(6000))] {
+    for (there, back, most) in [(20, 20, ms(3000)), (30, 30, ms(3400)), (0, 50, ms(3000)), (0, 70, ms(6000))]
+    {
         let mut took: Vec<_> = (1..=20).map(|seed| of_40_megabytes(there, back, seed)).collect();
         took.sort_unstable();
-        println!("{there} % and {back} % lost: {:?} us", took.iter().map(|took| took.as_micros()).collect::<Vec<_>>());
+        println!(
+            "{there} % and {back} % lost: {:?} us",
+            took.iter().map(|took| took.as_micros()).collect::<Vec<_>>()
+        );
         assert!(took[19] <= most, "{there} % and {back} % lost: {} us", took[19].as_micros());
     }
 }

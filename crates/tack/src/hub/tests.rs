@@ -246,9 +246,7 @@ impl Bulk {
     }
 
     fn step_on(&mut self, net: &mut Net) {
-        while let Ok(Some(taken)) =
-            net.client.session(self.client).unwrap().write(self.stream, &self.chunk)
-        {
+        while let Ok(Some(taken)) = net.client.session(self.client).unwrap().write(self.stream, &self.chunk) {
             self.written += taken;
         }
         net.run(Duration::from_millis(10));
