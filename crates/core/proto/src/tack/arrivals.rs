@@ -128,6 +128,11 @@ impl Arrivals {
         self.loss.rate
     }
 
+    /// The same for acknowledgments, of which a heavy loss counts before the first window of them has passed.
+    pub fn loss_so_far(&self) -> u16 {
+        self.loss.rate_so_far()
+    }
+
     /// The kind of arrival that `number` would be.
     #[inline]
     pub fn classify(&self, number: Position) -> Arrival {
@@ -295,9 +300,13 @@ impl LossMeter {
             self.expected /= 2;
             self.lost /= 2;
             self.is_known = true;
-        } else if !self.is_known && self.lost >= EARLY_LOST && self.share() >= EARLY_SHARE {
-            self.rate = self.share();
         }
+    }
+
+    /// The rate, or before the first window has passed what is known of a heavy one.
+    fn rate_so_far(&self) -> u16 {
+        let is_heavy = self.lost >= EARLY_LOST && self.share() >= EARLY_SHARE;
+        if self.is_known || !is_heavy { self.rate } else { self.share() }
     }
 
     fn share(&self) -> u16 {
@@ -514,7 +523,7 @@ mod tests {
             let mut meter = LossMeter::default();
             meter.on_lost(lost);
             meter.on_expected(expected);
-            assert_eq!(meter.rate, rate, "{lost} of {expected}");
+            assert_eq!((meter.rate_so_far(), meter.rate), (rate, 0), "{lost} of {expected}");
         }
     }
 

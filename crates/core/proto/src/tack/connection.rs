@@ -542,8 +542,8 @@ impl Connection {
             Body::Probe { .. } => self.receiver.on_probe(now, number),
             Body::Tack(tack) => {
                 if self.receiver.on_number(now, number) {
-                    let loss = self.receiver.loss();
-                    self.sender.on_tack(now, tack, loss).map_err(|_| Violation)?;
+                    let ack_loss = self.receiver.ack_loss();
+                    self.sender.on_tack(now, tack, ack_loss).map_err(|_| Violation)?;
                 }
             }
             Body::Instant(instant) => {

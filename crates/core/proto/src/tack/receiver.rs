@@ -102,9 +102,9 @@ impl Receiver {
         }
     }
 
-    /// Packets lost on the way to us, in 65,536ths.
-    pub fn loss(&self) -> u16 {
-        self.arrivals.loss()
+    /// Acknowledgments lost on the way to us, in 65,536ths, as far as it is known.
+    pub fn ack_loss(&self) -> u16 {
+        self.arrivals.loss_so_far()
     }
 
     /// Smallest round-trip time as the sender told it.

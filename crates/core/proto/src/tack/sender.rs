@@ -32,7 +32,7 @@ const PROBES_BEFORE_IDLE: u64 = 16;
 /// Longest wait between two probes (RFC 6298 section 2.5).
 const PTO_MAX: Duration = Duration::from_secs(60);
 
-/// Most times in a row that the peer is asked at once though no data arrives: a path may carry questions and no data. Ours: where half
+/// Most times in a row that the peer is asked by several probes though no data arrives: a path may carry questions and no data. Ours: where half
 /// of the packets are lost, the same one is lost once in eight times.
 const ASKED_IN_VAIN_MAX: u8 = 3;
 
@@ -63,14 +63,16 @@ fn timeouts_of_outage(unanswered: u16) -> u32 {
     timeouts
 }
 
+/// A share of lost answers, in 65,536ths, at which the probe timeout is seldom waited for.
+const SELDOM: u32 = (1 << 16) / 8;
+
 /// Probes that ask at once where the share `unanswered` of questions, in 65,536ths, gets no answer: none up to an eighth, where the
 /// probe timeout is seldom waited for; then as many as leave all unanswered once in eight times, up to four.
 fn questions(unanswered: u16) -> u8 {
-    const EIGHTH: u64 = (1 << 16) / 8;
-    let share = u64::from(unanswered);
-    let (mut questions, mut chance) = (0, if share > EIGHTH { 1 << 16 } else { 0 });
-    while chance > EIGHTH && questions < 4 {
-        chance = (chance * share) >> 16;
+    let share = u32::from(unanswered);
+    let (mut questions, mut chance) = (0, if share > SELDOM { 1 << 16 } else { 0 });
+    while chance > SELDOM && questions < 4 {
+        chance = (u64::from(chance) * u64::from(share) >> 16) as u32;
         questions += 1;
     }
     questions
@@ -151,7 +153,7 @@ pub(super) struct Sender {
     ends_flight: bool,
     /// When the window last held data back and the peer was asked.
     asked_held: Instant,
-    /// How often it was asked at once since data was acknowledged.
+    /// How often it was asked by several probes since data was acknowledged.
     asked_in_vain: u8,
     skips: Skips,
     /// How the receiver was asked to acknowledge.
@@ -367,7 +369,7 @@ impl Sender {
             // where they may be too long for the path.
             self.probes = if self.path.timeouts > 1 { 2 } else { 1 };
             let may_be_long = self.in_flight > 0 && self.path.mtu.is_above_floor();
-            self.questions = questions(self.unanswered()).max(u8::from(may_be_long));
+            self.questions = self.questions_now().unwrap_or(0).max(u8::from(may_be_long));
             self.last_sent = now;
             self.watch_stall(now);
             // The first may be a lost tail; more are a path that went away, unless only the peer's window was waited for.
@@ -503,9 +505,13 @@ impl Sender {
         Some(self.data(now, chunk, again, chunk.fin))
     }
 
-    /// The share of questions, in 65,536ths, that gets no answer: it is lost, or the answer.
+    /// The share of questions, in 65,536ths, that gets no answer by chance: it is lost, or the answer. Lost questions count where many
+    /// answers are lost too: a queue that overflows loses none of these, and is to be heeded.
     fn unanswered(&self) -> u16 {
         let [there, back] = [self.path.loss, self.path.ack_loss].map(u32::from);
+        if back <= SELDOM {
+            return self.path.ack_loss;
+        }
         // Below 65,536.
         (there + back - (there * back).div_ceil(1 << 16)) as u16
     }
@@ -513,12 +519,18 @@ impl Sender {
     /// Nothing follows the packets that left, so that nothing shows which of them are lost. Where much is lost the peer is asked at
     /// once, which takes a round trip; the probe timeout is several.
     fn ask_at_once(&mut self, now: Instant) -> Option<Body> {
-        if self.asked_in_vain >= ASKED_IN_VAIN_MAX {
+        self.questions = self.questions_now()?.checked_sub(1)?;
+        Some(self.next_ping(now))
+    }
+
+    /// How many probes ask now; none where several asked in vain.
+    fn questions_now(&mut self) -> Option<u8> {
+        let questions = questions(self.unanswered());
+        if questions == 0 || self.asked_in_vain >= ASKED_IN_VAIN_MAX {
             return None;
         }
-        self.questions = questions(self.unanswered()).checked_sub(1)?;
         self.asked_in_vain += 1;
-        Some(self.next_ping(now))
+        Some(questions)
     }
 
     /// The same where the window holds data back: the acknowledgments that would open it may be lost.
