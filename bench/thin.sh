@@ -64,7 +64,7 @@ for rate in 20 50; do
                 sleep 8
             done
             if [ "$holder" = thin ]; then
-                pkill -INT tacit
+                pkill -TERM tacit
                 sleep 2
                 echo "RESULT $(cat /tmp/counters /tmp/thin | tail -n 1)"
             fi
