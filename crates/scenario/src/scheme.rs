@@ -555,8 +555,12 @@ pub const ALL: &[Scheme] = &[
 /// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
 /// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10. Its packets above a gap are
 /// acknowledged at once, those of `quic-ackfreq` from the third.
-const ALSO: [(&str, &str); 4] =
-    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "quic-ackfreq"), ("lsquic", "quic-ack2")];
+const ALSO: [(&str, &str); 4] = [
+    ("quic-go", "quic-ack2"),
+    ("msquic", "quic-ack2"),
+    ("s2n-quic", "quic-ackfreq"),
+    ("lsquic", "quic-ack2"),
+];
 
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {
