@@ -86,7 +86,7 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
     if reasons.is_empty() {
         table.text()
     } else {
-        format!("{}\n**No numbers, twice:**\n\n{reasons}", table.text())
+        format!("{}\n**No numbers:**\n\n{reasons}", table.text())
     }
 }
 

@@ -92,7 +92,8 @@ pub fn ack_frequency(path: &Path) -> Option<AckFrequencyConfig> {
     Some(config)
 }
 
-/// Sets [`Tack`] and nothing else: peers acknowledge as they do for quinn, and no transfer is slower than quinn's own.
+/// Sets [`Tack`] and nothing else: peers acknowledge as they do for quinn, and no transfer is slower than quinn's own,
+/// unless the way back is too slow for the ACKs.
 ///
 /// Each end must configure the data that it sends.
 pub fn configure(transport: &mut TransportConfig) {
