@@ -435,3 +435,17 @@ fn spaced(quantity: &str) -> String {
     let unit = quantity.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(quantity.len());
     format!("{} {}", &quantity[..unit], &quantity[unit..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_was_a_flag_still_reads_one() {
+        let kind = OnceFlag { choice: Choice(&[("none", 0), ("some", 1), ("all", 2)]), off: 0, on: 2 };
+        assert_eq!([false, true].map(|flag| kind.read(&Value::Flag(flag)).unwrap()), [0, 2]);
+        assert_eq!(kind.read(&Value::Text("some".to_owned())).unwrap(), 1);
+        assert_eq!(kind.write(&2), "\"all\"");
+        assert!(kind.read(&Value::Integer(1)).is_err());
+    }
+}
