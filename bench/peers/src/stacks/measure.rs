@@ -81,7 +81,7 @@ pub fn hop_at(place: &Place, congestion: Option<&str>) -> Hop {
 /// Measures once, and repeats once what was not valid.
 pub fn round(hop: &Hop, place: &Place, ends: &impl Ends, less: u64) -> Result<Round> {
     let bytes = place.bulk_bytes / less;
-    let bulk = twice(|| job(hop, ends, bytes, 1, 1, |ran, fetched| bulk(ran, fetched)))?;
+    let bulk = twice(|| job(hop, ends, bytes, 1, 1, bulk))?;
     let times_s = Wanted::ALL.map(|wanted| {
         let (bytes, objects) = wanted.objects();
         twice(|| job(hop, ends, bytes, objects, place.times, |_, fetched| Some(fetched.times_s.clone())))

@@ -83,11 +83,7 @@ pub fn table(place: &Place, rows: &[Row]) -> String {
         why.extend(lost(row));
     }
     let reasons: String = why.iter().map(|why| format!("* {why}\n")).collect();
-    if reasons.is_empty() {
-        table.text()
-    } else {
-        format!("{}\n**No numbers:**\n\n{reasons}", table.text())
-    }
+    if reasons.is_empty() { table.text() } else { format!("{}\n**No numbers:**\n\n{reasons}", table.text()) }
 }
 
 fn spread(rounds: &[Round], value: impl Fn(&Bulk) -> Option<f64>) -> Option<Spread> {
