@@ -65,6 +65,7 @@ const EXCEPTIONS: &[(&str, Instead)] = &[
     ("tacit audit web.pcap", OtherCapture),
     ("tacit rohc stats my.pcap", OtherCapture),
     ("tacit shell ", LiveHop),
+    ("target/release/tacit-peers ", LiveHop),
     ("tacit rre ", LiveHop),
     // It would take the routes of this machine.
     ("tacit thin ", Installs),
