@@ -830,7 +830,7 @@ fn held_briefly(setup: &Setup) -> Setup {
 /// Checks that a held ACK leaves each timer a margin in a world of [`lossless_setup`]: no hold is longer than its limit
 /// (an assertion of the driver), all limits are below `rto_min`, and each timer exceeds the smoothed round trip by
 /// `rto_min` at least. So a timeout needs a round trip that grew by the rest without any hold. Returns whether there were
-/// timeouts, as it is and with brief holds; `None` if packets were lost after all.
+/// timeouts, first as set up, then with brief holds; `None` if packets were lost after all.
 fn check_holds(seed: u64, setup: &Setup) -> Option<[bool; 2]> {
     let mut sampled = setup.clone();
     sampled.sample_interval = Some(Duration::from_millis(50));

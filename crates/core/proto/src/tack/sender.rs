@@ -72,7 +72,7 @@ fn questions(unanswered: u16) -> u8 {
     let share = u32::from(unanswered);
     let (mut questions, mut chance) = (0, if share > SELDOM { 1 << 16 } else { 0 });
     while chance > SELDOM && questions < 4 {
-        chance = (u64::from(chance) * u64::from(share) >> 16) as u32;
+        chance = ((u64::from(chance) * u64::from(share)) >> 16) as u32;
         questions += 1;
     }
     questions

@@ -22,7 +22,7 @@ const PIECE: Size = Size(1, 1 << 40);
 /// Payload of a datagram in bytes: from the length of the sequence number up to the maximum.
 pub(crate) const UDP_PAYLOAD: &str = "udp-payload";
 const DATAGRAM: Size = Size(8, 65_535);
-/// Linux's `net.core.wmem_default`: 212,992 bytes of memory are 92 datagrams of 1,472 bytes, each of which takes 2,304.
+/// Linux's `net.core.wmem_default`: 212,992 bytes of memory. A datagram of 1,472 bytes takes 2,304, so they hold 92.
 const UDP_SEND_BUFFER: Bytes = Bytes(92 * 1_500);
 
 /// The defaults.

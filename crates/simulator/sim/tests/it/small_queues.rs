@@ -12,7 +12,7 @@ use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 
-/// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of so many milliseconds.
+/// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of `ms` milliseconds.
 fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {
     let config = tcp::Config {
         congestion: congestion.into(),

@@ -20,7 +20,7 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
             if let Some(rate) = rate.filter(|_| args.dry_run) {
                 note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
                 let counters = rehearse(&device, rate, &stop)?;
-                return print_end(Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
+                return print_end(&Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
             let counters = thin(&device, rate, &stop, |device| {
                 if device.is_wifi {
@@ -35,7 +35,7 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                     device.name
                 ));
             })?;
-            print_end(Running { device, counters }, args.json)?;
+            print_end(&Running { device, counters }, args.json)?;
         }
         // Clap asks for one of them.
         (None, None) => {}
@@ -44,8 +44,8 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Prints the counters of a device at the end, as JSON if wanted.
-fn print_end(ended: Running, json: bool) -> Result<(), Failure> {
-    if json { print_json(&ended) } else { print(&line(&ended.device, &ended.counters)) }
+fn print_end(ended: &Running, json: bool) -> Result<(), Failure> {
+    if json { print_json(ended) } else { print(&line(&ended.device, &ended.counters)) }
 }
 
 fn to_text(all: &[Running]) -> String {
