@@ -55,7 +55,8 @@ for rate in 20 50; do
         esac
         for holder in none thin; do
             if [ "$holder" = thin ]; then
-                at_client tacit thin up0 >/tmp/counters 2>/tmp/thin &
+                nsenter -t "$client" -n tacit thin up0 >/tmp/counters 2>/tmp/thin &
+                thinner=$!
                 sleep 3
             fi
             for _ in 1 2 3; do
@@ -64,9 +65,9 @@ for rate in 20 50; do
                 sleep 8
             done
             if [ "$holder" = thin ]; then
-                pkill -TERM tacit
-                sleep 2
-                echo "RESULT $(cat /tmp/counters /tmp/thin | tail -n 1)"
+                kill "$thinner"
+                wait "$thinner"
+                echo "RESULT $(tail -n 1 /tmp/counters)"
             fi
         done
     done

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 use tacit_apps::copy::CopyError;
 use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::node::{self, Home, Node, NodeError};
-use tacit_apps::pair::Code;
+use tacit_apps::pair::{Code, PairError};
 use tacit_apps::trust::Peer;
 use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
 use tokio::runtime::Runtime;
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use super::pair::{host_name, prove};
 use super::{identity, seen};
 use crate::args::LogArgs;
-use crate::output::{Failure, note, printable};
+use crate::output::{Failure, NetworkFailure, note, printable};
 
 /// Asks the user whether to trust `key`. Returns false without a terminal.
 pub fn confirm_key(server: &str, key: PublicKey) -> bool {
@@ -67,7 +67,14 @@ impl Client {
         if self.store.key_of(server)?.is_some() {
             return Ok(());
         }
-        let key = self.runtime.block_on(prove(&self.identity, server, code, &host_name()))?;
+        let proved = self.runtime.block_on(prove(&self.identity, server, code, &host_name()));
+        let key = proved.map_err(|failure| match failure {
+            // A server whose invitation has ended closes the connection, before or after the first bytes.
+            Failure::Network(
+                NetworkFailure::Pair(PairError::Stream(error)) | NetworkFailure::Copy(error),
+            ) => self.said_by(server, error),
+            failure => failure,
+        })?;
         Ok(self.store.trust(Peer { name: server.to_owned(), key, is_client: false })?)
     }
 
