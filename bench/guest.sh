@@ -1,5 +1,5 @@
-# Boots one of Debian's kernels in an emulator, with a few programs of this machine. For other scripts, which source it and are told
-# what the guest prints behind `RESULT `. Takes qemu-system-x86_64 and busybox.
+# Boots one of Debian's kernels in an emulator, with a few programs of this machine. Other scripts source it. It prints what the guest
+# prints behind `RESULT `. Takes qemu-system-x86_64 and busybox.
 
 # guest_begin PACKAGE.deb: an empty guest for the kernel of this linux-image package.
 guest_begin() {
