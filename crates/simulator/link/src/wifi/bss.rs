@@ -1,13 +1,17 @@
-//! A basic service set: stations on one channel.
+//! A basic service set: stations on one channel, or on several with multi-link operation.
+
+mod early;
+mod links;
 
 use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
+use self::links::{Link, Links};
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, StationAirtime};
 use super::category::AccessCategory;
-use super::cell::{Cell, Delivery, earliest};
+use super::cell::Delivery;
 use super::config::BssConfig;
 use super::counters::StationCounters;
 use super::functions::{FunctionId, Functions};
@@ -15,15 +19,14 @@ use super::interrupt::Interrupt;
 use super::mac::ack_hook::AckHook;
 use super::mac::ack_times::AckTimes;
 use super::mac::station::Station;
-use super::medium::Medium;
+use super::multi_link::LinkId;
 use super::turns::Turns;
 use crate::packet::{Holders, PacketRef};
 
 /// A running basic service set.
 #[derive(Clone, Debug)]
 pub struct Bss {
-    cell: Cell,
-    medium: Medium,
+    links: Links,
 }
 
 /// Result of offering a packet to a queue.
@@ -56,19 +59,18 @@ impl Bss {
             "one name per station and the access point's"
         );
         assert!(!config.categories.is_empty(), "traffic has a category");
-        let cell = Cell::new(config, seed, name, station_names, measure);
-        Self { medium: Medium::new(&cell.rules), cell }
+        Self { links: Links::new(config, seed, name, station_names, measure) }
     }
 
     /// Records every frame from now on for [`Bss::poll_air`].
     pub fn record_air(&mut self) {
-        self.cell.air.start();
+        self.links.iter_mut().for_each(|link| link.cell.air.start());
     }
 
     /// How the functions of its stations are numbered.
     #[inline]
     pub fn functions(&self) -> Functions {
-        self.cell.stations.numbers()
+        self.links.first().stations.numbers()
     }
 
     /// The function of `station` for `category`; if that is not in use, for best effort, or else the first one in use.
@@ -87,7 +89,7 @@ impl Bss {
     /// Access categories in use.
     #[inline]
     pub fn categories(&self) -> &[AccessCategory] {
-        &self.cell.rules.config.categories
+        &self.links.first().rules.config.categories
     }
 
     /// Queues `payload` at `from` for `to`; returns false if the queue dropped it.
@@ -117,8 +119,9 @@ impl Bss {
         packet: PacketRef,
         holders: &mut Holders,
     ) -> Offered {
-        let config = &self.cell.rules.config;
-        let station = &mut self.cell.stations[from];
+        let cell = self.links.holder_mut();
+        let config = &cell.rules.config;
+        let station = &mut cell.stations[from];
         let filter = if station.is_access_point() { config.ap_ack_filter } else { config.station_ack_filter };
         assert!(station.reaches(to), "traffic goes through the access point or over a direct link");
         let waits = station.has_traffic() || station.transmitting;
@@ -126,28 +129,28 @@ impl Bss {
         if !station.enqueue(now, peer, filter, packet, holders) {
             return Offered::Refused;
         }
-        if waits {
-            return Offered::Waits;
+        let begins = !waits && station.has_traffic();
+        if begins {
+            self.links.start_contending(now, from);
         }
-        self.medium.start_contending(&mut self.cell, now, from);
-        Offered::Contends
+        if self.links.follow_function(from, now) || begins { Offered::Contends } else { Offered::Waits }
     }
 
     /// True if `from` would accept a packet of `len` bytes for `to`.
     pub fn has_room(&self, from: FunctionId, to: FunctionId, len: Bytes) -> bool {
-        let station = &self.cell.stations[from];
+        let station = &self.links.holder().stations[from];
         station.peers[station.peer_index(to)].originator.queue().has_room(len)
     }
 
     /// Packets queued at `from` for `to` that have no sequence number yet.
     pub fn queued(&self, from: FunctionId, to: FunctionId) -> usize {
-        let station = &self.cell.stations[from];
+        let station = &self.links.holder().stations[from];
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
     /// Bytes of these packets.
     pub fn queued_bytes(&self, from: FunctionId, to: FunctionId) -> Bytes {
-        let station = &self.cell.stations[from];
+        let station = &self.links.holder().stations[from];
         let queue = station.peers[station.peer_index(to)].originator.queue();
         Bytes(queue.iter().map(|queued| queued.len().0).sum())
     }
@@ -155,7 +158,7 @@ impl Bss {
     /// Packets of `len` bytes that one PPDU from `from` to `to` carries at the present rate, and those that the queue holds, if
     /// that is limited.
     pub fn room_of(&self, from: FunctionId, to: FunctionId, len: Bytes) -> (u32, Option<u32>) {
-        let station = &self.cell.stations[from];
+        let station = &self.links.holder().stations[from];
         let originator = &station.peers[station.peer_index(to)].originator;
         (originator.limits().most_packets(len.0 as u32), originator.queue().limit().packets_of(len))
     }
@@ -163,7 +166,7 @@ impl Bss {
     /// Bytes of the packets at `from` for `to` for which `counts` returns true and that are not settled: queued, on the
     /// air, or waiting for a retransmission. The cost is proportional to the number of packets.
     pub fn unsettled(&self, from: FunctionId, to: FunctionId, counts: impl Fn(&PacketRef) -> bool) -> Bytes {
-        let station = &self.cell.stations[from];
+        let station = &self.links.holder().stations[from];
         let packets = station.peers[station.peer_index(to)].originator.unsettled();
         packets.filter(|packet| counts(packet)).fold(Bytes(0), |sum, packet| sum + packet.len())
     }
@@ -171,48 +174,30 @@ impl Bss {
     /// Processes everything due by `now`; returns [`Bss::poll_timeout`] after it.
     #[inline]
     pub fn handle_timeout(&mut self, now: Instant, holders: &mut Holders) -> Option<Instant> {
-        std::mem::swap(&mut self.cell.holders, holders);
-        let next = self.advance(now);
-        std::mem::swap(&mut self.cell.holders, holders);
-        next
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Instant> {
-        loop {
-            let next = self.poll_timeout();
-            let Some(at) = next.filter(|at| *at <= now) else { return next };
-            if self.cell.reorder_check.is_some_and(|check| check <= at) {
-                self.cell.give_up_gaps(at);
-            } else {
-                self.medium.step(&mut self.cell, at);
-            }
-            while let Some(function) = self.cell.contending.pop() {
-                self.medium.start_contending(&mut self.cell, at, function);
-            }
-        }
+        self.links.handle_timeout(now, holders)
     }
 
     /// When the state of the channel changes next.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        earliest(self.medium.poll_timeout(&self.cell), self.cell.reorder_check)
+        self.links.poll_timeout()
     }
 
     /// The next packet passed up. Drain it to `None`.
     #[inline]
     pub fn poll_deliver(&mut self) -> Option<Delivery> {
-        self.cell.outbox.delivered.pop_front()
+        self.links.first_mut().outbox.delivered.pop_front()
     }
 
     /// The next function that took packets from a queue, and the function they are for. Drain it to `None`.
     pub fn poll_drained(&mut self) -> Option<(FunctionId, FunctionId)> {
-        self.cell.outbox.drained.pop()
+        self.links.first_mut().outbox.drained.pop()
     }
 
     /// Gives `function` a NIC that appends frames of compressed ACKs to its acknowledgments, and reports to
     /// [`Bss::poll_interrupt`]; each acknowledgment carries at most `appended_limit` bytes, if given.
     pub fn enable_hack(&mut self, function: FunctionId, appended_limit: Option<u32>) {
-        let station = &mut self.cell.stations[function];
+        let station = &mut self.links.first_mut().stations[function];
         let mut nic = Nic::new(station.peers.len());
         if let Some(bytes) = appended_limit {
             nic.limit_appended(bytes as usize);
@@ -225,21 +210,22 @@ impl Bss {
 
     /// Airtime of ACKs from `function` to `peer`.
     pub fn ack_times(&self, function: FunctionId, peer: FunctionId) -> AckTimes {
-        let (rules, station) = (&self.cell.rules, &self.cell.stations[function]);
+        let cell = self.links.holder();
+        let (rules, station) = (&cell.rules, &cell.stations[function]);
         let edca = rules.config.edca(self.station(function), station.category);
         AckTimes::new(rules, &edca, &station.peers[station.peer_index(peer)].originator)
     }
 
     /// Enables reports to [`Bss::poll_interrupt`] about the fate of each packet that `function` sends.
     pub fn report_fates(&mut self, function: FunctionId) {
-        for peer in &mut self.cell.stations[function].peers {
+        for peer in &mut self.links.holder_mut().stations[function].peers {
             peer.originator.report_fates();
         }
     }
 
     /// The NIC of `function`, and the number of its destination `peer`; `None` without TCP/HACK.
     pub fn nic(&mut self, function: FunctionId, peer: FunctionId) -> Option<(&mut Nic, usize)> {
-        let station = &mut self.cell.stations[function];
+        let station = &mut self.links.first_mut().stations[function];
         let peer = station.peer_index(peer);
         match &mut station.hook {
             AckHook::Hack(nic) => Some((nic, peer)),
@@ -249,7 +235,7 @@ impl Bss {
 
     /// The next interrupt. Drain it to `None`, before [`Bss::poll_deliver`].
     pub fn poll_interrupt(&mut self) -> Option<Interrupt> {
-        self.cell.outbox.interrupts.pop_front()
+        self.links.first_mut().outbox.interrupts.pop_front()
     }
 
     /// Removes packets that `from` has queued for `to` but not started to send; returns their number.
@@ -260,7 +246,7 @@ impl Bss {
         unwanted: impl FnMut(&PacketRef) -> bool,
         holders: &mut Holders,
     ) -> usize {
-        let station = &mut self.cell.stations[from];
+        let station = &mut self.links.holder_mut().stations[from];
         let peer = station.peer_index(to);
         let retracted = station.peers[peer].originator.retract(unwanted, holders);
         station.counters.retracted += retracted as u64;
@@ -269,17 +255,18 @@ impl Bss {
 
     /// The next recorded frame, after [`Bss::record_air`]. Drain it to `None`.
     pub fn poll_air(&mut self) -> Option<AirFrame<PacketRef>> {
-        self.cell.air.poll()
+        self.links.iter_mut().find_map(|link| link.cell.air.poll())
     }
 
     /// Starts measuring at `at`: discards earlier queueing delays, queue lengths, PPDU sizes and turns.
     pub fn start_measuring(&mut self, at: Instant) {
-        self.cell.stations.iter_mut().for_each(|station| station.start_measuring(at));
+        let stations = self.links.iter_mut().flat_map(|link| link.cell.stations.iter_mut());
+        stations.for_each(|station| station.start_measuring(at));
     }
 
     /// Packets accepted by `station` and neither acknowledged nor given up.
     pub fn backlog(&self, station: StationId) -> usize {
-        self.cell.stations.of(station).map(Station::backlog).sum()
+        self.links.holder().stations.of(station).map(Station::backlog).sum()
     }
 
     /// Verifies that all packets are accounted for, and that every waiting packet will be sent.
@@ -287,63 +274,87 @@ impl Bss {
     /// # Errors
     /// The station and the violated invariant.
     pub fn check(&self) -> Result<(), String> {
-        self.cell.check_books()?;
-        self.medium.check(&self.cell)
+        self.links.check()
     }
 
     /// Shows `see` every packet that it holds, once for each holder.
     pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
-        for peer in self.cell.stations.iter().flat_map(|station| &station.peers) {
-            peer.originator.each_held(see);
-            peer.recipient.each_held(see);
+        for cell in self.links.cells() {
+            for peer in cell.stations.iter().flat_map(|station| &station.peers) {
+                peer.originator.each_held(see);
+                peer.recipient.each_held(see);
+            }
+            cell.outbox.each_held(see);
+            cell.air.each_held(see);
         }
-        self.cell.outbox.each_held(see);
-        self.cell.air.each_held(see);
     }
 
     // --- Reports ----------------------------------------------------------------------------
 
-    /// Airtime in the measured window before `now`.
-    pub fn airtime(&self, now: Instant) -> Airtime {
-        self.cell.accounts.airtime(self.medium.present_use(&self.cell), now)
+    /// The functions of `station` on all links.
+    fn functions_of(&self, station: StationId) -> impl Iterator<Item = &Station> {
+        self.links.cells().flat_map(move |cell| cell.stations.of(station))
     }
 
-    /// Time up to which [`Bss::airtime`] is known: the end of the current PPDU, at least `now`.
-    pub fn airtime_until(&self, now: Instant) -> Instant {
-        self.cell.accounts.booked_until().max(now)
+    /// Number of links; 1 without multi-link operation.
+    pub fn link_count(&self) -> usize {
+        self.links.count()
+    }
+
+    /// Airtime in the measured window before `now`, on the first link.
+    pub fn airtime(&self, now: Instant) -> Airtime {
+        self.airtime_on(LinkId::FIRST, now)
+    }
+
+    /// Airtime in the measured window before `now`, on `link`.
+    pub fn airtime_on(&self, link: LinkId, now: Instant) -> Airtime {
+        let Link { cell, medium } = self.links.link(link.index());
+        cell.accounts.airtime(medium.present_use(cell), now)
+    }
+
+    /// Time up to which [`Bss::airtime_on`] is known: the end of the current PPDU, at least `now`.
+    pub fn airtime_until(&self, link: LinkId, now: Instant) -> Instant {
+        self.links.link(link.index()).cell.accounts.booked_until().max(now)
+    }
+
+    /// Time in which the common window of several links kept `function` from sending on `link`, before `now`.
+    pub fn stalled(&self, function: FunctionId, link: LinkId, now: Instant) -> Duration {
+        self.links.link(link.index()).cell.stations[function].stall.until(now)
     }
 
     /// The share of `station` in that time.
     pub fn station_airtime(&self, station: StationId) -> StationAirtime {
-        let each = self.cell.stations.of(station).map(|function| function.airtime);
+        let each = self.functions_of(station).map(|function| function.airtime);
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
     /// Channel accesses; a collision counts once.
     pub fn accesses(&self) -> u64 {
-        self.cell.accounts.accesses
+        self.links.cells().map(|cell| cell.accounts.accesses).sum()
     }
 
     /// Accesses by two or more stations at the same time.
     pub fn collisions(&self) -> u64 {
-        self.cell.accounts.collisions
+        self.links.cells().map(|cell| cell.accounts.collisions).sum()
     }
 
     /// Counters of a station.
     pub fn counters(&self, station: StationId) -> StationCounters {
-        let each = self.cell.stations.of(station).map(|function| function.counters);
+        let each = self.functions_of(station).map(|function| function.counters);
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
     /// Counters of a station in one category; in the first one in use if `category` is not.
     pub fn counters_in(&self, station: StationId, category: AccessCategory) -> StationCounters {
-        self.cell.stations[self.function(station, category)].counters
+        let function = self.function(station, category);
+        let each = self.links.cells().map(|cell| cell.stations[function].counters);
+        each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
     }
 
     /// Time from queueing to first transmission at a station, in microseconds.
     pub fn queueing_delay_us(&self, station: StationId) -> Histogram<u64> {
         let mut all = Histogram::new(2).expect("the library allows 2 digits");
-        for function in self.cell.stations.of(station) {
+        for function in self.functions_of(station) {
             all.add(function.waits.histogram()).expect("the histogram grows as needed");
         }
         all
@@ -352,34 +363,34 @@ impl Bss {
     /// Sum of the times from queueing to first transmission at a station; divided by the length of a window it is, by
     /// Little's law, the mean number of packets in its queues.
     pub fn queueing_time(&self, station: StationId) -> Duration {
-        self.cell.stations.of(station).map(|function| function.queueing_time).sum()
+        self.functions_of(station).map(|function| function.queueing_time).sum()
     }
 
     /// Most packets in one queue of a station at the same time.
     pub fn queue_peak(&self, station: StationId) -> usize {
-        let peers = self.cell.stations.of(station).flat_map(|function| &function.peers);
+        let peers = self.links.holder().stations.of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().peak()).max().unwrap_or(0)
     }
 
     /// How `from` served `to` until `now`; empty if they exchange no packets.
     pub fn turns(&self, from: StationId, to: StationId, now: Instant) -> Turns {
         let numbers = self.functions();
-        let peers = self.cell.stations.of(from).flat_map(|function| &function.peers);
+        let peers = self.functions_of(from).flat_map(|function| &function.peers);
         let to = peers.filter(|peer| numbers.station(peer.id) == to);
         to.fold(Turns::default(), |sum, peer| sum.plus(&peer.log.until(now)))
     }
 
     /// Packets marked instead of dropped by a station's queues, since the start.
     pub fn queue_marks(&self, station: StationId) -> u64 {
-        let peers = self.cell.stations.of(station).flat_map(|function| &function.peers);
+        let peers = self.links.holder().stations.of(station).flat_map(|function| &function.peers);
         peers.map(|peer| peer.originator.queue().marks()).sum()
     }
 
     /// Data PPDUs sent by a station, by number of MPDUs: entry 0 counts PPDUs of one MPDU.
     pub fn ppdu_sizes(&self, station: StationId) -> Vec<u64> {
-        let longest = self.cell.stations.of(station).map(|function| function.ppdu_sizes.len()).max();
+        let longest = self.functions_of(station).map(|function| function.ppdu_sizes.len()).max();
         let mut sizes = vec![0; longest.unwrap_or(0)];
-        for function in self.cell.stations.of(station) {
+        for function in self.functions_of(station) {
             sizes.iter_mut().zip(&function.ppdu_sizes).for_each(|(sum, more)| *sum += more);
         }
         sizes

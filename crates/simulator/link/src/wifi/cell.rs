@@ -24,7 +24,6 @@ pub(crate) use self::sequence::{Access, Follows, Part, Reception, Sequence};
 pub(crate) use self::stations::Stations;
 use super::air::{Frame, Outcome, StationId};
 use super::airtime::AirtimeUse;
-use super::config::BssConfig;
 use super::functions::FunctionId;
 use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
@@ -35,7 +34,6 @@ use super::mac::peer::Peer;
 use super::mac::plan::{Outgoing, PpduPlan};
 use super::mac::protection::{Direction, Handshake, Step};
 use super::mac::rules::Rules;
-use super::mac::station::Station;
 use super::ofdma::HackCarrier;
 use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::packet::{Holders, PayloadClass};
@@ -71,13 +69,12 @@ impl Cell {
     /// Stations with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`, the
     /// access point first; results count in the window `measure`.
     pub fn new(
-        config: BssConfig,
+        rules: Rules,
         seed: u64,
         name: &str,
         station_names: &[&str],
         measure: (Instant, Instant),
     ) -> Self {
-        let rules = Rules::new(config);
         let stations = build::build_stations(&rules, seed, name, station_names);
         Self {
             accounts: Accounts::new(measure),
@@ -182,7 +179,10 @@ impl Cell {
     /// Draws whether the preamble is understood and which MPDUs arrived, and receives those. Returns true if any
     /// arrived.
     fn receive_data(&mut self, exchange: &Exchange, peer: usize) -> bool {
-        self.air.begin_ppdu();
+        let early = self.stations.originator(exchange).early;
+        if early.mpdus == 0 {
+            self.air.begin_ppdu();
+        }
         if exchange.is_unanswered() || self.stations.originator(exchange).has_stream_queues() {
             return self.receive_each(exchange, peer);
         }
@@ -190,17 +190,19 @@ impl Cell {
         let back = to.peer_index(exchange.from);
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
-        let mut heard = false;
+        let mut heard = early.is_heard;
         let plan = sender.originator.plan();
-        let mut left = plan.mpdus;
-        let mut bytes_before = 0;
+        let mut left = plan.mpdus - early.mpdus;
+        let mut bytes_before = early.bytes;
         let delimited = sender.originator.is_delimited();
         if let Some(noise) = &mut sender.noise {
             noise.use_rate(plan.rate);
         }
         let unheard = sender.noise.as_mut().is_some_and(Noise::hides_data) || sender.is_away(exchange.start);
-        let is_clear =
-            exchange.is_clear(exchange.start) && sender.noise.is_none() && sender.data_loss.is_none();
+        let is_clear = exchange.is_clear(exchange.start)
+            && sender.noise.is_none()
+            && sender.data_loss.is_none()
+            && early.mpdus == 0;
         let mut taken = 0;
         if matches!(recipient, Recipient::Block(_)) && is_clear && !unheard && !self.air.is_kept() {
             // If no MPDU can be lost, only the arrived bytes need to be counted. Otherwise packets are measured one by
@@ -218,6 +220,9 @@ impl Cell {
         }
         let (before, mut arrived_bytes) = (self.outbox.delivered.len(), 0);
         for mpdu in sender.originator.in_flight().skip(taken) {
+            if mpdu.is_decided {
+                continue;
+            }
             left -= 1;
             let noisy =
                 unheard || sender.noise.as_mut().is_some_and(|noise| noise.breaks_mpdu(mpdu.len, delimited));
@@ -474,7 +479,7 @@ impl Cell {
         while let Some((payload, delivered)) = originator.poll_settled_ack() {
             self.outbox.interrupts.push_back(Interrupt::Settled { function, to, payload, delivered });
         }
-        while let Some((payload, acknowledged, last)) = originator.fates.poll() {
+        while let Some((payload, acknowledged, last)) = originator.upper.fates.poll() {
             self.outbox.interrupts.push_back(Interrupt::Fate { function, to, payload, acknowledged, last });
         }
     }
@@ -541,13 +546,6 @@ impl Cell {
         let (reserves, outcome) = (Duration::ZERO, Outcome::Received);
         self.air.record_broadcast(access_point, [at, until], mode, reserves, outcome, Frame::Beacon);
         until
-    }
-
-    // --- Invariants -------------------------------------------------------------------------
-
-    /// Verifies that each station accounts for every accepted packet.
-    pub fn check_books(&self) -> Result<(), String> {
-        self.stations.iter().try_for_each(Station::check_books)
     }
 }
 

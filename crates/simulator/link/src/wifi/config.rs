@@ -4,6 +4,7 @@ use tacit_proto::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
+use super::multi_link::MultiLinkConfig;
 use super::ofdma::OfdmaConfig;
 use super::phy::{Mode, Phy, Standard, Variant};
 use super::propagation::Decibels;
@@ -366,6 +367,9 @@ pub struct BssConfig {
     pub station_ack_filter: AckFilter,
     /// After which undecodable frames stations wait EIFS instead of AIFS.
     pub eifs: Eifs,
+    /// Further links of all stations (802.11be), on channels of their own; `None` for one link. Not with OFDMA, hidden
+    /// stations, direct links, queues per stream or unacknowledged data.
+    pub multi_link: Option<Box<MultiLinkConfig>>,
 }
 
 impl BssConfig {
@@ -416,6 +420,7 @@ impl BssConfig {
             ap_ack_filter: AckFilter::Off,
             station_ack_filter: AckFilter::Off,
             eifs: Eifs::default(),
+            multi_link: None,
         }
     }
 

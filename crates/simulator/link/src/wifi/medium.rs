@@ -11,6 +11,7 @@ use self::shared::Shared;
 use super::airtime::AirtimeUse;
 use super::cell::Cell;
 use super::functions::FunctionId;
+use super::mac::exchange::Exchange;
 use super::mac::rules::Rules;
 
 /// How the stations of a channel share the medium.
@@ -57,6 +58,14 @@ impl Medium {
         }
     }
 
+    /// The exchange whose data is on the air without a collision.
+    pub fn data_on_air(&self) -> Option<&Exchange> {
+        match self {
+            Self::Shared(medium) => medium.data_on_air(),
+            Self::Hidden(_) => None,
+        }
+    }
+
     /// The use to which time since the last booking is charged.
     pub fn present_use(&self, cell: &Cell) -> AirtimeUse {
         match self {
@@ -65,17 +74,27 @@ impl Medium {
         }
     }
 
-    /// Checks that every packet waiting in `cell` will be sent or dropped.
+    /// A function of `cell` has nothing to send any more at `now`, because another link sent it.
+    pub fn stop_contending(&mut self, cell: &mut Cell, now: Instant) {
+        match self {
+            Self::Shared(medium) => medium.stop_contending(cell, now),
+            Self::Hidden(_) => unreachable!("no multi-link operation with hidden stations"),
+        }
+    }
+
+    /// Checks that every packet waiting in `cell` will be sent or dropped. The queues and windows are in `holder`, mostly
+    /// the same.
     ///
     /// # Errors
     /// Names a station that has packets but no pending event.
-    pub fn check(&self, cell: &Cell) -> Result<(), String> {
+    pub fn check(&self, cell: &Cell, holder: &Cell) -> Result<(), String> {
         let engages = |station| match self {
             Self::Shared(medium) => medium.engages(station),
             Self::Hidden(medium) => medium.engages(station),
         };
         for station in cell.stations.iter() {
-            station.check_turn(station.transmitting || engages(station.id))?;
+            let there = &holder.stations[station.id];
+            station.check_turn(there, station.transmitting || engages(station.id))?;
         }
         let due = match self {
             Self::Shared(medium) => medium.is_due(),

@@ -11,6 +11,7 @@ mod fwp_mac;
 mod hidden;
 mod layers;
 mod mac;
+mod multi_link;
 mod no_ack;
 mod ofdma;
 mod repair;

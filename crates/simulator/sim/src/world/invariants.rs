@@ -1,6 +1,6 @@
 //! Invariants of a world: the counts of packets, airtime and goodput are consistent.
 
-use tacit_link::wifi::StationId;
+use tacit_link::wifi::{LinkId, StationId};
 
 use super::{Channel, Wire, World, stations};
 use crate::Carried;
@@ -42,7 +42,7 @@ impl<P: Carried> World<'_, P> {
     /// than that.
     pub(super) fn check_airtime(&self) -> Result<(), String> {
         for (index, Channel { bss: channel, .. }) in self.channels.iter().enumerate() {
-            let until = channel.airtime_until(self.now).min(self.end);
+            let until = channel.airtime_until(LinkId::FIRST, self.now).min(self.end);
             let measured = until.saturating_since(self.setup.measure_from);
             let booked = channel.airtime(self.now).total();
             if booked != measured {

@@ -59,7 +59,7 @@ fn build_function(
     let Rules { phy, config, .. } = rules;
     let name_of = |function| names[numbers.station(function).index()];
     let reach = numbers.peers(function, &config.direct_links);
-    let peers = match &reach {
+    let mut peers: Vec<Peer> = match &reach {
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
             .map(|(client, id)| {
                 let link = format!("to {}", name_of(id));
@@ -84,6 +84,13 @@ fn build_function(
                 .collect()
         }
     };
+    if let Some(link) = &rules.multi_link {
+        let own = numbers.station(function);
+        for peer in &mut peers {
+            let client = if own == StationId::AP { numbers.station(peer.id) } else { own };
+            peer.originator.work_on(link, client.index() - 1, own == StationId::AP);
+        }
+    }
     let backoff = stream(format!("backoff {}", name_of(function)));
     let contention = Contention::new(phy, &config.edca(numbers.station(function), category), backoff);
     let mut station = Station::new(function, reach, category, contention, peers, rules.phy.max_mpdus());

@@ -37,6 +37,13 @@ impl Outbox {
         move |payload| self.delivered.push_back(Delivery { to, from, missing: 0, payload })
     }
 
+    /// Takes over what waits in `other`.
+    pub fn append(&mut self, other: &mut Self) {
+        self.delivered.append(&mut other.delivered);
+        self.drained.append(&mut other.drained);
+        self.interrupts.append(&mut other.interrupts);
+    }
+
     /// Shows `see` the packets that wait to be polled.
     pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
         self.delivered.iter().for_each(|delivery| see(&delivery.payload));

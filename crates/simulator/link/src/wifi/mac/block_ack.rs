@@ -10,6 +10,7 @@ use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::packet::{Holders, PacketRef};
 use crate::wifi::bitmap::AckBitmap;
+use crate::wifi::multi_link::BlockAckScope;
 
 /// What a recipient stores for one transmitter.
 #[derive(Clone, Debug)]
@@ -110,7 +111,7 @@ impl Recipient {
     pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
         match self {
             Self::Block(recipient) => {
-                recipient.buffer.iter().flatten().flat_map(Msdus::iter).for_each(see);
+                recipient.reorder.buffer.iter().flatten().flat_map(Msdus::iter).for_each(see);
             }
             Self::Streams(streams) => streams.iter().for_each(|stream| stream.each_held(see)),
             Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) => {}
@@ -120,7 +121,7 @@ impl Recipient {
     /// Since when frames have waited behind a gap.
     pub fn gap_since(&self) -> Option<Instant> {
         match self {
-            Self::Block(recipient) => recipient.gap_since,
+            Self::Block(recipient) => recipient.reorder.gap_since,
             Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) => None,
             Self::Streams(streams) => streams.iter().filter_map(Self::gap_since).min(),
         }
@@ -134,6 +135,12 @@ pub(crate) struct BlockAckRecipient {
     /// WinStartR: the sequence number for bit 0 of `scoreboard`.
     scoreboard_start: u16,
     scoreboard: AckBitmap,
+    reorder: ReorderBuffer,
+}
+
+/// The reorder buffer; one for all links of a multi-link device.
+#[derive(Clone, Debug, Default)]
+struct ReorderBuffer {
     /// WinStartB: the next number to pass up.
     next: u16,
     /// Slot i holds sequence number `next + i`.
@@ -147,14 +154,28 @@ pub(crate) struct BlockAckRecipient {
 impl BlockAckRecipient {
     /// State for an agreement with `window` outstanding MPDUs.
     pub fn new(window: u32) -> Self {
-        Self {
-            scoreboard_start: 0,
-            scoreboard: AckBitmap::new(window),
-            next: 0,
-            buffer: VecDeque::new(),
-            held: 0,
-            gap_since: None,
+        Self { scoreboard_start: 0, scoreboard: AckBitmap::new(window), reorder: ReorderBuffer::default() }
+    }
+
+    /// Lends what the links of a multi-link device have in common to `other`, the recipient on another link, and what a
+    /// Block Ack may say by `scope`.
+    pub fn lend(&mut self, other: &mut Self, scope: BlockAckScope) {
+        std::mem::swap(&mut self.reorder, &mut other.reorder);
+        if scope == BlockAckScope::Shared {
+            std::mem::swap(&mut self.scoreboard_start, &mut other.scoreboard_start);
+            std::mem::swap(&mut self.scoreboard, &mut other.scoreboard);
         }
+    }
+
+    /// The scoreboard leaves behind the numbers before the window of the reorder buffer, which no link has in flight. So it
+    /// does not lag by half the numbers while its link is idle.
+    pub fn keep_up(&mut self, next: u16) {
+        self.move_scoreboard(sequence_add(next, SEQUENCE_MODULUS - self.window()));
+    }
+
+    /// WinStartB: the next number to pass up.
+    pub fn next(&self) -> u16 {
+        self.reorder.next
     }
 
     /// Number of sequence numbers in each window.
@@ -171,10 +192,10 @@ impl BlockAckRecipient {
         pass_up: &mut impl FnMut(PacketRef),
     ) {
         self.score(sequence);
-        let offset = sequence_distance(self.next, sequence);
-        if offset == 0 && self.held == 0 {
+        let offset = sequence_distance(self.reorder.next, sequence);
+        if offset == 0 && self.reorder.held == 0 {
             // In order and no frame waits: the common case.
-            self.next = sequence_add(self.next, 1);
+            self.reorder.next = sequence_add(self.reorder.next, 1);
             msdus.share(holders, pass_up);
             return;
         }
@@ -186,13 +207,13 @@ impl BlockAckRecipient {
             // Beyond the window: the originator has given up the MPDUs that leave the window.
             self.advance_to(now, sequence_add(sequence, SEQUENCE_MODULUS - (self.window() - 1)), pass_up);
         }
-        let slot = usize::from(sequence_distance(self.next, sequence));
-        if self.buffer.len() <= slot {
-            self.buffer.resize_with(slot + 1, || None);
+        let slot = usize::from(sequence_distance(self.reorder.next, sequence));
+        if self.reorder.buffer.len() <= slot {
+            self.reorder.buffer.resize_with(slot + 1, || None);
         }
-        match self.buffer[slot].replace(msdus.held_twice(holders)) {
+        match self.reorder.buffer[slot].replace(msdus.held_twice(holders)) {
             Some(duplicate) => drop(duplicate.release(holders)),
-            None => self.held += 1,
+            None => self.reorder.held += 1,
         }
         self.release(now, pass_up);
     }
@@ -204,10 +225,10 @@ impl BlockAckRecipient {
         holders: &mut Holders,
         pass_up: &mut impl FnMut(PacketRef),
     ) -> usize {
-        if self.held > 0 {
+        if self.reorder.held > 0 {
             return 0;
         }
-        let first = self.next;
+        let first = self.reorder.next;
         let mut count = 0;
         for (sequence, msdus) in mpdus.take(usize::from(self.window())) {
             if sequence != sequence_add(first, count) {
@@ -216,7 +237,7 @@ impl BlockAckRecipient {
             msdus.share(holders, pass_up);
             count += 1;
         }
-        self.next = sequence_add(first, count);
+        self.reorder.next = sequence_add(first, count);
         self.score_run(first, count);
         usize::from(count)
     }
@@ -238,7 +259,7 @@ impl BlockAckRecipient {
     /// Handles a Block Ack Request: gives up all MPDUs before `start`.
     pub fn request(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(PacketRef)) {
         self.move_scoreboard(start);
-        if sequence_distance(self.next, start) < SEQUENCE_MODULUS / 2 {
+        if sequence_distance(self.reorder.next, start) < SEQUENCE_MODULUS / 2 {
             self.advance_to(now, start, pass_up);
             self.release(now, pass_up);
         }
@@ -246,17 +267,17 @@ impl BlockAckRecipient {
 
     /// Gives up the gap and passes up the MPDUs after it, up to the next gap.
     pub fn give_up_gap(&mut self, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
-        while self.held > 0 && self.buffer.front().is_some_and(Option::is_none) {
-            self.buffer.pop_front();
-            self.next = sequence_add(self.next, 1);
+        while self.reorder.held > 0 && self.reorder.buffer.front().is_some_and(Option::is_none) {
+            self.reorder.buffer.pop_front();
+            self.reorder.next = sequence_add(self.reorder.next, 1);
         }
-        self.gap_since = None;
+        self.reorder.gap_since = None;
         self.release(now, pass_up);
     }
 
     /// Since when the head has been missing, if frames wait behind it.
     pub fn gap_since(&self) -> Option<Instant> {
-        self.gap_since
+        self.reorder.gap_since
     }
 
     /// Starting sequence number and bitmap of the Block Ack.
@@ -289,41 +310,41 @@ impl BlockAckRecipient {
 
     /// Moves the reorder window to `start` and passes up in order all MPDUs that leave it.
     fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(PacketRef)) {
-        for _ in 0..sequence_distance(self.next, start) {
-            if let Some(Some(msdus)) = self.buffer.pop_front() {
-                self.held -= 1;
+        for _ in 0..sequence_distance(self.reorder.next, start) {
+            if let Some(Some(msdus)) = self.reorder.buffer.pop_front() {
+                self.reorder.held -= 1;
                 msdus.into_each(&mut *pass_up);
             }
         }
-        self.next = start;
+        self.reorder.next = start;
         self.note_gap(now);
     }
 
     /// Passes up the MPDUs at the head until the first gap.
     fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
         let mut moved = false;
-        while let Some(Some(_)) = self.buffer.front() {
-            if let Some(Some(msdus)) = self.buffer.pop_front() {
-                self.held -= 1;
-                self.next = sequence_add(self.next, 1);
+        while let Some(Some(_)) = self.reorder.buffer.front() {
+            if let Some(Some(msdus)) = self.reorder.buffer.pop_front() {
+                self.reorder.held -= 1;
+                self.reorder.next = sequence_add(self.reorder.next, 1);
                 moved = true;
                 msdus.into_each(&mut *pass_up);
             }
         }
-        if self.held == 0 {
-            self.buffer.clear();
+        if self.reorder.held == 0 {
+            self.reorder.buffer.clear();
         }
         if moved {
-            self.gap_since = None;
+            self.reorder.gap_since = None;
         }
         self.note_gap(now);
     }
 
     fn note_gap(&mut self, now: Instant) {
-        if self.held == 0 {
-            self.gap_since = None;
-        } else if self.gap_since.is_none() {
-            self.gap_since = Some(now);
+        if self.reorder.held == 0 {
+            self.reorder.gap_since = None;
+        } else if self.reorder.gap_since.is_none() {
+            self.reorder.gap_since = Some(now);
         }
     }
 }
@@ -488,7 +509,7 @@ mod tests {
                 one_by_one.request(start);
             }
             let mut together = one_by_one.clone();
-            let first = sequence_add(one_by_one.recipient.next, offset);
+            let first = sequence_add(one_by_one.recipient.reorder.next, offset);
             let numbers: Vec<_> = (0..count)
                 .filter(|number| Some(*number) != gap)
                 .map(|number| sequence_add(first, number))
@@ -499,7 +520,7 @@ mod tests {
             let taken = together.recipient.receive_in_order(run, &mut together.holders, &mut |packet| {
                 together.up.push(packet.id as u16);
             });
-            proptest::prop_assert!(offset != 0 || gap == Some(0) || taken > 0 || count == 0 || together.recipient.held > 0);
+            proptest::prop_assert!(offset != 0 || gap == Some(0) || taken > 0 || count == 0 || together.recipient.reorder.held > 0);
             together.receive(numbers[taken..].iter().map(|(number, _)| *number));
             proptest::prop_assert_eq!(&together.up, &one_by_one.up);
             let state = |harness: &Harness| format!("{:?} {:?}", harness.recipient, harness.holders);

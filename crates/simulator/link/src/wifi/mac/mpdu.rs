@@ -3,14 +3,15 @@
 use tacit_proto::units::Instant;
 
 use super::amsdu::Msdus;
+use crate::wifi::multi_link::LinkId;
 
 /// State of an MPDU in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MpduState {
     /// To be sent; it is a retransmission if `retries` is above zero.
     Waiting,
-    /// In the current PPDU, or sent without an acknowledgment received.
-    InFlight,
+    /// In the current PPDU of this link, or sent on it without an acknowledgment received.
+    InFlight(LinkId),
     /// Acknowledged; leaves the window when it is at the head.
     Delivered,
     /// Given up; leaves the window when it is at the head.
@@ -29,6 +30,8 @@ pub(crate) struct Mpdu {
     pub retries: u32,
     pub state: MpduState,
     pub queued_at: Instant,
+    /// Its reception was decided before the end of its PPDU, for a Block Ack on another link.
+    pub is_decided: bool,
 }
 
 impl Mpdu {

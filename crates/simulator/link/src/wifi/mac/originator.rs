@@ -7,18 +7,20 @@ use tacit_proto::units::{Duration, Instant};
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;
 use super::buffer_status::BufferStatus;
-use super::fates::Fates;
 use super::mpdu::{Mpdu, MpduState};
 use super::noise::Noise;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
+use super::rules::LinkRules;
 use super::sent_buffer::SentBuffer;
+use super::upper::UpperMac;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::packet::{Holders, PacketRef, PayloadClass};
-use crate::queue::{AckFilter, Queue, QueueConfig};
+use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
+use crate::wifi::multi_link::LinkRole;
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode, ResourceUnit};
 
 /// How long packets waited before their first transmission.
@@ -65,11 +67,12 @@ pub(crate) struct Originator {
     acks: LinkAcks,
     /// Adapts mode and limits from PPDU to PPDU; `None` for a fixed rate.
     rate_control: Option<Box<Minstrel>>,
-    pub(super) queue: Queue,
-    pub(super) window: VecDeque<Mpdu>,
-    pub(super) next_sequence: u16,
-    /// MPDUs in the window that wait to be sent.
-    pub(super) waiting: u32,
+    /// Queue and window. The links of a multi-link device lend them to each other.
+    pub upper: UpperMac,
+    /// What this link carries.
+    pub role: LinkRole,
+    /// MPDUs of the present PPDU whose reception was decided before its end.
+    pub early: Early,
     /// A Block Ack is missing or MPDUs were given up: the recipient needs the start of the window.
     pub(super) request_due: bool,
     request_retries: u32,
@@ -81,23 +84,21 @@ pub(crate) struct Originator {
     pub(super) last_class: PayloadClass,
     /// The next PPDUs carry the SYNC bit, until one is acknowledged.
     pub(super) sync_due: bool,
-    /// The last MPDU given up that no acknowledged request has announced. MPDUs after it may wait in the recipient's
-    /// reorder buffer.
-    untold: Option<u16>,
-    /// Whether pure ACKs that leave the window are kept for [`Originator::poll_settled_ack`].
-    reports_acks: bool,
-    settled_acks: VecDeque<(PacketRef, bool)>,
-    /// Outcomes of packets, if a driver asked for them.
-    pub fates: Fates,
-    /// Vectors of A-MSDUs that left the window, for reuse.
-    spare: Vec<Vec<PacketRef>>,
-    /// Sent MPDUs that the recipient may still request.
-    pub(super) sent: Option<Box<SentBuffer>>,
     /// A request to the peer for missing data is due.
     pub(super) asks_due: bool,
     /// Originators for the other spatial streams, if each stream has its own aggregate. They share the queue of the
     /// first.
     pub(super) others: Vec<Self>,
+}
+
+/// The first MPDUs of a PPDU, whose reception was decided before its end for a Block Ack on another link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Early {
+    pub mpdus: u32,
+    /// Bytes in the PPDU up to their end.
+    pub bytes: u32,
+    /// One of them arrived.
+    pub is_heard: bool,
 }
 
 /// Outcome for the packets of MPDUs after an acknowledgment or the end of retries.
@@ -125,22 +126,15 @@ impl Originator {
             limits,
             acks,
             rate_control: None,
-            queue: Queue::new(queue),
-            window: VecDeque::new(),
-            next_sequence: 0,
-            waiting: 0,
+            upper: UpperMac::new(queue),
+            role: LinkRole::ALONE,
+            early: Early::default(),
             request_due: false,
             request_retries: 0,
             rts_retries: 0,
             plan: PpduPlan::default(),
             last_class: PayloadClass::Data,
             sync_due: false,
-            untold: None,
-            reports_acks: false,
-            settled_acks: VecDeque::new(),
-            fates: Fates::default(),
-            spare: Vec::new(),
-            sent: None,
             asks_due: false,
             others: Vec::new(),
         }
@@ -151,9 +145,17 @@ impl Originator {
         self.others.push(stream);
     }
 
+    /// Works on `link` of several, between the access point and `client`, counted from 0.
+    pub fn work_on(&mut self, link: &LinkRules, client: usize, is_down: bool) {
+        self.role = link.role(client, is_down);
+        if let Some(share) = link.shares[client] {
+            self.limits = self.limits.at_most(share);
+        }
+    }
+
     /// Keeps sent MPDUs for a recipient that may request them.
     pub fn keep_sent(&mut self, limits: RepairConfig) {
-        self.sent = Some(Box::new(SentBuffer::new(limits)));
+        self.upper.sent = Some(Box::new(SentBuffer::new(limits)));
     }
 
     /// Adapts the rate to the delivery of MPDUs.
@@ -185,24 +187,24 @@ impl Originator {
     /// Keeps pure ACKs that leave the window for [`Originator::poll_settled_ack`]. Has no effect for unacknowledged
     /// data, whose outcome is unknown.
     pub fn report_acks(&mut self) {
-        self.reports_acks = self.is_answered();
+        self.upper.reports_acks = self.is_answered();
     }
 
     /// Keeps the outcomes of packets in [`Originator::fates`], if they are known.
     pub fn report_fates(&mut self) {
         if self.is_answered() {
-            self.fates.ask();
+            self.upper.fates.ask();
         }
     }
 
     /// The next pure ACK that left the window, and whether it was delivered.
     pub fn poll_settled_ack(&mut self) -> Option<(PacketRef, bool)> {
-        self.settled_acks.pop_front()
+        self.upper.settled_acks.pop_front()
     }
 
     /// Takes back the queued packets that match `unwanted` and have no sequence number yet.
     pub fn retract(&mut self, mut unwanted: impl FnMut(&PacketRef) -> bool, holders: &mut Holders) -> usize {
-        self.queue.retract(|packet| {
+        self.upper.queue.retract(|packet| {
             let goes = unwanted(packet);
             if goes {
                 holders.release(*packet);
@@ -213,8 +215,8 @@ impl Originator {
 
     /// Queues `payload`; returns whether it was accepted, and how many earlier packets were dropped for it.
     pub fn enqueue(&mut self, now: Instant, packet: PacketRef, holders: &mut Holders) -> (bool, u32) {
-        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        let taken = self.queue.push(now, packet, &mut |packet| losses.take(packet, holders));
+        let mut losses = Losses::new(self.upper.reports_acks, &mut self.upper.settled_acks);
+        let taken = self.upper.queue.push(now, packet, &mut |packet| losses.take(packet, holders));
         (taken, losses.count)
     }
 
@@ -227,33 +229,62 @@ impl Originator {
         packet: PacketRef,
         holders: &mut Holders,
     ) -> (bool, u32, u64) {
-        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
+        let mut losses = Losses::new(self.upper.reports_acks, &mut self.upper.settled_acks);
         let mut dropped = |packet, holders: &mut Holders| losses.take(packet, holders);
-        let (taken, filtered) = filter.push(&mut self.queue, now, packet, holders, &mut dropped);
+        let (taken, filtered) = filter.push(&mut self.upper.queue, now, packet, holders, &mut dropped);
         (taken, losses.count, filtered)
     }
 
     pub fn queue(&self) -> &Queue {
-        &self.queue
+        &self.upper.queue
     }
 
     /// Resets the queue's recorded peak.
     pub fn reset_queue_peak(&mut self) {
-        self.queue.reset_peak();
+        self.upper.queue.reset_peak();
     }
 
     pub fn need(&self) -> Need {
+        self.need_with(&self.upper)
+    }
+
+    /// What it needs if it holds `upper`.
+    pub fn need_with(&self, upper: &UpperMac) -> Need {
         if self.has_stream_queues() {
             self.need_of_streams()
         } else if self.request_due {
             Need::BlockAckRequest
         } else if self.asks_due {
             Need::Ask
-        } else if self.waiting > 0 || !self.queue.is_empty() {
+        } else if self.role.is_one_of_several {
+            if self.has_data_for_link(upper) { Need::Data } else { Need::Nothing }
+        } else if upper.waiting > 0 || !upper.queue.is_empty() {
             Need::Data
         } else {
             Need::Nothing
         }
+    }
+
+    /// Whether `upper` has an MPDU that this link of several may send now.
+    fn has_data_for_link(&self, upper: &UpperMac) -> bool {
+        let mut waiting = upper.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        let again = upper.waiting > 0 && waiting.any(|mpdu| self.role.carries_mpdu(mpdu));
+        again || (self.is_window_open(upper) && self.may_take(upper))
+    }
+
+    /// Whether another MPDU fits into the window of `upper`.
+    fn is_window_open(&self, upper: &UpperMac) -> bool {
+        sequence_distance(upper.window_start(), upper.next_sequence) < self.limits.window
+    }
+
+    /// Whether the window keeps queued packets from this link of several.
+    pub fn is_stalled(&self, upper: &UpperMac) -> bool {
+        self.may_take(upper) && !self.is_window_open(upper) && self.need_with(upper) == Need::Nothing
+    }
+
+    /// Whether the first packet in the queue of `upper` may go on this link.
+    fn may_take(&self, upper: &UpperMac) -> bool {
+        upper.queue.iter().next().is_some_and(|next| self.role.carries(next.payload.class))
     }
 
     /// Since when the next packet has waited; earlier than any packet for a Block Ack Request.
@@ -261,9 +292,9 @@ impl Originator {
         if self.request_due {
             return Some(Instant::ZERO);
         }
-        let mut windows = self.streams().flat_map(|stream| &stream.window);
+        let mut windows = self.streams().flat_map(|stream| &stream.upper.window);
         let again = windows.find(|mpdu| mpdu.state == MpduState::Waiting);
-        again.map(|mpdu| mpdu.queued_at).or_else(|| self.queue.oldest_at())
+        again.map(|mpdu| mpdu.queued_at).or_else(|| self.upper.queue.oldest_at())
     }
 
     /// The most recently built PPDU.
@@ -299,12 +330,13 @@ impl Originator {
 
     /// WinStartO: the first sequence number not settled.
     pub fn window_start(&self) -> u16 {
-        self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence)
+        self.upper.window_start()
     }
 
     /// MPDUs of the PPDU on the air, in order.
     pub fn in_flight(&self) -> impl Iterator<Item = &Mpdu> {
-        self.window.iter().filter(|mpdu| mpdu.state == MpduState::InFlight)
+        let in_flight = MpduState::InFlight(self.role.link);
+        self.upper.window.iter().filter(move |mpdu| mpdu.state == in_flight)
     }
 
     /// Drops packets that are too old, then assembles the next PPDU within the window and the limits: retransmissions
@@ -379,7 +411,7 @@ impl Originator {
         if self.rate_control.is_none() {
             return 0;
         }
-        let waiting = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        let waiting = self.upper.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         waiting.map(|mpdu| mpdu.retries).max().unwrap_or(0)
     }
 
@@ -436,25 +468,28 @@ impl Originator {
         delays: &mut Delays<'_>,
     ) {
         let mut plan = PpduPlan { rate, ..PpduPlan::default() };
-        for mpdu in &mut self.window {
-            if mpdu.state != MpduState::Waiting {
+        let mut is_full = false;
+        for mpdu in &mut self.upper.window {
+            if mpdu.state != MpduState::Waiting || !self.role.carries_mpdu(mpdu) {
                 continue;
             }
-            if !self.limits.admit(&mut plan, mpdu.len) {
+            is_full = !self.limits.admit(&mut plan, mpdu.len);
+            if is_full {
                 break;
             }
             plan.count(mpdu);
-            mpdu.state = MpduState::InFlight;
-            self.waiting -= 1;
+            mpdu.state = MpduState::InFlight(self.role.link);
+            self.upper.waiting -= 1;
         }
-        if self.waiting == 0 {
+        if !is_full {
             self.fill_in_order(now, ages, &mut plan, delays);
             self.fill_from_queue(now, ages, &mut plan, delays);
         }
-        plan.more_data = self.waiting > 0 || !self.queue.is_empty();
+        plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
         plan.sync = self.sync_due;
         self.last_class = plan.class();
         self.plan = plan;
+        self.early = Early::default();
     }
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is
@@ -466,32 +501,35 @@ impl Originator {
         plan: &mut PpduPlan,
         delays: &mut Delays<'_>,
     ) {
-        let outstanding = sequence_distance(self.window_start(), self.next_sequence);
-        let Queue::Bounded(queue) = &mut self.queue else { return };
+        let outstanding = sequence_distance(self.window_start(), self.upper.next_sequence);
+        let Queue::Bounded(queue) = &mut self.upper.queue else { return };
         if self.limits.joins_packets() {
             return;
         }
         let mut count = 0;
         for queued in queue.iter().take(usize::from(self.limits.window.saturating_sub(outstanding))) {
             let (len, waited) = (self.limits.mpdu_len(queued.len()), now.saturating_since(queued.at));
-            if queued.at > queued_by || waited > lifetime || !self.limits.admit(plan, len) {
+            let stays =
+                queued.at > queued_by || waited > lifetime || !self.role.carries(queued.payload.class);
+            if stays || !self.limits.admit(plan, len) {
                 break;
             }
             plan.count_fresh(len, queued.len(), queued.payload.class);
             delays.record(waited);
-            self.window.push_back(Mpdu {
+            self.upper.window.push_back(Mpdu {
                 msdus: Msdus::new(queued.payload, Vec::new()),
                 bytes: queued.len().0 as u32,
-                sequence: sequence_add(self.next_sequence, count),
+                sequence: sequence_add(self.upper.next_sequence, count),
                 len,
                 retries: 0,
-                state: MpduState::InFlight,
+                state: MpduState::InFlight(self.role.link),
                 queued_at: queued.at,
+                is_decided: false,
             });
             count += 1;
         }
         queue.discard(usize::from(count));
-        self.next_sequence = sequence_add(self.next_sequence, count);
+        self.upper.next_sequence = sequence_add(self.upper.next_sequence, count);
     }
 
     fn fill_from_queue(
@@ -503,20 +541,21 @@ impl Originator {
     ) {
         let window = self.limits.window;
         loop {
-            let start = self.window.front().map_or(self.next_sequence, |mpdu| mpdu.sequence);
-            if sequence_distance(start, self.next_sequence) >= window {
+            let start = self.upper.window.front().map_or(self.upper.next_sequence, |mpdu| mpdu.sequence);
+            if sequence_distance(start, self.upper.next_sequence) >= window {
                 break;
             }
-            let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-            let front = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders));
+            let mut losses = Losses::new(self.upper.reports_acks, &mut self.upper.settled_acks);
+            let front = self.upper.queue.front(now, &mut |packet| losses.take(packet, delays.holders));
             plan.discarded += losses.count;
-            let Some(queued) = front.filter(|queued| queued.at <= queued_by) else { break };
+            let is_due = |queued: &&Queued| queued.at <= queued_by && self.role.carries(queued.payload.class);
+            let Some(queued) = front.filter(is_due) else { break };
             let too_old = now.saturating_since(queued.at) > lifetime;
             let len = self.limits.mpdu_len(queued.len());
             if !too_old && !self.limits.admit(plan, len) {
                 break;
             }
-            let Some(queued) = self.queue.pop() else { break };
+            let Some(queued) = self.upper.queue.pop() else { break };
             if too_old {
                 plan.expired += 1;
                 losses.report(queued.payload, delays.holders);
@@ -524,22 +563,23 @@ impl Originator {
             }
             delays.record(now - queued.at);
             let joins = self.limits.joins_packets();
-            let buffer = if joins { self.spare.pop().unwrap_or_default() } else { Vec::new() };
+            let buffer = if joins { self.upper.spare.pop().unwrap_or_default() } else { Vec::new() };
             let mpdu = Mpdu {
                 msdus: Msdus::new(queued.payload, buffer),
                 bytes: queued.len().0 as u32,
-                sequence: self.next_sequence,
+                sequence: self.upper.next_sequence,
                 len,
                 retries: 0,
-                state: MpduState::InFlight,
+                state: MpduState::InFlight(self.role.link),
                 queued_at: queued.at,
+                is_decided: false,
             };
-            self.next_sequence = sequence_add(self.next_sequence, 1);
+            self.upper.next_sequence = sequence_add(self.upper.next_sequence, 1);
             if joins {
                 self.join_packets(now, (queued_by, lifetime), plan, mpdu, delays);
             } else {
                 plan.count(&mpdu);
-                self.window.push_back(mpdu);
+                self.upper.window.push_back(mpdu);
             }
         }
     }
@@ -553,8 +593,10 @@ impl Originator {
         mut mpdu: Mpdu,
         delays: &mut Delays<'_>,
     ) {
-        let mut losses = Losses::new(self.reports_acks, &mut self.settled_acks);
-        while let Some(queued) = self.queue.front(now, &mut |packet| losses.take(packet, delays.holders)) {
+        let mut losses = Losses::new(self.upper.reports_acks, &mut self.upper.settled_acks);
+        while let Some(queued) =
+            self.upper.queue.front(now, &mut |packet| losses.take(packet, delays.holders))
+        {
             let in_time = now.saturating_since(queued.at) <= lifetime;
             if queued.at > queued_by
                 || !in_time
@@ -562,14 +604,14 @@ impl Originator {
             {
                 break;
             }
-            let Some(queued) = self.queue.pop() else { break };
+            let Some(queued) = self.upper.queue.pop() else { break };
             delays.record(now - queued.at);
             mpdu.bytes += queued.len().0 as u32;
             mpdu.msdus.push(queued.payload);
         }
         plan.discarded += losses.count;
         plan.count(&mpdu);
-        self.window.push_back(mpdu);
+        self.upper.window.push_back(mpdu);
     }
 
     /// Reports the outcome of the PPDU to rate control.
@@ -597,12 +639,16 @@ impl Originator {
     ) -> Settled {
         if std::mem::take(&mut self.request_due) {
             // It answers the request, which announced the start of the window.
-            self.untold = None;
+            self.upper.untold = None;
         }
         self.request_retries = 0;
         self.sync_due = false;
         let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
-        let settled = self.settle(acked, retry_limit, oldest, holders);
+        let settled = if self.role.settles_others {
+            self.settle_each((acked, true), (retry_limit, oldest), holders)
+        } else {
+            self.settle(acked, retry_limit, oldest, holders)
+        };
         if settled.dropped > 0 {
             self.request_due = self.has_agreement();
         }
@@ -661,17 +707,17 @@ impl Originator {
             self.sync_due = true;
             return settled;
         }
-        for mpdu in &mut self.window {
-            if mpdu.state == MpduState::InFlight {
+        for mpdu in &mut self.upper.window {
+            if mpdu.state == MpduState::InFlight(self.role.link) {
                 mpdu.state = MpduState::Waiting;
-                self.waiting += 1;
+                self.upper.waiting += 1;
             }
         }
         Settled::default()
     }
 
-    /// Settles every MPDU in flight: acknowledged, to be sent again, or given up because it was retried `retry_limit`
-    /// times or queued before `oldest`.
+    /// Settles every MPDU in flight on this link: acknowledged, to be sent again, or given up because it was retried
+    /// `retry_limit` times or queued before `oldest`.
     fn settle(
         &mut self,
         acked: impl Fn(u16) -> bool,
@@ -682,45 +728,49 @@ impl Originator {
         if let Some(settled) = self.settle_all(&acked, holders) {
             return settled;
         }
-        self.settle_each(acked, retry_limit, oldest, holders)
+        self.settle_each((acked, false), (retry_limit, oldest), holders)
     }
 
     /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
     /// only counts are needed; otherwise returns `None` and changes nothing.
     fn settle_all(&mut self, acked: impl Fn(u16) -> bool, holders: &mut Holders) -> Option<Settled> {
-        if self.reports_acks || self.untold.is_some() || self.limits.joins_packets() || self.fates.is_asked()
+        if self.upper.reports_acks
+            || self.upper.untold.is_some()
+            || self.limits.joins_packets()
+            || self.upper.fates.is_asked()
         {
             return None;
         }
-        let mut settled = Settled { mpdus: self.window.len() as u32, ..Settled::default() };
-        for mpdu in &self.window {
-            if mpdu.state != MpduState::InFlight || !acked(mpdu.sequence) {
+        let mut settled = Settled { mpdus: self.upper.window.len() as u32, ..Settled::default() };
+        for mpdu in &self.upper.window {
+            if mpdu.state != MpduState::InFlight(self.role.link) || !acked(mpdu.sequence) {
                 return None;
             }
             settled.bytes += u64::from(mpdu.bytes);
             settled.after_retry += u32::from(mpdu.retries > 0);
         }
         settled.first_try = settled.mpdus - settled.after_retry;
-        for mpdu in self.window.drain(..) {
+        for mpdu in self.upper.window.drain(..) {
             mpdu.msdus.release(holders);
         }
         Some(settled)
     }
 
-    /// Settles every MPDU in flight, one by one.
+    /// Settles every MPDU in flight on this link, one by one, and with `others` those on other links that are `acked`.
     fn settle_each(
         &mut self,
-        acked: impl Fn(u16) -> bool,
-        retry_limit: u32,
-        oldest: Instant,
+        (acked, others): (impl Fn(u16) -> bool, bool),
+        (retry_limit, oldest): (u32, Instant),
         holders: &mut Holders,
     ) -> Settled {
         let mut settled = Settled::default();
-        for mpdu in &mut self.window {
-            if mpdu.state != MpduState::InFlight {
+        for mpdu in &mut self.upper.window {
+            let MpduState::InFlight(link) = mpdu.state else { continue };
+            if link != self.role.link && !(others && acked(mpdu.sequence)) {
                 continue;
             }
             let msdus = mpdu.msdus.count();
+            mpdu.is_decided = false;
             mpdu.state = if acked(mpdu.sequence) {
                 settled.mpdus += 1;
                 if mpdu.retries == 0 {
@@ -729,34 +779,34 @@ impl Originator {
                     settled.after_retry += msdus;
                 }
                 settled.bytes += u64::from(mpdu.bytes);
-                self.fates.note(&mpdu.msdus, true, holders);
+                self.upper.fates.note(&mpdu.msdus, true, holders);
                 MpduState::Delivered
             } else if mpdu.retries >= retry_limit || mpdu.queued_at < oldest {
                 // A copy was counted before.
-                settled.dropped += if self.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
-                self.fates.note(&mpdu.msdus, false, holders);
+                settled.dropped += if self.upper.sent.is_some() && mpdu.retries > 0 { 0 } else { msdus };
+                self.upper.fates.note(&mpdu.msdus, false, holders);
                 MpduState::GivenUp
             } else {
                 mpdu.retries += 1;
-                self.waiting += 1;
+                self.upper.waiting += 1;
                 MpduState::Waiting
             };
         }
-        while self.window.front().is_some_and(Mpdu::is_settled) {
-            let Some(mpdu) = self.window.pop_front() else { break };
+        while self.upper.window.front().is_some_and(Mpdu::is_settled) {
+            let Some(mpdu) = self.upper.window.pop_front() else { break };
             let passed_up = self.is_passed_up(&mpdu);
             let buffer = mpdu.msdus.into_each(|packet| {
-                if self.reports_acks && packet.class == PayloadClass::Ack {
-                    self.settled_acks.push_back((packet, passed_up));
+                if self.upper.reports_acks && packet.class == PayloadClass::Ack {
+                    self.upper.settled_acks.push_back((packet, passed_up));
                 } else {
                     holders.release(packet);
                 }
             });
             if buffer.capacity() > 0 {
-                self.spare.push(buffer);
+                self.upper.spare.push(buffer);
             }
         }
-        debug_assert!(self.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
+        debug_assert!(self.upper.window.len() <= usize::from(SEQUENCE_MODULUS / 2));
         settled
     }
 
@@ -767,44 +817,46 @@ impl Originator {
     fn is_passed_up(&mut self, mpdu: &Mpdu) -> bool {
         if mpdu.state == MpduState::GivenUp {
             // Without an agreement nothing is reordered.
-            self.untold = (self.limits.window > 1).then_some(mpdu.sequence);
+            self.upper.untold = (self.limits.window > 1).then_some(mpdu.sequence);
             return false;
         }
         let window = self.limits.recipient_window();
-        self.untold = self.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < window);
-        self.untold.is_none()
+        self.upper.untold = self.upper.untold.filter(|gap| sequence_distance(*gap, mpdu.sequence) < window);
+        self.upper.untold.is_none()
     }
 
     /// Its buffer status report: bytes of the waiting packets, including those to be sent again.
     pub fn buffer_status(&self) -> BufferStatus {
-        let again = self.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
+        let again = self.upper.window.iter().filter(|mpdu| mpdu.state == MpduState::Waiting);
         let again = again.map(|mpdu| u64::from(mpdu.bytes));
-        BufferStatus::of(again.chain(self.queue.iter().map(|queued| queued.len().0)))
+        BufferStatus::of(again.chain(self.upper.queue.iter().map(|queued| queued.len().0)))
     }
 
     /// Packets that were accepted and are not settled, including queued ones.
     pub fn backlog(&self) -> usize {
-        let windows = self.streams().flat_map(|stream| &stream.window);
+        let windows = self.streams().flat_map(|stream| &stream.upper.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
-        self.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
+        self.upper.queue.len() + unsettled.map(|mpdu| mpdu.msdus.count() as usize).sum::<usize>()
     }
 
     /// Shows `see` every packet that it holds.
     pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
-        self.queue.iter().for_each(|queued| see(&queued.payload));
+        self.upper.queue.iter().for_each(|queued| see(&queued.payload));
         for stream in self.streams() {
-            let kept = stream.sent.iter().flat_map(|sent| sent.iter());
-            stream.window.iter().chain(kept).flat_map(|mpdu| mpdu.msdus.iter()).for_each(&mut *see);
-            stream.settled_acks.iter().for_each(|(packet, _)| see(packet));
-            stream.fates.iter().for_each(&mut *see);
+            let kept = stream.upper.sent.iter().flat_map(|sent| sent.iter());
+            stream.upper.window.iter().chain(kept).flat_map(|mpdu| mpdu.msdus.iter()).for_each(&mut *see);
+            stream.upper.settled_acks.iter().for_each(|(packet, _)| see(packet));
+            stream.upper.fates.iter().for_each(&mut *see);
         }
     }
 
     /// The packets that [`Originator::backlog`] counts.
     pub fn unsettled(&self) -> impl Iterator<Item = &PacketRef> {
-        let windows = self.streams().flat_map(|stream| &stream.window);
+        let windows = self.streams().flat_map(|stream| &stream.upper.window);
         let unsettled = windows.filter(|mpdu| !mpdu.is_settled() && !self.is_copy(mpdu));
-        unsettled.flat_map(|mpdu| mpdu.msdus.iter()).chain(self.queue.iter().map(|queued| &queued.payload))
+        unsettled
+            .flat_map(|mpdu| mpdu.msdus.iter())
+            .chain(self.upper.queue.iter().map(|queued| &queued.payload))
     }
 }
 

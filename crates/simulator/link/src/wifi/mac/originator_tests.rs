@@ -101,7 +101,7 @@ fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
             Step::Build(_) if originator.in_flight().next().is_some() => {}
             Step::Build(us) => {
                 let queued_by = now - Duration::from_micros(us);
-                if originator.waiting == 0 {
+                if originator.upper.waiting == 0 {
                     let (mut short, mut long) = (before.clone(), before);
                     let filled = [(&mut short, true), (&mut long, false)]
                         .map(|(one, is_short)| fill(one, now, queued_by, is_short));
@@ -121,7 +121,7 @@ fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
                 short_acks += u32::from(settled.is_some_and(|settled| settled.mpdus > 0));
                 match settled {
                     Some(settled) => {
-                        let each = long.0.settle_each(acked, 3, now - LIFETIME, &mut long.1);
+                        let each = long.0.settle_each((acked, false), (3, now - LIFETIME), &mut long.1);
                         assert_eq!(format!("{settled:?}"), format!("{each:?}"));
                         assert_eq!(told(&short), told(&long));
                     }
@@ -130,7 +130,7 @@ fn compare(originator: Originator, steps: Vec<Step>) -> u32 {
                 originator.block_acknowledged(start, &bitmap, 3, now - LIFETIME, holders);
                 originator.request_due = false;
             }
-            Step::AskForAll => originator.untold = None,
+            Step::AskForAll => originator.upper.untold = None,
         }
         let (originator, holders) = &state;
         holders.check(|see| originator.each_held(see)).expect("it releases what it no longer has");

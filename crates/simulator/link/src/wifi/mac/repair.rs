@@ -22,14 +22,14 @@ impl Originator {
     /// The MPDUs in flight were sent at `now` without acknowledgment: they leave the window, or are kept for a
     /// recipient that may request them. Returns the number of packets sent for the first time.
     pub fn sent_unanswered(&mut self, now: Instant, holders: &mut Holders) -> u32 {
-        let Some(mut sent) = self.sent.take() else {
+        let Some(mut sent) = self.upper.sent.take() else {
             return self.settle_streams(|stream| stream.acknowledged(holders)).first_try;
         };
         let mut first_try = 0;
-        for _ in 0..self.window.len() {
-            let Some(mpdu) = self.window.pop_front() else { break };
+        for _ in 0..self.upper.window.len() {
+            let Some(mpdu) = self.upper.window.pop_front() else { break };
             match mpdu.state {
-                MpduState::Waiting => self.window.push_back(mpdu),
+                MpduState::Waiting => self.upper.window.push_back(mpdu),
                 // It is kept already.
                 _ if mpdu.retries > 0 => drop(mpdu.msdus.release(holders)),
                 _ => {
@@ -38,33 +38,33 @@ impl Originator {
                 }
             }
         }
-        self.sent = Some(sent);
+        self.upper.sent = Some(sent);
         first_try
     }
 
     /// The recipient is missing the sequence numbers `wanted`, in order: those still kept are sent next, once. Returns
     /// true if there are any.
     pub fn repair(&mut self, now: Instant, wanted: impl Iterator<Item = u16>, holders: &mut Holders) -> bool {
-        let Some(mut sent) = self.sent.take() else { return false };
-        sent.expire(now, self.next_sequence, holders);
-        let before = self.waiting;
+        let Some(mut sent) = self.upper.sent.take() else { return false };
+        sent.expire(now, self.upper.next_sequence, holders);
+        let before = self.upper.waiting;
         for sequence in wanted {
             let is_after = |mpdu: &Mpdu| sequence_distance(sequence, mpdu.sequence) < SEQUENCE_MODULUS / 2;
-            let place = self.window.iter().position(is_after).unwrap_or(self.window.len());
-            let is_there = self.window.get(place).is_some_and(|mpdu| mpdu.sequence == sequence);
+            let place = self.upper.window.iter().position(is_after).unwrap_or(self.upper.window.len());
+            let is_there = self.upper.window.get(place).is_some_and(|mpdu| mpdu.sequence == sequence);
             if let Some(mpdu) = sent.find(sequence).filter(|_| !is_there) {
                 let (msdus, retries) = (mpdu.msdus.held_twice(holders), mpdu.retries + 1);
-                self.window.insert(place, Mpdu { msdus, state: MpduState::Waiting, retries, ..*mpdu });
-                self.waiting += 1;
+                self.upper.window.insert(place, Mpdu { msdus, state: MpduState::Waiting, retries, ..*mpdu });
+                self.upper.waiting += 1;
             }
         }
-        self.sent = Some(sent);
-        self.waiting > before
+        self.upper.sent = Some(sent);
+        self.upper.waiting > before
     }
 
     /// Whether `mpdu` was counted on its first transmission and is only a copy.
     pub(super) fn is_copy(&self, mpdu: &Mpdu) -> bool {
-        self.sent.is_some() && mpdu.retries > 0
+        self.upper.sent.is_some() && mpdu.retries > 0
     }
 
     /// A request to the peer for missing data is due.

@@ -5,7 +5,8 @@ use tacit_proto::units::{Duration, Instant};
 use super::plan::Outgoing;
 use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
-use crate::wifi::config::{BssConfig, Bursts, ReverseDirection};
+use crate::wifi::config::{BothWays, BssConfig, Bursts, ReverseDirection};
+use crate::wifi::multi_link::{BlockAckScope, LinkId, LinkRole, MultiLinkConfig};
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
@@ -20,6 +21,34 @@ pub(crate) struct Rules {
     pub most_users: usize,
     /// Whether access points trigger clients for their data.
     pub has_triggers: bool,
+    /// The link of multi-link devices whose channel it is.
+    pub multi_link: Option<LinkRules>,
+}
+
+/// A link of multi-link devices.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkRules {
+    pub link: LinkId,
+    /// Settings of all links, without those of each.
+    pub common: MultiLinkConfig,
+    /// Most MPDUs of a client's window in one PPDU, in the order of the clients.
+    pub shares: Vec<Option<u32>>,
+}
+
+impl LinkRules {
+    /// What the link carries between the access point and `client`, counted from 0.
+    pub fn role(&self, client: usize, is_down: bool) -> LinkRole {
+        let BothWays { down, up } = self.common.map;
+        let links = self.common.clients[client];
+        let map = if is_down { down } else { up };
+        LinkRole {
+            link: self.link,
+            is_one_of_several: true,
+            acks: links.and(self.common.acks).contains(self.link),
+            data: links.and(map).contains(self.link),
+            settles_others: self.common.block_acks == BlockAckScope::Shared,
+        }
+    }
 }
 
 /// How long a function may hold the channel.
@@ -36,14 +65,31 @@ pub(crate) struct HoldLimits {
 
 impl Rules {
     pub fn new(config: BssConfig) -> Self {
-        let mut rules =
-            Self { phy: config.phy(), config, may_go_on: false, most_users: 1, has_triggers: false };
+        let mut rules = Self {
+            phy: config.phy(),
+            config,
+            may_go_on: false,
+            most_users: 1,
+            has_triggers: false,
+            multi_link: None,
+        };
         rules.has_triggers = rules.config.ofdma.as_ref().is_some_and(OfdmaConfig::has_triggers);
         rules.most_users = rules.most_users();
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
         rules.may_go_on = bursts || rules.config.reverse_direction != ReverseDirection::Off;
         rules
+    }
+
+    /// The rules of `link` of multi-link devices, whose settings in common are `common`.
+    pub fn of_link(
+        config: BssConfig,
+        link: LinkId,
+        common: &MultiLinkConfig,
+        shares: Vec<Option<u32>>,
+    ) -> Self {
+        let common = MultiLinkConfig { further: Vec::new(), ..common.clone() };
+        Self { multi_link: Some(LinkRules { link, common, shares }), ..Self::new(config) }
     }
 
     /// Most users with their own units in the narrowest channel in use.

@@ -69,6 +69,44 @@ pub(crate) struct Station {
     pub asked_first: usize,
     /// How it takes units that are anybody's, where a trigger may offer any.
     pub random_access: Option<Box<RandomAccess>>,
+    /// Time in which the common window of several links kept it from sending.
+    pub stall: StallClock,
+}
+
+/// What the use of the common queue by another link means for a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Following {
+    /// It has something to send and had nothing.
+    Contends,
+    /// It has nothing to send any more.
+    Stops,
+}
+
+/// Measures time in stalls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StallClock {
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl StallClock {
+    /// From `at` on the function is stalled, or it is not.
+    pub fn note(&mut self, at: Instant, is_stalled: bool) {
+        if let Some(since) = self.since.take() {
+            self.total += at.saturating_since(since);
+        }
+        self.since = is_stalled.then_some(at);
+    }
+
+    /// Time in stalls until `now`.
+    pub fn until(&self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now.saturating_since(since))
+    }
+
+    /// Measures from `at` on.
+    fn start_measuring(&mut self, at: Instant) {
+        *self = Self { since: self.since.map(|_| at), total: Duration::ZERO };
+    }
 }
 
 impl Station {
@@ -106,6 +144,7 @@ impl Station {
             asked_last: false,
             asked_first: 0,
             random_access: None,
+            stall: StallClock::default(),
         }
     }
 
@@ -171,8 +210,11 @@ impl Station {
 
     /// Puts a peer in the round-robin if it needs anything: behind the others, or before them if it needs a request or airtime decides.
     fn take_turn(&mut self, peer: usize, at: Instant) {
+        self.take_turn_for(self.peers[peer].originator.need(), peer, at);
+    }
+
+    fn take_turn_for(&mut self, need: Need, peer: usize, at: Instant) {
         let entry = &mut self.peers[peer];
-        let need = entry.originator.need();
         if entry.ready {
             // A packet that came while the PPDU was on the air, with nothing behind it, put the peer in line as one that needs data.
             if need == Need::BlockAckRequest {
@@ -189,6 +231,38 @@ impl Station {
             Need::BlockAckRequest | Need::Ask => self.turns.push_front(peer),
         }
         entry.enter(at);
+    }
+
+    /// Another link of the station has used the queues and windows until `at`; `there` is the function on that link. Returns
+    /// whether this one now has to contend for the channel, or no longer has to.
+    pub fn follow(&mut self, there: &Self, at: Instant) -> Option<Following> {
+        let had_traffic = self.has_traffic();
+        let mut is_stalled = false;
+        for peer in 0..self.peers.len() {
+            let upper = &there.peers[peer].originator.upper;
+            let entry = &mut self.peers[peer];
+            let need = entry.originator.need_with(upper);
+            is_stalled |= entry.originator.is_stalled(upper);
+            if need != Need::Nothing && !entry.ready {
+                self.take_turn_for(need, peer, at);
+            } else if need == Need::Nothing && entry.ready {
+                entry.leave(at);
+                self.turns.retain(|turn| *turn != peer);
+            }
+        }
+        self.stall.note(at, is_stalled && !self.has_traffic() && !self.transmitting);
+        match (had_traffic, self.has_traffic()) {
+            (false, true) if !self.transmitting => Some(Following::Contends),
+            (true, false) => Some(Following::Stops),
+            _ => None,
+        }
+    }
+
+    /// Whether the common window keeps it from sending from `at` on, after it used the window itself.
+    pub fn note_stall(&mut self, at: Instant) {
+        let stalled = |peer: &Peer| peer.originator.is_stalled(&peer.originator.upper);
+        let is_stalled = !self.has_traffic() && !self.transmitting && self.peers.iter().any(stalled);
+        self.stall.note(at, is_stalled);
     }
 
     /// Something is to be sent to `peer` from `at` on. True when it has to contend for the channel for it.
@@ -563,9 +637,8 @@ impl Station {
         }
     }
 
-    /// Verifies that it accounts for each packet it took.
-    pub fn check_books(&self) -> Result<(), String> {
-        let counters = &self.counters;
+    /// Verifies that it accounts for each packet it took, by `counters`: its own, or the sum of those on all its links.
+    pub fn check_books(&self, counters: &StationCounters) -> Result<(), String> {
         let settled = counters.delivered_first_try
             + counters.delivered_after_retry
             + counters.unacknowledged
@@ -586,13 +659,22 @@ impl Station {
 
     /// Verifies that it contends for each destination that it holds packets for, unless it is `sending`: nothing it
     /// could have slept through will wake it.
-    pub fn check_turn(&self, sending: bool) -> Result<(), String> {
+    /// `there` is the function on the link that holds the queues and windows, mostly the same.
+    pub fn check_turn(&self, there: &Self, sending: bool) -> Result<(), String> {
         if sending {
             return Ok(());
         }
         let id = self.id.index();
-        let idle = |peer: &&Peer| !peer.ready && peer.originator.backlog() > 0;
-        if let Some(peer) = self.peers.iter().find(idle) {
+        let idle = |(peer, there): &(&Peer, &Peer)| {
+            let originator = &peer.originator;
+            let needs_turn = if originator.role.is_one_of_several {
+                originator.need_with(&there.originator.upper) != Need::Nothing
+            } else {
+                originator.backlog() > 0
+            };
+            !peer.ready && needs_turn
+        };
+        if let Some((peer, _)) = self.peers.iter().zip(&there.peers).find(idle) {
             return Err(format!("station {id} holds packets for {} and does not send them", peer.id.index()));
         }
         if self.has_traffic() && !self.active {
@@ -611,6 +693,7 @@ impl Station {
         self.waits.reset();
         self.queueing_time = Duration::ZERO;
         self.ppdu_sizes.fill(0);
+        self.stall.start_measuring(at);
         for peer in &mut self.peers {
             peer.originator.reset_queue_peak();
             peer.log.start_measuring(at);

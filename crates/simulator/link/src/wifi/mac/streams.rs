@@ -53,7 +53,7 @@ impl Originator {
             Need::BlockAckRequest
         } else if self.asks_due {
             Need::Ask
-        } else if !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0) {
+        } else if !self.upper.queue.is_empty() || self.streams().any(|stream| stream.upper.waiting > 0) {
             Need::Data
         } else {
             Need::Nothing
@@ -75,15 +75,16 @@ impl Originator {
         self.assemble_part(now, ages, (count, most), delays);
         let mut plan = self.plan;
         for (stream, left) in others.iter_mut().zip((1..count).rev()) {
-            std::mem::swap(&mut self.queue, &mut stream.queue);
+            std::mem::swap(&mut self.upper.queue, &mut stream.upper.queue);
             stream.assemble_part(now, ages, (left, most), delays);
-            std::mem::swap(&mut self.queue, &mut stream.queue);
+            std::mem::swap(&mut self.upper.queue, &mut stream.upper.queue);
             plan.put_beside(&stream.plan);
         }
         self.others = others;
         // A byte on one stream takes as long as one byte on every stream.
         plan.bytes *= count;
-        plan.more_data = !self.queue.is_empty() || self.streams().any(|stream| stream.waiting > 0);
+        plan.more_data =
+            !self.upper.queue.is_empty() || self.streams().any(|stream| stream.upper.waiting > 0);
         plan.sync = self.streams().any(|stream| stream.sync_due);
         self.last_class = plan.class();
         self.plan = plan;
@@ -98,13 +99,13 @@ impl Originator {
         (left, most): (u32, Option<u32>),
         delays: &mut Delays<'_>,
     ) {
-        let part = (self.queue.len() as u32).div_ceil(left);
-        if self.waiting + part == 0 {
+        let part = (self.upper.queue.len() as u32).div_ceil(left);
+        if self.upper.waiting + part == 0 {
             self.plan = PpduPlan::default();
             return;
         }
         let usual = self.limits;
-        self.limits = usual.at_most(self.waiting + part);
+        self.limits = usual.at_most(self.upper.waiting + part);
         if let Some(most) = most {
             self.limits = self.limits.within(most);
         }

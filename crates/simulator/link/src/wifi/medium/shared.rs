@@ -124,6 +124,12 @@ impl Shared {
             && self.on_air.as_ref().is_some_and(|sequence| sequence.engages(function))
     }
 
+    /// The exchange whose data is on the air without a collision.
+    pub fn data_on_air(&self) -> Option<&Exchange> {
+        let sequence = self.on_air.as_ref().filter(|_| matches!(self.phase, Phase::Frame { .. }))?;
+        sequence.exchange().filter(|(part, _)| *part == Part::Data).map(|(_, exchange)| exchange)
+    }
+
     /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
         !matches!(self.phase, Phase::Idle) || self.next_access.is_some()
@@ -161,6 +167,14 @@ impl Shared {
         }
         let at = station.contention.transmits_at(&self.idle, slot);
         self.next_access = earliest(self.next_access, Some(at));
+    }
+
+    /// A function that had traffic now has none, because another link of its station sent it.
+    pub fn stop_contending(&mut self, cell: &mut Cell, now: Instant) {
+        if matches!(self.phase, Phase::Idle) {
+            cell.accounts.book_idle(self.idle_use(), now);
+            self.find_next_access(cell);
+        }
     }
 
     /// The use to which idle time would be charged if `newcomer` had no traffic.

@@ -1,0 +1,285 @@
+//! The links of a basic service set: one, or those of multi-link devices. Each link contends alone, as a channel of its
+//! own. Queues, windows and reorder buffers exist once; the link that uses them holds them, and lends them to the next.
+
+use tacit_proto::units::Instant;
+
+use crate::packet::Holders;
+use crate::wifi::cell::{Cell, earliest};
+use crate::wifi::config::BssConfig;
+use crate::wifi::functions::FunctionId;
+use crate::wifi::mac::block_ack::Recipient;
+use crate::wifi::mac::rules::Rules;
+use crate::wifi::mac::station::Following;
+use crate::wifi::medium::Medium;
+use crate::wifi::multi_link::{BlockAckScope, LinkId, MultiLinkConfig, WindowShare};
+
+/// A channel: its stations and its medium.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub cell: Cell,
+    pub medium: Medium,
+}
+
+/// The links of a basic service set, at least one.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    all: Vec<Link>,
+    /// The link that holds queues, windows and reorder buffers.
+    holder: usize,
+    scope: BlockAckScope,
+}
+
+impl Link {
+    fn new(rules: Rules, seed: u64, name: &str, station_names: &[&str], measure: (Instant, Instant)) -> Self {
+        let cell = Cell::new(rules, seed, name, station_names, measure);
+        Self { medium: Medium::new(&cell.rules), cell }
+    }
+
+    /// When its state changes next.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        earliest(self.medium.poll_timeout(&self.cell), self.cell.reorder_check)
+    }
+
+    /// Processes the event at `at`.
+    fn step(&mut self, at: Instant) {
+        if self.cell.reorder_check.is_some_and(|check| check <= at) {
+            self.cell.give_up_gaps(at);
+        } else {
+            self.medium.step(&mut self.cell, at);
+        }
+        while let Some(function) = self.cell.contending.pop() {
+            self.medium.start_contending(&mut self.cell, at, function);
+        }
+    }
+
+    /// `holder` has used the queues and windows of `function` until `at`. Returns true if the function begins to contend
+    /// here.
+    fn follow(&mut self, holder: &Cell, function: FunctionId, at: Instant) -> bool {
+        let there = &holder.stations[function];
+        let station = &mut self.cell.stations[function];
+        for (peer, there) in station.peers.iter_mut().zip(&there.peers) {
+            if let (Recipient::Block(recipient), Recipient::Block(there)) =
+                (&mut peer.recipient, &there.recipient)
+            {
+                recipient.keep_up(there.next());
+            }
+        }
+        match station.follow(there, at) {
+            None => false,
+            Some(Following::Stops) => {
+                self.medium.stop_contending(&mut self.cell, at);
+                false
+            }
+            Some(Following::Contends) => {
+                self.medium.start_contending(&mut self.cell, at, function);
+                true
+            }
+        }
+    }
+}
+
+impl Links {
+    /// The links of `config`; see [`Bss::new`](super::Bss::new).
+    pub fn new(
+        mut config: BssConfig,
+        seed: u64,
+        name: &str,
+        station_names: &[&str],
+        measure: (Instant, Instant),
+    ) -> Self {
+        let common = config.multi_link.take();
+        let Some(mut common) = common else {
+            let link = Link::new(Rules::new(config), seed, name, station_names, measure);
+            return Self { all: vec![link], holder: 0, scope: BlockAckScope::OwnLink };
+        };
+        let further = std::mem::take(&mut common.further);
+        let configs: Vec<BssConfig> = std::iter::once(config).chain(further).collect();
+        assert!(
+            configs.iter().all(|link| link.stations.len() == configs[0].stations.len()),
+            "a link for each client"
+        );
+        let shares: Vec<Vec<Option<u32>>> = (0..configs.len())
+            .map(|link| {
+                (0..configs[0].stations.len()).map(|client| share(&configs, &common, link, client)).collect()
+            })
+            .collect();
+        let all = configs.into_iter().zip(shares).zip(0..).map(|((config, shares), number)| {
+            let rules = Rules::of_link(config, LinkId(number), &common, shares);
+            // The first link has the random streams of a set without others.
+            let name = if number == 0 { name.into() } else { format!("{name} link {}", number + 1) };
+            Link::new(rules, seed, &name, station_names, measure)
+        });
+        Self { all: all.collect(), holder: 0, scope: common.block_acks }
+    }
+
+    /// The cells of all links.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.all.iter().map(|link| &link.cell)
+    }
+
+    /// All links.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.all.iter_mut()
+    }
+
+    /// The cell that holds queues, windows and reorder buffers.
+    #[inline]
+    pub fn holder(&self) -> &Cell {
+        &self.all[self.holder].cell
+    }
+
+    /// The cell that holds queues, windows and reorder buffers.
+    #[inline]
+    pub fn holder_mut(&mut self) -> &mut Cell {
+        &mut self.all[self.holder].cell
+    }
+
+    /// The first link, which has what is common to all: numbers of functions, what waits to be polled.
+    #[inline]
+    pub fn first(&self) -> &Cell {
+        &self.all[0].cell
+    }
+
+    /// The first link.
+    #[inline]
+    pub fn first_mut(&mut self) -> &mut Cell {
+        &mut self.all[0].cell
+    }
+
+    /// The link with this number.
+    pub(super) fn link(&self, number: usize) -> &Link {
+        &self.all[number]
+    }
+
+    /// Two different links.
+    pub(super) fn two(&mut self, first: usize, second: usize) -> [&mut Cell; 2] {
+        let [first, second] = self.all.get_disjoint_mut([first, second]).expect("two different links");
+        [&mut first.cell, &mut second.cell]
+    }
+
+    /// Number of links.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// When the state of a link changes next.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.all.as_slice() {
+            [only] => only.poll_timeout(),
+            several => several.iter().filter_map(Link::poll_timeout).min(),
+        }
+    }
+
+    /// Processes everything due by `now`; returns [`Links::poll_timeout`] after it.
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Instant, holders: &mut Holders) -> Option<Instant> {
+        let [only] = self.all.as_mut_slice() else { return self.handle_several(now, holders) };
+        std::mem::swap(&mut only.cell.holders, holders);
+        let next = loop {
+            let next = only.poll_timeout();
+            let Some(at) = next.filter(|at| *at <= now) else { break next };
+            only.step(at);
+        };
+        std::mem::swap(&mut only.cell.holders, holders);
+        next
+    }
+
+    /// The earliest event first, and of events at the same time that of the first link.
+    fn handle_several(&mut self, now: Instant, holders: &mut Holders) -> Option<Instant> {
+        loop {
+            let timeouts =
+                self.all.iter().enumerate().filter_map(|(link, it)| Some((it.poll_timeout()?, link)));
+            let (at, link) = timeouts.min()?;
+            if at > now {
+                return Some(at);
+            }
+            self.lend_to(link);
+            self.all[link].cell.holders = std::mem::take(holders);
+            if self.scope == BlockAckScope::Shared {
+                self.receive_early(link, at);
+            }
+            self.all[link].step(at);
+            *holders = std::mem::take(&mut self.all[link].cell.holders);
+            self.gather(link);
+            self.follow(at);
+        }
+    }
+
+    /// Lends queues, windows and reorder buffers to `link`.
+    fn lend_to(&mut self, link: usize) {
+        let Ok([holder, borrower]) = self.all.get_disjoint_mut([self.holder, link]) else { return };
+        for (from, to) in holder.cell.stations.iter_mut().zip(borrower.cell.stations.iter_mut()) {
+            for (from, to) in from.peers.iter_mut().zip(&mut to.peers) {
+                std::mem::swap(&mut from.originator.upper, &mut to.originator.upper);
+                if let (Recipient::Block(from), Recipient::Block(to)) =
+                    (&mut from.recipient, &mut to.recipient)
+                {
+                    from.lend(to, self.scope);
+                }
+            }
+        }
+        self.holder = link;
+    }
+
+    /// What waits to be polled on `link` moves to the first one.
+    fn gather(&mut self, link: usize) {
+        if let Ok([first, other]) = self.all.get_disjoint_mut([0, link]) {
+            first.cell.outbox.append(&mut other.cell.outbox);
+        }
+    }
+
+    /// The other links take into account what the holder of queues and windows did until `at`.
+    fn follow(&mut self, at: Instant) {
+        self.first().stations.numbers().all().for_each(|function| {
+            self.follow_function(function, at);
+        });
+    }
+
+    /// The other links take into account what the holder of queues and windows did for `function` until `at`. Returns true
+    /// if one begins to contend.
+    pub fn follow_function(&mut self, function: FunctionId, at: Instant) -> bool {
+        if self.all.len() == 1 {
+            return false;
+        }
+        let mut contends = false;
+        for link in 0..self.all.len() {
+            let Ok([holder, other]) = self.all.get_disjoint_mut([self.holder, link]) else { continue };
+            contends |= other.follow(&holder.cell, function, at);
+        }
+        self.holder_mut().stations[function].note_stall(at);
+        contends
+    }
+
+    /// `function` of the holder of queues and windows contends from `now` on.
+    pub fn start_contending(&mut self, now: Instant, function: FunctionId) {
+        let Link { cell, medium } = &mut self.all[self.holder];
+        medium.start_contending(cell, now, function);
+    }
+
+    /// Checks the packets, windows and turns on all links.
+    ///
+    /// # Errors
+    /// The station and the violated invariant.
+    pub fn check(&self) -> Result<(), String> {
+        let holder = self.holder();
+        for station in holder.stations.iter() {
+            let counters = self.all.iter().map(|link| link.cell.stations[station.id].counters);
+            let sum = counters.reduce(|sum, more| sum.plus(&more)).unwrap_or_default();
+            station.check_books(&sum)?;
+        }
+        self.all.iter().try_for_each(|link| link.medium.check(&link.cell, holder))
+    }
+}
+
+/// The most MPDUs of the window that an A-MPDU of `client` takes on `link`.
+fn share(configs: &[BssConfig], common: &MultiLinkConfig, link: usize, client: usize) -> Option<u32> {
+    if common.share == WindowShare::Greedy {
+        return None;
+    }
+    let rate = |config: &BssConfig| u128::from(config.stations[client].mode.rate().as_bps());
+    let all: u128 = configs.iter().map(rate).sum();
+    let window = u128::from(configs[0].window_at(&configs[0].stations[client].mode));
+    Some((window * rate(&configs[link]) / all.max(1)).max(1) as u32)
+}
