@@ -174,6 +174,30 @@ impl<'a> Section<'a> {
         items.iter().zip(1..).map(one).collect()
     }
 
+    /// This section with the entries of `tree`, some of which are those of another table.
+    pub fn with_entries<'b>(&self, tree: &'b Tree) -> Section<'b> {
+        Section {
+            path: self.path.clone(),
+            label: self.label.clone(),
+            origin: self.origin.clone(),
+            tree: Some(tree),
+            asked: RefCell::default(),
+            log: self.log.clone(),
+            page: self.page,
+        }
+    }
+
+    /// This section, whose requests are not recorded in the log.
+    #[must_use]
+    pub fn unlogged(self) -> Self {
+        Self { log: None, ..self }
+    }
+
+    /// Its entries, if it exists in the document.
+    pub fn entries(&self) -> Option<&'a Tree> {
+        self.tree
+    }
+
     /// An error about `key` of this section.
     pub fn error(&self, key: &str, what: impl AsRef<str>) -> InputError {
         let origin =

@@ -1,6 +1,7 @@
 //! Metrics of a run: one table that defines columns, JSON keys and the names in figures.
 
 mod fwp;
+mod links;
 mod shares;
 mod table;
 mod turns;

@@ -2,12 +2,17 @@
 
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
-use tacit_link::wifi::{AccessCategory, BssConfig, LinkAcks, RateControl, StationConfig, StationId};
+use tacit_link::wifi::{
+    AccessCategory, BssConfig, LinkAcks, LinkSet, MultiLinkConfig, RateControl, StationConfig, StationId,
+};
 use tacit_link::wired::Service;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
-use super::{Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, RateChoice, Scenario, Signal, Wifi};
+use super::{
+    Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, MultiLinkPlan, RateChoice, Scenario, Signal,
+    Wifi,
+};
 use crate::error::InputError;
 
 /// Length of the IP packet for which ideal rates are chosen, in bytes.
@@ -179,7 +184,18 @@ impl Scenario {
         stations: Vec<HostId>,
         flows: &[FlowSetup],
     ) -> Result<BssSetup, InputError> {
-        let clients = stations.len() as u32;
+        let config = self.bss_config(wifi, stations.len() as u32, flows)?;
+        let clients = stations.into_iter().zip(0..);
+        let clients = clients.map(|(host, index)| StationSetup {
+            host,
+            driver: self.of_client(index).client_driver(wifi, index),
+        });
+        let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
+        Ok(BssSetup { access_point, clients: clients.collect(), config })
+    }
+
+    /// The configuration of the channel of `wifi`, with those of its further links.
+    fn bss_config(&self, wifi: &Wifi, clients: u32, flows: &[FlowSetup]) -> Result<BssConfig, InputError> {
         let station = |index| {
             let client = self.client_override(index);
             let error = client.mpdu_error.unwrap_or_else(|| wifi.mpdu_error.clone());
@@ -203,7 +219,7 @@ impl Scenario {
         };
         let direct = self.direct_pairs(wifi, clients)?.into_iter();
         let [ap_ack_filter, station_ack_filter] = wifi.ack_filter.in_queues();
-        let config = BssConfig {
+        Ok(BssConfig {
             stations: (0..clients).map(station).collect(),
             categories: access_categories(wifi, flows),
             direct_links: direct.flat_map(|(pair, signal)| self.direct_link(wifi, pair, signal)).collect(),
@@ -215,15 +231,29 @@ impl Scenario {
                 RateChoice::Fixed | RateChoice::Ideal => RateControl::Fixed,
                 RateChoice::Minstrel => RateControl::Minstrel,
             },
+            multi_link: self.multi_link(wifi, clients, flows)?,
             ..wifi.bss.clone()
-        };
-        let clients = stations.into_iter().zip(0..);
-        let clients = clients.map(|(host, index)| StationSetup {
-            host,
-            driver: self.of_client(index).client_driver(wifi, index),
-        });
-        let access_point = StationSetup { host: access_point, driver: self.ap_driver(wifi) };
-        Ok(BssSetup { access_point, clients: clients.collect(), config })
+        })
+    }
+
+    fn multi_link(
+        &self,
+        wifi: &Wifi,
+        clients: u32,
+        flows: &[FlowSetup],
+    ) -> Result<Option<Box<MultiLinkConfig>>, InputError> {
+        let Some(plan) = &wifi.multi_link else { return Ok(None) };
+        let MultiLinkPlan { share, block_acks, acks, map, ref further } = **plan;
+        let further = further.iter().map(|link| self.bss_config(link, clients, flows));
+        let links = |index| self.client_override(index).links.unwrap_or(LinkSet::ALL);
+        Ok(Some(Box::new(MultiLinkConfig {
+            further: further.collect::<Result<_, _>>()?,
+            share,
+            block_acks,
+            acks,
+            map,
+            clients: (0..clients).map(links).collect(),
+        })))
     }
 
     /// The driver between the access point's MAC and its host. Reading the scenario has ensured that it configures at

@@ -11,6 +11,7 @@ pub(crate) mod fwp;
 pub(crate) mod hack;
 pub(crate) mod kind;
 pub(crate) mod links;
+pub(crate) mod multi_link;
 #[cfg(test)]
 mod page;
 pub(crate) mod queue;
@@ -210,6 +211,8 @@ fn rows_of<T>(table: &'static str, keys: Keys<T>, usual: &T) -> Vec<Row> {
 
 /// Name of the table that describes queues given as tables.
 const QUEUE_TABLE: &str = "queue";
+/// Name of the table of what several links have in common.
+const MULTI_LINK_TABLE: &str = "wifi.multi-link";
 
 /// Every key, grouped by table in the order of the documentation page.
 pub(crate) fn rows() -> &'static [Row] {
@@ -219,6 +222,7 @@ pub(crate) fn rows() -> &'static [Row] {
             rows_of("", run::TOP, &()),
             rows_of("run", run::RUN, &run::usual()),
             rows_of("wifi", wifi::WIFI, &wifi::usual()),
+            rows_of(MULTI_LINK_TABLE, multi_link::MULTI_LINK, &crate::MultiLinkPlan::default()),
             rows_of(QUEUE_TABLE, queue::QUEUE, &()),
             rows_of("hack", hack::HACK, &hack::usual()),
             rows_of("fwp", fwp::FWP, &fwp::usual()),
@@ -277,6 +281,8 @@ pub(crate) fn find(path: &str) -> Option<&'static Row> {
     let (table, key) = match parts[..] {
         [key] => ("", key),
         [_, queue, key] if queue == "queue" || queue.ends_with("-queue") => (QUEUE_TABLE, key),
+        ["wifi", multi_link::TABLE, key, ..] => (MULTI_LINK_TABLE, key),
+        ["wifi", link, key, ..] if link.starts_with("link[") => ("wifi", key),
         [table, "down" | "up", key, ..] | [table, key, ..] => (table.split('[').next().unwrap_or(table), key),
         [] => return None,
     };

@@ -40,8 +40,9 @@ use std::path::Path;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
-    MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Sharing, Triggers,
+    AccessCategory, BlockAckScope, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
+    LinkSet, MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Sharing,
+    Triggers, WindowShare,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -199,6 +200,35 @@ pub struct Wifi {
     pub ap_queue: QueueConfig,
     /// Queue in each station.
     pub station_queue: QueueConfig,
+    /// Further links of all stations; `None` for one link.
+    pub multi_link: Option<Box<MultiLinkPlan>>,
+}
+
+/// `[[wifi.link]]` after the first, and `[wifi.multi-link]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultiLinkPlan {
+    /// The links after the first.
+    pub further: Vec<Wifi>,
+    /// How the links share the Block Ack window.
+    pub share: WindowShare,
+    /// What a Block Ack acknowledges.
+    pub block_acks: BlockAckScope,
+    /// Links for pure TCP ACKs.
+    pub acks: LinkSet,
+    /// Links for other packets.
+    pub map: BothWays<LinkSet>,
+}
+
+impl Default for MultiLinkPlan {
+    fn default() -> Self {
+        Self {
+            further: Vec::new(),
+            share: WindowShare::default(),
+            block_acks: BlockAckScope::default(),
+            acks: LinkSet::ALL,
+            map: BothWays::of(LinkSet::ALL),
+        }
+    }
 }
 
 impl Wifi {
@@ -229,6 +259,7 @@ impl Wifi {
             ofdma: OfdmaPlan::default(),
             ap_queue: read::DEFAULT_QUEUE.into(),
             station_queue: read::DEFAULT_QUEUE.into(),
+            multi_link: None,
             bss,
         }
     }
@@ -506,6 +537,8 @@ pub struct ClientOverride {
     pub signal: Option<Signal>,
     /// Which data is acknowledged.
     pub link_acks: Option<BothWays<LinkAcks>>,
+    /// Its links; `None` for all.
+    pub links: Option<LinkSet>,
     /// Whether it uses TCP/HACK when other clients do.
     pub hack: Option<bool>,
     /// Queue at the access point.

@@ -36,6 +36,7 @@ pub const ALL: &[Bundled] = bundled![
     "wlan-11ax-1200",
     "wlan-11ax-2402",
     "wlan-11be-5765",
+    "wlan-11be-mlo-5-6",
     "hack-2014-11n-150",
     "sora-11a-54",
     "lossy-11n-150",

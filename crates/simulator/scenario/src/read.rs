@@ -4,6 +4,7 @@ mod clients;
 mod fwp;
 pub(super) mod hack;
 pub(super) mod hops;
+mod multi_link;
 mod queue;
 mod signal;
 mod tack;
@@ -22,7 +23,6 @@ use self::hops::chain;
 use self::tack::tack_section;
 use self::tcp::{ForSchemes, tcp_section};
 use self::traffic::{Context, flow_sections, traffic_section};
-use self::wifi::wifi_section;
 use super::{Adoption, ApAcks, ComparePlan, MAX_CLIENTS, RunPlan, Scenario, WifiAckFilter};
 use crate::error::InputError;
 use crate::input::{Log, Section, Tree};
@@ -49,7 +49,7 @@ pub(super) fn logged_scenario(
 }
 
 fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, InputError> {
-    let wifi = wifi_section(root.section("wifi")?)?;
+    let wifi = multi_link::wifi(&root)?;
     let overrides = client_overrides(&root, wifi.as_ref())?;
     let (tcp, ForSchemes { acks, cubic, rre }) = tcp_section(root.section("tcp")?, wifi.is_some())?;
     let around = Context { tcp: &tcp, wifi: wifi.as_ref() };

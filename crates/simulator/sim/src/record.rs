@@ -262,14 +262,23 @@ impl FlowOutcome {
 /// Results of a channel.
 #[derive(Clone, Debug)]
 pub struct BssOutcome {
-    /// Use of time; the sum is exactly the measured window.
+    /// Use of time; the sum is exactly the measured window, times the number of links.
     pub airtime: Airtime,
-    /// Channel accesses, successful or failed; a collision counts once.
-    pub accesses: u64,
-    /// Accesses in which two or more stations sent at the same time.
-    pub collisions: u64,
+    /// Each link of multi-link devices; the channel itself without them.
+    pub links: Vec<LinkOutcome>,
     /// One per station, the access point first.
     pub stations: Vec<StationOutcome>,
+}
+
+/// Results of a link.
+#[derive(Clone, Debug)]
+pub struct LinkOutcome {
+    /// Use of time; the sum is exactly the measured window.
+    pub airtime: Airtime,
+    /// What happened on it.
+    pub counts: tacit_link::wifi::LinkCounts,
+    /// Time in which the window that the links have in common kept the access point from sending here.
+    pub stalled: Duration,
 }
 
 /// Results of a station.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use tacit_link::PacketRef;
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::{AccessCategory, Bss, FunctionId, Offered, StationCounters, StationId};
+use tacit_link::wifi::{AccessCategory, Bss, FunctionId, LinkCounts, Offered, StationCounters, StationId};
 use tacit_link::wired::{Pipe, PipeCounters};
 use tacit_proto::packet::Packet;
 use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
@@ -75,8 +75,24 @@ struct Channel<P> {
     component: u32,
     /// The component of the driver of the first function; those of the others follow.
     first_driver: u32,
-    /// Accesses, collisions and the counters of each station when measuring started.
-    before: (u64, u64, Vec<StationCounters>),
+    before: Before,
+}
+
+/// Counts of a channel when measuring started.
+#[derive(Default)]
+struct Before {
+    stations: Vec<StationCounters>,
+    links: Vec<LinkCounts>,
+}
+
+impl Before {
+    /// Those of `bss`, the channel of `set`.
+    fn of(bss: &Bss, set: &BssSetup) -> Self {
+        Self {
+            stations: stations(set).map(|station| bss.counters(station)).collect(),
+            links: bss.links().map(|link| bss.link_counts(link)).collect(),
+        }
+    }
 }
 
 /// A program.
@@ -185,7 +201,7 @@ impl<'o, P: Carried> World<'o, P> {
                 drivers,
                 component: (wires.len() + index) as u32,
                 first_driver: 0,
-                before: (0, 0, stations(set).map(|station| bss.counters(station)).collect()),
+                before: Before::of(&bss, set),
                 bss,
             });
         }
@@ -764,8 +780,7 @@ impl<'o, P: Carried> World<'o, P> {
         for (Channel { bss, drivers, before, .. }, set) in self.channels.iter_mut().zip(&self.setup.bss) {
             drivers.start_measuring();
             bss.start_measuring(self.now);
-            let counters = stations(set).map(|station| bss.counters(station)).collect();
-            *before = (bss.accesses(), bss.collisions(), counters);
+            *before = Before::of(bss, set);
         }
     }
 }

@@ -73,7 +73,9 @@ impl Airtime {
         self.spent[what as usize]
     }
 
-    fn plus(&self, other: &Self) -> Self {
+    /// The sum, use by use.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
         Self { spent: std::array::from_fn(|what| self.spent[what] + other.spent[what]) }
     }
 

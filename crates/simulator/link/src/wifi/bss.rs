@@ -40,6 +40,29 @@ pub enum Offered {
     Contends,
 }
 
+/// Counts of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Channel accesses; a collision counts once.
+    pub accesses: u64,
+    /// Accesses by two or more stations at the same time.
+    pub collisions: u64,
+    /// Counters of all stations on this link.
+    pub stations: StationCounters,
+}
+
+impl LinkCounts {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            accesses: self.accesses - before.accesses,
+            collisions: self.collisions - before.collisions,
+            stations: self.stations.since(&before.stations),
+        }
+    }
+}
+
 impl Bss {
     /// A channel with empty queues. The names of random streams are derived from `seed`, `name` and `station_names`
     /// (the access point first); results count from `measure_from` to `end`.
@@ -296,11 +319,6 @@ impl Bss {
         self.links.cells().flat_map(move |cell| cell.stations.of(station))
     }
 
-    /// Number of links; 1 without multi-link operation.
-    pub fn link_count(&self) -> usize {
-        self.links.count()
-    }
-
     /// Airtime in the measured window before `now`, on the first link.
     pub fn airtime(&self, now: Instant) -> Airtime {
         self.airtime_on(LinkId::FIRST, now)
@@ -326,6 +344,22 @@ impl Bss {
     pub fn station_airtime(&self, station: StationId) -> StationAirtime {
         let each = self.functions_of(station).map(|function| function.airtime);
         each.reduce(|sum, more| sum.plus(&more)).unwrap_or_default()
+    }
+
+    /// What happened on `link` since the start.
+    pub fn link_counts(&self, link: LinkId) -> LinkCounts {
+        let cell = &self.links.link(link.index()).cell;
+        let stations = cell.stations.iter().map(|station| station.counters);
+        LinkCounts {
+            accesses: cell.accounts.accesses,
+            collisions: cell.accounts.collisions,
+            stations: stations.reduce(|sum, more| sum.plus(&more)).unwrap_or_default(),
+        }
+    }
+
+    /// The links, in their order.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.links.count() as u8).map(LinkId)
     }
 
     /// Channel accesses; a collision counts once.

@@ -46,6 +46,11 @@ impl TurnLog {
         }
     }
 
+    /// No packet waits any more, after packets that came during the exchange that is on the air: they did not wait.
+    pub fn cancel_wait(&mut self) {
+        self.waits_since = None;
+    }
+
     /// An exchange lasted from the first instant to the second. Packets that arrived during it wait from its end.
     pub fn serve(&mut self, [begin, end]: [Instant; 2]) {
         self.turns.served += end.saturating_since(begin.max(self.booked_until));

@@ -3,9 +3,7 @@
 use crate::common::{Channel, FULL, channel, saturate};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension, Standard};
-use tacit_link::wifi::{
-    BlockAckScope, BssConfig, LinkId, MultiLinkConfig, StationConfig, StationId, WindowShare,
-};
+use tacit_link::wifi::{BlockAckScope, BssConfig, MultiLinkConfig, StationConfig, StationId, WindowShare};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -56,8 +54,9 @@ fn udp(config: BssConfig) -> (f64, Vec<f64>) {
         while bss.queued(from, to) < 3000 && bss.enqueue(now, from, to, FULL) {}
     };
     let packets = saturate(&mut bss, span, fill);
-    let stalled = (0..bss.link_count() as u8)
-        .map(|link| bss.stalled(from, LinkId(link), Instant::ZERO + span).as_secs_f64() / span.as_secs_f64());
+    let stalled = bss
+        .links()
+        .map(|link| bss.stalled(from, link, Instant::ZERO + span).as_secs_f64() / span.as_secs_f64());
     let stalled = stalled.collect();
     (packets as f64 * 1472.0 * 8.0 / span.as_secs_f64() / 1e6, stalled)
 }

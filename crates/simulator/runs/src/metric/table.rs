@@ -4,15 +4,34 @@ use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_sim::record::{Downloaded, PipeOutcome};
 
 use super::Metric;
+use super::links::OF_LINKS;
 use super::users::Users;
 use super::view::View;
 
-const fn metric(name: &'static str, summary: &'static str, measure: fn(&View<'_>) -> Option<f64>) -> Metric {
+pub(super) const fn metric(
+    name: &'static str,
+    summary: &'static str,
+    measure: fn(&View<'_>) -> Option<f64>,
+) -> Metric {
     Metric { name, summary, measure }
 }
 
 /// All metrics: the columns of `runs.parquet` after those that identify the run.
-pub const ALL: &[Metric] = &[
+pub const ALL: &[Metric] = &all();
+
+const COUNT: usize = OF_RUNS.len() + OF_LINKS.len();
+
+const fn all() -> [Metric; COUNT] {
+    let mut metrics = [OF_RUNS[0]; COUNT];
+    let mut index = 0;
+    while index < COUNT {
+        metrics[index] = if index < OF_RUNS.len() { OF_RUNS[index] } else { OF_LINKS[index - OF_RUNS.len()] };
+        index += 1;
+    }
+    metrics
+}
+
+const OF_RUNS: &[Metric] = &[
     metric("goodput_bps", "payload that arrived in the measured window, each byte once, all flows", |view| {
         Some(view.outcome.goodput_bps())
     }),
@@ -176,10 +195,10 @@ pub const ALL: &[Metric] = &[
         view.per_second(|air| air.tcp_ack_ppdus)
     }),
     metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
-        Some(view.bss?.accesses as f64 / view.seconds)
+        Some(view.on_channels(|link| link.accesses)? / view.seconds)
     }),
     metric("collisions_per_s", "accesses in which two or more stations sent at once", |view| {
-        Some(view.bss?.collisions as f64 / view.seconds)
+        Some(view.on_channels(|link| link.collisions)? / view.seconds)
     }),
     metric("retries_per_s", "MPDU transmissions that were retransmissions", |view| {
         view.per_second(|air| air.retries)

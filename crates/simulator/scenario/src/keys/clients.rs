@@ -121,6 +121,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         meaning: "whether this client uses TCP/HACK where others do",
         of: |client| &mut client.hack,
     },
+    &super::multi_link::CLIENT_LINKS,
     &Client {
         name: "leave",
         kind: Given(ANY_TIME),

@@ -7,10 +7,11 @@ use super::{Row, rows};
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/use/scenario.md");
 
 /// The tables in the order of the page, with their headings.
-const HEADINGS: [(&str, &str); 16] = [
+const HEADINGS: [(&str, &str); 17] = [
     ("", "### At the top"),
     ("run", "### `[run]`"),
     ("wifi", "### `[wifi]`"),
+    ("wifi.multi-link", "#### `[wifi.multi-link]`"),
     ("queue", "#### Queue disciplines"),
     ("hack", "### `[hack]`"),
     ("fwp", "### `[fwp]`"),

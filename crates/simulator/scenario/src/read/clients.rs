@@ -1,6 +1,6 @@
 //! `[[client]]`.
 
-use tacit_link::wifi::Position;
+use tacit_link::wifi::{LinkId, LinkSet, Position};
 
 use super::queue::{QueueHop, queue};
 use super::signal::signal;
@@ -8,7 +8,8 @@ use super::traffic::access_category;
 use super::wifi::{ack_mode, check_client_acks, check_edca, client_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
-use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, STATION_QUEUE};
+use crate::keys::multi_link::{CLIENT_LINKS, MAX_LINKS};
+use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, RATE, STATION_QUEUE};
 use crate::keys::{clients as keys, fill};
 use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi};
 
@@ -48,6 +49,32 @@ pub(super) fn client_overrides(
     Ok(clients)
 }
 
+/// Refuses links that are not there, and what a client of several links cannot have for itself.
+fn check_links(section: &Section<'_>, wifi: &Wifi, client: &ClientOverride) -> Result<(), InputError> {
+    let Some(plan) = &wifi.multi_link else {
+        return match client.links {
+            None => Ok(()),
+            Some(_) => {
+                Err(section.error(CLIENT_LINKS.name, "there is one link").allowed("with [[wifi.link]]"))
+            }
+        };
+    };
+    let count = plan.further.len() as u8 + 1;
+    let links = client.links.unwrap_or(LinkSet::ALL);
+    if client.links.is_some() && (count..MAX_LINKS as u8).any(|link| links.contains(LinkId(link))) {
+        return Err(section.error(CLIENT_LINKS.name, "no such link").allowed(format!("1 to {count}")));
+    }
+    let own = [
+        (client.mode.is_some(), RATE.name),
+        (client.ack_mode.is_some(), ACK_RATE.name),
+        (client.signal.is_some(), "snr"),
+    ];
+    match own.into_iter().find(|(is_own, _)| *is_own) {
+        Some((_, key)) => Err(section.error(key, "is a setting of a link").allowed("in [[wifi.link]]")),
+        None => Ok(()),
+    }
+}
+
 /// Reads the keys of a client on Wi-Fi.
 fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> Result<(), InputError> {
     fill(keys::WIRELESS, section, client)?;
@@ -60,6 +87,8 @@ fn wireless(section: &Section<'_>, wifi: &Wifi, client: &mut ClientOverride) -> 
     if let (Some(position), None) = (client.position, client.signal) {
         client.signal = Some(Signal::Distance(position.distance_m(&Position::default())));
     }
+    client.links = CLIENT_LINKS.given(section)?;
+    check_links(section, wifi, client)?;
     check_client_acks(section, wifi, client)?;
     check_edca(section, standard, &client.edca.or(wifi.edca.clients()))?;
     client.access_category = access_category(section, Some(wifi))?;

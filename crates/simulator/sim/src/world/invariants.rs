@@ -1,6 +1,6 @@
 //! Invariants of a world: the counts of packets, airtime and goodput are consistent.
 
-use tacit_link::wifi::{LinkId, StationId};
+use tacit_link::wifi::StationId;
 
 use super::{Channel, Wire, World, stations};
 use crate::Carried;
@@ -42,17 +42,20 @@ impl<P: Carried> World<'_, P> {
     /// than that.
     pub(super) fn check_airtime(&self) -> Result<(), String> {
         for (index, Channel { bss: channel, .. }) in self.channels.iter().enumerate() {
-            let until = channel.airtime_until(LinkId::FIRST, self.now).min(self.end);
-            let measured = until.saturating_since(self.setup.measure_from);
-            let booked = channel.airtime(self.now).total();
-            if booked != measured {
-                return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
+            for link in channel.links() {
+                let until = channel.airtime_until(link, self.now).min(self.end);
+                let measured = until.saturating_since(self.setup.measure_from);
+                let booked = channel.airtime_on(link, self.now).total();
+                if booked != measured {
+                    return Err(format!("channel {index}: airtime adds up to {booked} of {measured}"));
+                }
             }
             let present = self.now.saturating_since(self.setup.measure_from);
             for station in stations(&self.setup.bss[index]) {
                 for (from, to) in [(StationId::AP, station), (station, StationId::AP)] {
                     let turns = channel.turns(from, to, self.now);
-                    if turns.waited + turns.served > present * channel.categories().len() as u64 {
+                    let most = present * (channel.categories().len() * channel.links().count()) as u64;
+                    if turns.waited + turns.served > most {
                         return Err(format!(
                             "channel {index}: {from:?} serves {to:?} for longer than time: {turns:?}"
                         ));

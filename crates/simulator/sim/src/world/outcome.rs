@@ -1,12 +1,14 @@
 //! Results of a world.
 
-use tacit_link::wifi::StationId;
+use tacit_link::wifi::{Airtime, StationId};
 use tacit_proto::units::{Bytes, Instant};
 
 use super::{Channel, Wire, World, stations};
 use crate::Carried;
 use crate::flow::{Feeder, Flow};
-use crate::record::{BssOutcome, FlowOutcome, Percentiles, PipeOutcome, RunOutcome, StationOutcome};
+use crate::record::{
+    BssOutcome, FlowOutcome, LinkOutcome, Percentiles, PipeOutcome, RunOutcome, StationOutcome,
+};
 use crate::setup::Traffic;
 
 impl<P: Carried> World<'_, P> {
@@ -76,7 +78,7 @@ impl<P: Carried> World<'_, P> {
         });
         let channels = self.channels.iter().zip(&self.setup.bss);
         let bss = channels.map(|(Channel { bss: channel, drivers, hosts, before, .. }, set)| {
-            let stations = stations(set).zip(hosts).zip(&before.2).map(|((station, host), before)| {
+            let stations = stations(set).zip(hosts).zip(&before.stations).map(|((station, host), before)| {
                 let delays_us = channel.queueing_delay_us(station);
                 StationOutcome {
                     host: *host,
@@ -93,10 +95,15 @@ impl<P: Carried> World<'_, P> {
                     ppdu_sizes: channel.ppdu_sizes(station),
                 }
             });
+            let links = channel.links().zip(&before.links).map(|(link, before)| LinkOutcome {
+                airtime: channel.airtime_on(link, self.now),
+                counts: channel.link_counts(link).since(before),
+                stalled: channel.stalled(StationId::AP.first_function(), link, self.now),
+            });
+            let links: Vec<LinkOutcome> = links.collect();
             BssOutcome {
-                airtime: channel.airtime(self.now),
-                accesses: channel.accesses() - before.0,
-                collisions: channel.collisions() - before.1,
+                airtime: links.iter().fold(Airtime::default(), |sum, link| sum.plus(&link.airtime)),
+                links,
                 stations: stations.collect(),
             }
         });

@@ -246,6 +246,9 @@ impl Station {
             if need != Need::Nothing && !entry.ready {
                 self.take_turn_for(need, peer, at);
             } else if need == Need::Nothing && entry.ready {
+                if self.transmitting && peer == self.turn_of {
+                    entry.log.cancel_wait();
+                }
                 entry.leave(at);
                 self.turns.retain(|turn| *turn != peer);
             }

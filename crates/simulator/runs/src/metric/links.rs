@@ -1,0 +1,69 @@
+//! Metrics of each link of multi-link devices; no value without several links.
+
+use tacit_sim::record::LinkOutcome;
+
+use super::Metric;
+use super::table::metric;
+use super::view::View;
+
+/// A value of a link, given the measured seconds.
+type OfLink = fn(&LinkOutcome, f64) -> f64;
+
+impl View<'_> {
+    /// The value of link `number`, counted from 1.
+    fn on_link(&self, number: usize, measure: OfLink) -> Option<f64> {
+        let links = &self.bss?.links;
+        let link = links.get(number - 1).filter(|_| links.len() > 1)?;
+        Some(measure(link, self.seconds))
+    }
+}
+
+const GOODPUT: OfLink = |link, seconds| link.counts.stations.delivered_bytes as f64 * 8.0 / seconds;
+const PPDUS: OfLink = |link, seconds| link.counts.stations.data_ppdus as f64 / seconds;
+const MPDUS: OfLink =
+    |link, _| link.counts.stations.data_mpdus as f64 / link.counts.stations.data_ppdus as f64;
+const RETRIES: OfLink =
+    |link, _| link.counts.stations.retries as f64 / link.counts.stations.data_mpdus as f64;
+const COLLISIONS: OfLink = |link, seconds| link.counts.collisions as f64 / seconds;
+const MISSED: OfLink = |link, seconds| link.counts.stations.missed_link_acks as f64 / seconds;
+const ACKS: OfLink = |link, seconds| link.counts.stations.tcp_acks_on_air as f64 / seconds;
+const STALLED: OfLink = |link, seconds| link.stalled.as_secs_f64() / seconds;
+
+const SAYS: [&str; 8] = [
+    "with several links: bytes of packets that this link settled as arrived, both ways",
+    "PPDUs of data and TCP ACKs on this link",
+    "MPDUs in such a PPDU",
+    "retransmissions among the MPDUs of this link",
+    "accesses in which two or more stations sent at once on this link",
+    "ACKs and Block Acks that did not come on this link",
+    "pure ACKs on this link, retransmissions included",
+    "time in which the common Block Ack window kept the access point from sending on this link",
+];
+
+/// The metrics of three links.
+pub(super) const OF_LINKS: [Metric; 24] = [
+    metric("link1_goodput_bps", SAYS[0], |view| view.on_link(1, GOODPUT)),
+    metric("link2_goodput_bps", SAYS[0], |view| view.on_link(2, GOODPUT)),
+    metric("link3_goodput_bps", SAYS[0], |view| view.on_link(3, GOODPUT)),
+    metric("link1_ppdus_per_s", SAYS[1], |view| view.on_link(1, PPDUS)),
+    metric("link2_ppdus_per_s", SAYS[1], |view| view.on_link(2, PPDUS)),
+    metric("link3_ppdus_per_s", SAYS[1], |view| view.on_link(3, PPDUS)),
+    metric("link1_mpdus_per_ppdu", SAYS[2], |view| view.on_link(1, MPDUS)),
+    metric("link2_mpdus_per_ppdu", SAYS[2], |view| view.on_link(2, MPDUS)),
+    metric("link3_mpdus_per_ppdu", SAYS[2], |view| view.on_link(3, MPDUS)),
+    metric("link1_retry_share", SAYS[3], |view| view.on_link(1, RETRIES)),
+    metric("link2_retry_share", SAYS[3], |view| view.on_link(2, RETRIES)),
+    metric("link3_retry_share", SAYS[3], |view| view.on_link(3, RETRIES)),
+    metric("link1_collisions_per_s", SAYS[4], |view| view.on_link(1, COLLISIONS)),
+    metric("link2_collisions_per_s", SAYS[4], |view| view.on_link(2, COLLISIONS)),
+    metric("link3_collisions_per_s", SAYS[4], |view| view.on_link(3, COLLISIONS)),
+    metric("link1_missed_link_acks_per_s", SAYS[5], |view| view.on_link(1, MISSED)),
+    metric("link2_missed_link_acks_per_s", SAYS[5], |view| view.on_link(2, MISSED)),
+    metric("link3_missed_link_acks_per_s", SAYS[5], |view| view.on_link(3, MISSED)),
+    metric("link1_tcp_acks_on_air_per_s", SAYS[6], |view| view.on_link(1, ACKS)),
+    metric("link2_tcp_acks_on_air_per_s", SAYS[6], |view| view.on_link(2, ACKS)),
+    metric("link3_tcp_acks_on_air_per_s", SAYS[6], |view| view.on_link(3, ACKS)),
+    metric("link1_window_stall_share", SAYS[7], |view| view.on_link(1, STALLED)),
+    metric("link2_window_stall_share", SAYS[7], |view| view.on_link(2, STALLED)),
+    metric("link3_window_stall_share", SAYS[7], |view| view.on_link(3, STALLED)),
+];
