@@ -800,7 +800,7 @@ case "${1:-}" in
         ;;
     swarm)
         TACIT_SWARM_SEEDS=${2:-5000} TACIT_SWARM_FIRST=${3:-0} \
-            cargo test --profile swarm -p tacit-sim --test swarm --test swarm_links
+            cargo test --profile swarm -p tacit-sim --test swarm --test swarm_links --test swarm_multi_link
         ;;
     soak)
         export SOAK_SECONDS=${2:-${SOAK_SECONDS:-3600}}

@@ -37,11 +37,22 @@ struct Peer {
     /// Handed over by the driver but not sent, and the length of each frame.
     fresh: Vec<u8>,
     fresh_lens: VecDeque<usize>,
-    /// MAC sequence number of the last acknowledged single MPDU; `None` after a Block Ack.
-    last_single: Option<u16>,
+    /// The link whose acknowledgments carried `retained`: only a PPDU there proves them.
+    carrier: usize,
+    /// PPDUs on other links since the last one there.
+    passed_by: u32,
+    /// On each link, the MAC sequence number of the last acknowledged single MPDU; `None` after a Block Ack.
+    last_single: [Option<u16>; MOST_LINKS],
     /// The last acknowledgment had no room for `retained`, so the next PPDU does not prove them.
     withheld: bool,
 }
+
+/// Most links of a multi-link device: one in each band.
+pub const MOST_LINKS: usize = 3;
+
+/// PPDUs on other links after which the unproven frames go there, too. Ours: the peer knows duplicates by their number, and a
+/// link that is out of use would keep the frames for ever.
+const PATIENCE: u32 = 2;
 
 /// The table of descriptors.
 #[derive(Clone, Debug, Default)]
@@ -82,15 +93,7 @@ impl Nic {
         self.peers[peer].retained.clear();
     }
 
-    /// Called one SIFS after a PPDU from `peer`: decides which frames the PPDU proves, and appends the unproven and the
-    /// new ones to `appended`.
-    ///
-    /// Proof (paper section 3.4): with A-MPDUs, any later A-MPDU, because a transmitter without the Block Ack would
-    /// have sent a request; with single MPDUs, an MPDU with another sequence number. Not with the SYNC bit, which means
-    /// that the transmitter continued without the acknowledgment (figure 8).
-    ///
-    /// `room` is the number of bytes available if the length of the acknowledgment is fixed in advance, as in answer to
-    /// a trigger. Nothing is appended beyond it, and no new frames if the previously sent ones do not fit.
+    /// [`respond_on`](Self::respond_on) the only link.
     pub fn respond(
         &mut self,
         peer: usize,
@@ -99,17 +102,53 @@ impl Nic {
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Response {
+        self.respond_on(0, peer, (heard, sync), room, appended)
+    }
+
+    /// Called one SIFS after a PPDU from `peer` on `link`, with the SYNC bit `sync`: decides which frames the PPDU proves,
+    /// and appends the unproven and the new ones to `appended`.
+    ///
+    /// A PPDU on another link than that whose acknowledgment carried the frames proves nothing: it may have been built
+    /// before that acknowledgment ended. Until the frames are proven, other links carry none, which keeps their order.
+    ///
+    /// Proof (paper section 3.4): with A-MPDUs, any later A-MPDU, because a transmitter without the Block Ack would
+    /// have sent a request; with single MPDUs, an MPDU with another sequence number. Not with the SYNC bit, which means
+    /// that the transmitter continued without the acknowledgment (figure 8).
+    ///
+    /// `room` is the number of bytes available if the length of the acknowledgment is fixed in advance, as in answer to
+    /// a trigger. Nothing is appended beyond it, and no new frames if the previously sent ones do not fit.
+    ///
+    /// # Panics
+    /// If there is no such peer, or `link` is not below [`MOST_LINKS`].
+    pub fn respond_on(
+        &mut self,
+        link: usize,
+        peer: usize,
+        (heard, sync): (SolicitedBy, bool),
+        room: Option<usize>,
+        appended: &mut Vec<u8>,
+    ) -> Response {
         let peer = &mut self.peers[peer];
+        let last_single = &mut peer.last_single[link];
         let moved_on = match heard {
-            SolicitedBy::Single { sequence } => peer.last_single != Some(sequence),
-            SolicitedBy::Ampdu => true,
-            SolicitedBy::BlockAckRequest => false,
+            SolicitedBy::Single { sequence } => last_single.replace(sequence) != Some(sequence),
+            SolicitedBy::Ampdu => {
+                *last_single = None;
+                true
+            }
+            SolicitedBy::BlockAckRequest => {
+                *last_single = None;
+                false
+            }
         };
-        peer.last_single = match heard {
-            SolicitedBy::Single { sequence } => Some(sequence),
-            SolicitedBy::Ampdu | SolicitedBy::BlockAckRequest => None,
-        };
-        let proven = moved_on && !sync && !peer.withheld;
+        let is_carrier = peer.carrier == link || peer.retained.is_empty();
+        peer.passed_by = if is_carrier { 0 } else { peer.passed_by + 1 };
+        if !is_carrier && peer.passed_by < PATIENCE {
+            return Response { holds_more: true, ..Response::default() };
+        }
+        peer.passed_by = 0;
+        peer.carrier = link;
+        let proven = is_carrier && moved_on && !sync && !peer.withheld;
         if proven {
             peer.retained.clear();
         }
@@ -226,6 +265,51 @@ mod tests {
         let (appended, response) = within(&mut nic, SolicitedBy::Ampdu, 9);
         assert_eq!((appended.as_slice(), response.proven), (&b"defgh"[..], false));
         assert!(within(&mut nic, SolicitedBy::Ampdu, 9).1.proven);
+    }
+
+    /// A Block Ack is lost on link 1 while data arrives on link 2, which was built before: nothing is proven.
+    #[test]
+    fn data_on_another_link_proves_nothing() {
+        let mut nic = Nic::new(1);
+        let on = |nic: &mut Nic, link, heard, sync| {
+            let mut appended = Vec::new();
+            let response = nic.respond_on(link, 0, (heard, sync), None, &mut appended);
+            (appended, response)
+        };
+        nic.add(0, b"a");
+        assert_eq!(on(&mut nic, 0, SolicitedBy::Ampdu, false).0, b"a");
+        nic.add(0, b"b");
+        let (appended, response) = on(&mut nic, 1, SolicitedBy::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.proven, response.holds_more), (&b""[..], false, true));
+        // The request on link 1, and then what it proves.
+        assert_eq!(on(&mut nic, 0, SolicitedBy::BlockAckRequest, false).0, b"ab");
+        let (appended, response) = on(&mut nic, 0, SolicitedBy::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.proven), (&b""[..], true));
+        // No frame is unproven: any link carries the next.
+        nic.add(0, b"c");
+        assert_eq!(on(&mut nic, 1, SolicitedBy::Ampdu, false).0, b"c");
+        // Link 2 falls silent. After two PPDUs on link 1 its Block Acks carry the frames, and only then it proves them.
+        nic.add(0, b"d");
+        assert_eq!(on(&mut nic, 0, SolicitedBy::Ampdu, false).0, b"");
+        let (appended, response) = on(&mut nic, 0, SolicitedBy::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.proven), (&b"cd"[..], false));
+        assert!(on(&mut nic, 0, SolicitedBy::Ampdu, false).1.proven);
+    }
+
+    /// The number of a single MPDU is compared with the last one on its link.
+    #[test]
+    fn single_mpdus_of_two_links_are_told_apart() {
+        let mut nic = Nic::new(1);
+        let on = |nic: &mut Nic, link, sequence| {
+            let mut appended = Vec::new();
+            nic.respond_on(link, 0, (SolicitedBy::Single { sequence }, false), None, &mut appended);
+            appended
+        };
+        nic.add(0, b"a");
+        assert_eq!(on(&mut nic, 0, 7), b"a");
+        assert_eq!(on(&mut nic, 1, 8), b"");
+        assert_eq!(on(&mut nic, 0, 7), b"a", "a repetition, though another link had a number in between");
+        assert_eq!(on(&mut nic, 0, 9), b"");
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl Bss {
     /// Gives `function` a NIC that appends frames of compressed ACKs to its acknowledgments, and reports to
     /// [`Bss::poll_interrupt`]; each acknowledgment carries at most `appended_limit` bytes, if given.
     pub fn enable_hack(&mut self, function: FunctionId, appended_limit: Option<u32>) {
-        let station = &mut self.links.first_mut().stations[function];
+        let station = &mut self.links.holder_mut().stations[function];
         let mut nic = Nic::new(station.peers.len());
         if let Some(bytes) = appended_limit {
             nic.limit_appended(bytes as usize);
@@ -248,7 +248,7 @@ impl Bss {
 
     /// The NIC of `function`, and the number of its destination `peer`; `None` without TCP/HACK.
     pub fn nic(&mut self, function: FunctionId, peer: FunctionId) -> Option<(&mut Nic, usize)> {
-        let station = &mut self.links.first_mut().stations[function];
+        let station = &mut self.links.holder_mut().stations[function];
         let peer = station.peer_index(peer);
         match &mut station.hook {
             AckHook::Hack(nic) => Some((nic, peer)),

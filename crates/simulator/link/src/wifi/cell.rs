@@ -295,7 +295,8 @@ impl Cell {
         let control = &sender.originator.control_mode;
         let mut exchange = *exchange;
         let mut holds_more = false;
-        if let Some(response) = to.hook.link_ack(back, heard, sync, room, &mut self.appended) {
+        let link = sender.originator.role.link;
+        if let Some(response) = to.hook.link_ack(link, back, (heard, sync), room, &mut self.appended) {
             let (function, from) = (exchange.to, exchange.from);
             holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {
@@ -316,6 +317,7 @@ impl Cell {
             to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
         }
         let peer = &mut to.peers[back];
+        peer.originator.upper.is_held = bytes > 0 && peer.originator.role.is_one_of_several;
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
             noise.answer_rate(sender.originator.plan().rate);
         }
@@ -346,6 +348,7 @@ impl Cell {
             streams @ Recipient::Streams(_) if exchange.asks_for_block_ack() => Some(streams.scoreboard()),
             _ => None,
         };
+        to.peers[back].originator.upper.is_held = false;
         let originator = &mut from.peers[exchange.peer()].originator;
         self.air.record_response(
             exchange,

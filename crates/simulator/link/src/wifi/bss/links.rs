@@ -53,12 +53,12 @@ impl Link {
         }
     }
 
-    /// `holder` has used the queues and windows of `function` until `at`. Returns true if the function begins to contend
-    /// here.
-    fn follow(&mut self, holder: &Cell, function: FunctionId, at: Instant) -> bool {
-        let there = &holder.stations[function];
+    /// The queues and windows of `function` were used until `at`. They are those of `holder`, or its own. Returns true if the
+    /// function begins to contend here.
+    fn follow(&mut self, holder: Option<&Cell>, function: FunctionId, at: Instant) -> bool {
+        let there = holder.map(|holder| &holder.stations[function]);
         let station = &mut self.cell.stations[function];
-        for (peer, there) in station.peers.iter_mut().zip(&there.peers) {
+        for (peer, there) in station.peers.iter_mut().zip(there.iter().flat_map(|there| &there.peers)) {
             if let (Recipient::Block(recipient), Recipient::Block(there)) =
                 (&mut peer.recipient, &there.recipient)
             {
@@ -211,6 +211,7 @@ impl Links {
     fn lend_to(&mut self, link: usize) {
         let Ok([holder, borrower]) = self.all.get_disjoint_mut([self.holder, link]) else { return };
         for (from, to) in holder.cell.stations.iter_mut().zip(borrower.cell.stations.iter_mut()) {
+            std::mem::swap(&mut from.hook, &mut to.hook);
             for (from, to) in from.peers.iter_mut().zip(&mut to.peers) {
                 std::mem::swap(&mut from.originator.upper, &mut to.originator.upper);
                 if let (Recipient::Block(from), Recipient::Block(to)) =
@@ -230,25 +231,24 @@ impl Links {
         }
     }
 
-    /// The other links take into account what the holder of queues and windows did until `at`.
+    /// All links take into account what the holder of queues and windows did until `at`.
     fn follow(&mut self, at: Instant) {
         self.first().stations.numbers().all().for_each(|function| {
             self.follow_function(function, at);
         });
     }
 
-    /// The other links take into account what the holder of queues and windows did for `function` until `at`. Returns true
-    /// if one begins to contend.
+    /// All links take into account what the holder of queues and windows did for `function` until `at`. Returns true if one
+    /// begins to contend.
     pub fn follow_function(&mut self, function: FunctionId, at: Instant) -> bool {
         if self.all.len() == 1 {
             return false;
         }
-        let mut contends = false;
+        let mut contends = self.all[self.holder].follow(None, function, at);
         for link in 0..self.all.len() {
             let Ok([holder, other]) = self.all.get_disjoint_mut([self.holder, link]) else { continue };
-            contends |= other.follow(&holder.cell, function, at);
+            contends |= other.follow(Some(&holder.cell), function, at);
         }
-        self.holder_mut().stations[function].note_stall(at);
         contends
     }
 

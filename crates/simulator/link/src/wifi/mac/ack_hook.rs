@@ -4,6 +4,8 @@
 
 use tacit_proto::hack::{Nic, Response, SolicitedBy};
 
+use crate::wifi::multi_link::LinkId;
+
 /// How a station responds when a link-layer ACK is due.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AckHook {
@@ -15,19 +17,19 @@ pub(crate) enum AckHook {
 }
 
 impl AckHook {
-    /// Decides the ACK to `peer` one SIFS before it is sent, and writes the bytes to append to `appended`, at most
+    /// Decides the ACK to `peer` on `link` one SIFS before it is sent, and writes the bytes to append to `appended`, at most
     /// `room` bytes if there is such a limit. Returns `None` for plain ACKs, about which no driver is asked.
     pub fn link_ack(
         &mut self,
+        link: LinkId,
         peer: usize,
-        heard: SolicitedBy,
-        sync: bool,
+        (heard, sync): (SolicitedBy, bool),
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Option<Response> {
         match self {
             Self::Stock => None,
-            Self::Hack(nic) => Some(nic.respond(peer, heard, sync, room, appended)),
+            Self::Hack(nic) => Some(nic.respond_on(link.index(), peer, (heard, sync), room, appended)),
         }
     }
 }

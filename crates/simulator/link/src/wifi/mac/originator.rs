@@ -257,7 +257,7 @@ impl Originator {
         } else if self.asks_due {
             Need::Ask
         } else if self.role.is_one_of_several {
-            if self.has_data_for_link(upper) { Need::Data } else { Need::Nothing }
+            if !upper.is_held && self.has_data_for_link(upper) { Need::Data } else { Need::Nothing }
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
             Need::Data
         } else {
@@ -279,7 +279,10 @@ impl Originator {
 
     /// Whether the window keeps queued packets from this link of several.
     pub fn is_stalled(&self, upper: &UpperMac) -> bool {
-        self.may_take(upper) && !self.is_window_open(upper) && self.need_with(upper) == Need::Nothing
+        !upper.is_held
+            && self.may_take(upper)
+            && !self.is_window_open(upper)
+            && self.need_with(upper) == Need::Nothing
     }
 
     /// Whether the first packet in the queue of `upper` may go on this link.
@@ -485,11 +488,18 @@ impl Originator {
             self.fill_in_order(now, ages, &mut plan, delays);
             self.fill_from_queue(now, ages, &mut plan, delays);
         }
-        plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
+        plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty() || self.others_send();
         plan.sync = self.sync_due;
         self.last_class = plan.class();
         self.plan = plan;
         self.early = Early::default();
+    }
+
+    /// Whether another link has MPDUs in flight: its PPDU follows this one for the recipient's driver. Ours.
+    fn others_send(&self) -> bool {
+        let is_other =
+            |mpdu: &Mpdu| matches!(mpdu.state, MpduState::InFlight(link) if link != self.role.link);
+        self.role.is_one_of_several && self.upper.window.iter().any(is_other)
     }
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is

@@ -233,19 +233,22 @@ impl Station {
         entry.enter(at);
     }
 
-    /// Another link of the station has used the queues and windows until `at`; `there` is the function on that link. Returns
-    /// whether this one now has to contend for the channel, or no longer has to.
-    pub fn follow(&mut self, there: &Self, at: Instant) -> Option<Following> {
+    /// The queues and windows were used until `at`. They are those of `there`, the function on the link that holds them, or
+    /// its own. Returns whether it now has to contend for the channel, or no longer has to.
+    pub fn follow(&mut self, there: Option<&Self>, at: Instant) -> Option<Following> {
         let had_traffic = self.has_traffic();
         let mut is_stalled = false;
         for peer in 0..self.peers.len() {
-            let upper = &there.peers[peer].originator.upper;
-            let entry = &mut self.peers[peer];
-            let need = entry.originator.need_with(upper);
-            is_stalled |= entry.originator.is_stalled(upper);
-            if need != Need::Nothing && !entry.ready {
+            let Peer { originator, ready, .. } = &self.peers[peer];
+            let (need, ready) = {
+                let upper = there.map_or(&originator.upper, |there| &there.peers[peer].originator.upper);
+                is_stalled |= originator.is_stalled(upper);
+                (originator.need_with(upper), *ready)
+            };
+            if need != Need::Nothing && !ready {
                 self.take_turn_for(need, peer, at);
-            } else if need == Need::Nothing && entry.ready {
+            } else if need == Need::Nothing && ready {
+                let entry = &mut self.peers[peer];
                 if self.transmitting && peer == self.turn_of {
                     entry.log.cancel_wait();
                 }
@@ -259,13 +262,6 @@ impl Station {
             (true, false) => Some(Following::Stops),
             _ => None,
         }
-    }
-
-    /// Whether the common window keeps it from sending from `at` on, after it used the window itself.
-    pub fn note_stall(&mut self, at: Instant) {
-        let stalled = |peer: &Peer| peer.originator.is_stalled(&peer.originator.upper);
-        let is_stalled = !self.has_traffic() && !self.transmitting && self.peers.iter().any(stalled);
-        self.stall.note(at, is_stalled);
     }
 
     /// Something is to be sent to `peer` from `at` on. True when it has to contend for the channel for it.

@@ -28,6 +28,9 @@ pub(crate) struct UpperMac {
     pub fates: Fates,
     /// Vectors of A-MSDUs that left the window, for reuse.
     pub(super) spare: Vec<Vec<PacketRef>>,
+    /// A link-layer ACK with compressed TCP ACKs is on the air on one of several links. No packet may overtake it on another,
+    /// because the recipient decompresses in the order of sending. Ours.
+    pub is_held: bool,
     /// Sent MPDUs that the recipient may still request.
     pub(super) sent: Option<Box<SentBuffer>>,
 }
@@ -45,6 +48,7 @@ impl UpperMac {
             settled_acks: VecDeque::new(),
             fates: Fates::default(),
             spare: Vec::new(),
+            is_held: false,
             sent: None,
         }
     }
