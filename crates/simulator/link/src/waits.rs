@@ -9,7 +9,7 @@ use tacit_proto::units::Duration;
 ///
 /// It is a separate histogram because every packet of every queue is counted: hdrhistogram, which has the same buckets,
 /// needs three times as many instructions in a simulation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Waits<const EXACT_BITS: u32> {
     /// As many buckets as needed so far.
     counts: Vec<u64>,

@@ -65,14 +65,24 @@ pub struct CaptureWriter<W: Write> {
 }
 
 impl<W: Write> CaptureWriter<W> {
-    /// Starts a file.
+    /// Starts a file with one interface.
     ///
     /// # Errors
     /// If `out` fails.
-    pub fn new(mut out: W) -> io::Result<Self> {
+    pub fn new(out: W) -> io::Result<Self> {
+        Self::of_links(out, &["air".to_owned()])
+    }
+
+    /// Starts a file with an interface for each link, of these names.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn of_links(mut out: W, names: &[String]) -> io::Result<Self> {
         let mut block = Vec::new();
         pcapng::section_header(&mut block);
-        pcapng::interface_description(&mut block, LINK_TYPE_RADIOTAP, b"air");
+        for name in names {
+            pcapng::interface_description(&mut block, LINK_TYPE_RADIOTAP, name.as_bytes());
+        }
         out.write_all(&block)?;
         let (waiting, spare) = (BTreeMap::new(), vec![block]);
         Ok(Self { out, beacons: 0, frame: Vec::new(), waiting, told: 0, spare })
@@ -95,7 +105,7 @@ impl<W: Write> CaptureWriter<W> {
         }
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear();
-        pcapng::enhanced_packet(&mut block, frame.at, &[&self.frame]);
+        pcapng::enhanced_packet(&mut block, u32::from(frame.link.0), frame.at, &[&self.frame]);
         self.waiting.insert((frame.at, self.told), block);
         self.told += 1;
         let settled = Instant::from_nanos(frame.at.as_nanos().saturating_sub(OVERLAP_MAX.as_nanos()));

@@ -262,12 +262,26 @@ impl FlowOutcome {
 /// Results of a channel.
 #[derive(Clone, Debug)]
 pub struct BssOutcome {
+    /// Time that packets of all stations waited in reorder buffers behind gaps, of those that waited.
+    pub reorder_delay_us: Percentiles,
     /// Use of time; the sum is exactly the measured window, times the number of links.
     pub airtime: Airtime,
     /// Each link of multi-link devices; the channel itself without them.
     pub links: Vec<LinkOutcome>,
     /// One per station, the access point first.
     pub stations: Vec<StationOutcome>,
+}
+
+impl BssOutcome {
+    /// Channel accesses on all links, successful or failed; a collision counts once.
+    pub fn accesses(&self) -> u64 {
+        self.links.iter().map(|link| link.counts.accesses).sum()
+    }
+
+    /// Accesses on all links in which two or more stations sent at the same time.
+    pub fn collisions(&self) -> u64 {
+        self.links.iter().map(|link| link.counts.collisions).sum()
+    }
 }
 
 /// Results of a link.

@@ -301,6 +301,7 @@ fn on_the_air(mode: Mode) -> Vec<u8> {
         let duration = mode.ppdu_duration(1_500);
         let reserves = Duration::ZERO;
         let frame = tacit_link::wifi::AirFrame {
+            link: tacit_link::wifi::LinkId::FIRST,
             at,
             duration,
             mode,

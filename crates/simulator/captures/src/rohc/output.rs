@@ -91,7 +91,12 @@ impl RohcFile {
                 &[&ETHERNET_HEADER, rohc],
             ),
             Layout::PcapNg => {
-                pcapng::enhanced_packet(&mut self.block, Instant::from_nanos(at), &[&ETHERNET_HEADER, rohc]);
+                pcapng::enhanced_packet(
+                    &mut self.block,
+                    0,
+                    Instant::from_nanos(at),
+                    &[&ETHERNET_HEADER, rohc],
+                );
             }
         }
         self.flush_block()

@@ -4,6 +4,7 @@ use tacit_proto::units::{Duration, Instant};
 
 use super::bitmap::AckBitmap;
 use super::category::AccessCategory;
+use super::multi_link::LinkId;
 use super::phy::Mode;
 pub use super::phy::TriggerKind;
 
@@ -164,6 +165,8 @@ pub struct TriggerUser {
 /// One MPDU on the air.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AirFrame<P> {
+    /// The link of multi-link devices; the first one without them.
+    pub link: LinkId,
     /// Start of the PPDU that carries it.
     pub at: Instant,
     /// Duration of that PPDU.
@@ -229,6 +232,7 @@ impl<P> AirFrame<P> {
     /// The same MPDU with `each` of its packets: contents in the place of handles.
     pub fn map<Q>(self, each: impl FnMut(P) -> Q) -> AirFrame<Q> {
         AirFrame {
+            link: self.link,
             at: self.at,
             duration: self.duration,
             mode: self.mode,

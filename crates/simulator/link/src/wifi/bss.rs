@@ -18,6 +18,7 @@ use super::functions::{FunctionId, Functions};
 use super::interrupt::Interrupt;
 use super::mac::ack_hook::AckHook;
 use super::mac::ack_times::AckTimes;
+use super::mac::block_ack::Recipient;
 use super::mac::station::Station;
 use super::multi_link::LinkId;
 use super::turns::Turns;
@@ -390,6 +391,19 @@ impl Bss {
         let mut all = Histogram::new(2).expect("the library allows 2 digits");
         for function in self.functions_of(station) {
             all.add(function.waits.histogram()).expect("the histogram grows as needed");
+        }
+        all
+    }
+
+    /// Time that packets from `from` to `to` waited in reorder buffers, of those that waited, in microseconds.
+    pub fn reorder_delay_us(&self, from: StationId, to: StationId) -> Histogram<u64> {
+        let mut all = Histogram::new(2).expect("the library allows 2 digits");
+        let numbers = self.functions();
+        let peers = self.links.holder().stations.of(to).flat_map(|function| &function.peers);
+        for peer in peers.filter(|peer| numbers.station(peer.id) == from) {
+            if let Recipient::Block(recipient) = &peer.recipient {
+                all.add(recipient.holds().histogram()).expect("the histogram grows as needed");
+            }
         }
         all
     }

@@ -29,7 +29,7 @@ use super::interrupt::Interrupt;
 use super::mac::block_ack::Recipient;
 use super::mac::exchange::Exchange;
 use super::mac::noise::Noise;
-use super::mac::originator::Settled;
+use super::mac::originator::{Originator, Settled};
 use super::mac::peer::Peer;
 use super::mac::plan::{Outgoing, PpduPlan};
 use super::mac::protection::{Direction, Handshake, Step};
@@ -78,7 +78,7 @@ impl Cell {
         let stations = build::build_stations(&rules, seed, name, station_names);
         Self {
             accounts: Accounts::new(measure),
-            air: AirLog::new(stations.numbers(), rules.config.categories.clone()),
+            air: AirLog::new(rules.link(), stations.numbers(), rules.config.categories.clone()),
             outbox: Outbox::default(),
             holders: Holders::default(),
             appended: Vec::new(),
@@ -317,7 +317,10 @@ impl Cell {
             to.counters.augmented_within_aifs += u64::from(longer <= self.rules.phy.aifs());
         }
         let peer = &mut to.peers[back];
-        peer.originator.upper.is_held = bytes > 0 && peer.originator.role.is_one_of_several;
+        let Originator { role, upper, .. } = &mut peer.originator;
+        if bytes > 0 && role.is_one_of_several {
+            upper.appending = upper.appending.with(role.link);
+        }
         if let (Some(noise), Outgoing::Data { .. }) = (&mut peer.noise, &exchange.outgoing) {
             noise.answer_rate(sender.originator.plan().rate);
         }
@@ -348,7 +351,8 @@ impl Cell {
             streams @ Recipient::Streams(_) if exchange.asks_for_block_ack() => Some(streams.scoreboard()),
             _ => None,
         };
-        to.peers[back].originator.upper.is_held = false;
+        let Originator { role, upper, .. } = &mut to.peers[back].originator;
+        upper.appending = upper.appending.without(role.link);
         let originator = &mut from.peers[exchange.peer()].originator;
         self.air.record_response(
             exchange,

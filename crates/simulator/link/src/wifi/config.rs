@@ -424,6 +424,11 @@ impl BssConfig {
         }
     }
 
+    /// Each link; itself without multi-link operation.
+    pub fn links(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.multi_link.iter().flat_map(|common| &common.further))
+    }
+
     /// Timing and limits of its PHY.
     pub const fn phy(&self) -> &'static Phy {
         self.standard.phy_as(self.variant)

@@ -35,6 +35,17 @@ impl LinkSet {
         Self(self.0 | 1 << link.0)
     }
 
+    /// Without `link`.
+    #[must_use]
+    pub const fn without(self, link: LinkId) -> Self {
+        Self(self.0 & !(1 << link.0))
+    }
+
+    /// True if it has no link.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// True if it has `link`.
     pub const fn contains(self, link: LinkId) -> bool {
         self.0 & 1 << link.0 != 0

@@ -1,6 +1,6 @@
 //! Metrics of each link of multi-link devices; no value without several links.
 
-use tacit_sim::record::LinkOutcome;
+use tacit_sim::record::{LinkOutcome, Percentiles};
 
 use super::Metric;
 use super::table::metric;
@@ -10,6 +10,12 @@ use super::view::View;
 type OfLink = fn(&LinkOutcome, f64) -> f64;
 
 impl View<'_> {
+    /// A percentile of the time in reorder buffers; no value if no packet waited.
+    fn reorder_delay(&self, of: fn(&Percentiles) -> u64) -> Option<f64> {
+        let delays = &self.bss?.reorder_delay_us;
+        (delays.count > 0).then(|| of(delays) as f64)
+    }
+
     /// The value of link `number`, counted from 1.
     fn on_link(&self, number: usize, measure: OfLink) -> Option<f64> {
         let links = &self.bss?.links;
@@ -40,8 +46,19 @@ const SAYS: [&str; 8] = [
     "time in which the common Block Ack window kept the access point from sending on this link",
 ];
 
-/// The metrics of three links.
-pub(super) const OF_LINKS: [Metric; 24] = [
+/// The metrics of three links, and of the reorder buffers that they have in common.
+pub(super) const OF_LINKS: [Metric; 28] = [
+    metric("reorder_held_share", "packets that waited in a reorder buffer among those passed up", |view| {
+        let arrived = view.on_air(|air| air.arrived)?;
+        Some(view.bss?.reorder_delay_us.count as f64 / arrived)
+    }),
+    metric(
+        "reorder_delay_p50_us",
+        "time that packets waited in a reorder buffer, of those that waited",
+        |view| view.reorder_delay(|delays| delays.p50),
+    ),
+    metric("reorder_delay_p95_us", "its 95th percentile", |view| view.reorder_delay(|delays| delays.p95)),
+    metric("reorder_delay_max_us", "the longest", |view| view.reorder_delay(|delays| delays.max)),
     metric("link1_goodput_bps", SAYS[0], |view| view.on_link(1, GOODPUT)),
     metric("link2_goodput_bps", SAYS[0], |view| view.on_link(2, GOODPUT)),
     metric("link3_goodput_bps", SAYS[0], |view| view.on_link(3, GOODPUT)),

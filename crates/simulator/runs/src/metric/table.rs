@@ -195,10 +195,10 @@ const OF_RUNS: &[Metric] = &[
         view.per_second(|air| air.tcp_ack_ppdus)
     }),
     metric("accesses_per_s", "channel accesses, collisions counted once", |view| {
-        Some(view.on_channels(|link| link.accesses)? / view.seconds)
+        Some(view.bss?.accesses() as f64 / view.seconds)
     }),
     metric("collisions_per_s", "accesses in which two or more stations sent at once", |view| {
-        Some(view.on_channels(|link| link.collisions)? / view.seconds)
+        Some(view.bss?.collisions() as f64 / view.seconds)
     }),
     metric("retries_per_s", "MPDU transmissions that were retransmissions", |view| {
         view.per_second(|air| air.retries)

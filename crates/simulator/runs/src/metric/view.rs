@@ -1,7 +1,7 @@
 //! The view of a run from which metrics are computed.
 
 use tacit_link::PayloadClass;
-use tacit_link::wifi::{AirtimeUse, LinkCounts, StationCounters};
+use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_proto::hack;
 use tacit_proto::transport::Stats;
 use tacit_proto::units::Duration;
@@ -91,11 +91,6 @@ impl<'a> View<'a> {
     pub fn airtime(&self, what: AirtimeUse) -> Option<f64> {
         let airtime = &self.bss?.airtime;
         Some(airtime.get(what).as_secs_f64() / airtime.total().as_secs_f64())
-    }
-
-    /// Sum over the links of the first channel.
-    pub fn on_channels(&self, count: impl Fn(&LinkCounts) -> u64) -> Option<f64> {
-        Some(self.bss?.links.iter().map(|link| count(&link.counts)).sum::<u64>() as f64)
     }
 
     /// Total milliseconds of the use `what` that all stations spent on PPDUs with only pure TCP ACKs.

@@ -4,7 +4,7 @@ use tacit_link::wifi::air::{
     Acknowledged, Frame, Outcome, StationId, Trigger, TriggerKind, TriggeredResponse,
 };
 use tacit_link::wifi::phy::{Coding, Format, GuardInterval, ResourceUnit};
-use tacit_link::wifi::{AckBitmap, AirFrame};
+use tacit_link::wifi::{AckBitmap, AirFrame, LinkId};
 use tacit_proto::units::Duration;
 
 use super::FrameBytes;
@@ -84,8 +84,8 @@ pub(super) enum Numbered {
 /// Appends the MPDU with its FCS.
 pub(super) fn frame<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>, beacon: u16) -> Numbered {
     let start = out.len();
-    let receiver = air.receiver.map_or(BROADCAST, mac_address);
-    let transmitter = mac_address(air.transmitter);
+    let receiver = air.receiver.map_or(BROADCAST, |station| link_address(station, air.link));
+    let transmitter = link_address(air.transmitter, air.link);
     let control = |out: &mut Vec<u8>, kind: u8, duration: u16| {
         out.extend([if air.more_ppdu.is_some() { CONTROL_WRAPPER } else { kind }, 0]);
         out.extend(duration.to_le_bytes());
@@ -291,8 +291,8 @@ fn data<P: FrameBytes>(out: &mut Vec<u8>, air: &AirFrame<P>) {
     }
     out.extend([if is_qos { QOS_DATA } else { DATA }, flags]);
     out.extend(duration_field(air).to_le_bytes());
-    out.extend(air.receiver.map_or(BROADCAST, mac_address));
-    out.extend(mac_address(air.transmitter));
+    out.extend(air.receiver.map_or(BROADCAST, |station| link_address(station, air.link)));
+    out.extend(link_address(air.transmitter, air.link));
     // The destination behind the access point is the wired side, represented by the access point's own address.
     out.extend(mac_address(StationId::AP));
     out.extend((sequence << 4).to_le_bytes());
@@ -353,7 +353,7 @@ fn msdu<P: FrameBytes>(out: &mut Vec<u8>, payload: &P) {
 }
 
 fn beacon_frame<P>(out: &mut Vec<u8>, air: &AirFrame<P>, number: u16) {
-    let bssid = mac_address(air.transmitter);
+    let bssid = link_address(air.transmitter, air.link);
     out.extend([BEACON, 0, 0, 0]);
     out.extend(BROADCAST);
     out.extend(bssid);
@@ -373,8 +373,14 @@ fn duration_field<P>(air: &AirFrame<P>) -> u16 {
     u16::try_from(air.reserves.as_micros()).unwrap_or(0x7fff).min(0x7fff)
 }
 
-/// A locally administered address; that of the access point is the BSSID.
+/// A locally administered address: that of the station, or of the multi-link device.
 fn mac_address(station: StationId) -> [u8; 6] {
+    link_address(station, LinkId::FIRST)
+}
+
+/// The address of a station on a link, with the number of the link from 0 in the fourth octet; that of the access point is
+/// the BSSID there. The first link has the address of the device, as 802.11be allows.
+fn link_address(station: StationId, link: LinkId) -> [u8; 6] {
     let [high, low] = station.0.to_be_bytes();
-    [0x02, 0, 0, 0, high, low]
+    [0x02, 0, 0, link.0, high, low]
 }

@@ -40,12 +40,12 @@ pub fn interface_description(out: &mut Vec<u8>, link_type: u16, name: &[u8]) {
     });
 }
 
-/// Appends a packet of the first interface that consists of `parts`; time zero is 1970-01-01 00:00 UTC.
-pub fn enhanced_packet(out: &mut Vec<u8>, at: Instant, parts: &[&[u8]]) {
+/// Appends a packet of `interface`, counted from 0, that consists of `parts`; time zero is 1970-01-01 00:00 UTC.
+pub fn enhanced_packet(out: &mut Vec<u8>, interface: u32, at: Instant, parts: &[&[u8]]) {
     let nanos = at.as_nanos();
     let len = parts.iter().map(|part| part.len() as u32).sum();
     block(out, ENHANCED_PACKET, |out| {
-        for field in [0, (nanos >> 32) as u32, nanos as u32, len, len] {
+        for field in [interface, (nanos >> 32) as u32, nanos as u32, len, len] {
             out.extend(field.to_le_bytes());
         }
         parts.iter().for_each(|part| out.extend_from_slice(part));

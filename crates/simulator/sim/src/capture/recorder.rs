@@ -2,19 +2,19 @@
 
 use std::io;
 
-use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::phy::Band;
+use tacit_link::wifi::{AirFrame, BssConfig};
 
 use super::{AtomicFile, CaptureWriter, FrameBytes, Signals};
 use crate::Observer;
-use crate::setup::Setup;
+use crate::setup::{BssSetup, Setup};
 
 /// Writes each observed frame to a file, until writing fails.
 pub struct Recorder {
     writer: CaptureWriter<AtomicFile>,
     signals: Signals,
-    /// Band of each basic service set.
-    bands: Vec<Band>,
+    /// Band of each link of each basic service set.
+    bands: Vec<Vec<Band>>,
     failed: Option<io::Error>,
 }
 
@@ -24,8 +24,14 @@ impl Recorder {
     /// # Errors
     /// If `file` cannot be written.
     pub fn new(file: AtomicFile, setup: &Setup) -> io::Result<Self> {
-        let bands = setup.bss.iter().map(|bss| bss.config.variant.band).collect();
-        Ok(Self { writer: CaptureWriter::new(file)?, signals: Signals::of(setup), bands, failed: None })
+        let bands = |bss: &BssSetup| bss.config.links().map(|link| link.variant.band).collect();
+        let names: Vec<String> = setup.bss.first().map_or_else(Vec::new, |bss| {
+            bss.config.links().zip(1..).map(|(link, number)| name(link, number)).collect()
+        });
+        let writer =
+            if names.len() > 1 { CaptureWriter::of_links(file, &names)? } else { CaptureWriter::new(file)? };
+        let bands = setup.bss.iter().map(bands).collect();
+        Ok(Self { writer, signals: Signals::of(setup), bands, failed: None })
     }
 
     /// Gives the complete file its name.
@@ -42,7 +48,13 @@ impl<P: FrameBytes> Observer<P> for Recorder {
     fn on_air(&mut self, bss: usize, frame: &AirFrame<P>) {
         if self.failed.is_none() {
             let signal_dbm = self.signals.of_frame(bss, frame);
-            self.failed = self.writer.write(frame, self.bands[bss], signal_dbm).err();
+            self.failed = self.writer.write(frame, self.bands[bss][frame.link.index()], signal_dbm).err();
         }
     }
+}
+
+/// Name of the interface of a link: its number, band and width.
+fn name(link: &BssConfig, number: u32) -> String {
+    let width = link.stations.iter().map(|station| station.mode.width_mhz).max().unwrap_or(20);
+    format!("link {number}: {}, {width} MHz", link.variant.band.name())
 }

@@ -12,8 +12,8 @@ pub struct Signals(Vec<OfBss>);
 
 #[derive(Clone, Debug)]
 struct OfBss {
-    /// Between the access point and each client.
-    clients: Vec<Option<i8>>,
+    /// Between the access point and each client, on each link.
+    clients: Vec<Vec<Option<i8>>>,
     /// Over direct links: transmitter and receiver.
     direct: Vec<([StationId; 2], Option<i8>)>,
 }
@@ -22,7 +22,9 @@ impl Signals {
     /// The received powers in `setup`.
     pub fn of(setup: &Setup) -> Self {
         let of_bss = |bss: &BssSetup| OfBss {
-            clients: bss.config.stations.iter().map(|station| station.signal_dbm).collect(),
+            clients: (bss.config.links())
+                .map(|link| link.stations.iter().map(|station| station.signal_dbm).collect())
+                .collect(),
             direct: (bss.config.direct_links.iter())
                 .map(|direct| ([direct.from, direct.to], direct.link.signal_dbm))
                 .collect(),
@@ -39,6 +41,6 @@ impl Signals {
             (from, Some(to)) => return direct.iter().find(|(ends, _)| *ends == [from, to])?.1,
         };
         // Clients are numbered from one.
-        *clients.get(client.index().checked_sub(1)?)?
+        *clients.get(frame.link.index())?.get(client.index().checked_sub(1)?)?
     }
 }

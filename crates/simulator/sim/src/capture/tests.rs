@@ -116,6 +116,7 @@ fn every_kind() -> Vec<AirFrame<Vec<u8>>> {
         kinds.into_iter().enumerate().map(|(i, (mode, (transmitter, receiver), outcome, (frame, ampdu)))| {
             let duration = mode.ppdu_duration(1000);
             AirFrame {
+                link: tacit_link::wifi::LinkId::FIRST,
                 at: at(i),
                 duration,
                 mode,
@@ -459,6 +460,7 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
     let frames =
         kinds.into_iter().zip(0..).map(|((mode, (transmitter, receiver), unit_index, (frame, ampdu)), i)| {
             AirFrame {
+                link: tacit_link::wifi::LinkId::FIRST,
                 at: Instant::from_nanos(i * 1_000_000),
                 duration: mode.ppdu_duration(100),
                 mode,

@@ -101,7 +101,14 @@ impl<P: Carried> World<'_, P> {
                 stalled: channel.stalled(StationId::AP.first_function(), link, self.now),
             });
             let links: Vec<LinkOutcome> = links.collect();
+            let mut held = hdrhistogram::Histogram::new(2).expect("the library allows 2 digits");
+            for station in super::stations(set) {
+                for (from, to) in [(StationId::AP, station), (station, StationId::AP)] {
+                    held.add(channel.reorder_delay_us(from, to)).expect("the histogram grows as needed");
+                }
+            }
             BssOutcome {
+                reorder_delay_us: Percentiles::from(&held),
                 airtime: links.iter().fold(Airtime::default(), |sum, link| sum.plus(&link.airtime)),
                 links,
                 stations: stations.collect(),

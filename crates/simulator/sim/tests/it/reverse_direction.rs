@@ -59,7 +59,11 @@ fn grants_carry_tcp_further_and_no_further_than_udp() {
         );
         assert!(gain > 0.03 && rdg < udp, "{mbps} Mb/s: stock {stock}, rdg {rdg}, udp {udp}");
         // Only the access point needs to win the channel.
-        assert!(outcome.bss[0].collisions * 100 < outcome.bss[0].accesses, "{}", outcome.bss[0].collisions);
+        assert!(
+            outcome.bss[0].collisions() * 100 < outcome.bss[0].accesses(),
+            "{}",
+            outcome.bss[0].collisions()
+        );
         let clients = &outcome.bss[0].stations[1..];
         let used: u64 = clients.iter().map(|client| client.counters.reverse_ppdus).sum();
         let sent: u64 = clients.iter().map(|client| client.counters.data_ppdus).sum();

@@ -16,6 +16,7 @@ use crate::wifi::mac::originator::Originator;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
+use crate::wifi::multi_link::LinkId;
 use crate::wifi::ofdma::HackCarrier;
 use crate::wifi::phy::{Format, Mode};
 
@@ -31,15 +32,16 @@ pub(crate) struct AirLog {
 /// Numbering of functions, to find their stations and categories.
 #[derive(Clone, Debug)]
 struct Whose {
+    link: LinkId,
     functions: Functions,
     /// Categories in use, by index.
     categories: Vec<AccessCategory>,
 }
 
 impl AirLog {
-    /// A disabled log of a channel with these access `categories`.
-    pub fn new(functions: Functions, categories: Vec<AccessCategory>) -> Self {
-        Self { frames: None, ampdu_reference: 0, whose: Whose { functions, categories } }
+    /// A disabled log of the channel of `link` with these access `categories`.
+    pub fn new(link: LinkId, functions: Functions, categories: Vec<AccessCategory>) -> Self {
+        Self { frames: None, ampdu_reference: 0, whose: Whose { link, functions, categories } }
     }
 
     /// Enables recording.
@@ -218,6 +220,7 @@ impl AirLog {
         };
         let (transmitter, category) = self.whose.of(transmitter);
         frames.push_back(AirFrame {
+            link: self.whose.link,
             at,
             duration: end - at,
             mode: rules.protection_mode(&originator.mode, &originator.control_mode),
@@ -246,6 +249,7 @@ impl AirLog {
         let Some(frames) = &mut self.frames else { return };
         let (transmitter, category) = self.whose.of(transmitter);
         frames.push_back(AirFrame {
+            link: self.whose.link,
             at,
             duration: until - at,
             mode,
@@ -272,6 +276,7 @@ impl AirLog {
         let Some(frames) = &mut self.frames else { return };
         let (transmitter, category) = self.whose.of(from);
         frames.push_back(AirFrame {
+            link: self.whose.link,
             at,
             duration: until - at,
             mode,
@@ -304,6 +309,7 @@ impl Whose {
     ) -> AirFrame<PacketRef> {
         let (transmitter, category) = self.of(exchange.from);
         AirFrame {
+            link: self.link,
             at: exchange.start,
             duration: exchange.end - exchange.start,
             mode,
@@ -332,6 +338,7 @@ impl Whose {
     ) -> AirFrame<PacketRef> {
         let (transmitter, category) = self.of(exchange.to);
         AirFrame {
+            link: self.link,
             at: exchange.response_at,
             duration: exchange.response_end - exchange.response_at,
             mode,

@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::Instant;
+use tacit_proto::units::{Duration, Instant};
 
 use super::amsdu::Msdus;
 use super::repair::RepairRecipient;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
 use crate::packet::{Holders, PacketRef};
+use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::multi_link::BlockAckScope;
 
@@ -111,10 +112,18 @@ impl Recipient {
     pub fn each_held(&self, see: &mut dyn FnMut(&PacketRef)) {
         match self {
             Self::Block(recipient) => {
-                recipient.reorder.buffer.iter().flatten().flat_map(Msdus::iter).for_each(see);
+                let held = recipient.reorder.buffer.iter().flatten();
+                held.flat_map(|held| held.msdus.iter()).for_each(see);
             }
             Self::Streams(streams) => streams.iter().for_each(|stream| stream.each_held(see)),
             Self::Immediate { .. } | Self::Unanswered { .. } | Self::Deferred(_) => {}
+        }
+    }
+
+    /// Forgets how long packets waited so far.
+    pub fn start_measuring(&mut self) {
+        if let Self::Block(recipient) = self {
+            recipient.start_measuring();
         }
     }
 
@@ -138,20 +147,52 @@ pub(crate) struct BlockAckRecipient {
     reorder: ReorderBuffer,
 }
 
+/// An MPDU that waits behind a gap.
+#[derive(Clone, Debug)]
+struct Held {
+    since: Instant,
+    msdus: Msdus,
+}
+
 /// The reorder buffer; one for all links of a multi-link device.
 #[derive(Clone, Debug, Default)]
 struct ReorderBuffer {
     /// WinStartB: the next number to pass up.
     next: u16,
     /// Slot i holds sequence number `next + i`.
-    buffer: VecDeque<Option<Msdus>>,
+    buffer: VecDeque<Option<Held>>,
     /// Number of occupied slots.
     held: usize,
     /// Since when the MPDU at the head has been missing while later frames wait.
     gap_since: Option<Instant>,
+    /// How long packets waited, of those that did.
+    holds: Waits<8>,
+}
+
+impl ReorderBuffer {
+    /// Passes up an MPDU that waited until `now`.
+    fn pass(&mut self, Held { since, msdus }: Held, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
+        let hold = now.saturating_since(since);
+        msdus.into_each(|packet| {
+            if hold > Duration::ZERO {
+                self.holds.record(hold);
+            }
+            pass_up(packet);
+        });
+    }
 }
 
 impl BlockAckRecipient {
+    /// How long packets waited behind gaps, of those that did.
+    pub fn holds(&self) -> &Waits<8> {
+        &self.reorder.holds
+    }
+
+    /// Forgets earlier waits.
+    pub fn start_measuring(&mut self) {
+        self.reorder.holds.reset();
+    }
+
     /// State for an agreement with `window` outstanding MPDUs.
     pub fn new(window: u32) -> Self {
         Self { scoreboard_start: 0, scoreboard: AckBitmap::new(window), reorder: ReorderBuffer::default() }
@@ -211,8 +252,8 @@ impl BlockAckRecipient {
         if self.reorder.buffer.len() <= slot {
             self.reorder.buffer.resize_with(slot + 1, || None);
         }
-        match self.reorder.buffer[slot].replace(msdus.held_twice(holders)) {
-            Some(duplicate) => drop(duplicate.release(holders)),
+        match self.reorder.buffer[slot].replace(Held { since: now, msdus: msdus.held_twice(holders) }) {
+            Some(duplicate) => drop(duplicate.msdus.release(holders)),
             None => self.reorder.held += 1,
         }
         self.release(now, pass_up);
@@ -311,9 +352,9 @@ impl BlockAckRecipient {
     /// Moves the reorder window to `start` and passes up in order all MPDUs that leave it.
     fn advance_to(&mut self, now: Instant, start: u16, pass_up: &mut impl FnMut(PacketRef)) {
         for _ in 0..sequence_distance(self.reorder.next, start) {
-            if let Some(Some(msdus)) = self.reorder.buffer.pop_front() {
+            if let Some(Some(held)) = self.reorder.buffer.pop_front() {
                 self.reorder.held -= 1;
-                msdus.into_each(&mut *pass_up);
+                self.reorder.pass(held, now, &mut *pass_up);
             }
         }
         self.reorder.next = start;
@@ -324,11 +365,11 @@ impl BlockAckRecipient {
     fn release(&mut self, now: Instant, pass_up: &mut impl FnMut(PacketRef)) {
         let mut moved = false;
         while let Some(Some(_)) = self.reorder.buffer.front() {
-            if let Some(Some(msdus)) = self.reorder.buffer.pop_front() {
+            if let Some(Some(held)) = self.reorder.buffer.pop_front() {
                 self.reorder.held -= 1;
                 self.reorder.next = sequence_add(self.reorder.next, 1);
                 moved = true;
-                msdus.into_each(&mut *pass_up);
+                self.reorder.pass(held, now, &mut *pass_up);
             }
         }
         if self.reorder.held == 0 {

@@ -257,7 +257,11 @@ impl Originator {
         } else if self.asks_due {
             Need::Ask
         } else if self.role.is_one_of_several {
-            if !upper.is_held && self.has_data_for_link(upper) { Need::Data } else { Need::Nothing }
+            if upper.appending.is_empty() && self.has_data_for_link(upper) {
+                Need::Data
+            } else {
+                Need::Nothing
+            }
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
             Need::Data
         } else {
@@ -279,7 +283,7 @@ impl Originator {
 
     /// Whether the window keeps queued packets from this link of several.
     pub fn is_stalled(&self, upper: &UpperMac) -> bool {
-        !upper.is_held
+        upper.appending.is_empty()
             && self.may_take(upper)
             && !self.is_window_open(upper)
             && self.need_with(upper) == Need::Nothing

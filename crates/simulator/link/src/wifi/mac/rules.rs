@@ -92,6 +92,11 @@ impl Rules {
         Self { multi_link: Some(LinkRules { link, common, shares }), ..Self::new(config) }
     }
 
+    /// The link of multi-link devices whose channel it is; the first one without them.
+    pub fn link(&self) -> LinkId {
+        self.multi_link.as_ref().map_or(LinkId::FIRST, |link| link.link)
+    }
+
     /// Most users with their own units in the narrowest channel in use.
     fn most_users(&self) -> usize {
         let modes = self.config.stations.iter().map(|station| &station.mode);

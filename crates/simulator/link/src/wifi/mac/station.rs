@@ -695,6 +695,7 @@ impl Station {
         self.stall.start_measuring(at);
         for peer in &mut self.peers {
             peer.originator.reset_queue_peak();
+            peer.recipient.start_measuring();
             peer.log.start_measuring(at);
         }
     }

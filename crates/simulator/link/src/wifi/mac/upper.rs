@@ -8,6 +8,7 @@ use super::mpdu::Mpdu;
 use super::sent_buffer::SentBuffer;
 use crate::packet::PacketRef;
 use crate::queue::{Queue, QueueConfig};
+use crate::wifi::multi_link::LinkSet;
 
 /// The queue and the MPDUs in the Block Ack window.
 #[derive(Clone, Debug)]
@@ -28,9 +29,9 @@ pub(crate) struct UpperMac {
     pub fates: Fates,
     /// Vectors of A-MSDUs that left the window, for reuse.
     pub(super) spare: Vec<Vec<PacketRef>>,
-    /// A link-layer ACK with compressed TCP ACKs is on the air on one of several links. No packet may overtake it on another,
-    /// because the recipient decompresses in the order of sending. Ours.
-    pub is_held: bool,
+    /// Of several links, those on which a link-layer ACK with compressed TCP ACKs is on the air. No packet may overtake it on
+    /// another, because the recipient decompresses in the order of sending. Ours.
+    pub appending: LinkSet,
     /// Sent MPDUs that the recipient may still request.
     pub(super) sent: Option<Box<SentBuffer>>,
 }
@@ -48,7 +49,7 @@ impl UpperMac {
             settled_acks: VecDeque::new(),
             fates: Fates::default(),
             spare: Vec::new(),
-            is_held: false,
+            appending: LinkSet::NONE,
             sent: None,
         }
     }
