@@ -16,6 +16,9 @@ pub use watch::{Backlog, Watch};
 /// A PPDU on the first channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PpduRecord {
+    /// Its link of multi-link devices, from 0.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub link: u8,
     /// Start time.
     pub at_ns: u64,
     /// Duration.
@@ -96,6 +99,11 @@ pub struct PpduRecord {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 const fn is_zero(value: &u32) -> bool {
     *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_first(link: &u8) -> bool {
+    *link == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

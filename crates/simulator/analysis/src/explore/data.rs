@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use data_encoding::BASE64;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use serde::Serialize;
-use tacit_link::wifi::{AccessCategory, EdcaParameters, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, EdcaParameters, StationId};
 use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
 use tacit_runs::single::Single;
 use tacit_sim::record::ApplicationResult;
@@ -110,8 +110,16 @@ impl RunData<'_> {
         let phy = config.phy();
         let edca = |station| AccessCategory::ALL.map(|category| config.edca(station, category));
         let edca: Vec<_> = (0..=config.stations.len() as u16).map(|at| edca(StationId(at))).collect();
+        let (count, links) = (edca.len(), config.links().count());
         let aifs = |edca: &EdcaParameters| (phy.sifs + phy.slot * u64::from(edca.aifs_slots)).as_nanos();
-        let hosts = self.setup.bss[0].hosts();
+        let hosts: Vec<&str> =
+            self.setup.bss[0].hosts().map(|host| self.setup.hosts[host.0 as usize].as_str()).collect();
+        // A lane for each station on each link.
+        let lane = |(link, number): (&BssConfig, usize), host: &str| match links {
+            1 => host.to_owned(),
+            _ => format!("{host}, link {number}: {}", link.variant.band.name()),
+        };
+        let lanes = config.links().zip(1..).flat_map(|link| hosts.iter().map(move |host| lane(link, host)));
         let airtime = self.single.airtime.map(|shares| shares.0);
         let uses = tacit_link::wifi::AirtimeUse::ALL;
         let side = Side {
@@ -127,7 +135,7 @@ impl RunData<'_> {
             until_ns: self.watch.window().until.as_nanos(),
             left_out: self.watch.trace.left_out,
             ppdus: self.watch.trace.ppdus.len(),
-            stations: hosts.map(|host| self.setup.hosts[host.0 as usize].clone()).collect(),
+            stations: lanes.collect(),
             flows: self
                 .single
                 .flows
@@ -138,7 +146,7 @@ impl RunData<'_> {
             sifs_ns: phy.sifs.as_nanos(),
             slot_ns: phy.slot.as_nanos(),
             categories: AccessCategory::ALL.map(AccessCategory::name).into(),
-            aifs_ns: edca.iter().map(|of| of.each_ref().map(aifs)).collect(),
+            aifs_ns: edca.iter().cycle().take(count * links).map(|of| of.each_ref().map(aifs)).collect(),
             most_slots: edca.iter().flatten().map(|edca| edca.cw_max).max().unwrap_or(0),
             rates: rates.iter().map(RateOf::from).collect(),
             kinds: Kind::NAMES.map(|(name, _)| name).into(),
@@ -146,7 +154,14 @@ impl RunData<'_> {
             airtime: airtime
                 .map(|shares| uses.into_iter().map(tacit_link::wifi::AirtimeUse::name).zip(shares).collect())
                 .unwrap_or_default(),
-            waits_us: self.outcome.bss[0].stations.iter().map(|at| at.queueing_delays_us.clone()).collect(),
+            // The queues of all links are shown with the first.
+            waits_us: self.outcome.bss[0]
+                .stations
+                .iter()
+                .map(|at| at.queueing_delays_us.clone())
+                .chain(std::iter::repeat_with(Vec::new))
+                .take(count * links)
+                .collect(),
             completions_s: self.completions(),
             columns: layouts,
             warnings: self.single.warnings.clone(),
@@ -173,7 +188,7 @@ impl RunData<'_> {
         let mut rates: Vec<Rate> = ppdus.iter().map(|ppdu| ppdu.rate).collect();
         rates.sort_unstable();
         rates.dedup();
-        let mut columns = of_ppdus(&ppdus, &rates);
+        let mut columns = of_ppdus(&ppdus, &rates, self.setup.bss[0].config.stations.len() as u64 + 1);
         columns.extend(self.of_points());
         columns.extend(self.of_backlogs());
         (rates, columns)
@@ -244,7 +259,8 @@ fn flow_of(ppdu: &Ppdu) -> u64 {
     ppdu.flow.map_or(0, |flow| u64::from(flow.0) + 1)
 }
 
-fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
+/// The columns of `ppdus`, on links with this number of stations each.
+fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate], stations: u64) -> Vec<Column> {
     let column = |name, coding, of: &dyn Fn(&Ppdu) -> u64| Column {
         name,
         coding,
@@ -258,6 +274,7 @@ fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
         bits.map(|(bit, _)| 1 << bit).sum()
     };
     let place = |ppdu: &Ppdu| ppdu.category as u64;
+    let lane = |ppdu: &Ppdu, station: StationId| u64::from(ppdu.link.0) * stations + u64::from(station.0);
     let mac_count =
         |ppdu: &Ppdu| ppdu.mac.map_or(0, |[first, last]| u64::from((4096 + last - first) % 4096) + 1);
     vec![
@@ -265,9 +282,9 @@ fn of_ppdus(ppdus: &[&Ppdu], rates: &[Rate]) -> Vec<Column> {
         plain("duration", &|ppdu| ppdu.duration.as_nanos()),
         plain("idle", &|ppdu| ppdu.idle_before.as_nanos()),
         plain("nav", &|ppdu| ppdu.reserves.as_nanos()),
-        plain("from", &|ppdu| u64::from(ppdu.transmitter.0)),
+        plain("from", &|ppdu| lane(ppdu, ppdu.transmitter)),
         // 0 means broadcast.
-        plain("to", &|ppdu| ppdu.receiver.map_or(0, |station| u64::from(station.0) + 1)),
+        plain("to", &|ppdu| ppdu.receiver.map_or(0, |station| lane(ppdu, station) + 1)),
         plain("kind", &|ppdu| ppdu.kind.place() as u64),
         plain("flags", &flags),
         plain("category", &place),

@@ -1,9 +1,14 @@
 //! Multi-link operation: known answers of saturated links, and what is common to them.
 
-use crate::common::{Channel, FULL, channel, saturate};
+use crate::common::{Channel, FULL, TestPacket, channel, saturate};
+use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
+use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension, Standard};
-use tacit_link::wifi::{BlockAckScope, BssConfig, MultiLinkConfig, StationConfig, StationId, WindowShare};
+use tacit_link::wifi::{
+    BlockAckScope, BothWays, BssConfig, LinkId, LinkSet, MultiLinkConfig, StationConfig, StationId,
+    WindowShare,
+};
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
@@ -76,7 +81,7 @@ fn links_alone_have_their_capacities() {
     }
 }
 
-/// ../spec: closed forms of two links, most with a window that binds.
+/// Closed forms of two links, most with a window that binds.
 #[test]
 fn several_links_share_one_window() {
     use BlockAckScope::{OwnLink, Shared};
@@ -101,10 +106,194 @@ fn several_links_share_one_window() {
         ([W160, W160], 1024, Proportional, OwnLink, 4905.0),
     ] {
         let (goodput, stalled) = udp(links(&widths, window, share, scope));
-        eprintln!("{widths:?} {window} {share:?} {scope:?}: {goodput:.1} for {mbps}, stalled {stalled:.2?}");
         if (goodput / mbps - 1.0).abs() >= 0.005 {
-            wrong.push((widths, window, share, scope, goodput, mbps));
+            wrong.push(format!(
+                "{widths:?}, {window}, {share:?}, {scope:?}: {goodput:.1} for {mbps}; {stalled:.2?}"
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(wrong.is_empty(), "goodput in Mb/s, and shares of time stalled: {wrong:#?}");
+}
+
+/// Two links of 80 MHz with a script of frames.
+struct Script {
+    bss: Channel,
+    now: Instant,
+    frames: Vec<AirFrame<TestPacket>>,
+    delivered: Vec<(StationId, u32)>,
+}
+
+impl Script {
+    fn new(config: BssConfig) -> Self {
+        let mut bss = channel(config, 1, "multi-link", Duration::from_secs(1));
+        bss.record_air();
+        let now = Instant::ZERO + Duration::from_millis(1);
+        Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
+    }
+
+    fn send(&mut self, from: StationId, to: StationId, packets: impl IntoIterator<Item = TestPacket>) {
+        for packet in packets {
+            assert!(self.bss.enqueue(self.now, from.first_function(), to.first_function(), packet));
+        }
+    }
+
+    /// Processes the next event; false if there is none.
+    fn step(&mut self) -> bool {
+        let Some(at) = self.bss.poll_timeout() else { return false };
+        self.now = at;
+        self.bss.handle_timeout(at);
+        while let Some(interrupt) = self.bss.poll_interrupt() {
+            if let Some(packet) = interrupt.packet() {
+                self.bss.take(*packet);
+            }
+        }
+        while let Some(delivery) = self.bss.poll_deliver() {
+            self.delivered.push((self.bss.station(delivery.to), delivery.payload.number));
+        }
+        while self.bss.poll_drained().is_some() {}
+        while let Some(frame) = self.bss.poll_air() {
+            self.frames.push(frame);
+        }
+        self.bss.check().unwrap();
+        true
+    }
+
+    fn run(&mut self) {
+        while self.step() {}
+        self.frames.sort_by_key(|frame| frame.at);
+    }
+
+    /// Link and kind of each frame but repeated MPDUs, in order: `1:D` data, `1:B` Block Ack, `1:A` ACK, `1:R` request, `!` if
+    /// it did not arrive.
+    fn story(&self) -> String {
+        let mut story: Vec<String> = Vec::new();
+        let mut last = None;
+        for frame in &self.frames {
+            let kind = match &frame.frame {
+                Frame::Data { .. } => 'D',
+                Frame::BlockAck { .. } => 'B',
+                Frame::Ack { .. } => 'A',
+                Frame::BlockAckReq { .. } => 'R',
+                _ => '?',
+            };
+            let lost = if kind != 'D' && frame.outcome != Outcome::Received { "!" } else { "" };
+            if last.replace((frame.link, frame.at, frame.transmitter))
+                != Some((frame.link, frame.at, frame.transmitter))
+            {
+                story.push(format!("{}:{kind}{lost}", frame.link.0 + 1));
+            }
+        }
+        story.join(" ")
+    }
+}
+
+fn full(numbers: core::ops::Range<u32>) -> impl Iterator<Item = TestPacket> {
+    numbers.map(TestPacket::full)
+}
+
+/// A Block Ack is lost on the second link: its request goes there, and a Block Ack of the first link, whose bits for those MPDUs
+/// are 0, fails none of them.
+#[test]
+fn a_missing_block_ack_is_requested_on_its_own_link() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
+    config.multi_link.as_mut().unwrap().further[0].stations[0].link_ack_loss = Loss::Scripted([0].into());
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..1000));
+    script.run();
+    let requests: Vec<_> =
+        script.frames.iter().filter(|frame| matches!(frame.frame, Frame::BlockAckReq { .. })).collect();
+    assert_eq!(
+        requests.iter().map(|frame| frame.link).collect::<Vec<_>>(),
+        [LinkId(1)],
+        "{}",
+        script.story()
+    );
+    assert_eq!(script.bss.counters(AP).retries, 0, "nothing was sent twice: {}", script.story());
+    let delivered: Vec<u32> = script.delivered.iter().map(|(_, number)| *number).collect();
+    assert_eq!(delivered, (0..1000).collect::<Vec<_>>(), "in order");
+}
+
+/// With shared Block Acks a 1 settles an MPDU wherever it flew: the request on the second link finds nothing left to settle.
+#[test]
+fn a_shared_block_ack_settles_what_another_link_carried() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::Shared);
+    config.multi_link.as_mut().unwrap().further[0].stations[0].link_ack_loss =
+        Loss::Scripted((0..20).collect());
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..1000));
+    script.run();
+    let counters = script.bss.counters(AP);
+    assert_eq!((counters.retries, counters.mpdus_dropped), (0, 0), "{}", script.story());
+    assert_eq!(script.delivered.len(), 1000);
+}
+
+/// `acks` and `map`: data down on the second link, data up and ACKs on the first.
+#[test]
+fn packets_go_on_the_links_that_are_chosen_for_them() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
+    let common = config.multi_link.as_mut().unwrap();
+    let [first, second] = [0, 1].map(|link| LinkSet::NONE.with(LinkId(link)));
+    (common.map, common.acks) = (BothWays { down: second, up: first }, first);
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..20).chain([TestPacket::ack(20)]));
+    script.send(ONE, AP, full(0..20).chain([TestPacket::ack(20)]));
+    script.run();
+    for frame in &script.frames {
+        let Frame::Data { payload, .. } = &frame.frame else { continue };
+        let is_ack = *payload == TestPacket::ack(20);
+        let expected = if is_ack || frame.transmitter == ONE { LinkId(0) } else { LinkId(1) };
+        assert_eq!(frame.link, expected, "{:?} of {:?}", payload, frame.transmitter);
+    }
+    assert_eq!(script.delivered.len(), 42, "{}", script.story());
+}
+
+/// The window's part of the slower link: 1024 times 144.1 of 3026 Mb/s.
+#[test]
+fn proportional_shares_follow_the_rates() {
+    let config = links(&[W160, (160, 2, 0)], 1024, WindowShare::Proportional, BlockAckScope::OwnLink);
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..4000));
+    script.run();
+    let most = |link: u8| {
+        let mut sizes = std::collections::BTreeMap::new();
+        for frame in script.frames.iter().filter(|frame| frame.link == LinkId(link)) {
+            if matches!(frame.frame, Frame::Data { .. }) {
+                *sizes.entry(frame.at).or_insert(0) += 1;
+            }
+        }
+        sizes.values().copied().max().unwrap_or(0)
+    };
+    assert_eq!([most(0), most(1)], [975, 48]);
+}
+
+/// A packet of a client does not overtake, on another link, a Block Ack with compressed ACKs: the recipient would decompress
+/// them against a later packet.
+#[test]
+fn no_packet_overtakes_a_block_ack_with_compressed_acks() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
+    config.multi_link.as_mut().unwrap().map.down = LinkSet::NONE.with(LinkId(0));
+    let mut script = Script::new(config);
+    let client = ONE.first_function();
+    script.bss.enable_hack(client, None);
+    let (nic, peer) = script.bss.nic(client, AP.first_function()).unwrap();
+    nic.add(peer, &[7; 200]);
+    script.send(AP, ONE, full(0..10));
+    // Until the data ends and the Block Ack is due.
+    while script.delivered.is_empty() {
+        assert!(script.step());
+    }
+    script.send(ONE, AP, [TestPacket::ack(0)]);
+    script.run();
+    let block_ack = script
+        .frames
+        .iter()
+        .find(|frame| matches!(&frame.frame, Frame::BlockAck { appended, .. } if appended.len() == 200));
+    let ends = block_ack.map(|frame| frame.at + frame.duration).unwrap();
+    let ack = script
+        .frames
+        .iter()
+        .find(|frame| frame.transmitter == ONE && matches!(frame.frame, Frame::Data { .. }));
+    let ack = ack.unwrap();
+    assert_eq!(ack.link, LinkId(1), "the idle link");
+    assert!(ack.at >= ends, "the packet begins at {} and the Block Ack ends at {ends}", ack.at);
 }

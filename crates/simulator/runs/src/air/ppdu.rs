@@ -1,7 +1,7 @@
 //! A PPDU as received by an observer, and its conversion to and from the stored record.
 
 use tacit_link::wifi::phy::Mode;
-use tacit_link::wifi::{AccessCategory, StationId};
+use tacit_link::wifi::{AccessCategory, LinkId, StationId};
 use tacit_proto::units::{BitRate, Duration, FlowId, Instant};
 
 use super::PpduRecord;
@@ -85,6 +85,8 @@ impl From<&Mode> for Rate {
 /// One PPDU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ppdu {
+    /// Its link of multi-link devices.
+    pub link: LinkId,
     /// Start time.
     pub at: Instant,
     /// Duration.
@@ -159,6 +161,7 @@ impl Ppdu {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (name, _) = Kind::NAMES[self.kind.place()];
         PpduRecord {
+            link: self.link.0,
             at_ns: self.at.as_nanos(),
             duration_ns: self.duration.as_nanos(),
             transmitter: self.transmitter.0,
@@ -198,6 +201,7 @@ impl Ppdu {
         }
         let category = AccessCategory::ALL.into_iter().find(|category| category.name() == record.category);
         Some(Self {
+            link: LinkId(record.link),
             at: Instant::ZERO + Duration::from_nanos(record.at_ns),
             duration: Duration::from_nanos(record.duration_ns),
             transmitter: StationId(record.transmitter),

@@ -39,7 +39,10 @@ pub struct AirTrace {
     /// The compressed ACKs that each station last appended.
     appended: Vec<Vec<u8>>,
     positions: Positions,
-    air: Air,
+    /// One for each link heard so far.
+    links: Vec<Air>,
+    /// The last PPDU that was not kept.
+    last_left_out: Option<(Instant, StationId)>,
 }
 
 impl Default for AirTrace {
@@ -49,14 +52,12 @@ impl Default for AirTrace {
 }
 
 /// Tracks how long the channel has been idle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Air {
     /// The end of all PPDUs that have started.
     busy_until: Instant,
     /// Start of the last PPDU, and the time at which the medium had become idle before it.
     last: (Instant, Instant),
-    /// The last PPDU that was not kept.
-    left_out: Option<(Instant, StationId)>,
 }
 
 impl Air {
@@ -79,7 +80,8 @@ impl AirTrace {
             window,
             appended: Vec::new(),
             positions: Positions::default(),
-            air: Air { busy_until: Instant::ZERO, last: (Instant::ZERO, Instant::ZERO), left_out: None },
+            links: Vec::new(),
+            last_left_out: None,
         }
     }
 
@@ -98,8 +100,8 @@ impl AirTrace {
         let together = self.ppdus.iter_mut().rev().take_while(|ppdu| ppdu.at == frame.at);
         // Data that follows a Block Ack is recorded separately.
         let same = |ppdu: &&mut Ppdu| {
-            (ppdu.transmitter, ppdu.receiver, ppdu.kind.is_response())
-                == (frame.transmitter, frame.receiver, kind.is_response())
+            (ppdu.link, ppdu.transmitter, ppdu.receiver, ppdu.kind.is_response())
+                == (frame.link, frame.transmitter, frame.receiver, kind.is_response())
         };
         together.into_iter().find(same)
     }
@@ -107,6 +109,7 @@ impl AirTrace {
     /// A PPDU with `frame` as its only MPDU.
     fn heard(&mut self, frame: &AirFrame<Packet>, idle_before: Duration) -> Ppdu {
         let mut ppdu = Ppdu {
+            link: frame.link,
             at: frame.at,
             duration: frame.duration,
             transmitter: frame.transmitter,
@@ -227,7 +230,10 @@ impl Observer for AirTrace {
         if bss != 0 {
             return;
         }
-        let idle_before = self.air.idle_before(frame.at, frame.at + frame.duration);
+        if self.links.len() <= frame.link.index() {
+            self.links.resize_with(frame.link.index() + 1, Air::default);
+        }
+        let idle_before = self.links[frame.link.index()].idle_before(frame.at, frame.at + frame.duration);
         let ppdu = self.heard(frame, idle_before);
         if !(self.window.from..self.window.until).contains(&frame.at) {
             return;
@@ -236,8 +242,8 @@ impl Observer for AirTrace {
             known.take_mpdu(&ppdu);
         } else if self.ppdus.len() < self.window.ppdus {
             self.ppdus.push(ppdu);
-        } else if self.air.left_out != Some((frame.at, frame.transmitter)) {
-            self.air.left_out = Some((frame.at, frame.transmitter));
+        } else if self.last_left_out != Some((frame.at, frame.transmitter)) {
+            self.last_left_out = Some((frame.at, frame.transmitter));
             self.left_out += 1;
         }
     }
