@@ -37,6 +37,7 @@ pub const ALL: &[Bundled] = bundled![
     "wlan-11ax-2402",
     "wlan-11be-5765",
     "wlan-11be-mlo-5-6",
+    "wlan-11be-mlo-phone",
     "hack-2014-11n-150",
     "sora-11a-54",
     "lossy-11n-150",

@@ -8,6 +8,7 @@ mod ack_rate;
 mod capacity;
 mod figure;
 pub mod hop;
+mod links;
 mod rounds;
 
 pub use ack_rate::{AckPolicy, ack_frequency_hz};
@@ -15,4 +16,5 @@ pub use capacity::{
     AckCoding, AckExchange, Airtime, Capacity, Feedback, Hop, Traffic, capacity, single_frame_utilization,
 };
 pub use figure::{Figure, IDS, Series, UnknownFigure, figure};
+pub use links::{LinkBound, LinkBounds, SharedWindow, link_bounds, shared_window};
 pub use rounds::{MultiStaAnswer, Rounds, TriggerAccess, round_capacity};

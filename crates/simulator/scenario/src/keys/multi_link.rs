@@ -3,9 +3,10 @@
 use tacit_link::wifi::{BlockAckScope, BothWays, LinkId, LinkSet, WindowShare};
 
 use super::kind::{Choice, Own};
-use super::{Field, Key, Keys, Usual, wifi};
+use super::{Field, Key, Keys, TextKey, Usual, wifi};
 use crate::MultiLinkPlan;
 use crate::input::{Mismatch, Node, Tree, Value, integer};
+use crate::markdown::to_text;
 
 /// Most links of a device: one in each band.
 pub(crate) const MAX_LINKS: u32 = 3;
@@ -31,6 +32,23 @@ pub(crate) const OF_A_LINK: [&str; 15] = [
     wifi::CW_MAX,
     wifi::PROTECTION.name,
 ];
+
+/// `[[wifi.link]]`.
+pub(crate) const LINKS: TextKey = TextKey {
+    name: LIST,
+    usual: Usual::Described("one link"),
+    allowed: "two or three tables `[[wifi.link]]`",
+    meaning: "802.11be: the links of all stations, each with its own `band`, rate, signal and losses; see \
+              [several links](#several-links)",
+};
+
+/// `[wifi.multi-link]`, as a key of `[wifi]`.
+pub(crate) const COMMON: TextKey = TextKey {
+    name: TABLE,
+    usual: Usual::Nothing,
+    allowed: "a table",
+    meaning: "what several links have in common; see [below](#wifimulti-link)",
+};
 
 type Common<K> = Field<MultiLinkPlan, K>;
 
@@ -103,10 +121,10 @@ fn link(value: &Value) -> Result<LinkId, Mismatch> {
 
 fn list(value: &Value) -> Result<LinkSet, Mismatch> {
     let Value::List(items) = value else {
-        return Err(Mismatch::new(format!("{value} is no list of links"), LIST_ALLOWED));
+        return Err(Mismatch::new(format!("{value} is no list of links"), to_text(LIST_ALLOWED)));
     };
     if items.is_empty() {
-        return Err(Mismatch::new("no link is in it", LIST_ALLOWED));
+        return Err(Mismatch::new("no link is in it", to_text(LIST_ALLOWED)));
     }
     items.iter().try_fold(LinkSet::NONE, |links, Node { value, .. }| Ok(links.with(link(value)?)))
 }
@@ -116,20 +134,20 @@ fn ack_links(value: &Value) -> Result<LinkSet, Mismatch> {
         Value::Text(text) if text == "any" => Ok(LinkSet::ALL),
         Value::Integer(_) => Ok(LinkSet::NONE.with(link(value)?)),
         Value::List(_) => list(value),
-        other => Err(Mismatch::new(format!("{other} is no link"), ACKS_ALLOWED)),
+        other => Err(Mismatch::new(format!("{other} is no link"), to_text(ACKS_ALLOWED))),
     }
 }
 
 fn map(value: &Value) -> Result<BothWays<LinkSet>, Mismatch> {
     let Value::Table(Tree { entries }) = value else {
-        return Err(Mismatch::new(format!("{value} is no map of directions to links"), MAP_ALLOWED));
+        return Err(Mismatch::new(format!("{value} is no map of directions to links"), to_text(MAP_ALLOWED)));
     };
     let mut map = BothWays::of(LinkSet::ALL);
     for (way, node) in entries {
         match way.as_str() {
             "down" => map.down = list(&node.value)?,
             "up" => map.up = list(&node.value)?,
-            other => return Err(Mismatch::new(format!("{other} is no direction"), MAP_ALLOWED)),
+            other => return Err(Mismatch::new(format!("{other} is no direction"), to_text(MAP_ALLOWED))),
         }
     }
     Ok(map)

@@ -726,6 +726,8 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     },
     &AP_QUEUE,
     &STATION_QUEUE,
+    &super::multi_link::LINKS,
+    &super::multi_link::COMMON,
 ];
 
 pub(crate) const OFDMA: &str = "ofdma";

@@ -1,6 +1,6 @@
 //! `[[client]]`.
 
-use tacit_link::wifi::{LinkId, LinkSet, Position};
+use tacit_link::wifi::{LinkAcks, LinkId, LinkSet, Position};
 
 use super::queue::{QueueHop, queue};
 use super::signal::signal;
@@ -9,7 +9,7 @@ use super::wifi::{ack_mode, check_client_acks, check_edca, client_mode, mpdu_err
 use crate::error::InputError;
 use crate::input::Section;
 use crate::keys::multi_link::{CLIENT_LINKS, MAX_LINKS};
-use crate::keys::wifi::{ACK_RATE, AP_QUEUE, LINK_ACK_ERROR, RATE, STATION_QUEUE};
+use crate::keys::wifi::{ACK_RATE, AP_QUEUE, DISTANCE, LINK_ACK_ERROR, LINK_ACKS, RATE, SNR, STATION_QUEUE};
 use crate::keys::{clients as keys, fill};
 use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi};
 
@@ -67,10 +67,19 @@ fn check_links(section: &Section<'_>, wifi: &Wifi, client: &ClientOverride) -> R
     let own = [
         (client.mode.is_some(), RATE.name),
         (client.ack_mode.is_some(), ACK_RATE.name),
-        (client.signal.is_some(), "snr"),
+        (section.has(SNR.name), SNR.name),
+        (section.has(DISTANCE.name), DISTANCE.name),
     ];
-    match own.into_iter().find(|(is_own, _)| *is_own) {
-        Some((_, key)) => Err(section.error(key, "is a setting of a link").allowed("in [[wifi.link]]")),
+    if let Some((_, key)) = own.into_iter().find(|(is_own, _)| *is_own) {
+        return Err(section.error(key, "is a setting of a link").allowed("in [[wifi.link]]"));
+    }
+    let of_one_link = [
+        (!client.hidden_from.is_empty(), "hidden-from"),
+        (client.position.is_some(), "position"),
+        (client.link_acks.is_some_and(|acks| !acks.are(LinkAcks::Normal)), LINK_ACKS),
+    ];
+    match of_one_link.into_iter().find(|(is_set, _)| *is_set) {
+        Some((_, key)) => Err(section.error(key, "is for one link").allowed("without [[wifi.link]]")),
         None => Ok(()),
     }
 }

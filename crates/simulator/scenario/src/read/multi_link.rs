@@ -1,14 +1,14 @@
 //! `[[wifi.link]]`: each link is `[wifi]` with the settings of its table over it.
 
 use tacit_link::wifi::phy::Standard;
-use tacit_link::wifi::{LinkAcks, StreamQueues, WindowShare};
+use tacit_link::wifi::{LinkAcks, LinkId, LinkSet, StreamQueues, WindowShare};
 
 use super::wifi::wifi_section;
 use crate::error::InputError;
 use crate::input::{Section, Tree};
 use crate::keys::multi_link::{LIST, MAX_LINKS, MULTI_LINK, OF_A_LINK, SHARE, TABLE};
 use crate::keys::{fill, wifi as keys};
-use crate::{DirectPairs, MultiLinkPlan, RateChoice, Wifi};
+use crate::{ApAcks, DirectPairs, MultiLinkPlan, RateChoice, Wifi};
 
 /// Settings of `[wifi]` that say the same in two ways: a link that has one forgets the other.
 const INSTEAD: [[&str; 2]; 2] = [[keys::RATE.name, keys::MCS.name], [keys::SNR.name, keys::DISTANCE.name]];
@@ -46,12 +46,27 @@ pub(super) fn wifi(root: &Section<'_>) -> Result<Option<Wifi>, InputError> {
         check(&root.section("wifi")?.with_entries(tree), &wifi, &plan)?;
         Ok(wifi)
     };
+    let links = trees.len() as u8;
+    for (key, set) in [("acks", plan.acks), ("map", plan.map.down), ("map", plan.map.up)] {
+        if set != LinkSet::ALL && (links..MAX_LINKS as u8).any(|link| set.contains(LinkId(link))) {
+            return Err(common_error(root, key, links));
+        }
+    }
     // The log has what the first link reads; that of others is in their tables.
     let first = read(section.with_entries(&trees[0]), &trees[0])?;
     let further = trees[1..].iter().map(|tree| read(section.with_entries(tree).unlogged(), tree));
     let further = further.collect::<Result<Vec<Wifi>, _>>()?;
     let multi_link = Some(Box::new(MultiLinkPlan { further, ..plan }));
     Ok(Some(Wifi { multi_link, ..first }))
+}
+
+/// The error that `key` of `[wifi.multi-link]` names a link that is not there.
+fn common_error(root: &Section<'_>, key: &str, links: u8) -> InputError {
+    let section = root.section("wifi").and_then(|wifi| wifi.section(TABLE));
+    match section {
+        Ok(section) => section.error(key, "no such link").allowed(format!("1 to {links}")),
+        Err(error) => error,
+    }
 }
 
 /// The entries of `section` without links, and those of a link over them.
@@ -83,6 +98,7 @@ fn check(section: &Section<'_>, wifi: &Wifi, plan: &MultiLinkPlan) -> Result<(),
             "lose the order of several links",
             "\"normal\"",
         ),
+        (wifi.ap_acks != ApAcks::None, "ap-acks", "are for one link", "\"none\""),
         (wifi.direct.pairs != DirectPairs::default(), "direct-links", "are for one link", "\"none\""),
         (
             adapts && plan.share == WindowShare::Proportional,

@@ -446,6 +446,12 @@ pub struct TheoryArgs {
     /// Users of each PPDU of 802.11ax: OFDMA [default: one user alone]
     #[arg(long, value_name = "N")]
     pub users: Option<u32>,
+    /// Rates of further links of 802.11be, which share the Block Ack window, such as 2882Mbps,576Mbps [default: one link]
+    #[arg(long, value_name = "RATE,…", value_delimiter = ',', conflicts_with = "users")]
+    pub links: Vec<String>,
+    /// MPDUs in the Block Ack window [default: the standard's]
+    #[arg(long, value_name = "MPDUS")]
+    pub window: Option<u32>,
     /// Longest exchange; 4ms in the HACK paper [default: as long as the standard's PPDUs]
     #[arg(long, value_name = "TIME")]
     pub txop_limit: Option<String>,

@@ -1,0 +1,266 @@
+//! Saturated links of a multi-link device that share one Block Ack window (802.11be clause 35.3), without losses and
+//! collisions: an event script, independent of the simulator.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use tacit_link::wifi::WindowShare;
+use tacit_link::wifi::{BlockAckScope, phy::block_ack_len};
+use tacit_proto::units::{Duration, Instant};
+use tacit_scenario::table::{TextTable, number, percent};
+
+use crate::{Feedback, Hop, Traffic, capacity};
+
+/// Time that the script covers; its goodput is steady to 0.1 % then.
+const COVERED: Duration = Duration::from_secs(2);
+
+/// Goodput of several links, and for how much of the time the window stalled each.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharedWindow {
+    /// Goodput in bits per second.
+    pub goodput_bps: f64,
+    /// Share of the time for which each link had won its access and found no room in the window.
+    pub stalled: Vec<f64>,
+}
+
+/// A link in the script.
+struct Link {
+    hop: Hop,
+    /// Most MPDUs that it takes.
+    most: u32,
+    /// When its backoff is over, if nothing is on the air.
+    ready: Instant,
+    /// Its PPDU: first number, MPDUs, start and end of the PPDU, end of the Block Ack.
+    on_air: Option<(u64, u32, [Instant; 3])>,
+    stalled: Duration,
+    accesses: u64,
+}
+
+impl Link {
+    /// AIFS and the next backoff. Backoffs take each number of slots equally often, so that links do not stay in phase.
+    fn next_wait(&mut self) -> Duration {
+        let windows = u64::from(self.hop.phy.cw_min) + 1;
+        self.accesses += 1;
+        self.hop.phy.aifs() + self.hop.phy.slot * (self.accesses * STRIDE % windows)
+    }
+}
+
+/// Between backoffs, in slots; no divisor of a contention window.
+const STRIDE: u64 = 7;
+
+/// Goodput of `traffic` from one sender over `links`, whose Block Ack windows are equal. An access that the
+/// window held back begins when the window moves.
+pub fn shared_window(
+    links: &[Hop],
+    traffic: &Traffic,
+    share: WindowShare,
+    scope: BlockAckScope,
+) -> SharedWindow {
+    let window = links.iter().map(|hop| hop.block_ack_window).min().unwrap_or(1);
+    let rates: u64 = links.iter().map(|hop| hop.data.rate().as_bps()).sum();
+    let link = |hop: &Hop| {
+        let Hop { data, .. } = *hop;
+        let part = match share {
+            WindowShare::Greedy => window,
+            WindowShare::Proportional => {
+                (u64::from(window) * data.rate().as_bps() / rates.max(1)).max(1) as u32
+            }
+        };
+        let most = hop.mpdus_per_ppdu(traffic.packet).min(part);
+        let ready = Instant::ZERO + hop.mean_acquisition();
+        Link { hop: *hop, most, ready, on_air: None, stalled: Duration::ZERO, accesses: 0 }
+    };
+    let mut links: Vec<Link> = links.iter().map(link).collect();
+    // Whether each number from `first` on is settled.
+    let (mut first, mut settled) = (0_u64, VecDeque::<bool>::new());
+    let end = Instant::ZERO + COVERED;
+    let mut now = Instant::ZERO;
+    while now < end {
+        for link in &mut links {
+            let room = u64::from(window) - settled.len() as u64;
+            if link.on_air.is_some() || link.ready > now || room == 0 {
+                continue;
+            }
+            let mpdus = link.most.min(room as u32);
+            let ppdu_end = now + link.hop.data.ppdu_duration(link.hop.psdu_len(mpdus, traffic.packet));
+            let answer = link.hop.control.ppdu_duration(block_ack_len(link.hop.block_ack_window));
+            let answered = ppdu_end + link.hop.phy.sifs + answer;
+            link.on_air = Some((first + settled.len() as u64, mpdus, [now, ppdu_end, answered]));
+            link.stalled += now - link.ready;
+            settled.extend((0..mpdus).map(|_| false));
+        }
+        let answers = links.iter().filter_map(|link| link.on_air.map(|(.., [.., answered])| answered));
+        let accesses =
+            links.iter().filter(|link| link.on_air.is_none() && link.ready > now).map(|link| link.ready);
+        let Some(next) = answers.chain(accesses).min() else { break };
+        now = next;
+        let ended = |link: &Link| link.on_air.filter(|(.., [.., answered])| *answered <= now);
+        // A shared Block Ack has what any link received until its PPDU ended.
+        let known_until = links.iter().filter_map(ended).map(|(.., [_, ppdu_end, _])| ppdu_end).max();
+        let mut settle = |number: u64, mpdus: u32| {
+            for each in number..number + u64::from(mpdus) {
+                if let Some(place) = each.checked_sub(first) {
+                    settled[place as usize] = true;
+                }
+            }
+        };
+        for link in &mut links {
+            let (Some((number, mpdus, [start, _, answered])), Some(until)) = (link.on_air, known_until)
+            else {
+                continue;
+            };
+            if answered <= now {
+                settle(number, mpdus);
+                link.on_air = None;
+                link.ready = now + link.next_wait();
+            } else if scope == BlockAckScope::Shared {
+                let whole = |mpdus: &u32| {
+                    let bytes = link.hop.psdu_len(*mpdus, traffic.packet);
+                    start + link.hop.data.time_before(bytes) <= until
+                };
+                settle(number, (1..=mpdus).take_while(whole).last().unwrap_or(0));
+            }
+        }
+        while settled.front() == Some(&true) {
+            settled.pop_front();
+            first += 1;
+        }
+    }
+    let seconds = now.saturating_since(Instant::ZERO).as_secs_f64();
+    SharedWindow {
+        goodput_bps: first as f64 * f64::from(traffic.payload) * 8.0 / seconds,
+        stalled: links.iter().map(|link| link.stalled.as_secs_f64() / seconds).collect(),
+    }
+}
+
+/// Bounds of several links together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkBounds {
+    /// The standard.
+    pub phy: &'static str,
+    /// Rates of the links in bits per second.
+    pub rates_bps: Vec<u64>,
+    /// Block Ack window in MPDUs.
+    pub window: u32,
+    /// Bounds, from each link alone to all together.
+    pub rows: Vec<LinkBound>,
+}
+
+/// Goodput in one set-up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkBound {
+    /// What it is of.
+    pub name: String,
+    /// Goodput in bits per second.
+    pub goodput_bps: f64,
+    /// Share of the time for which the window stalled each link; empty where it cannot.
+    pub stalled: Vec<f64>,
+}
+
+/// The bounds of `links`, of which the first is at index 0.
+pub fn link_bounds(links: &[Hop]) -> LinkBounds {
+    let window = links.iter().map(|hop| hop.block_ack_window).min().unwrap_or(0);
+    let plain = |name: String, goodput_bps| LinkBound { name, goodput_bps, stalled: Vec::new() };
+    let over = |traffic, feedback| -> Vec<f64> {
+        links.iter().map(|hop| capacity(hop, traffic, feedback).goodput.as_bps() as f64).collect()
+    };
+    let udp = over(&Traffic::UDP, Feedback::None);
+    let mut rows: Vec<LinkBound> =
+        (udp.iter().zip(1..)).map(|(bps, number)| plain(format!("UDP, link {number} alone"), *bps)).collect();
+    rows.push(plain("UDP, where the window never binds".to_owned(), udp.iter().sum()));
+    for (name, share, scope) in [
+        ("UDP, greedy, Block Acks of their own link", WindowShare::Greedy, BlockAckScope::OwnLink),
+        ("UDP, greedy, shared Block Acks", WindowShare::Greedy, BlockAckScope::Shared),
+        ("UDP, proportional shares of the window", WindowShare::Proportional, BlockAckScope::OwnLink),
+    ] {
+        let SharedWindow { goodput_bps, stalled } = shared_window(links, &Traffic::UDP, share, scope);
+        rows.push(LinkBound { name: name.to_owned(), goodput_bps, stalled });
+    }
+    let sum = |feedback| over(&Traffic::TCP, feedback).iter().sum();
+    rows.push(plain("TCP, one ACK per 2 segments".to_owned(), sum(Feedback::every(2))));
+    let data = capacity(&links[0], &Traffic::TCP, Feedback::None).goodput.as_bps() as f64;
+    rows.push(plain("TCP, data on link 1 alone, ACKs on another".to_owned(), data));
+    rows.push(plain("TCP over HACK".to_owned(), sum(Feedback::HACK)));
+    let rates_bps = links.iter().map(|hop| hop.data.rate().as_bps()).collect();
+    LinkBounds { phy: links[0].phy.standard.name(), rates_bps, window, rows }
+}
+
+impl LinkBounds {
+    /// As text.
+    pub fn to_text(&self) -> String {
+        let mut table = TextTable::new(&[["", ""], ["goodput", "Mb/s"], ["stalled by", "the window"]]);
+        for LinkBound { name, goodput_bps, stalled } in &self.rows {
+            let stalls: Vec<String> = stalled.iter().map(|share| percent(Some(*share), 0)).collect();
+            table.push(vec![name.clone(), number(goodput_bps / 1e6, 1), stalls.join(", ")]);
+        }
+        let rates: Vec<String> = self.rates_bps.iter().map(|bps| number(*bps as f64 / 1e6, 1)).collect();
+        format!(
+            "{} over links of {} Mb/s with a Block Ack window of {}; neither losses nor collisions\n\n{}",
+            self.phy,
+            rates.join(" and "),
+            self.window,
+            table.render()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension, Standard};
+    use tacit_proto::units::BitRate;
+
+    use super::*;
+
+    /// With binary convolutional codes, without packet extension, and with Block Acks at 24 Mb/s, as ns-3 reads durations.
+    fn hop(width_mhz: u16, streams: u8, mcs: u8, window: u32) -> Hop {
+        let options = HeOptions {
+            coding: Coding::Bcc,
+            extension: PacketExtension::Us0,
+            ..HeOptions::usual(GuardInterval::Ns800)
+        };
+        let mode = Mode::eht(mcs, streams, width_mhz, GuardInterval::Ns800).unwrap();
+        let hop = Hop::new(Standard::Be, mode.with_options(options).unwrap());
+        Hop { control: Mode::ofdm(BitRate::from_mbps(24)).unwrap(), block_ack_window: window, ..hop }
+    }
+
+    /// Two other programs found these numbers: a script of 100 lines, and ns-3 where Block Acks are shared.
+    #[test]
+    fn a_window_that_binds_costs_more_than_a_link_brings() {
+        use BlockAckScope::{OwnLink, Shared};
+        use WindowShare::{Greedy, Proportional};
+        let equal = |window| [hop(80, 1, 13, window), hop(80, 1, 13, window)];
+        let beside = |width, streams, mcs| [hop(width, streams, mcs, 1024), hop(160, 2, 13, 1024)];
+        for (links, share, scope, mbps) in [
+            (equal(1024), Greedy, OwnLink, 1310.0),
+            (equal(512), Greedy, OwnLink, 1086.0),
+            (equal(512), Proportional, OwnLink, 1305.0),
+            (equal(256), Greedy, OwnLink, 669.0),
+            (equal(256), Greedy, Shared, 669.0),
+            (equal(256), Proportional, OwnLink, 1247.0),
+            (beside(40, 2, 11), Greedy, OwnLink, 2388.0),
+            (beside(40, 2, 11), Greedy, Shared, 2640.0),
+            (beside(40, 2, 11), Proportional, OwnLink, 3069.0),
+            (beside(20, 1, 11), Greedy, OwnLink, 2406.0),
+            (beside(20, 1, 11), Greedy, Shared, 2393.0),
+            (beside(20, 1, 11), Proportional, OwnLink, 2712.0),
+            (beside(160, 2, 13), Greedy, OwnLink, 2653.0),
+            (beside(160, 2, 13), Proportional, OwnLink, 4905.0),
+        ] {
+            let found = shared_window(&links, &Traffic::UDP, share, scope).goodput_bps / 1e6;
+            assert!((found / mbps - 1.0).abs() < 0.005, "{share:?}, {scope:?}: {found:.1} for {mbps}");
+        }
+    }
+
+    #[test]
+    fn links_add_up_where_the_window_never_binds() {
+        let bounds = link_bounds(&[hop(20, 1, 11, 1024), hop(80, 1, 13, 1024)]);
+        let of = |name: &str| bounds.rows.iter().find(|row| row.name == name).unwrap().goodput_bps;
+        assert_eq!(
+            of("UDP, link 1 alone") + of("UDP, link 2 alone"),
+            of("UDP, where the window never binds")
+        );
+        assert!(
+            of("UDP, proportional shares of the window") <= of("UDP, where the window never binds") * 1.001
+        );
+    }
+}
