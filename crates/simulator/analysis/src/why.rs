@@ -10,6 +10,7 @@
 //! Each term of the sum is the contribution of one use. The decomposition is exact and has no remainder. It requires no
 //! model for the cost of a use per bit; the text for each use mentions related counts of the runs.
 
+mod links;
 mod rounds;
 mod station;
 mod text;
@@ -29,6 +30,7 @@ use tacit_scenario::scheme::{self, Role, Scheme};
 
 use crate::compare::{self, Options};
 
+pub use links::{LinkUse, Links};
 pub use rounds::Rounds;
 use station::StationUse;
 
@@ -92,6 +94,8 @@ pub struct Side {
     pub hack: Option<AckWays>,
     /// Use of its multi-user PPDUs; null if there are none.
     pub rounds: Option<Rounds>,
+    /// Its links of 802.11be; null with one.
+    pub links: Option<Links>,
 }
 
 /// How ACKs were sent with TCP/HACK, as means over the seeds.
@@ -364,6 +368,7 @@ fn account(winner: &Group<'_>, other: &Group<'_>, scope: Scope) -> Option<Accoun
             busy: busy(group)?,
             hack: AckWays::of(group),
             rounds: Rounds::of(group),
+            links: Links::of(group),
         })
     };
     let differs = gain > ci95.unwrap_or(0.0);

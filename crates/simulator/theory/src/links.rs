@@ -4,10 +4,12 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
+use tacit_link::wifi::BlockAckScope;
 use tacit_link::wifi::WindowShare;
-use tacit_link::wifi::{BlockAckScope, phy::block_ack_len};
+use tacit_link::wifi::phy::{Standard, block_ack_len};
 use tacit_proto::units::{Duration, Instant};
-use tacit_scenario::table::{TextTable, number, percent};
+use tacit_scenario::InputError;
+use tacit_scenario::table::{TextTable, count, number, percent};
 
 use crate::{Feedback, Hop, Traffic, capacity};
 
@@ -158,7 +160,15 @@ pub struct LinkBound {
 }
 
 /// The bounds of `links`, of which the first is at index 0.
-pub fn link_bounds(links: &[Hop]) -> LinkBounds {
+///
+/// # Errors
+/// If they are not two or three links of 802.11be.
+pub fn link_bounds(links: &[Hop]) -> Result<LinkBounds, InputError> {
+    let standard = links.first().map_or(Standard::A, |link| link.phy.standard);
+    if standard != Standard::Be || !(2..=3).contains(&links.len()) {
+        let what = format!("{} of {}", count(links.len() as u64, "link"), standard.name());
+        return Err(InputError::new("--links", what).allowed("one or two more, with --phy 802.11be"));
+    }
     let window = links.iter().map(|hop| hop.block_ack_window).min().unwrap_or(0);
     let plain = |name: String, goodput_bps| LinkBound { name, goodput_bps, stalled: Vec::new() };
     let over = |traffic, feedback| -> Vec<f64> {
@@ -182,7 +192,7 @@ pub fn link_bounds(links: &[Hop]) -> LinkBounds {
     rows.push(plain("TCP, data on link 1 alone, ACKs on another".to_owned(), data));
     rows.push(plain("TCP over HACK".to_owned(), sum(Feedback::HACK)));
     let rates_bps = links.iter().map(|hop| hop.data.rate().as_bps()).collect();
-    LinkBounds { phy: links[0].phy.standard.name(), rates_bps, window, rows }
+    Ok(LinkBounds { phy: standard.name(), rates_bps, window, rows })
 }
 
 impl LinkBounds {
@@ -206,7 +216,7 @@ impl LinkBounds {
 
 #[cfg(test)]
 mod tests {
-    use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension, Standard};
+    use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension};
     use tacit_proto::units::BitRate;
 
     use super::*;
@@ -253,7 +263,9 @@ mod tests {
 
     #[test]
     fn links_add_up_where_the_window_never_binds() {
-        let bounds = link_bounds(&[hop(20, 1, 11, 1024), hop(80, 1, 13, 1024)]);
+        let links = [hop(20, 1, 11, 1024), hop(80, 1, 13, 1024)];
+        assert!(link_bounds(&links[..1]).is_err());
+        let bounds = link_bounds(&links).unwrap();
         let of = |name: &str| bounds.rows.iter().find(|row| row.name == name).unwrap().goodput_bps;
         assert_eq!(
             of("UDP, link 1 alone") + of("UDP, link 2 alone"),

@@ -36,6 +36,9 @@ impl Account {
             if let Some(ways) = &side.hack {
                 page.line(ways_of_acks(&side.scheme, ways));
             }
+            if let Some(links) = &side.links {
+                page.line(links.to_text(&side.scheme));
+            }
             if let Some(rounds) = &side.rounds {
                 page.line(rounds.to_text(&side.scheme));
             }

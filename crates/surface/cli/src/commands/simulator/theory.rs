@@ -3,10 +3,8 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use tacit_link::wifi::phy::Standard;
 use tacit_scenario::InputError;
 use tacit_scenario::input::{argument, duration};
-use tacit_scenario::table::count;
 use tacit_theory::Hop;
 use tacit_theory::hop::{bounds, parse, shared_bounds};
 use tacit_theory::link_bounds;
@@ -32,13 +30,7 @@ pub fn run(args: &TheoryArgs) -> Result<ExitCode, Failure> {
             .chain(&args.links)
             .map(|rate| hop(rate))
             .collect::<Result<_, _>>()?;
-        if links[0].phy.standard != Standard::Be || links.len() > 3 {
-            let what = format!("{} of {}", count(links.len() as u64, "link"), links[0].phy.standard.name());
-            return Err(InputError::new("--links", what)
-                .allowed("one or two more, with --phy 802.11be")
-                .into());
-        }
-        let bounds = link_bounds(&links);
+        let bounds = link_bounds(&links)?;
         return write(args, &bounds, || bounds.to_text());
     }
     let hop = hop(&args.hop.rate)?;

@@ -1,0 +1,84 @@
+//! Several links of 802.11be: what each lost to collisions and to the window that they have in common.
+
+use serde::Serialize;
+use tacit_runs::aggregate::Group;
+use tacit_scenario::table::number;
+
+use super::mean;
+
+/// Several links, as means over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Links {
+    /// Each link, in order.
+    pub links: Vec<LinkUse>,
+    /// Fraction of packets that waited in reorder buffers.
+    pub reorder_held_share: f64,
+    /// 95th percentile of that wait; null if no packet waited.
+    pub reorder_delay_p95_us: Option<f64>,
+}
+
+/// A link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LinkUse {
+    /// Bytes that it settled, as a rate.
+    pub goodput_bps: f64,
+    /// Collisions per second.
+    pub collisions_per_s: f64,
+    /// Fraction of MPDUs that were retransmissions.
+    pub retry_share: f64,
+    /// Fraction of time in which the common window kept the access point from sending.
+    pub window_stall_share: f64,
+}
+
+/// Share of stalls that is worth a hint: less is within what a beacon or a collision costs. Our choice.
+const MUCH_STALLED: f64 = 0.02;
+
+impl Links {
+    /// The values of a group; `None` with one link.
+    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+        let link = |number: u32| {
+            let of = |what: &str| mean(group, &format!("link{number}_{what}"));
+            Some(LinkUse {
+                goodput_bps: of("goodput_bps")?,
+                collisions_per_s: of("collisions_per_s")?,
+                retry_share: of("retry_share").unwrap_or(0.0),
+                window_stall_share: of("window_stall_share")?,
+            })
+        };
+        let links: Vec<LinkUse> = (1..).map_while(link).collect();
+        (!links.is_empty()).then(|| Self {
+            links,
+            reorder_held_share: mean(group, "reorder_held_share").unwrap_or(0.0),
+            reorder_delay_p95_us: mean(group, "reorder_delay_p95_us"),
+        })
+    }
+
+    /// The same as text, for `scheme`.
+    pub(super) fn to_text(&self, scheme: &str) -> String {
+        let share = |share: f64| format!("{} %", number(share * 100.0, 1));
+        let each = self.links.iter().zip(1..).map(|(link, place)| {
+            format!(
+                "link {place} {} Mb/s, {} collisions a second, {} of its MPDUs sent again, stalled {} of the time",
+                number(link.goodput_bps / 1e6, 1),
+                number(link.collisions_per_s, 1),
+                share(link.retry_share),
+                share(link.window_stall_share),
+            )
+        });
+        let mut text = format!("Links of {scheme}: {}.", each.collect::<Vec<_>>().join("; "));
+        if let Some(p95) = self.reorder_delay_p95_us {
+            text.push_str(&format!(
+                " {} of the packets waited in a reorder buffer, the 95th percentile {} ms.",
+                share(self.reorder_held_share),
+                number(p95 / 1e3, 1)
+            ));
+        }
+        if self.links.iter().any(|link| link.window_stall_share > MUCH_STALLED) {
+            text.push_str(
+                " A link stalls where the others' MPDUs fill the common Block Ack window: a longer wifi.block-ack-window, or \
+                 wifi.multi-link.share = \"proportional\", gives it room.",
+            );
+        }
+        text
+    }
+}
