@@ -157,7 +157,8 @@ impl Bss {
         if begins {
             self.links.start_contending(now, from);
         }
-        if self.links.follow_function(from, now) || begins { Offered::Contends } else { Offered::Waits }
+        let follows = self.links.count() > 1 && self.links.follow_function(from, now);
+        if begins || follows { Offered::Contends } else { Offered::Waits }
     }
 
     /// True if `from` would accept a packet of `len` bytes for `to`.

@@ -134,7 +134,7 @@ impl LinkRole {
 impl LinkRole {
     /// Whether it carries packets of `class`.
     pub fn carries(&self, class: PayloadClass) -> bool {
-        if class == PayloadClass::Ack { self.acks } else { self.data }
+        !self.is_one_of_several || if class == PayloadClass::Ack { self.acks } else { self.data }
     }
 
     /// Whether it carries `mpdu`.

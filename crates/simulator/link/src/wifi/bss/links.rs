@@ -241,9 +241,6 @@ impl Links {
     /// All links take into account what the holder of queues and windows did for `function` until `at`. Returns true if one
     /// begins to contend.
     pub fn follow_function(&mut self, function: FunctionId, at: Instant) -> bool {
-        if self.all.len() == 1 {
-            return false;
-        }
         let mut contends = self.all[self.holder].follow(None, function, at);
         for link in 0..self.all.len() {
             let Ok([holder, other]) = self.all.get_disjoint_mut([self.holder, link]) else { continue };

@@ -521,10 +521,10 @@ impl Originator {
             return;
         }
         let mut count = 0;
+        let (role, in_flight) = (self.role, MpduState::InFlight(self.role.link));
         for queued in queue.iter().take(usize::from(self.limits.window.saturating_sub(outstanding))) {
             let (len, waited) = (self.limits.mpdu_len(queued.len()), now.saturating_since(queued.at));
-            let stays =
-                queued.at > queued_by || waited > lifetime || !self.role.carries(queued.payload.class);
+            let stays = queued.at > queued_by || waited > lifetime || !role.carries(queued.payload.class);
             if stays || !self.limits.admit(plan, len) {
                 break;
             }
@@ -536,7 +536,7 @@ impl Originator {
                 sequence: sequence_add(self.upper.next_sequence, count),
                 len,
                 retries: 0,
-                state: MpduState::InFlight(self.role.link),
+                state: in_flight,
                 queued_at: queued.at,
                 is_decided: false,
             });
@@ -756,8 +756,9 @@ impl Originator {
             return None;
         }
         let mut settled = Settled { mpdus: self.upper.window.len() as u32, ..Settled::default() };
+        let in_flight = MpduState::InFlight(self.role.link);
         for mpdu in &self.upper.window {
-            if mpdu.state != MpduState::InFlight(self.role.link) || !acked(mpdu.sequence) {
+            if mpdu.state != in_flight || !acked(mpdu.sequence) {
                 return None;
             }
             settled.bytes += u64::from(mpdu.bytes);
