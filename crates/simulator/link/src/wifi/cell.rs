@@ -191,6 +191,7 @@ impl Cell {
         let recipient = &mut to.peers[back].recipient;
         let sender = &mut from.peers[peer];
         let mut heard = early.is_heard;
+        sender.originator.renew_more_data();
         let plan = sender.originator.plan();
         let mut left = plan.mpdus - early.mpdus;
         let mut bytes_before = early.bytes;

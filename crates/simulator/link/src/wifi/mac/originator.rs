@@ -492,18 +492,22 @@ impl Originator {
             self.fill_in_order(now, ages, &mut plan, delays);
             self.fill_from_queue(now, ages, &mut plan, delays);
         }
-        plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty() || self.others_send();
+        plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
         plan.sync = self.sync_due;
         self.last_class = plan.class();
         self.plan = plan;
         self.early = Early::default();
     }
 
-    /// Whether another link has MPDUs in flight: its PPDU follows this one for the recipient's driver. Ours.
-    fn others_send(&self) -> bool {
-        let is_other =
-            |mpdu: &Mpdu| matches!(mpdu.state, MpduState::InFlight(link) if link != self.role.link);
-        self.role.is_one_of_several && self.upper.window.iter().any(is_other)
+    /// The PPDU on the air ends: of several links, its More Data bits say what is true now. Other links may have taken the rest
+    /// of the queue, and their PPDUs still follow. A MAC computes headers and FCS as it sends them, and the bit is not
+    /// part of what CCMP protects. Ours.
+    pub fn renew_more_data(&mut self) {
+        let own = MpduState::InFlight(self.role.link);
+        let follows = |mpdu: &Mpdu| mpdu.state != own && !mpdu.is_settled();
+        if self.role.is_one_of_several {
+            self.plan.more_data = !self.upper.queue.is_empty() || self.upper.window.iter().any(follows);
+        }
     }
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is
