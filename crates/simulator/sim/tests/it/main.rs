@@ -17,6 +17,7 @@ mod hack_matrix;
 mod links;
 mod mixed_acks;
 mod mixed_standards;
+mod multi_link;
 mod noise;
 mod oracle_off;
 mod oracles;
