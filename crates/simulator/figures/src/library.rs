@@ -57,6 +57,9 @@ pub const ALL: &[Bundled] = bundled![
     "hack/ofdma-cells",
     "hack/forecast",
     "hack/live",
+    "mlo/window",
+    "mlo/other-link",
+    "mlo/reorder",
     "tack/fig3",
     "tack/fig5a",
     "tack/fig5b",
@@ -134,6 +137,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11n-queue",
     "validation/ns3-11ax",
     "validation/ns3-11ax-mu",
+    "validation/ns3-11be-mlo",
     "validation/minstrel",
 ];
 

@@ -28,6 +28,9 @@ use crate::packet::{Holders, PacketRef};
 #[derive(Clone, Debug)]
 pub struct Bss {
     links: Links,
+    /// Those of every link; here because each packet asks for them.
+    functions: Functions,
+    categories: Vec<AccessCategory>,
 }
 
 /// Result of offering a packet to a queue.
@@ -83,7 +86,9 @@ impl Bss {
             "one name per station and the access point's"
         );
         assert!(!config.categories.is_empty(), "traffic has a category");
-        Self { links: Links::new(config, seed, name, station_names, measure) }
+        let functions = Functions::new(station_names.len() as u16, config.categories.len() as u16);
+        let categories = config.categories.clone();
+        Self { links: Links::new(config, seed, name, station_names, measure), functions, categories }
     }
 
     /// Records every frame from now on for [`Bss::poll_air`].
@@ -94,7 +99,7 @@ impl Bss {
     /// How the functions of its stations are numbered.
     #[inline]
     pub fn functions(&self) -> Functions {
-        self.links.first().stations.numbers()
+        self.functions
     }
 
     /// The function of `station` for `category`; if that is not in use, for best effort, or else the first one in use.
@@ -113,7 +118,7 @@ impl Bss {
     /// Access categories in use.
     #[inline]
     pub fn categories(&self) -> &[AccessCategory] {
-        &self.links.first().rules.config.categories
+        &self.categories
     }
 
     /// Queues `payload` at `from` for `to`; returns false if the queue dropped it.
