@@ -261,6 +261,10 @@ mod tests {
         demand.sent(2);
         assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "an ACK may come");
         demand.reported_with_block_ack(Instant::ZERO, two_acks);
-        assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "ACKs for what it acknowledges follow");
+        assert_eq!(
+            demand.expected_bytes(),
+            UplinkDemand::UNKNOWN_BYTES,
+            "ACKs for what it acknowledges follow"
+        );
     }
 }
