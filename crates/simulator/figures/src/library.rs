@@ -134,6 +134,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11n-queue",
     "validation/ns3-11ax",
     "validation/ns3-11ax-mu",
+    "validation/ns3-11ax-mix",
     "validation/minstrel",
 ];
 
