@@ -40,7 +40,6 @@ pub const ALL: &[Bundled] = bundled![
     "sora-11a-54",
     "lossy-11n-150",
     "ns3-11n-150",
-    "ns3-11ax-mix",
     "fwp-11n-600",
     "wlan-wan",
     "wlan-web",
