@@ -22,6 +22,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ struct Wanted
     bool uplink = false;
     bool polls = false;
     bool silent = false;
+    // The trigger a SIFS after the reports, as in tacit. Without a TXOP limit ns-3 contends for it unless told.
+    bool pollsContinue = false;
     Time accessInterval = Seconds(0); // triggers without anything to send, at most so far apart
     Time reportLifetime = MilliSeconds(20); // how long a buffer status report counts
     // ns-3 hands an MPDU up as it ends, while its PPDU goes on; tacit with the PPDU, as an interrupt for each does.
@@ -77,6 +80,9 @@ struct Wanted
     uint32_t rtsAbove = 4692480; // wifi.rts-threshold in bytes; the longest PSDU is none
     uint32_t amsdu = 0;          // wifi.amsdu in bytes; 0 is none
     std::string category = "be"; // traffic.category of all flows: be, bk, vi or vo; its TXOP limit is txopLimit
+    // A [[flow]] per client with a category and a transport of its own, such as "vo:udp,vi:udp,be:tcp". Categories have the
+    // TXOP limits of 802.11-2012, as in tacit.
+    std::string mix;
 };
 
 // As the argument says; the callback that hands up has no other.
@@ -88,15 +94,43 @@ const Time JOINING = Seconds(1);
 const Time ASKING_AGAIN = MilliSeconds(50);
 const uint16_t PORT = 5001;
 
-// An access category, and a type of service that selects it (DSCP CS0, CS1, CS4 and CS6).
+// An access category, a type of service that selects it (DSCP CS0, CS1, CS4 and CS6), and its usual TXOP limit.
 struct Category
 {
     AcIndex ac;
     uint8_t tos;
+    const char* txopLimit;
 };
 
-const std::map<std::string, Category> CATEGORIES = {
-    {"be", {AC_BE, 0x00}}, {"bk", {AC_BK, 0x20}}, {"vi", {AC_VI, 0x80}}, {"vo", {AC_VO, 0xc0}}};
+const std::map<std::string, Category> CATEGORIES = {{"be", {AC_BE, 0x00, "0us"}},
+                                                    {"bk", {AC_BK, 0x20, "0us"}},
+                                                    {"vi", {AC_VI, 0x80, "3008us"}},
+                                                    {"vo", {AC_VO, 0xc0, "1504us"}}};
+
+// Category and transport of a client's flow.
+struct Flow
+{
+    std::string category;
+    std::string transport;
+};
+
+// One flow per client.
+std::vector<Flow>
+Flows(const Wanted& wanted)
+{
+    if (wanted.mix.empty())
+    {
+        return std::vector<Flow>(wanted.clients, {wanted.category, wanted.transport});
+    }
+    std::vector<Flow> flows;
+    std::stringstream words(wanted.mix);
+    for (std::string word; std::getline(words, word, ',');)
+    {
+        const std::size_t colon = word.find(':');
+        flows.push_back({word.substr(0, colon), word.substr(colon + 1)});
+    }
+    return flows;
+}
 
 std::string
 Upper(std::string word)
@@ -153,7 +187,7 @@ SetWifi(const Wanted& wanted)
         Config::SetDefault("ns3::WifiDefaultAckManager::DlMuAckSequenceType",
                            EnumValue(Acknowledgment(wanted.ofdma)));
     }
-    if (wanted.uplink || wanted.txopLimit.IsStrictlyPositive())
+    if (wanted.uplink || wanted.txopLimit.IsStrictlyPositive() || !wanted.mix.empty())
     {
         // Basic and BSRP Triggers, and CF-Ends, are for several: the rate of broadcasts, 6 Mb/s unless told, and beacons with
         // them.
@@ -162,6 +196,8 @@ SetWifi(const Wanted& wanted)
     if (wanted.uplink)
     {
         Config::SetDefault("ns3::ApWifiMac::BsrLifetime", TimeValue(wanted.reportLifetime));
+        Config::SetDefaultFailSafe("ns3::HeFrameExchangeManager::ContinueTxopAfterBsrp",
+                                   BooleanValue(wanted.pollsContinue));
     }
     Config::SetDefault("ns3::WifiRemoteStationManager::RtsCtsThreshold", UintegerValue(wanted.rtsAbove));
     Config::SetDefault("ns3::WifiRemoteStationManager::FragmentationThreshold", UintegerValue(65535));
@@ -274,20 +310,24 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     Ssid ssid("cell");
     // A-MPDUs up to 65535 bytes, which is 42 full packets, or the limits of HE and EHT.
     const uint32_t ampdu = wanted.standard == "11be" ? 15523200 : wanted.standard == "11ax" ? 6500631 : 65535;
-    const std::string upper = Upper(wanted.category);
-    if (wanted.standard != "11a")
+    for (const Flow& flow : Flows(wanted))
     {
-        // Clients take the limit of the access point from its beacons.
-        const StringValue limit(std::to_string(wanted.txopLimit.GetMicroSeconds()) + "us");
-        mac.SetEdca(CATEGORIES.at(wanted.category).ac, "TxopLimits", limit, "UseExplicitBarAfterMissedBlockAck",
-                    BooleanValue(wanted.requests));
+        const std::string upper = Upper(flow.category);
+        Config::SetDefault("ns3::WifiMac::" + upper + "_MaxAmsduSize", UintegerValue(wanted.amsdu));
+        Config::SetDefault("ns3::WifiMac::" + upper + "_MaxAmpduSize", UintegerValue(ampdu));
+        if (wanted.standard != "11a")
+        {
+            // Clients take the limit of the access point from its beacons.
+            const Category& category = CATEGORIES.at(flow.category);
+            const std::string told = std::to_string(wanted.txopLimit.GetMicroSeconds()) + "us";
+            mac.SetEdca(category.ac, "TxopLimits", StringValue(wanted.mix.empty() ? told : category.txopLimit),
+                        "UseExplicitBarAfterMissedBlockAck", BooleanValue(wanted.requests));
+        }
     }
-    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), upper + "_MaxAmsduSize", UintegerValue(wanted.amsdu),
-                upper + "_MaxAmpduSize", UintegerValue(ampdu), "AssocRequestTimeout", TimeValue(ASKING_AGAIN));
+    mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "AssocRequestTimeout", TimeValue(ASKING_AGAIN));
     NetDeviceContainer devices;
     NetDeviceContainer stations = wifi.Install(phy, mac, clients);
-    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), upper + "_MaxAmsduSize", UintegerValue(wanted.amsdu),
-                upper + "_MaxAmpduSize", UintegerValue(ampdu), "BeaconInterval", TimeValue(MicroSeconds(102400)));
+    mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BeaconInterval", TimeValue(MicroSeconds(102400)));
     if (wanted.ofdma != "off")
     {
         mac.SetMultiUserScheduler("ns3::RrMultiUserScheduler", "NStations", UintegerValue(16), "EnableUlOfdma",
@@ -296,11 +336,14 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     }
     devices.Add(wifi.Install(phy, mac, accessPoint));
     devices.Add(stations);
-    // One queue for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
+    // One queue per category for all clients, served in the order of arrival: wifi.ap-scheduler = "fcfs".
     Ptr<WifiMac> apMac = DynamicCast<WifiNetDevice>(devices.Get(0))->GetMac();
-    Ptr<WifiMacQueue> queue =
-        apMac->GetTxopQueue(wanted.standard == "11a" ? AC_BE_NQOS : CATEGORIES.at(wanted.category).ac);
-    queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, wanted.apQueue * wanted.clients));
+    for (const Flow& flow : Flows(wanted))
+    {
+        Ptr<WifiMacQueue> queue =
+            apMac->GetTxopQueue(wanted.standard == "11a" ? AC_BE_NQOS : CATEGORIES.at(flow.category).ac);
+        queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, wanted.apQueue * wanted.clients));
+    }
     return devices;
 }
 
@@ -325,11 +368,17 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
           Ipv4Address serverAddress)
 {
     const bool up = wanted.direction == "up";
-    const bool tcp = wanted.transport == "tcp";
-    const std::string factory = tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
+    const std::vector<Flow> flows = Flows(wanted);
+    const uint64_t datagrams = std::count_if(flows.begin(), flows.end(), [](const Flow& flow) {
+        return flow.transport == "udp";
+    });
     std::vector<Ptr<PacketSink>> sinks;
     for (uint32_t index = 0; index < wanted.clients; index++)
     {
+        const Flow& flow = flows[index];
+        const bool tcp = flow.transport == "tcp";
+        const std::string factory = tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
+        const UintegerValue tos(CATEGORIES.at(flow.category).tos);
         // Uploads end at a port each.
         const uint16_t port = PORT + (up ? index : 0);
         const Address address = InetSocketAddress(up ? serverAddress : cell.GetAddress(index + 1), port);
@@ -343,15 +392,15 @@ MakeFlows(const Wanted& wanted, Ptr<Node> server, const NodeContainer& clients, 
             BulkSendHelper bulk(factory, address);
             // In pieces of whole segments; the default of 512 bytes is a call for each third of one.
             bulk.SetAttribute("SendSize", UintegerValue(wanted.payload * 32));
-            bulk.SetAttribute("Tos", UintegerValue(CATEGORIES.at(wanted.category).tos));
+            bulk.SetAttribute("Tos", tos);
             source = bulk.Install(from);
         }
         else
         {
             OnOffHelper steady(factory, address);
-            const uint64_t each = DataRate(wanted.udpRate).GetBitRate() / wanted.clients;
+            const uint64_t each = DataRate(wanted.udpRate).GetBitRate() / datagrams;
             steady.SetConstantRate(DataRate(each), wanted.payload);
-            steady.SetAttribute("Tos", UintegerValue(CATEGORIES.at(wanted.category).tos));
+            steady.SetAttribute("Tos", tos);
             source = steady.Install(from);
         }
         source.Start(JOINING + wanted.stagger * index);
@@ -402,13 +451,14 @@ CpuSeconds()
     return used.ru_utime.tv_sec + used.ru_stime.tv_sec + (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
-uint64_t
+// Bytes that each client's flow delivered.
+std::vector<uint64_t>
 Received(const std::vector<Ptr<PacketSink>>& sinks)
 {
-    uint64_t bytes = 0;
+    std::vector<uint64_t> bytes;
     for (const auto& sink : sinks)
     {
-        bytes += sink->GetTotalRx();
+        bytes.push_back(sink->GetTotalRx());
     }
     return bytes;
 }
@@ -429,6 +479,7 @@ main(int argc, char* argv[])
     line.AddValue("ofdma", "of 11ax: off, mu-bar, aggregated-mu-bar or requests", wanted.ofdma);
     line.AddValue("uplink", "the access point asks those that it sent to", wanted.uplink);
     line.AddValue("polls", "and asks how much they have before", wanted.polls);
+    line.AddValue("pollsContinue", "and asks for it at once, not by an access of its own", wanted.pollsContinue);
     line.AddValue("silent", "clients that were asked do not contend", wanted.silent);
     line.AddValue("accessInterval", "it asks so often without anything to send", wanted.accessInterval);
     line.AddValue("reportLifetime", "how long a buffer status report counts", wanted.reportLifetime);
@@ -453,8 +504,10 @@ main(int argc, char* argv[])
     line.AddValue("rtsAbove", "RTS before PSDUs longer than so many bytes", wanted.rtsAbove);
     line.AddValue("amsdu", "most bytes of an A-MSDU", wanted.amsdu);
     line.AddValue("category", "access category of all flows: be, bk, vi or vo", wanted.category);
+    line.AddValue("mix", "category and transport of each client's flow, such as vo:udp,vi:udp,be:tcp", wanted.mix);
     line.Parse(argc, argv);
     g_upAfter = wanted.upAfter;
+    wanted.clients = Flows(wanted).size();
 
     SetTcp(wanted);
     SetWifi(wanted);
@@ -491,7 +544,7 @@ main(int argc, char* argv[])
     }
 
     std::vector<Ptr<PacketSink>> sinks = MakeFlows(wanted, server, clients, cell, wired.GetAddress(0));
-    uint64_t before = 0;
+    std::vector<uint64_t> before(sinks.size());
     NetDeviceContainer stations;
     for (uint32_t index = 1; index < cellDevices.GetN(); index++)
     {
@@ -508,10 +561,19 @@ main(int argc, char* argv[])
     const double cpu = CpuSeconds() - cpuBefore;
 
     const double measured = (wanted.duration - wanted.measureFrom).GetSeconds();
+    const std::vector<uint64_t> after = Received(sinks);
+    double goodput = 0;
+    std::string each;
+    for (std::size_t index = 0; index < after.size(); index++)
+    {
+        const double bps = (after[index] - before[index]) * 8 / measured;
+        goodput += bps;
+        each += (index == 0 ? "" : ",") + std::to_string(static_cast<uint64_t>(bps));
+    }
     std::printf("{\"goodput_bps\":%.0f,\"simulated_s\":%g,\"measured_s\":%g,\"cpu_s\":%.6f,\"wall_s\":%.6f,"
-                "\"events\":%llu}\n",
-                (Received(sinks) - before) * 8 / measured, wanted.duration.GetSeconds(), measured, cpu, wall,
-                static_cast<unsigned long long>(Simulator::GetEventCount()));
+                "\"events\":%llu,\"each_bps\":[%s]}\n",
+                goodput, wanted.duration.GetSeconds(), measured, cpu, wall,
+                static_cast<unsigned long long>(Simulator::GetEventCount()), each.c_str());
     Simulator::Destroy();
     return 0;
 }

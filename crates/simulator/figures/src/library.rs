@@ -138,6 +138,7 @@ pub const ALL: &[Bundled] = bundled![
     "validation/ns3-11ax",
     "validation/ns3-11ax-mu",
     "validation/ns3-11be-mlo",
+    "validation/ns3-11ax-mix",
     "validation/minstrel",
 ];
 

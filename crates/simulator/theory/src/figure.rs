@@ -3,7 +3,7 @@
 use core::fmt;
 
 use serde::Serialize;
-use tacit_link::wifi::phy::{Format, GuardInterval, Mode, Standard};
+use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_proto::tack::AckClock;
 use tacit_proto::units::{BitRate, Duration};
 
@@ -116,19 +116,35 @@ fn goodput_by_rate(id: &'static str, standard: Standard, hack: Feedback) -> Figu
     Figure { id, x: "PHY rate (Mb/s)", y: "goodput (Mb/s)", series: series.into() }
 }
 
-/// Rounds with one stream at 80 MHz and MCS 11, as configured in the simulator, by number of users.
+/// Rounds with one stream at 80 MHz, as configured in the simulator, by number of clients. As many of them share a PPDU
+/// as fill the channel's units. All ways at MCS 11; those that a run reaches at slower rates too.
 fn goodput_by_users() -> Figure {
-    let mode = Mode::he(11, 1, 80, GuardInterval::Ns800).expect("802.11ax has MCS 11 at 80 MHz");
-    let hop = Hop::new(Standard::Ax, mode);
-    let curve = |way: &RoundWay| {
-        let point = |users: u32| {
-            let capacity = way.capacity(&Rounds::new(hop, users, way.ofdma))?;
-            Some((f64::from(users), capacity.goodput.as_mbps_f64()))
-        };
-        Series { name: way.name.to_owned(), points: [2, 4, 8, 16].into_iter().filter_map(point).collect() }
+    let of_mcs = |mcs: u8| {
+        let mode =
+            Mode::he(mcs, 1, USERS_WIDTH_MHZ, GuardInterval::Ns800).expect("802.11ax has it at 80 MHz");
+        let ways = RoundWay::ALL.iter().filter(move |way| mcs == FASTEST_MCS || way.is_reached());
+        ways.map(move |way| by_users(way, mode, mcs))
     };
-    let series = RoundWay::ALL.iter().map(curve).collect();
+    let series = [FASTEST_MCS, 7, 4].into_iter().flat_map(of_mcs).collect();
     Figure { id: "validation/11ax-mu", x: "clients", y: "goodput (Mb/s)", series }
+}
+
+/// Channel and highest MCS of [`goodput_by_users`].
+const USERS_WIDTH_MHZ: u16 = 80;
+const FASTEST_MCS: u8 = 11;
+
+fn by_users(way: &RoundWay, mode: Mode, mcs: u8) -> Series {
+    let hop = Hop::new(Standard::Ax, mode);
+    let point = |clients: u32| {
+        let users = ResourceUnit::users_that_fill(clients as usize, USERS_WIDTH_MHZ);
+        let capacity = way.capacity(&Rounds::new(hop, users as u32, way.ofdma))?;
+        Some((f64::from(clients), capacity.goodput.as_mbps_f64()))
+    };
+    let name = match mcs {
+        FASTEST_MCS => way.name.to_owned(),
+        _ => format!("{} at MCS {mcs}", way.name),
+    };
+    Series { name, points: [2, 4, 6, 8, 12, 16].into_iter().filter_map(point).collect() }
 }
 
 fn slides_utilization() -> Figure {

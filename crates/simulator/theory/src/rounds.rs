@@ -259,6 +259,12 @@ impl RoundWay {
         Self { name, ofdma, traffic: Traffic::UDP, feedback: Feedback::None }
     }
 
+    /// Whether a run comes close to it at any number of clients: nobody contends for ACKs, and all are asked at once.
+    pub fn is_reached(&self) -> bool {
+        self.ofdma.acknowledgment == MuAcknowledgment::MuBar
+            && (self.ofdma.polls || matches!(self.feedback, Feedback::None | Feedback::OnLinkAcks { .. }))
+    }
+
     /// Its goodput in `rounds`, which must have the same `ofdma`.
     pub fn capacity(&self, rounds: &Rounds) -> Option<Capacity> {
         round_capacity(rounds, &self.traffic, self.feedback)

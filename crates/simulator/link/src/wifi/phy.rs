@@ -426,6 +426,12 @@ impl Phy {
         self.sifs + self.slot
     }
 
+    /// `time`, rounded to whole slots.
+    pub fn to_slots(&self, time: Duration) -> Duration {
+        let slots = (time + self.slot / 2).as_nanos() / self.slot.as_nanos();
+        self.slot * slots
+    }
+
     /// How long a transmitter waits after its PPDU for the start of a response in mode `control`: SIFS, one slot, and
     /// the time a receiver needs to detect it (802.11-2020 clause 10.3.2.11).
     pub fn ack_timeout(&self, control: &Mode) -> Duration {

@@ -680,15 +680,13 @@ fn multiple_protection_reserves_the_txop_and_a_cf_end_returns_the_rest() {
 }
 
 /// 8 exchanges leave 80 us of the TXOP; after another of 36 + 7.2 + 16 + 28 us, rounded up, nothing fits, and no CF-End.
+/// Where all stations hear each other, bystanders wait in whole slots: a part of a slot would separate them from the holder.
 #[test]
 fn where_no_cf_end_fits_bystanders_wait_for_the_end_of_the_txop() {
     for (hidden, seed) in
         [false, true].into_iter().flat_map(|hidden| (1..=20).map(move |seed| (hidden, seed)))
     {
-        let mut h = Harness::seeded(protecting(hidden), seed);
-        h.send_in(AccessCategory::Voice, ONE, 8, 1400);
-        h.send_in(AccessCategory::Voice, ONE, 1, 52);
-        assert!(h.step());
+        let mut h = rest_of_a_txop(hidden, seed);
         h.send(TWO, AP, 1, 1500);
         h.run();
         let until = h.frames[0].at + us(1_504);
@@ -696,7 +694,32 @@ fn where_no_cf_end_fits_bystanders_wait_for_the_end_of_the_txop() {
         assert_eq!((after_all.transmitter, h.bss.counters(AP).cf_ends), (TWO, 0), "{}", h.story());
         let left = until - end(&h.frames[17]);
         assert!(left > Duration::ZERO && left < us(16 + 28), "{left}");
-        assert!(after_all.at >= until + us(43), "{hidden}, seed {seed}");
+        assert!(after_all.at + us(9) / 2 >= until + us(43), "{hidden}, seed {seed}");
+        let slots = after_all.at - end(&h.frames[17]) - us(43);
+        assert!(hidden || slots.as_nanos().is_multiple_of(9_000), "{slots}, seed {seed}");
+    }
+}
+
+/// A TXOP of voice in which no time is left for a CF-End, at its first frame.
+fn rest_of_a_txop(hidden: bool, seed: u64) -> Harness {
+    let mut h = Harness::seeded(protecting(hidden), seed);
+    h.send_in(AccessCategory::Voice, ONE, 8, 1400);
+    h.send_in(AccessCategory::Voice, ONE, 1, 52);
+    assert!(h.step());
+    h
+}
+
+/// A station has one NAV, and frames addressed to it do not set it.
+#[test]
+fn the_rest_of_a_txop_keeps_no_function_of_its_stations() {
+    for hidden in [false, true] {
+        let waits = (1..=60).map(|seed| {
+            let mut h = rest_of_a_txop(hidden, seed);
+            h.send_in(AccessCategory::BestEffort, ONE, 1, 1500);
+            h.run();
+            h.frames[18].at - end(&h.frames[17])
+        });
+        assert_eq!(waits.min(), Some(us(43)), "{hidden}");
     }
 }
 

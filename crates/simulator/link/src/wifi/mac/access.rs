@@ -142,7 +142,7 @@ impl Contention {
     }
 
     /// A more urgent category of the same station took the access: the same as a collision, except that nothing was
-    /// sent (802.11-2020 clause 10.23.2.4).
+    /// sent (802.11-2020 clauses 10.23.2.2 and 10.23.2.4).
     pub fn yielded(&mut self) {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
         self.draw();
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(station.cw, 15);
     }
 
-    /// An internal collision counts as a collision for the function that yields (802.11-2020 clause 10.23.2.4).
+    /// An internal collision counts as a collision for the function that yields (802.11-2020 clause 10.23.2.2).
     #[test]
     fn giving_way_doubles_the_window_too() {
         let phy = Standard::N.phy();

@@ -214,9 +214,12 @@ impl UplinkDemand {
         }
     }
 
-    /// Bytes of PSDU to allocate to the client: at least one MPDU, in which it reports the rest of its queue.
+    /// Bytes of PSDU to allocate to the client: its queue after a poll; otherwise at least one MPDU, in which it reports
+    /// the rest of its queue.
     pub fn expected_bytes(&self) -> u32 {
-        (self.waiting_bytes() + self.bytes_to_come()).max(Self::UNKNOWN_BYTES)
+        let has_just_reported = self.acks_for == 0 && !self.left.is_empty() && !self.with_block_ack;
+        let least = if has_just_reported { Self::ACK_BYTES } else { Self::UNKNOWN_BYTES };
+        (self.waiting_bytes() + self.bytes_to_come()).max(least)
     }
 
     /// Bytes of PSDU that its last report stands for.
@@ -240,5 +243,28 @@ impl Default for UplinkDemand {
             mpdus: 0,
             mpdus_before: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Units of 52 tones at MCS 4 need 400 us for 500 bytes.
+    #[test]
+    fn a_trigger_after_a_poll_has_room_for_what_was_reported() {
+        let mut demand = UplinkDemand::default();
+        assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "nothing is known");
+        let two_acks = BufferStatus::of([60, 60].into_iter());
+        demand.reported(Instant::ZERO, two_acks);
+        assert_eq!(demand.expected_bytes(), 320, "256 bytes of packets, and a quarter for headers");
+        demand.sent(2);
+        assert_eq!(demand.expected_bytes(), UplinkDemand::UNKNOWN_BYTES, "an ACK may come");
+        demand.reported_with_block_ack(Instant::ZERO, two_acks);
+        assert_eq!(
+            demand.expected_bytes(),
+            UplinkDemand::UNKNOWN_BYTES,
+            "ACKs for what it acknowledges follow"
+        );
     }
 }

@@ -40,9 +40,10 @@ struct Reservation {
 impl Reservation {
     const NONE: Self = Self { until: Instant::ZERO, ends: [StationId::AP.first_function(); 2] };
 
-    /// The unused part of the TXOP of `exchange`.
-    fn left_by(exchange: &Exchange) -> Self {
-        Self { until: exchange.reserved_until(), ends: [exchange.from, exchange.to] }
+    /// The unused part of the TXOP of `exchange`, which ended at `at`. Whole slots: stations that begin a part of a slot
+    /// apart collide, because the later one cannot detect the other in time (802.11-2020 clause 10.3.7).
+    fn left_by(exchange: &Exchange, at: Instant, phy: &Phy) -> Self {
+        Self { until: at + phy.to_slots(exchange.reserved_until() - at), ends: [exchange.from, exchange.to] }
     }
 }
 
@@ -270,7 +271,9 @@ impl Shared {
         self.reserved_until = self.reserved_until.max(until);
         self.idle.countdown_from = self.idle.countdown_from.max(until + cell.rules.phy.aifs());
         for end in ends {
-            cell.stations[end].contention.exempt(self.idle.number);
+            let station = cell.stations.station_of(end);
+            let number = self.idle.number;
+            cell.stations.for_each_of(station, |function| function.contention.exempt(number));
         }
     }
 
@@ -347,7 +350,7 @@ impl Shared {
                     }
                     Follows::Nothing { at, reserved_until, reserves_txop } => {
                         if reserves_txop && exchange.reserved_until() > at {
-                            self.reservation = Reservation::left_by(exchange);
+                            self.reservation = Reservation::left_by(exchange, at, cell.rules.phy);
                         }
                         Follows::Nothing { at, reserved_until, reserves_txop }
                     }
