@@ -9,9 +9,8 @@ mod uplink;
 
 use std::collections::BTreeMap;
 
-use self::thin::ThinFlow;
-pub use self::uplink::QueueCounts;
-use self::uplink::Uplink;
+pub use self::thin::ThinFlow;
+pub use self::uplink::{QueueCounts, Uplink};
 use crate::FlowKey;
 use crate::hack::AckPacket;
 use crate::tcp::{AckInfo, Flags, Segment};
@@ -150,8 +149,7 @@ impl<P> AckHold<P> {
             return None;
         };
         flow.used_at = now;
-        let in_vain = flow.state.waits_for_uplink() && !uplink.has_only_acks(now);
-        let hold = flow.state.longest_hold(now, &segment, ack).filter(|_| !in_vain);
+        let hold = flow.state.longest_hold(now, uplink, &segment, ack);
         // The newest ACK says all that this one would have said.
         let replaced = flow.held.take_if(|held| {
             ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
@@ -288,7 +286,13 @@ impl State {
 
     /// The host sends `segment`, which has the contents `ack` if it is a pure ACK. Returns how long it may wait; `None` if
     /// it must pass.
-    fn longest_hold(&mut self, now: Instant, segment: &Segment, ack: Option<AckInfo>) -> Option<Duration> {
+    fn longest_hold(
+        &mut self,
+        now: Instant,
+        uplink: &Uplink,
+        segment: &Segment,
+        ack: Option<AckInfo>,
+    ) -> Option<Duration> {
         match self {
             Self::Fixed { config, last, count } => {
                 let ack = ack.filter(AckInfo::is_plain)?;
@@ -296,7 +300,7 @@ impl State {
                 *count += 1;
                 (ack.replaces(&before) && *count < config.ratio).then_some(config.delay)
             }
-            Self::Thin(flow) => flow.longest_hold(now, segment, ack.as_ref()),
+            Self::Thin(flow) => flow.longest_hold(now, uplink, segment, ack.as_ref()),
         }
     }
 
