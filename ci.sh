@@ -201,7 +201,7 @@ bpf() {
         echo "ci.sh: clang $(cat "$built/built-with"), not $(cat crates/live/kernel/bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
     else
         local program
-        for program in rre flows step; do
+        for program in rre flows step thin; do
             cmp "$built/$program.bpf.o" "crates/live/kernel/bpf/$program.bpf.o" ||
                 { echo "ci.sh: crates/live/kernel/bpf/$program.bpf.o differs from the one that its source gives: run crates/live/kernel/bpf/build.sh" >&2 && return 1; }
         done

@@ -121,6 +121,40 @@ impl<P> AckHold<P> {
         Self { uplink: Uplink::of_rate(rate), ..self }
     }
 
+    /// The same, for an uplink that another one observes and [tells](AckHold::tell) of.
+    pub fn tell(&mut self, uplink: Uplink) {
+        self.uplink = uplink;
+        self.next = self.earliest();
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// The host sends `packet`, of which another one has decided how long it may wait; `None` if it must pass. Calls `pass`
+    /// and returns as [`offer`](AckHold::offer) does.
+    pub fn offer_decided(
+        &mut self,
+        now: Instant,
+        offered: Offered,
+        hold: Option<Duration>,
+        packet: P,
+        pass: &mut impl FnMut(P),
+    ) -> Option<P> {
+        self.admit(now, offered.key, offered.segment.as_ref(), pass);
+        self.place(now, offered, hold, packet, pass)
+    }
+
+    /// A packet of the flow `key` that is no ACK has gone to the queue before what waits. All ACKs leave, but that of
+    /// `key`, of which the packet has said all: it is returned.
+    pub fn overtaken(&mut self, now: Instant, key: FlowKey, pass: &mut impl FnMut(P)) -> Option<P> {
+        let said = self.flows.get_mut(&key).and_then(|flow| flow.held.take());
+        self.release_all(now, pass);
+        self.dropped += u64::from(said.is_some());
+        said.map(|held| held.packet)
+    }
+
     /// The host sends `packet`. Calls `pass` with the packets to be queued now, in order; returns the ACK that it
     /// replaces.
     pub fn offer(
@@ -130,13 +164,31 @@ impl<P> AckHold<P> {
         packet: P,
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
-        let Offered { key, segment, len } = offered;
+        let Offered { key, segment, .. } = offered;
         let ack = segment.as_ref().and_then(AckInfo::of);
         if ack.is_none() && self.law == HoldLaw::Thin {
             // In a queue, ACKs would leave before the data behind them.
             self.release_all(now, pass);
         }
         self.admit(now, key, segment.as_ref(), pass);
+        let hold = self.flows.get_mut(&key).zip(segment.as_ref()).and_then(|(flow, segment)| {
+            flow.used_at = now;
+            flow.state.longest_hold(now, &self.uplink, segment, ack)
+        });
+        self.place(now, offered, hold, packet, pass)
+    }
+
+    /// Holds `packet` for as long as `hold` says, or passes it.
+    fn place(
+        &mut self,
+        now: Instant,
+        offered: Offered,
+        hold: Option<Duration>,
+        packet: P,
+        pass: &mut impl FnMut(P),
+    ) -> Option<P> {
+        let Offered { key, segment, len } = offered;
+        let ack = segment.as_ref().and_then(AckInfo::of);
         let uplink = &mut self.uplink;
         let Some((flow, segment)) = self.flows.get_mut(&key).zip(segment) else {
             // Nothing overtakes a held ACK of its flow, even if it is not understood.
@@ -148,8 +200,6 @@ impl<P> AckHold<P> {
             pass(packet);
             return None;
         };
-        flow.used_at = now;
-        let hold = flow.state.longest_hold(now, uplink, &segment, ack);
         // The newest ACK says all that this one would have said.
         let replaced = flow.held.take_if(|held| {
             ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))

@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 out=$(realpath "${1:-.}")
 # Other versions make other code of it.
 clang --version | head -n 1 | grep -o 'version [0-9.]*' >"$out/built-with"
-for program in rre flows step; do
+for program in rre flows step thin; do
     # Little-endian by name, and without the directory it was compiled in: the same octets on every machine.
     clang -target bpfel -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -fdebug-compilation-dir=. \
         -fdebug-prefix-map="$PWD"=. -c "$program.bpf.c" -o "$out/$program.bpf.o"

@@ -1,8 +1,8 @@
-//! TCP-RRE as a congestion control of the Linux kernel.
+//! Programs for the Linux kernel: TCP-RRE as a congestion control, and the thinner of ACKs.
 //!
 //! The programs in `bpf/` are compiled in advance and embedded. Nothing is pinned, and no system setting is changed.
-//! The congestion control and its selection of sockets depend on files that this process has open, so they disappear
-//! when it ends, for any reason.
+//! The congestion control, its selection of sockets and the thinner depend on files that this process has open, so they
+//! disappear when it ends, for any reason.
 
 pub mod cgroup;
 mod flows;
@@ -14,6 +14,11 @@ mod loaded;
 mod metrics;
 mod namespace;
 pub mod run;
+#[cfg(feature = "load")]
+pub mod thin;
+#[cfg(not(feature = "load"))]
+#[path = "thin_unloadable.rs"]
+pub mod thin;
 
 pub use flows::{Flow, to_text};
 pub use loaded::{Control, check, check_status, read_flows};

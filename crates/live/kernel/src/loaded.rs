@@ -161,22 +161,22 @@ fn set_up(
     Ok(())
 }
 
-fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
+pub(crate) fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
     set_print(Some((PrintLevel::Warn, remember)));
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
     ObjectBuilder::default().open_memory(program).map_err(|error| explained("reading an eBPF program", error))
 }
 
-fn load(open: OpenObject) -> Result<Object, LiveError> {
+pub(crate) fn load(open: OpenObject) -> Result<Object, LiveError> {
     open.load().map_err(|error| explained("loading an eBPF program", error))
 }
 
 /// The error that the embedded object does not match this file. The tests load it, so this should not occur.
-fn broken(what: &str) -> LiveError {
+pub(crate) fn broken(what: &str) -> LiveError {
     LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
 }
 
-fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
+pub(crate) fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !Uid::effective().is_root() {
         return refused(

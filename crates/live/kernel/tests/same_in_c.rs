@@ -3,10 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod compiled;
 #[path = "../../../core/proto/tests/rre/event.rs"]
 #[expect(dead_code, reason = "this test writes no vectors")]
 mod event;
-mod compiled;
 
 use std::collections::BTreeSet;
 use std::fs::File;

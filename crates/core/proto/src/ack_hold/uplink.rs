@@ -45,6 +45,11 @@ impl Uplink {
         Self { rate: Some(rate).filter(|rate| rate.as_bps() > 0), ..Self::default() }
     }
 
+    /// One of which another has learned its rate, if that is known, and that it will be free at `free_at`.
+    pub fn told(rate: BitRate, free_at: Instant) -> Self {
+        Self { free_at, ..Self::of_rate(rate) }
+    }
+
     /// The queue is as `counts` say. Corrects what was expected of it.
     pub fn observe(&mut self, now: Instant, counts: QueueCounts) {
         self.measure(now, counts);

@@ -183,12 +183,15 @@ pub struct ThinArgs {
     /// Print what runs
     #[command(subcommand)]
     pub command: Option<ThinCommand>,
-    /// The device of the default route
+    /// The device of the uplink
     #[arg(required = true)]
     pub device: Option<String>,
     /// Rate of the uplink, if its queue is not this machine's but a modem's, such as 50kbps [default: learned]
     #[arg(long, value_name = "RATE")]
     pub uplink: Option<String>,
+    /// Lead packets through this program even where the kernel could thin
+    #[arg(long)]
+    pub no_ebpf: bool,
     /// Change nothing: count for a minute what would be dropped
     #[arg(long, requires = "uplink")]
     pub dry_run: bool,

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use tacit_hop::signals::Signals;
-use tacit_hop::thin::{Counters, Running, rehearse, run as thin, running};
+use tacit_hop::thin::{Counters, Device, Running, rehearse, run as thin, running};
 use tacit_input::{argument, bit_rate};
+use tacit_kernel::thin::Thinner;
 
 use crate::args::{ThinArgs, ThinCommand};
 use crate::output::{Failure, note, print, print_json};
@@ -16,31 +17,48 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
         (Some(ThinCommand::Status { json: false }), _) => print(&to_text(&running()?))?,
         (None, Some(device)) => {
             let rate = args.uplink.map(|text| argument("--uplink", &text, bit_rate)).transpose()?;
-            let stop = Signals::taken_over()?;
+            let (found, stop) = (Device::find(&device)?, Signals::taken_over()?);
             if let Some(rate) = rate.filter(|_| args.dry_run) {
                 note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
-                let counters = rehearse(&device, rate, &stop)?;
+                let counters = rehearse(&found, rate, &stop)?;
                 return print_end(&Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
-            let counters = thin(&device, rate, &stop, |device| {
-                if device.is_wifi {
-                    note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
-                } else {
-                    note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+            say_where_it_helps(&found);
+            let loaded = (!args.no_ebpf).then(|| Thinner::load(&found, rate));
+            let counters = match loaded.transpose() {
+                Ok(Some(thinner)) => {
+                    thinner.run(&stop, || say_started(&found, "IPv4 and IPv6", "in the kernel"))?
                 }
-                note(&format!(
-                    "tacit: ACKs of TCP over {} that leave by {} are thinned until this is stopped; QUIC's and VPNs' \
-                     are not",
-                    device.versions(),
-                    device.name
-                ));
-            })?;
+                not_loaded => {
+                    let by = "by a TUN device and its routes";
+                    if let Err(error) = not_loaded {
+                        note(&format!("tacit: not in the kernel, but {by}: {error}"));
+                    }
+                    thin(&found, rate, &stop, |device| say_started(device, device.versions(), by))?
+                }
+            };
             print_end(&Running { device, counters }, args.json)?;
         }
         // Clap asks for one of them.
         (None, None) => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn say_where_it_helps(device: &Device) {
+    if device.is_wifi {
+        note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
+    } else {
+        note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+    }
+}
+
+fn say_started(device: &Device, versions: &str, form: &str) {
+    note(&format!(
+        "tacit: ACKs of TCP over {versions} that leave by {} are thinned {form} until this is stopped; QUIC's and \
+         VPNs' are not",
+        device.name
+    ));
 }
 
 /// Prints the counters of a device at the end, as JSON if wanted.
