@@ -163,7 +163,7 @@ static __always_inline int look_at(struct __sk_buff *skb, struct thin_packet *pa
 static __always_inline struct tracked *admit(const struct thin_key *key)
 {
 	struct tracked *tracked = bpf_map_lookup_elem(&thin_flows, key);
-	static const struct tracked none;
+	struct tracked none = {};
 
 	if (tracked)
 		return tracked;

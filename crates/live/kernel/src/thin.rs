@@ -216,3 +216,24 @@ impl Room {
         self.hold.overtaken(now, FlowKey::default(), pass);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use libbpf_rs::ObjectBuilder;
+
+    use super::*;
+
+    /// Settings are written at the correct offsets of the object, and records have the length of their fields.
+    #[test]
+    fn the_embedded_object_has_its_settings_where_they_are_written() {
+        let open = ObjectBuilder::default().open_memory(THIN).unwrap();
+        let settings = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
+        assert_eq!(settings.initial_value().unwrap(), [0; LINK_OCTETS_AT + 8]);
+        for name in ["thin_ring", "thin_flows", "thin_shared"] {
+            assert!(open.maps().any(|map| map.name() == name), "{name}");
+        }
+        for name in ["thin_egress", "thin_ingress", "thin_turn"] {
+            assert!(open.progs().any(|program| program.name() == name), "{name}");
+        }
+    }
+}
