@@ -40,15 +40,19 @@ pub struct Settings {
     pub target: Option<Duration>,
 }
 
-/// The checks of `tacit doctor` for the congestion control and for listing its flows. They load the programs and unload
-/// them again.
-pub fn doctor() -> [Check; 2] {
+/// The checks of `tacit doctor` for the congestion control, for listing its flows and for the thinner. They load the
+/// programs and unload them again.
+pub fn doctor() -> [Check; 3] {
     let said = |name, needed_for, checked: Result<String, LiveError>| {
         let works = checked.is_ok();
         let found = checked.unwrap_or_else(|error| error.to_string());
         Check { name, works, found, needed_for, required: false }
     };
-    [said("rre", "tacit rre", check()), said("rre status", "tacit rre status", check_status())]
+    [
+        said("rre", "tacit rre", check()),
+        said("rre status", "tacit rre status", check_status()),
+        said("thin", "tacit thin in the kernel", thin::check()),
+    ]
 }
 
 /// The error that this machine does not support it, with the reason.

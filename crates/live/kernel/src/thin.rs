@@ -127,6 +127,15 @@ impl Thinner {
     }
 }
 
+/// Loads the programs and unloads them. Whether a device takes them (tcx) is seen when they are used.
+///
+/// # Errors
+/// If this fails, with the reason.
+pub fn check() -> Result<String, LiveError> {
+    load(open(THIN)?)?;
+    Ok("loads".to_owned())
+}
+
 fn unreadable(error: libbpf_rs::Error) -> LiveError {
     explained("reading a ring", error)
 }

@@ -27,3 +27,11 @@ impl Thinner {
         match self {}
     }
 }
+
+/// Always fails.
+///
+/// # Errors
+/// Always.
+pub fn check() -> Result<String, LiveError> {
+    Err(crate::loaded::not_built_in("its eBPF"))
+}

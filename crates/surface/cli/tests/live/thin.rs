@@ -313,10 +313,8 @@ impl Behind {
             let output = ip(&["-n", name, "-batch", "-"], Some(script));
             assert!(output.status.success(), "{}", said(&output));
         }
-        let commands = [
-            "sysctl -q -w net.ipv4.ip_forward=1",
-            "iptables -t nat -A POSTROUTING -o up0 -j MASQUERADE",
-        ];
+        let commands =
+            ["sysctl -q -w net.ipv4.ip_forward=1", "iptables -t nat -A POSTROUTING -o up0 -j MASQUERADE"];
         for command in commands {
             let output = inside(CLIENT, &command.split(' ').collect::<Vec<_>>()).output().unwrap();
             if !output.status.success() {

@@ -11,6 +11,9 @@ use tacit_kernel::thin::Thinner;
 use crate::args::{ThinArgs, ThinCommand};
 use crate::output::{Failure, note, print, print_json};
 
+/// ACKs of more than the first 100 segments of some flows.
+const ACKS_ENOUGH: u64 = 1_000;
+
 pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
     match (args.command, args.device) {
         (Some(ThinCommand::Status { json: true }), _) => print_json(&running()?)?,
@@ -37,6 +40,9 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                     thin(&found, rate, &stop, |device| say_started(device, device.versions(), by))?
                 }
             };
+            if rate.is_none() {
+                say_if_in_vain(&counters);
+            }
             print_end(&Running { device, counters }, args.json)?;
         }
         // Clap asks for one of them.
@@ -50,6 +56,16 @@ fn say_where_it_helps(device: &Device) {
         note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
     } else {
         note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+    }
+}
+
+/// Says why no ACK was dropped where nothing has filled the queue of this machine.
+fn say_if_in_vain(counters: &Counters) {
+    if counters.dropped_acks == 0 && counters.acks > ACKS_ENOUGH {
+        note(
+            "tacit: no ACK waited: the queue of this machine was never busy with ACKs. If the uplink's queue is in a \
+             modem, give its rate: --uplink RATE",
+        );
     }
 }
 
