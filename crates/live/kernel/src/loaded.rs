@@ -201,14 +201,7 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Returns an error if the kernel lacks a feature. Otherwise returns the position of the rate sample among the
 /// arguments of `cong_control`.
 fn examine() -> Result<u32, LiveError> {
-    let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
-    if !Path::new(KERNEL_TYPES).exists() {
-        return Err(lacks(
-            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
-            "use one that was built with CONFIG_DEBUG_INFO_BTF",
-        ));
-    }
-    let types = Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))?;
+    let types = kernel_types()?;
     if types.type_by_name::<Composite<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(lacks(
             "this kernel takes no congestion control as eBPF",
@@ -226,6 +219,28 @@ fn examine() -> Result<u32, LiveError> {
         Some(4) => Ok(3),
         Some(2) => Ok(1),
         _ => Err(lacks("this kernel calls congestion controls in a way that is new", "use a newer tacit")),
+    }
+}
+
+fn lacks(what: &str, advice: &'static str) -> LiveError {
+    refused(what, io::Error::from(io::ErrorKind::Unsupported), advice)
+}
+
+fn kernel_types() -> Result<Btf<'static>, LiveError> {
+    if !Path::new(KERNEL_TYPES).exists() {
+        return Err(lacks(
+            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+            "use one that was built with CONFIG_DEBUG_INFO_BTF",
+        ));
+    }
+    Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))
+}
+
+/// Returns an error if devices take no programs that end with the process that hung them there.
+pub(crate) fn examine_devices() -> Result<(), LiveError> {
+    match kernel_types()?.type_by_name::<Composite<'_>>("tcx_link") {
+        Some(_) => Ok(()),
+        None => Err(lacks("this kernel takes no programs for devices (tcx)", "use Linux 6.6 or later")),
     }
 }
 

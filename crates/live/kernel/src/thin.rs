@@ -20,7 +20,7 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
-use crate::loaded::{broken, explained, load, open};
+use crate::loaded::{broken, examine_devices, explained, load, open};
 
 /// Compiled by `bpf/build.sh`.
 static THIN: &[u8] = include_bytes!("../bpf/thin.bpf.o");
@@ -62,6 +62,7 @@ impl Thinner {
     /// # Errors
     /// If this kernel or device does not support it, with the reason.
     pub fn load(device: &Device, rate: Option<BitRate>) -> Result<Self, LiveError> {
+        examine_devices()?;
         let link_octets = device.link_octets().ok_or_else(|| {
             let source = io::Error::from(io::ErrorKind::Unsupported);
             crate::refused("a device of this kind", source, "an Ethernet, PPP or raw IP device")
@@ -127,11 +128,12 @@ impl Thinner {
     }
 }
 
-/// Loads the programs and unloads them. Whether a device takes them (tcx) is seen when they are used.
+/// Loads the programs and unloads them.
 ///
 /// # Errors
 /// If this fails, with the reason.
 pub fn check() -> Result<String, LiveError> {
+    examine_devices()?;
     load(open(THIN)?)?;
     Ok("loads".to_owned())
 }
@@ -158,7 +160,7 @@ fn attach(object: &Object, name: &str, device: &Device) -> Result<Link, LiveErro
         Some(link) => Ok(unsafe { Link::from_ptr(link) }),
         None => {
             let source = io::Error::last_os_error();
-            Err(crate::refused("hanging a program on a device (tcx)", source, "use Linux 6.6 or later"))
+            Err(crate::refused("hanging a program on a device", source, "start with --no-ebpf"))
         }
     }
 }
