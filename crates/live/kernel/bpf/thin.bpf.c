@@ -193,7 +193,7 @@ static __always_inline int give(struct __sk_buff *skb, u64 number, u64 hold, u32
 	return 1;
 }
 
-SEC("tcx/egress")
+SEC("tc")
 int thin_egress(struct __sk_buff *skb)
 {
 	u32 first = 0, len = skb->len, headers_len = 0;
@@ -253,7 +253,7 @@ int thin_egress(struct __sk_buff *skb)
 	return TCX_NEXT;
 }
 
-SEC("tcx/ingress")
+SEC("tc")
 int thin_ingress(struct __sk_buff *skb)
 {
 	u32 first = 0;

@@ -6,6 +6,7 @@
 
 pub mod cgroup;
 mod flows;
+mod light;
 #[cfg(feature = "load")]
 mod loaded;
 #[cfg(not(feature = "load"))]
@@ -13,11 +14,8 @@ mod loaded;
 mod loaded;
 mod metrics;
 mod namespace;
+mod ring;
 pub mod run;
-#[cfg(feature = "load")]
-pub mod thin;
-#[cfg(not(feature = "load"))]
-#[path = "thin_unloadable.rs"]
 pub mod thin;
 
 pub use flows::{Flow, to_text};

@@ -161,22 +161,22 @@ fn set_up(
     Ok(())
 }
 
-pub(crate) fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
+fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
     set_print(Some((PrintLevel::Warn, remember)));
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
     ObjectBuilder::default().open_memory(program).map_err(|error| explained("reading an eBPF program", error))
 }
 
-pub(crate) fn load(open: OpenObject) -> Result<Object, LiveError> {
+fn load(open: OpenObject) -> Result<Object, LiveError> {
     open.load().map_err(|error| explained("loading an eBPF program", error))
 }
 
 /// The error that the embedded object does not match this file. The tests load it, so this should not occur.
-pub(crate) fn broken(what: &str) -> LiveError {
+fn broken(what: &str) -> LiveError {
     LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
 }
 
-pub(crate) fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
+fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
     let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !Uid::effective().is_root() {
         return refused(
@@ -201,7 +201,14 @@ const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Returns an error if the kernel lacks a feature. Otherwise returns the position of the rate sample among the
 /// arguments of `cong_control`.
 fn examine() -> Result<u32, LiveError> {
-    let types = kernel_types()?;
+    let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
+    if !Path::new(KERNEL_TYPES).exists() {
+        return Err(lacks(
+            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+            "use one that was built with CONFIG_DEBUG_INFO_BTF",
+        ));
+    }
+    let types = Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))?;
     if types.type_by_name::<Composite<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
         return Err(lacks(
             "this kernel takes no congestion control as eBPF",
@@ -219,28 +226,6 @@ fn examine() -> Result<u32, LiveError> {
         Some(4) => Ok(3),
         Some(2) => Ok(1),
         _ => Err(lacks("this kernel calls congestion controls in a way that is new", "use a newer tacit")),
-    }
-}
-
-fn lacks(what: &str, advice: &'static str) -> LiveError {
-    refused(what, io::Error::from(io::ErrorKind::Unsupported), advice)
-}
-
-fn kernel_types() -> Result<Btf<'static>, LiveError> {
-    if !Path::new(KERNEL_TYPES).exists() {
-        return Err(lacks(
-            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
-            "use one that was built with CONFIG_DEBUG_INFO_BTF",
-        ));
-    }
-    Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))
-}
-
-/// Returns an error if devices take no programs that end with the process that hung them there.
-pub(crate) fn examine_devices() -> Result<(), LiveError> {
-    match kernel_types()?.type_by_name::<Composite<'_>>("tcx_link") {
-        Some(_) => Ok(()),
-        None => Err(lacks("this kernel takes no programs for devices (tcx)", "use Linux 6.6 or later")),
     }
 }
 

@@ -8,9 +8,9 @@ use tacit_hop::LiveError;
 use crate::Settings;
 use crate::flows::Flow;
 
-pub(crate) fn not_built_in(what: &str) -> LiveError {
+fn not_built_in() -> LiveError {
     crate::refused(
-        what,
+        "tacit rre",
         io::Error::from(io::ErrorKind::Unsupported),
         "this tacit was built without it: install libelf-dev, zlib1g-dev and pkg-config, and build with --features rre",
     )
@@ -26,7 +26,7 @@ impl Control {
     /// # Errors
     /// Always.
     pub fn load(_settings: Settings) -> Result<Self, LiveError> {
-        Err(not_built_in("tacit rre"))
+        Err(not_built_in())
     }
 
     /// The name of this instance.
@@ -53,7 +53,7 @@ impl Control {
 /// # Errors
 /// Always.
 pub fn check() -> Result<String, LiveError> {
-    Err(not_built_in("tacit rre"))
+    Err(not_built_in())
 }
 
 /// Always fails.
@@ -61,7 +61,7 @@ pub fn check() -> Result<String, LiveError> {
 /// # Errors
 /// Always.
 pub fn check_status() -> Result<String, LiveError> {
-    Err(not_built_in("tacit rre"))
+    Err(not_built_in())
 }
 
 /// Always fails.
@@ -69,5 +69,5 @@ pub fn check_status() -> Result<String, LiveError> {
 /// # Errors
 /// Always.
 pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
-    Err(not_built_in("tacit rre"))
+    Err(not_built_in())
 }

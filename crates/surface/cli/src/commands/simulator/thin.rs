@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use tacit_hop::LiveError;
 use tacit_hop::signals::Signals;
 use tacit_hop::thin::{Counters, Device, Running, rehearse, run as thin, running};
 use tacit_input::{argument, bit_rate};
@@ -27,14 +28,16 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
                 return print_end(&Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
             say_where_it_helps(&found);
-            let loaded = (!args.no_ebpf).then(|| Thinner::load(&found, rate));
-            let counters = match loaded.transpose() {
+            let in_kernel = (!args.no_ebpf).then(|| Thinner::start(&found, rate));
+            let counters = match in_kernel.transpose() {
                 Ok(Some(thinner)) => {
-                    thinner.run(&stop, || say_started(&found, "IPv4 and IPv6", "in the kernel"))?
+                    say_started(&found, "IPv4 and IPv6", "in the kernel");
+                    thinner.run(&stop)?
                 }
-                not_loaded => {
+                Err(error @ LiveError::Argument { .. }) => return Err(error.into()),
+                other => {
                     let by = "by a TUN device and its routes";
-                    if let Err(error) = not_loaded {
+                    if let Err(error) = other {
                         note(&format!("tacit: not in the kernel, but {by}: {error}"));
                     }
                     thin(&found, rate, &stop, |device| say_started(device, device.versions(), by))?
