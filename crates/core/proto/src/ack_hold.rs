@@ -121,7 +121,7 @@ impl<P> AckHold<P> {
         Self { uplink: Uplink::of_rate(rate), ..self }
     }
 
-    /// The same, for an uplink that another one observes and [tells](AckHold::tell) of.
+    /// The uplink is in this state, as another core has observed it.
     pub fn tell(&mut self, uplink: Uplink) {
         self.uplink = uplink;
         self.next = self.earliest();
@@ -132,8 +132,8 @@ impl<P> AckHold<P> {
         self.iter().next().is_none()
     }
 
-    /// The host sends `packet`, of which another one has decided how long it may wait; `None` if it must pass. Calls `pass`
-    /// and returns as [`offer`](AckHold::offer) does.
+    /// The host sends `packet`, which may wait for `hold` by the decision of another core; `None` if it must pass. Calls
+    /// `pass` and returns as [`offer`](AckHold::offer) does.
     pub fn offer_decided(
         &mut self,
         now: Instant,
@@ -146,8 +146,8 @@ impl<P> AckHold<P> {
         self.place(now, offered, hold, packet, pass)
     }
 
-    /// A packet of the flow `key` that is no ACK has gone to the queue before what waits. All ACKs leave, but that of
-    /// `key`, of which the packet has said all: it is returned.
+    /// A packet of the flow `key` that is no ACK has gone to the queue before what waits. All ACKs leave except that of
+    /// `key`, which is returned: the packet has said all that it says.
     pub fn overtaken(&mut self, now: Instant, key: FlowKey, pass: &mut impl FnMut(P)) -> Option<P> {
         let said = self.flows.get_mut(&key).and_then(|flow| flow.held.take());
         self.release_all(now, pass);

@@ -27,16 +27,16 @@ const PASS: u64 = u64::MAX;
 /// Verdict, segment, uplink and flow.
 const WORDS: usize = 1 + 13 + 8 + 17;
 
-/// What the core is told.
+/// An input of the core.
 #[derive(Clone, Debug)]
 enum Event {
-    /// The host sends this IP packet, of so many bytes on the uplink.
+    /// The host sends this IP packet, which has `len` bytes on the uplink.
     Offer { now: u64, len: u32, packet: Vec<u8> },
     /// One that was held goes to the queue.
     Passed { now: u64, len: u32, packet: Vec<u8> },
     /// It arrived.
     Heard { now: u64, packet: Vec<u8> },
-    /// The queue has sent so many bytes, and so many wait.
+    /// The queue has sent some bytes, and others wait.
     Queue { now: u64, sent: u64, waiting: u64 },
 }
 

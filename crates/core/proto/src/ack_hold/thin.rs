@@ -3,7 +3,7 @@
 //! Only an ACK that says no more than a later one of its flow will say may wait. The rules name what else an ACK may
 //! say; an ACK that is not understood passes.
 //!
-//! `crates/live/kernel/bpf/thin.h` is the same in C, for the kernel.
+//! `crates/live/kernel/bpf/thin.h` is the same in C: the kernel runs it.
 
 use super::uplink::Uplink;
 use crate::tcp::{AckInfo, Flags, SackBlocks, Segment};

@@ -45,7 +45,7 @@ impl Uplink {
         Self { rate: Some(rate).filter(|rate| rate.as_bps() > 0), ..Self::default() }
     }
 
-    /// One of which another has learned its rate, if that is known, and that it will be free at `free_at`.
+    /// An uplink of a rate that may be known, zero if it is not, and that will be free at `free_at`.
     pub fn told(rate: BitRate, free_at: Instant) -> Self {
         Self { free_at, ..Self::of_rate(rate) }
     }

@@ -15,7 +15,7 @@ const MOST: Duration = Duration::from_millis(100);
 /// While the queueing delay is short, the window is larger than required for the rate and the target by this fraction;
 /// while it is long, smaller by this fraction: a quarter. The excess finds higher rates.
 const STEP: u64 = 4;
-/// Segments that the window has beyond that, whatever the rate. Two flows whose windows only follow their own rates keep
+/// Segments that the window has beyond that at any rate. Two flows whose windows only follow their own rates keep
 /// any ratio of them; a part that is equal for both lets them meet (Chiu and Jain 1989). One segment leaves Jain's index at
 /// 0.87 at 3 Mb/s, where none leaves it at 0.65.
 const SHARING_SEGMENTS: u64 = 2;

@@ -1,4 +1,4 @@
-//! Sends frames by a device as they are: below routes and address translation.
+//! Sends frames by a device unchanged: below routes and address translation.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
