@@ -1,7 +1,7 @@
 //! `tacit thin` in networks of its own: a client behind a slow uplink, and a server.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -101,15 +101,20 @@ impl Drop for Killed {
 }
 
 /// Starts a command and waits for its first line, on standard error or output.
-fn started(mut command: Command, on_error: bool) -> (Killed, String) {
+fn started(command: Command, on_error: bool) -> (Killed, String) {
+    started_until(command, on_error, "")
+}
+
+/// Starts a command and waits for the first line with `wanted`, on standard error or output.
+fn started_until(mut command: Command, on_error: bool, wanted: &str) -> (Killed, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    if on_error {
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let lines: Box<dyn BufRead> = if on_error {
+        Box::new(BufReader::new(child.stderr.as_mut().unwrap()))
     } else {
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    }
-    (Killed(child), line)
+        Box::new(BufReader::new(child.stdout.as_mut().unwrap()))
+    };
+    let line = lines.lines().map(Result::unwrap).find(|line| line.contains(wanted));
+    (Killed(child), line.unwrap_or_default())
 }
 
 /// The server's addresses behind the wire.
@@ -148,7 +153,7 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let before = state();
     let [plain, plain_v6] = [V4, V6].map(megabyte);
     assert_eq!(status(), "No device is thinned.\n");
@@ -231,11 +236,10 @@ fn thinned_downloads(thinner: &str, from: &[(&str, (f64, u64))]) {
     assert_eq!(wrong_checksums(), "0");
 }
 
-/// `tacit thin up0` in the kernel; `None`, with a message, if this build or kernel cannot.
+/// `tacit thin up0` in the kernel; `None`, with a message, if this kernel cannot.
 fn in_the_kernel(network: &str) -> Option<Killed> {
-    let (mut thin, _) = started(inside(network, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]), true);
-    let mut line = String::new();
-    BufReader::new(thin.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0"];
+    let (thin, line) = started_until(inside(network, &words), true, "kernel");
     if line.contains("not in the kernel") {
         skip(&line);
         return None;
@@ -249,7 +253,7 @@ fn the_kernel_thins_and_nothing_changes_and_nothing_is_left() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let before = state();
     let [plain, plain_v6] = [V4, V6].map(megabyte);
     let Some(mut thin) = in_the_kernel(CLIENT) else { return };
@@ -279,7 +283,7 @@ fn a_router_thins_for_clients_behind_address_translation() {
     let Some(_networks) = Networks::new() else { return };
     let Some(_behind) = Behind::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let (bytes, plain_s) = download_by(BEHIND, V4, "1000000");
     assert_eq!(bytes, 1_000_000);
     // The router is the network that was the client so far.
@@ -338,7 +342,7 @@ fn a_rehearsal_sees_the_acks_of_both_versions_and_changes_nothing() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let before = state();
     let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0", "--uplink", "20kbps", "--dry-run", "--json"];
     let (mut rehearsal, _) = started(inside(CLIENT, &words), true);
