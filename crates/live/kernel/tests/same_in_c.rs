@@ -10,7 +10,6 @@ mod event;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -264,6 +263,8 @@ fn the_golden_vectors_leave_the_same_in_both() {
 /// The C code as compiled by this machine's kernel.
 #[cfg(feature = "load")]
 mod loaded {
+    use std::io::Write as _;
+
     use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
 
     use super::*;
