@@ -90,7 +90,7 @@ print_steps() {
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip bpftool:bpftool openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
+    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip bpftool:bpftool iptables:iptables openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
