@@ -90,7 +90,7 @@ print_steps() {
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
+    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip bpftool:bpftool iptables:iptables openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
 LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
@@ -190,20 +190,21 @@ tool() {
 
 # The eBPF programs that users get were compiled from these sources.
 bpf() {
-    if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! pkg-config --exists libbpf; then
-        echo "ci.sh: no clang, llvm or libbpf-dev: THE eBPF PROGRAMS WERE NOT COMPILED" >&2
+    if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! command -v bpftool >/dev/null ||
+        ! pkg-config --exists libbpf; then
+        echo "ci.sh: no clang, llvm, bpftool or libbpf-dev: THE eBPF PROGRAMS WERE NOT COMPILED" >&2
         return 0
     fi
     local built
     built=$(mktemp -d)
     crates/live/kernel/bpf/build.sh "$built"
     if ! cmp -s "$built/built-with" crates/live/kernel/bpf/built-with; then
-        echo "ci.sh: clang $(cat "$built/built-with"), not $(cat crates/live/kernel/bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
+        echo "ci.sh: $(paste -sd, "$built/built-with"), not $(paste -sd, crates/live/kernel/bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
     else
-        local program
-        for program in rre flows step; do
-            cmp "$built/$program.bpf.o" "crates/live/kernel/bpf/$program.bpf.o" ||
-                { echo "ci.sh: crates/live/kernel/bpf/$program.bpf.o differs from the one that its source gives: run crates/live/kernel/bpf/build.sh" >&2 && return 1; }
+        local part
+        for part in rre.bpf.o flows.bpf.o step.bpf.o thin.insns thin.data; do
+            cmp "$built/$part" "crates/live/kernel/bpf/$part" ||
+                { echo "ci.sh: crates/live/kernel/bpf/$part differs from the one that its source gives: run crates/live/kernel/bpf/build.sh" >&2 && return 1; }
         done
         echo "eBPF programs: compiled again, the same bytes"
     fi

@@ -9,9 +9,8 @@ mod uplink;
 
 use std::collections::BTreeMap;
 
-use self::thin::ThinFlow;
-pub use self::uplink::QueueCounts;
-use self::uplink::Uplink;
+pub use self::thin::ThinFlow;
+pub use self::uplink::{QueueCounts, Uplink};
 use crate::FlowKey;
 use crate::hack::AckPacket;
 use crate::tcp::{AckInfo, Flags, Segment};
@@ -122,6 +121,40 @@ impl<P> AckHold<P> {
         Self { uplink: Uplink::of_rate(rate), ..self }
     }
 
+    /// The uplink is in this state, as another core has observed it.
+    pub fn tell(&mut self, uplink: Uplink) {
+        self.uplink = uplink;
+        self.next = self.earliest();
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// The host sends `packet`, which may wait for `hold` by the decision of another core; `None` if it must pass. Calls
+    /// `pass` and returns as [`offer`](AckHold::offer) does.
+    pub fn offer_decided(
+        &mut self,
+        now: Instant,
+        offered: Offered,
+        hold: Option<Duration>,
+        packet: P,
+        pass: &mut impl FnMut(P),
+    ) -> Option<P> {
+        self.admit(now, offered.key, offered.segment.as_ref(), pass);
+        self.place(now, offered, hold, packet, pass)
+    }
+
+    /// A packet of the flow `key` that is no ACK has gone to the queue before what waits. All ACKs leave except that of
+    /// `key`, which is returned: the packet has said all that it says.
+    pub fn overtaken(&mut self, now: Instant, key: FlowKey, pass: &mut impl FnMut(P)) -> Option<P> {
+        let said = self.flows.get_mut(&key).and_then(|flow| flow.held.take());
+        self.release_all(now, pass);
+        self.dropped += u64::from(said.is_some());
+        said.map(|held| held.packet)
+    }
+
     /// The host sends `packet`. Calls `pass` with the packets to be queued now, in order; returns the ACK that it
     /// replaces.
     pub fn offer(
@@ -131,13 +164,31 @@ impl<P> AckHold<P> {
         packet: P,
         pass: &mut impl FnMut(P),
     ) -> Option<P> {
-        let Offered { key, segment, len } = offered;
+        let Offered { key, segment, .. } = offered;
         let ack = segment.as_ref().and_then(AckInfo::of);
         if ack.is_none() && self.law == HoldLaw::Thin {
             // In a queue, ACKs would leave before the data behind them.
             self.release_all(now, pass);
         }
         self.admit(now, key, segment.as_ref(), pass);
+        let hold = self.flows.get_mut(&key).zip(segment.as_ref()).and_then(|(flow, segment)| {
+            flow.used_at = now;
+            flow.state.longest_hold(now, &self.uplink, segment, ack)
+        });
+        self.place(now, offered, hold, packet, pass)
+    }
+
+    /// Holds `packet` for as long as `hold` says, or passes it.
+    fn place(
+        &mut self,
+        now: Instant,
+        offered: Offered,
+        hold: Option<Duration>,
+        packet: P,
+        pass: &mut impl FnMut(P),
+    ) -> Option<P> {
+        let Offered { key, segment, len } = offered;
+        let ack = segment.as_ref().and_then(AckInfo::of);
         let uplink = &mut self.uplink;
         let Some((flow, segment)) = self.flows.get_mut(&key).zip(segment) else {
             // Nothing overtakes a held ACK of its flow, even if it is not understood.
@@ -149,9 +200,6 @@ impl<P> AckHold<P> {
             pass(packet);
             return None;
         };
-        flow.used_at = now;
-        let in_vain = flow.state.waits_for_uplink() && !uplink.has_only_acks(now);
-        let hold = flow.state.longest_hold(now, &segment, ack).filter(|_| !in_vain);
         // The newest ACK says all that this one would have said.
         let replaced = flow.held.take_if(|held| {
             ack.zip(AckInfo::of(&held.segment)).is_some_and(|(newest, held)| newest.replaces(&held))
@@ -288,7 +336,13 @@ impl State {
 
     /// The host sends `segment`, which has the contents `ack` if it is a pure ACK. Returns how long it may wait; `None` if
     /// it must pass.
-    fn longest_hold(&mut self, now: Instant, segment: &Segment, ack: Option<AckInfo>) -> Option<Duration> {
+    fn longest_hold(
+        &mut self,
+        now: Instant,
+        uplink: &Uplink,
+        segment: &Segment,
+        ack: Option<AckInfo>,
+    ) -> Option<Duration> {
         match self {
             Self::Fixed { config, last, count } => {
                 let ack = ack.filter(AckInfo::is_plain)?;
@@ -296,7 +350,7 @@ impl State {
                 *count += 1;
                 (ack.replaces(&before) && *count < config.ratio).then_some(config.delay)
             }
-            Self::Thin(flow) => flow.longest_hold(now, segment, ack.as_ref()),
+            Self::Thin(flow) => flow.longest_hold(now, uplink, segment, ack.as_ref()),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Thins the TCP ACKs that this machine sends through a slow uplink.
 //!
-//! A TUN device takes the place of the default route. What the machine sends arrives here, and leaves through a raw socket
+//! Where the kernel takes eBPF, `tacit-kernel` does it with the sockets of this module. Where it does not, [`run`]: a TUN device takes the place of the default route. What the machine sends arrives here, and leaves through a raw socket
 //! that is bound to the uplink's device. ACKs wait in between, by [`HoldLaw::Thin`]. A packet socket sees what arrives. The kernel
 //! removes the device, its routes and the sockets when this process ends for any reason.
 
 mod device;
+mod frames;
+mod queue;
 mod sockets;
 mod status;
 
@@ -21,15 +23,17 @@ use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
 pub use self::device::Device;
+pub use self::frames::FrameSocket;
+pub use self::queue::Queue;
 use self::sockets::{ArrivalSocket, Uplink, Way};
-pub use self::status::{Running, running};
+pub use self::status::{Running, Socket as StatusSocket, running};
 use crate::clock::MediumClock;
 use crate::error::LiveError;
 use crate::namespace::ip_batch;
 use crate::tun::Tun;
 
 /// How often the queue of the uplink is looked at while it holds packets: less than the time of one ACK at 50 kb/s.
-const LOOK_EVERY: Duration = Duration::from_millis(4);
+pub const LOOK_EVERY: Duration = Duration::from_millis(4);
 /// How often the device and the routes are looked at: a new address takes the routes along.
 const WATCH_EVERY: Duration = Duration::from_secs(1);
 /// How long the device may be without address or default route, which are elsewhere or nowhere meanwhile: longer than a modem connects.
@@ -60,12 +64,12 @@ pub struct Counters {
 /// # Errors
 /// If the device cannot be used, with the reason, or the kernel does not permit it.
 pub fn run(
-    device: &str,
+    device: &Device,
     rate: Option<BitRate>,
     stop: &impl AsFd,
     started: impl FnOnce(&Device),
 ) -> Result<Counters, LiveError> {
-    let device = Device::look(device)?;
+    let device = Device::look(&device.name)?;
     let uplink = Uplink::open(&device).map_err(refused("cannot send raw packets"))?;
     let arrivals = ArrivalSocket::open(&device).map_err(refused("cannot see what arrives"))?;
     let status = status::Socket::listen(&device.name)?;
@@ -84,7 +88,7 @@ pub fn run(
 }
 
 /// For `map_err`: the kernel refuses `what`.
-fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
+pub fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
     move |source| LiveError::Refused {
         what: what.to_owned(),
         source,
@@ -97,9 +101,8 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
 ///
 /// # Errors
 /// As for [`run`].
-pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
-    let device = Device::look(device)?;
-    let mut arrivals = ArrivalSocket::open_both_ways(&device).map_err(refused("cannot see what passes"))?;
+pub fn rehearse(device: &Device, rate: BitRate, stop: &impl AsFd) -> Result<Counters, LiveError> {
+    let mut arrivals = ArrivalSocket::open_both_ways(device).map_err(refused("cannot see what passes"))?;
     let mut hold = AckHold::new(HoldLaw::Thin).with_uplink(rate);
     let (clock, mut counters) = (MediumClock::start(), Counters::default());
     loop {
@@ -134,7 +137,10 @@ pub fn rehearse(device: &str, rate: BitRate, stop: &impl AsFd) -> Result<Counter
 }
 
 /// Waits until one of `fds` is readable, for `longest` at most. Returns true if the first is.
-fn wait<const N: usize>(fds: [BorrowedFd<'_>; N], longest: Option<Duration>) -> Result<bool, LiveError> {
+///
+/// # Errors
+/// If the kernel cannot wait for them.
+pub fn wait<const N: usize>(fds: [BorrowedFd<'_>; N], longest: Option<Duration>) -> Result<bool, LiveError> {
     let timeout =
         longest.map(|longest| TimeSpec::from_duration(std::time::Duration::from_nanos(longest.as_nanos())));
     let mut fds = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));

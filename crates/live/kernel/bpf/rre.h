@@ -7,16 +7,8 @@
 #ifndef TACIT_RRE_H
 #define TACIT_RRE_H
 
-typedef __UINT8_TYPE__ u8;
-typedef __UINT16_TYPE__ u16;
-typedef __UINT32_TYPE__ u32;
-typedef __UINT64_TYPE__ u64;
-typedef __INT32_TYPE__ s32;
-typedef __INT64_TYPE__ s64;
+#include "integers.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 #define RRE static __always_inline
 
 /* Steps are functions of their own in eBPF: the verifier then looks at each once, from any path, instead of at

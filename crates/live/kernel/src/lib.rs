@@ -1,11 +1,12 @@
-//! TCP-RRE as a congestion control of the Linux kernel.
+//! Programs for the Linux kernel: TCP-RRE as a congestion control, and the thinner of ACKs.
 //!
 //! The programs in `bpf/` are compiled in advance and embedded. Nothing is pinned, and no system setting is changed.
-//! The congestion control and its selection of sockets depend on files that this process has open, so they disappear
-//! when it ends, for any reason.
+//! The congestion control, its selection of sockets and the thinner depend on files that this process has open, so they
+//! disappear when it ends, for any reason.
 
 pub mod cgroup;
 mod flows;
+mod light;
 #[cfg(feature = "load")]
 mod loaded;
 #[cfg(not(feature = "load"))]
@@ -13,7 +14,9 @@ mod loaded;
 mod loaded;
 mod metrics;
 mod namespace;
+mod ring;
 pub mod run;
+pub mod thin;
 
 pub use flows::{Flow, to_text};
 pub use loaded::{Control, check, check_status, read_flows};
@@ -35,15 +38,19 @@ pub struct Settings {
     pub target: Option<Duration>,
 }
 
-/// The checks of `tacit doctor` for the congestion control and for listing its flows. They load the programs and unload
-/// them again.
-pub fn doctor() -> [Check; 2] {
+/// The checks of `tacit doctor` for the congestion control, for listing its flows and for the thinner. They load the
+/// programs and unload them again.
+pub fn doctor() -> [Check; 3] {
     let said = |name, needed_for, checked: Result<String, LiveError>| {
         let works = checked.is_ok();
         let found = checked.unwrap_or_else(|error| error.to_string());
         Check { name, works, found, needed_for, required: false }
     };
-    [said("rre", "tacit rre", check()), said("rre status", "tacit rre status", check_status())]
+    [
+        said("rre", "tacit rre", check()),
+        said("rre status", "tacit rre status", check_status()),
+        said("thin", "tacit thin in the kernel", thin::check()),
+    ]
 }
 
 /// The error that this machine does not support it, with the reason.

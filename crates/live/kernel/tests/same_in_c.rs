@@ -3,18 +3,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod compiled;
 #[path = "../../../core/proto/tests/rre/event.rs"]
 #[expect(dead_code, reason = "this test writes no vectors")]
 mod event;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
 
+use compiled::{Draws, compiled};
 use event::Event;
 
 /// Number of random sequences, and of events in each.
@@ -32,28 +33,6 @@ fn bytes(event: Event) -> Vec<u8> {
     bytes.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
     bytes.resize(64, 0);
     bytes
-}
-
-/// Pseudorandom numbers, the same in every run (SplitMix64).
-struct Draws(u64);
-
-impl Draws {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number from `least` to `most`.
-    fn within(&mut self, least: u64, most: u64) -> u64 {
-        least + self.next() % (most - least + 1)
-    }
-
-    fn one_in(&mut self, chance: u64) -> bool {
-        self.next().is_multiple_of(chance)
-    }
 }
 
 /// A path with a buffer whose parameters are redrawn occasionally, so that every state is reached.
@@ -217,28 +196,6 @@ fn golden() -> Vec<Vec<Event>> {
     texts.iter().map(events).collect()
 }
 
-/// The C code compiled for this machine; `None`, with a message, if there is no compiler.
-fn compiled(directory: &Path) -> Option<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let program = directory.join("rre_host");
-    let compile = |checks: &[&str]| {
-        let mut cc = Command::new("cc");
-        cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]).args(checks);
-        cc.arg(here.join("rre_host.c")).arg("-o").arg(&program).output()
-    };
-    // The kernel's compiler could treat undefined behaviour in the C code differently.
-    let checked = compile(&["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
-    let Ok(checked) = checked else {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no C compiler: THE C WAS NOT COMPARED WITH THE RUST");
-        return None;
-    };
-    if !checked.status.success() {
-        let plain = compile(&[]).unwrap();
-        assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
-    }
-    Some(program)
-}
-
 /// The whole state of the C code after an event, and when its silence timer is due.
 type Words = [u64; WORDS + 1];
 
@@ -282,7 +239,7 @@ fn compare(
 #[test]
 fn a_million_random_events_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(directory.path()) else { return };
+    let Some(program) = compiled("rre_host", directory.path()) else { return };
     let seen =
         compare((0..SEQUENCES).map(sequence), |events| on_the_host(&program, directory.path(), events));
     let all: BTreeSet<_> = (0..5).flat_map(|state| (1..3).map(move |trust| (state, trust))).collect();
@@ -292,20 +249,22 @@ fn a_million_random_events_leave_the_same_in_both() {
 #[test]
 fn numbers_of_no_path_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(directory.path()) else { return };
+    let Some(program) = compiled("rre_host", directory.path()) else { return };
     compare((0..20).map(wild), |events| on_the_host(&program, directory.path(), events));
 }
 
 #[test]
 fn the_golden_vectors_leave_the_same_in_both() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(directory.path()) else { return };
+    let Some(program) = compiled("rre_host", directory.path()) else { return };
     compare(golden().into_iter(), |events| on_the_host(&program, directory.path(), events));
 }
 
 /// The C code as compiled by this machine's kernel.
 #[cfg(feature = "load")]
 mod loaded {
+    use std::io::Write as _;
+
     use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
 
     use super::*;

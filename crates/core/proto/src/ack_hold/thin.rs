@@ -2,7 +2,10 @@
 //!
 //! Only an ACK that says no more than a later one of its flow will say may wait. The rules name what else an ACK may
 //! say; an ACK that is not understood passes.
+//!
+//! `crates/live/kernel/bpf/thin.h` is the same in C: the kernel runs it.
 
+use super::uplink::Uplink;
 use crate::tcp::{AckInfo, Flags, SackBlocks, Segment};
 use crate::units::{Duration, Instant, SeqNumber};
 
@@ -29,7 +32,7 @@ const ETHERNET_MSS: u32 = 1_460;
 
 /// State of a flow in the direction of its ACKs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ThinFlow {
+pub struct ThinFlow {
     /// Shift of the receiver's windows. Zero, which makes them smaller than they are, if its SYN was not seen.
     scale: u8,
     /// Size of a full segment in bytes, if one was seen.
@@ -59,11 +62,12 @@ struct Acks {
 }
 
 impl ThinFlow {
-    /// The host sends `segment`, which has the contents `ack` if it is a pure ACK. Returns how long it may wait; `None`
-    /// if it must pass.
+    /// The host sends `segment`, which has the contents `ack` if it is a pure ACK. Returns how long it may wait for
+    /// `uplink`; `None` if it must pass.
     pub fn longest_hold(
         &mut self,
         now: Instant,
+        uplink: &Uplink,
         segment: &Segment,
         ack: Option<&AckInfo>,
     ) -> Option<Duration> {
@@ -81,7 +85,7 @@ impl ThinFlow {
         if segment.flags.contains(Flags::ACK) {
             self.note_offered(now, segment);
         }
-        let round_trip = self.round_trip.smoothed.filter(|_| may_wait)?;
+        let round_trip = self.round_trip.smoothed.filter(|_| may_wait && uplink.has_only_acks(now))?;
         Some((round_trip / ROUND_TRIP_PARTS).min(LONGEST_HOLD))
     }
 
@@ -160,6 +164,33 @@ impl ThinFlow {
             self.probed |= segment.seq.before(acks.last);
         }
         self.round_trip.hear(now, segment);
+    }
+
+    /// Its whole state, for comparisons with the C.
+    pub fn words(&self) -> [u64; 17] {
+        let some = |number: Option<u32>| number.map_or(0, |number| 1 + u64::from(number));
+        let acks = self.acks;
+        let of = |field: fn(&Acks) -> u64| acks.as_ref().map_or(0, field);
+        let RoundTrip { smoothed, syn, echo, stamped } = self.round_trip;
+        [
+            self.scale.into(),
+            self.mss.unwrap_or(0).into(),
+            acks.is_some().into(),
+            of(|acks| acks.first.0.into()),
+            of(|acks| acks.last.0.into()),
+            of(|acks| (!acks.last_sack.is_empty()).into()),
+            of(|acks| acks.last_at.as_nanos()),
+            of(|acks| acks.passed.0.into()),
+            of(|acks| acks.window.into()),
+            some(self.finished.map(|end| end.0)),
+            self.probed.into(),
+            smoothed.is_some().into(),
+            smoothed.map_or(0, Duration::as_nanos),
+            syn.map_or(0, |at| 1 + at.as_nanos()),
+            some(echo.map(|(value, _)| value)),
+            echo.map_or(0, |(_, at)| at.as_nanos()),
+            some(stamped),
+        ]
     }
 
     /// The smaller of both ends' maximum segment sizes (RFC 9293 section 3.7.1).

@@ -1,10 +1,16 @@
 //! When an uplink will have sent what it was given.
+//!
+//! `crates/live/kernel/bpf/thin.h` is the same in C. Its numbers have 64 bits, so those here stay within them.
 
 use crate::units::{BitRate, Bytes, Duration, Instant};
 
 /// A rate is measured over this many times the largest packet, so that the packet in transmission at either end changes
 /// it by a quarter at most.
 const PACKETS_MEASURED: u64 = 4;
+/// Most bytes that are reckoned with; their time in nanoseconds at one bit per second still has 64 bits.
+const AMOUNT_MAX: u64 = 1 << 31;
+/// Largest rate that is measured: beyond it, nothing waits.
+const RATE_MAX: BitRate = BitRate::from_mbps(1_000_000);
 
 /// What a device's queue has done so far, as Linux counts it for each queueing discipline (`struct gnet_stats_basic`,
 /// `struct gnet_stats_queue`).
@@ -18,7 +24,7 @@ pub struct QueueCounts {
 
 /// The rate of an uplink, learned from the drain of its queue, and the time at which the queue will be empty.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Uplink {
+pub struct Uplink {
     /// `None` until packets have waited for long enough.
     rate: Option<BitRate>,
     /// Packets have waited since this time, at which this much had been sent.
@@ -37,6 +43,11 @@ impl Uplink {
     /// An uplink of a rate that is known.
     pub fn of_rate(rate: BitRate) -> Self {
         Self { rate: Some(rate).filter(|rate| rate.as_bps() > 0), ..Self::default() }
+    }
+
+    /// An uplink of a rate that may be known, zero if it is not, and that will be free at `free_at`.
+    pub fn told(rate: BitRate, free_at: Instant) -> Self {
+        Self { free_at, ..Self::of_rate(rate) }
     }
 
     /// The queue is as `counts` say. Corrects what was expected of it.
@@ -62,8 +73,9 @@ impl Uplink {
         if sent < PACKETS_MEASURED * self.largest.max(1) {
             return;
         }
-        let sample = BitRate::from_amount(Bytes(sent), now.saturating_since(since));
+        let sample = BitRate::from_amount(Bytes(sent.min(AMOUNT_MAX)), now.saturating_since(since));
         if let Some(sample) = sample.filter(|rate| rate.as_bps() > 0) {
+            let sample = sample.min(RATE_MAX);
             let smoothed = |rate: BitRate| BitRate::from_bps((3 * rate.as_bps() + sample.as_bps()) / 4);
             self.rate = Some(self.rate.map_or(sample, smoothed));
             (self.busy, self.largest) = (Some((now, counts.sent)), self.last);
@@ -95,7 +107,22 @@ impl Uplink {
 
     /// Zero as long as the rate is unknown.
     fn time_for(&self, bytes: u64) -> Duration {
-        self.rate.map_or(Duration::ZERO, |rate| rate.time_for(Bytes(bytes)))
+        self.rate.map_or(Duration::ZERO, |rate| rate.time_for(Bytes(bytes.min(AMOUNT_MAX))))
+    }
+
+    /// Its whole state, for comparisons with the C.
+    pub fn words(&self) -> [u64; 8] {
+        let (since, sent) = self.busy.unwrap_or_default();
+        [
+            self.rate.map_or(0, BitRate::as_bps),
+            self.busy.is_some().into(),
+            since.as_nanos(),
+            sent.0,
+            self.largest,
+            self.last,
+            self.free_at.as_nanos(),
+            self.data_until.as_nanos(),
+        ]
     }
 }
 

@@ -15,6 +15,10 @@ const MOST: Duration = Duration::from_millis(100);
 /// While the queueing delay is short, the window is larger than required for the rate and the target by this fraction;
 /// while it is long, smaller by this fraction: a quarter. The excess finds higher rates.
 const STEP: u64 = 4;
+/// Segments that the window has beyond that at any rate. Two flows whose windows only follow their own rates keep
+/// any ratio of them; a part that is equal for both lets them meet (Chiu and Jain 1989). One segment leaves Jain's index at
+/// 0.87 at 3 Mb/s, where none leaves it at 0.65.
+const SHARING_SEGMENTS: u64 = 2;
 /// Shortest time over which a rate is measured, and the weight of the previous rate in the next.
 const SPAN_MIN: Duration = Duration::from_millis(100);
 /// Smallest window in segments: two, so that delayed ACKs cause no wait, and two to make up for a loss.
@@ -135,6 +139,7 @@ impl Rsfc {
         } else {
             window
         };
+        let window = window + SHARING_SEGMENTS * self.mss;
         self.window = window.clamp(MIN_SEGMENTS * self.mss, self.max);
         Some(self.window)
     }
@@ -179,15 +184,15 @@ mod tests {
         offered.unwrap()
     }
 
-    /// The rate times round-trip time and target, 100 kB, plus or minus a quarter.
+    /// The rate times round-trip time and target, 100 kB, plus or minus a quarter, and two segments.
     #[test]
     fn the_window_grows_beyond_the_rate_while_the_queue_is_short_and_shrinks_while_it_is_long() {
         let close = |window: u64, expected: u64| {
-            assert!(window.abs_diff(expected) < expected / 50, "{window} {expected}");
+            assert!(window.abs_diff(expected) < expected / 100, "{window} {expected}");
         };
-        close(window(MS(10)), 125_000);
-        close(window(MS(70)), 100_000);
-        close(window(MS(200)), 75_000);
+        close(window(MS(10)), 127_000);
+        close(window(MS(70)), 102_000);
+        close(window(MS(200)), 77_000);
     }
 
     #[test]
@@ -199,7 +204,7 @@ mod tests {
             windows.extend(rsfc.on_data(now, at(packet * MSS), Some(packet as u32), Some(MS(50))));
         }
         assert_eq!(windows.iter().filter(|window| **window == MIN_SEGMENTS * MSS).count(), 1, "{windows:?}");
-        assert_eq!(windows.last(), Some(&125_000));
+        assert_eq!(windows.last(), Some(&127_000));
     }
 
     #[test]

@@ -4,8 +4,17 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::Command;
 
-use super::sockets::index_and_mtu;
+use nix::libc;
+
+use super::sockets::Found;
 use crate::error::LiveError;
+
+/// Of `linux/if_arp.h`: modems that take IP packets.
+const ARPHRD_RAWIP: u16 = 519;
+
+fn refuse(what: String, allowed: &str) -> LiveError {
+    LiveError::Argument { argument: "DEVICE", what, allowed: allowed.to_owned() }
+}
 
 /// A network device that can be thinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,28 +27,44 @@ pub struct Device {
     pub is_wifi: bool,
     /// Largest IP packet, in bytes.
     mtu: u32,
+    /// Its hardware, as the kernel numbers it (`linux/if_arp.h`).
+    kind: u16,
     /// Its address of each IP version that has a default route by it.
     addresses: Vec<IpAddr>,
 }
 
 impl Device {
-    /// Looks at `name`.
+    /// Finds `name`.
     ///
     /// # Errors
-    /// If there is no such device, it has no address or no default route, or the kernel would drop what arrives by it.
-    pub(super) fn look(name: &str) -> Result<Self, LiveError> {
-        let refuse = |what: String, allowed: &str| LiveError::Argument {
-            argument: "DEVICE",
-            what,
-            allowed: allowed.to_owned(),
-        };
+    /// If there is no such device.
+    pub fn find(name: &str) -> Result<Self, LiveError> {
         let known = "a device that `ip link` lists";
         if name.is_empty() || name.contains(['/', ' ']) || name.starts_with('.') {
             return Err(refuse(format!("{name:?} is no device"), known));
         }
-        let Some((index, mtu)) = index_and_mtu(name) else {
+        let Some(Found { index, mtu, kind }) = Found::of(name) else {
             return Err(refuse(format!("there is no device {name}"), known));
         };
+        let is_wifi = fs::exists(format!("/sys/class/net/{name}/phy80211")).unwrap_or(false);
+        Ok(Self { name: name.to_owned(), index, is_wifi, mtu, kind, addresses: Vec::new() })
+    }
+
+    /// Octets before the IP header of a packet that it sends; `None` if that is not known.
+    pub fn link_octets(&self) -> Option<u32> {
+        match self.kind {
+            libc::ARPHRD_ETHER => Some(14),
+            libc::ARPHRD_PPP | libc::ARPHRD_NONE | ARPHRD_RAWIP => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Looks at `name`, which is to have its packets led elsewhere.
+    ///
+    /// # Errors
+    /// If there is no such device, it has no address or no default route, or the kernel would drop what arrives by it.
+    pub(super) fn look(name: &str) -> Result<Self, LiveError> {
+        let found = Self::find(name)?;
         let of_both = [
             ip(&["-4", "-o", "addr", "show", "dev", name])?,
             // Not the addresses of the link alone.
@@ -80,8 +105,7 @@ impl Device {
                 "rp_filter = 2 or 0 (sysctl)",
             ));
         }
-        let is_wifi = fs::exists(format!("/sys/class/net/{name}/phy80211")).unwrap_or(false);
-        Ok(Self { name: name.to_owned(), index, is_wifi, mtu, addresses })
+        Ok(Self { addresses, ..found })
     }
 
     /// Input for `ip -batch` that sets up `tun`, and its routes.
@@ -122,7 +146,9 @@ impl Device {
         };
         let has_routes = (!self.has(true) || leads("/proc/net/route", 0))
             && (!self.has(false) || leads("/proc/net/ipv6_route", 9));
-        if has_routes && index_and_mtu(&self.name) == Some((self.index, self.mtu)) {
+        if has_routes
+            && Found::of(&self.name).is_some_and(|found| (found.index, found.mtu) == (self.index, self.mtu))
+        {
             return Ok(None);
         }
         let now = Self::look(&self.name)?;
@@ -226,7 +252,8 @@ mod tests {
     #[test]
     fn parts_take_the_place_of_the_default_route_but_for_multicast() {
         let addresses = ["192.0.2.1", "2001:db8::7"].map(|address| address.parse().unwrap()).to_vec();
-        let device = Device { name: "eth0".to_owned(), index: 2, is_wifi: false, mtu: 1_400, addresses };
+        let device =
+            Device { name: "eth0".to_owned(), index: 2, is_wifi: false, mtu: 1_400, kind: 1, addresses };
         let script = device.setup("tacit0");
         assert!(
             script.starts_with("link set dev tacit0 addrgenmode none\nlink set dev tacit0 mtu 1400 up\n"),

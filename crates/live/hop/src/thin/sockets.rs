@@ -17,11 +17,11 @@ const UNSENT_MAX: usize = 4_096;
 /// Longest packet that can arrive, merged by the kernel.
 const READ_MAX: usize = 65_535;
 
-fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+pub(super) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn open(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
+pub(super) fn open(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: takes numbers.
     let fd =
         checked(unsafe { libc::socket(family, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })?;
@@ -35,27 +35,41 @@ fn set(fd: &OwnedFd, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     checked(unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, at, len) }).map(drop)
 }
 
-/// Index and MTU of a device in the network of this thread, which /sys need not show (netdevice(7)).
-pub(super) fn index_and_mtu(device: &str) -> Option<(i32, u32)> {
-    let fd = open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
-    // SAFETY: an `ifreq` of zeros is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // One byte of zero stays behind the name.
-    if device.len() >= request.ifr_name.len() {
-        return None;
+/// What the kernel says of a device.
+pub(super) struct Found {
+    pub index: i32,
+    pub mtu: u32,
+    /// Kind of its hardware.
+    pub kind: u16,
+}
+
+impl Found {
+    /// A device in the network of this thread, which /sys need not show (netdevice(7)).
+    pub fn of(device: &str) -> Option<Self> {
+        let fd = open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
+        // SAFETY: an `ifreq` of zeros is a valid one.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // One byte of zero stays behind the name.
+        if device.len() >= request.ifr_name.len() {
+            return None;
+        }
+        for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+            *place = byte as libc::c_char;
+        }
+        let mut ask = |what| {
+            // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
+            checked(unsafe { libc::ioctl(fd.as_raw_fd(), what, &raw mut request) }).ok()?;
+            Some(request.ifr_ifru)
+        };
+        // SAFETY: the kernel has written the index, the MTU and the hardware's address.
+        unsafe {
+            Some(Self {
+                index: ask(libc::SIOCGIFINDEX as _)?.ifru_ifindex,
+                mtu: u32::try_from(ask(libc::SIOCGIFMTU as _)?.ifru_mtu).ok()?,
+                kind: ask(libc::SIOCGIFHWADDR as _)?.ifru_hwaddr.sa_family,
+            })
+        }
     }
-    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
-    checked(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) }).ok()?;
-    // SAFETY: the kernel has just written the index.
-    let index = unsafe { request.ifr_ifru.ifru_ifindex };
-    // SAFETY: as above.
-    checked(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) }).ok()?;
-    // SAFETY: the kernel has just written the MTU.
-    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    Some((index, u32::try_from(mtu).ok()?))
 }
 
 /// Raw sockets that are bound to the uplink's device. Routes by other devices do not apply to them.

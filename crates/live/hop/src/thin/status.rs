@@ -29,7 +29,7 @@ pub struct Running {
 
 /// Answers with the counters.
 #[derive(Debug)]
-pub(super) struct Socket(UnixListener);
+pub struct Socket(UnixListener);
 
 fn name_of(device: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("{PREFIX}{device}"))
@@ -37,6 +37,9 @@ fn name_of(device: &str) -> io::Result<SocketAddr> {
 
 impl Socket {
     /// For the thinner of `device`.
+    ///
+    /// # Errors
+    /// If there is one already.
     pub fn listen(device: &str) -> Result<Self, LiveError> {
         let listener = name_of(device).and_then(|name| UnixListener::bind_addr(&name));
         let listener = listener.map_err(|error| match error.kind() {

@@ -10,9 +10,9 @@ use crate::args::LinkArgs;
 use crate::gate::GateArgs;
 
 pub(super) const THIN_AFTER_HELP: &str = "\
-Needs root, or CAP_NET_ADMIN and CAP_NET_RAW. A client behind an uplink of some 10 to 400 kb/s gains: its ACKs
-wait in this program as long as the uplink is busy, and later ones replace them. On Wi-Fi it is not
-needed. Everything is as before when it ends, or is killed.
+Needs root, or CAP_NET_ADMIN and CAP_NET_RAW, with CAP_BPF and Linux 6.6 for the form in the kernel. A client
+behind an uplink of some 10 to 200 kb/s gains: its ACKs wait as long as the uplink is busy, and later ones
+replace them. On Wi-Fi it is not needed. Everything is as before when it ends, or is killed.
 
   tacit thin wwan0
   tacit thin eth0 --uplink 100kbps
@@ -183,12 +183,15 @@ pub struct ThinArgs {
     /// Print what runs
     #[command(subcommand)]
     pub command: Option<ThinCommand>,
-    /// The device of the default route
+    /// The device of the uplink
     #[arg(required = true)]
     pub device: Option<String>,
     /// Rate of the uplink, if its queue is not this machine's but a modem's, such as 50kbps [default: learned]
     #[arg(long, value_name = "RATE")]
     pub uplink: Option<String>,
+    /// Lead packets through this program even where the kernel could thin
+    #[arg(long)]
+    pub no_ebpf: bool,
     /// Change nothing: count for a minute what would be dropped
     #[arg(long, requires = "uplink")]
     pub dry_run: bool,

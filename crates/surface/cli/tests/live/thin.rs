@@ -1,7 +1,7 @@
 //! `tacit thin` in networks of its own: a client behind a slow uplink, and a server.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -101,15 +101,20 @@ impl Drop for Killed {
 }
 
 /// Starts a command and waits for its first line, on standard error or output.
-fn started(mut command: Command, on_error: bool) -> (Killed, String) {
+fn started(command: Command, on_error: bool) -> (Killed, String) {
+    started_until(command, on_error, "")
+}
+
+/// Starts a command and waits for the first line with `wanted`, on standard error or output.
+fn started_until(mut command: Command, on_error: bool, wanted: &str) -> (Killed, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    if on_error {
-        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let lines: Box<dyn BufRead> = if on_error {
+        Box::new(BufReader::new(child.stderr.as_mut().unwrap()))
     } else {
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    }
-    (Killed(child), line)
+        Box::new(BufReader::new(child.stdout.as_mut().unwrap()))
+    };
+    let line = lines.lines().map(Result::unwrap).find(|line| line.contains(wanted));
+    (Killed(child), line.unwrap_or_default())
 }
 
 /// The server's addresses behind the wire.
@@ -118,7 +123,11 @@ const V6: &str = "2001:db8::1";
 
 /// Bytes of a download, and seconds.
 fn download(from: &str, size: &str) -> (u64, f64) {
-    let output = inside(CLIENT, &["python3", "-c", RECEIVE, from, size]).output().unwrap();
+    download_by(CLIENT, from, size)
+}
+
+fn download_by(client: &str, from: &str, size: &str) -> (u64, f64) {
+    let output = inside(client, &["python3", "-c", RECEIVE, from, size]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let (bytes, seconds) = text.trim().split_once(' ').unwrap();
@@ -131,8 +140,12 @@ fn state() -> [String; 3] {
 }
 
 fn status() -> String {
+    status_in(CLIENT)
+}
+
+fn status_in(network: &str) -> String {
     let program = env!("CARGO_BIN_EXE_tacit");
-    String::from_utf8(inside(CLIENT, &[program, "thin", "status"]).output().unwrap().stdout).unwrap()
+    String::from_utf8(inside(network, &[program, "thin", "status"]).output().unwrap().stdout).unwrap()
 }
 
 #[test]
@@ -140,28 +153,17 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let before = state();
-    let [(_, plain_s), (_, plain_v6_s)] = [V4, V6].map(|from| download(from, "1000000"));
+    let [plain, plain_v6] = [V4, V6].map(megabyte);
     assert_eq!(status(), "No device is thinned.\n");
 
-    let (mut thin, line) = started(inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]), true);
+    let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0", "--no-ebpf"];
+    let (mut thin, line) = started(inside(CLIENT, &words), true);
     assert!(line.contains("on Wi-Fi thinning is not needed"), "{line}");
     let again = inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]).output().unwrap();
     assert!(said(&again).contains("is thinned already") && !again.status.success(), "{}", said(&again));
-    let dropped = || -> u64 { status().split(' ').nth(1).unwrap().parse().unwrap() };
-    let mut before_it = 0;
-    for (from, plain_s) in [(V4, plain_s), (V6, plain_v6_s)] {
-        let mut thinned_s = f64::MAX;
-        for _ in 0..3 {
-            let (bytes, seconds) = download(from, "1000000");
-            assert_eq!(bytes, 1_000_000);
-            thinned_s = thinned_s.min(seconds);
-        }
-        println!("{from}: {plain_s:.2} s without, {thinned_s:.2} s with it: {}", status());
-        assert!(status().starts_with("up0: ") && dropped() > before_it + 100, "{from}: {}", status());
-        before_it = dropped();
-    }
+    thinned_downloads(CLIENT, &[(V4, plain), (V6, plain_v6)]);
 
     // A new address takes the routes along. They come back.
     let renewed =
@@ -189,13 +191,158 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     assert_eq!(status(), "No device is thinned.\n");
 }
 
+/// Packets that have arrived at the server.
+fn arrived_packets() -> u64 {
+    let words = ["cat", "/sys/class/net/down0/statistics/rx_packets"];
+    String::from_utf8(inside(SERVER, &words).output().unwrap().stdout).unwrap().trim().parse().unwrap()
+}
+
+/// TCP segments whose checksum was wrong at the server: the last number of the kernel's line of TCP's values.
+fn wrong_checksums() -> String {
+    let text = inside(SERVER, &["cat", "/proc/net/snmp"]).output().unwrap().stdout;
+    let text = String::from_utf8(text).unwrap();
+    let values = text.lines().filter(|line| line.starts_with("Tcp:")).next_back().unwrap();
+    values.split(' ').next_back().unwrap().to_owned()
+}
+
+/// Fetches 1 MB; returns the seconds, and the packets that arrived at the server meanwhile.
+fn megabyte(from: &str) -> (f64, u64) {
+    let before = arrived_packets();
+    let (bytes, seconds) = download(from, "1000000");
+    assert_eq!(bytes, 1_000_000);
+    (seconds, arrived_packets() - before)
+}
+
+/// Fetches 1 MB three times from each address while the network `thinner` thins; beside each, what it took without.
+fn thinned_downloads(thinner: &str, from: &[(&str, (f64, u64))]) {
+    let dropped = || -> u64 { status_in(thinner).split(' ').nth(1).unwrap().parse().unwrap() };
+    let mut before_it = 0;
+    for (from, (plain_s, plain_packets)) in from {
+        let mut thinned_s = f64::MAX;
+        for _ in 0..3 {
+            let (seconds, packets) = megabyte(from);
+            // The first 100 segments have all their ACKs.
+            assert!(packets * 4 < plain_packets * 3, "{packets} packets arrived, {plain_packets} without it");
+            thinned_s = thinned_s.min(seconds);
+        }
+        println!("{from}: {plain_s:.2} s without, {thinned_s:.2} s with it: {}", status_in(thinner));
+        assert!(
+            status_in(thinner).starts_with("up0: ") && dropped() > before_it + 100,
+            "{from}: {}",
+            status_in(thinner)
+        );
+        before_it = dropped();
+    }
+    assert_eq!(wrong_checksums(), "0");
+}
+
+/// `tacit thin up0` in the kernel; `None`, with a message, if this kernel cannot.
+fn in_the_kernel(network: &str) -> Option<Killed> {
+    let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0"];
+    let (thin, line) = started_until(inside(network, &words), true, "kernel");
+    if line.contains("not in the kernel") {
+        skip(&line);
+        return None;
+    }
+    assert!(line.contains("are thinned in the kernel"), "{line}");
+    Some(thin)
+}
+
+#[test]
+fn the_kernel_thins_and_nothing_changes_and_nothing_is_left() {
+    let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
+    let Some(_networks) = Networks::new() else { return };
+    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
+    assert_eq!(ready, "ready");
+    let before = state();
+    let [plain, plain_v6] = [V4, V6].map(megabyte);
+    let Some(mut thin) = in_the_kernel(CLIENT) else { return };
+    assert_eq!(state(), before, "no device and no route is made");
+    thinned_downloads(CLIENT, &[(V4, plain), (V6, plain_v6)]);
+
+    // If the programs were left, they would swallow the ACKs of the next download.
+    thin.0.kill().unwrap();
+    thin.0.wait().unwrap();
+    assert_eq!(status(), "No device is thinned.\n");
+    let (seconds, packets) = megabyte(V4);
+    assert!(packets * 5 > plain.1 * 4, "{packets} packets arrived in {seconds} s, {plain:?} before");
+    assert_eq!(state(), before);
+
+    // Once more, and stopped in order.
+    let Some(mut thin) = in_the_kernel(CLIENT) else { return };
+    let pid = nix::unistd::Pid::from_raw(thin.0.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert!(thin.0.wait().unwrap().success());
+    assert_eq!(download(V4, "10000").0, 10_000);
+}
+
+/// A router that translates addresses thins for the clients behind it: what the kernel shows at its egress is translated.
+#[test]
+fn a_router_thins_for_clients_behind_address_translation() {
+    let Some(_machine) = machine(&["ip", "tc", "python3", "iptables"]) else { return };
+    let Some(_networks) = Networks::new() else { return };
+    let Some(_behind) = Behind::new() else { return };
+    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
+    assert_eq!(ready, "ready");
+    let (bytes, plain_s) = download_by(BEHIND, V4, "1000000");
+    assert_eq!(bytes, 1_000_000);
+    // The router is the network that was the client so far.
+    let Some(_thin) = in_the_kernel(CLIENT) else { return };
+    for _ in 0..3 {
+        let (bytes, seconds) = download_by(BEHIND, V4, "1000000");
+        println!("{plain_s:.2} s without, {seconds:.2} s with it: {}", status_in(CLIENT));
+        assert_eq!(bytes, 1_000_000);
+    }
+    let dropped: u64 = status_in(CLIENT).split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(dropped > 100, "{}", status_in(CLIENT));
+}
+
+const BEHIND: &str = "tacit-thin-behind";
+
+/// A network behind the client's, which becomes a router that masquerades.
+struct Behind;
+
+impl Behind {
+    fn new() -> Option<Self> {
+        drop(Self);
+        let link = format!(
+            "netns add {BEHIND}\nlink add lan0 netns {BEHIND} type veth peer name lan1 netns {CLIENT}\n"
+        );
+        let behind = Self;
+        let made = ip(&["-batch", "-"], Some(&link));
+        assert!(made.status.success(), "{}", said(&made));
+        let far = "addr add 10.8.0.2/24 dev lan0\nlink set lan0 up\nroute add default via 10.8.0.1\n";
+        let near = "addr add 10.8.0.1/24 dev lan1\nlink set lan1 up\n";
+        for (name, script) in [(BEHIND, far), (CLIENT, near)] {
+            let output = ip(&["-n", name, "-batch", "-"], Some(script));
+            assert!(output.status.success(), "{}", said(&output));
+        }
+        let commands =
+            ["sysctl -q -w net.ipv4.ip_forward=1", "iptables -t nat -A POSTROUTING -o up0 -j MASQUERADE"];
+        for command in commands {
+            let output = inside(CLIENT, &command.split(' ').collect::<Vec<_>>()).output().unwrap();
+            if !output.status.success() {
+                skip(&said(&output));
+                return None;
+            }
+        }
+        Some(behind)
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        let _ = ip(&["netns", "del", BEHIND], None);
+    }
+}
+
 /// How many ACKs it would drop depends on the round trips of a path without delay, so the test looks at those it saw.
 #[test]
 fn a_rehearsal_sees_the_acks_of_both_versions_and_changes_nothing() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready\n");
+    assert_eq!(ready, "ready");
     let before = state();
     let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0", "--uplink", "20kbps", "--dry-run", "--json"];
     let (mut rehearsal, _) = started(inside(CLIENT, &words), true);

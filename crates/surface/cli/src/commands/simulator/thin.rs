@@ -3,12 +3,17 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use tacit_hop::LiveError;
 use tacit_hop::signals::Signals;
-use tacit_hop::thin::{Counters, Running, rehearse, run as thin, running};
+use tacit_hop::thin::{Counters, Device, Running, rehearse, run as thin, running};
 use tacit_input::{argument, bit_rate};
+use tacit_kernel::thin::Thinner;
 
 use crate::args::{ThinArgs, ThinCommand};
 use crate::output::{Failure, note, print, print_json};
+
+/// ACKs of more than the first 100 segments of some flows.
+const ACKS_ENOUGH: u64 = 1_000;
 
 pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
     match (args.command, args.device) {
@@ -16,31 +21,63 @@ pub fn run(args: ThinArgs) -> Result<ExitCode, Failure> {
         (Some(ThinCommand::Status { json: false }), _) => print(&to_text(&running()?))?,
         (None, Some(device)) => {
             let rate = args.uplink.map(|text| argument("--uplink", &text, bit_rate)).transpose()?;
-            let stop = Signals::taken_over()?;
+            let (found, stop) = (Device::find(&device)?, Signals::taken_over()?);
             if let Some(rate) = rate.filter(|_| args.dry_run) {
                 note(&format!("tacit: {device} is watched for a minute; nothing is changed"));
-                let counters = rehearse(&device, rate, &stop)?;
+                let counters = rehearse(&found, rate, &stop)?;
                 return print_end(&Running { device, counters }, args.json).map(|()| ExitCode::SUCCESS);
             }
-            let counters = thin(&device, rate, &stop, |device| {
-                if device.is_wifi {
-                    note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
-                } else {
-                    note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+            say_where_it_helps(&found);
+            let in_kernel = (!args.no_ebpf).then(|| Thinner::start(&found, rate));
+            let counters = match in_kernel.transpose() {
+                Ok(Some(thinner)) => {
+                    say_started(&found, "IPv4 and IPv6", "in the kernel");
+                    thinner.run(&stop)?
                 }
-                note(&format!(
-                    "tacit: ACKs of TCP over {} that leave by {} are thinned until this is stopped; QUIC's and VPNs' \
-                     are not",
-                    device.versions(),
-                    device.name
-                ));
-            })?;
+                Err(error @ LiveError::Argument { .. }) => return Err(error.into()),
+                other => {
+                    let by = "by a TUN device and its routes";
+                    if let Err(error) = other {
+                        note(&format!("tacit: not in the kernel, but {by}: {error}"));
+                    }
+                    thin(&found, rate, &stop, |device| say_started(device, device.versions(), by))?
+                }
+            };
+            if rate.is_none() {
+                say_if_in_vain(&counters);
+            }
             print_end(&Running { device, counters }, args.json)?;
         }
         // Clap asks for one of them.
         (None, None) => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn say_where_it_helps(device: &Device) {
+    if device.is_wifi {
+        note(&format!("tacit: {} is Wi-Fi, where thinning is not needed", device.name));
+    } else {
+        note("tacit: for slow uplinks; on Wi-Fi thinning is not needed");
+    }
+}
+
+/// Says why no ACK was dropped where nothing has filled the queue of this machine.
+fn say_if_in_vain(counters: &Counters) {
+    if counters.dropped_acks == 0 && counters.acks > ACKS_ENOUGH {
+        note(
+            "tacit: no ACK waited: the queue of this machine was never busy with ACKs. If the uplink's queue is in a \
+             modem, give its rate: --uplink RATE",
+        );
+    }
+}
+
+fn say_started(device: &Device, versions: &str, form: &str) {
+    note(&format!(
+        "tacit: ACKs of TCP over {versions} that leave by {} are thinned {form} until this is stopped; QUIC's and \
+         VPNs' are not",
+        device.name
+    ));
 }
 
 /// Prints the counters of a device at the end, as JSON if wanted.

@@ -1,0 +1,214 @@
+//! The thinner of ACKs in the kernel.
+//!
+//! The program at the device's egress decides, as `tacit_proto::ack_hold` does, and passes what need not wait. ACKs that may
+//! wait come here through a ring. The newest of each flow waits here, and goes back by a packet socket. Both programs hang
+//! on links that the kernel removes with this process.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
+use tacit_hop::LiveError;
+use tacit_hop::thin::{Counters, Device, FrameSocket, LOOK_EVERY, Queue, StatusSocket, refused, wait};
+use tacit_proto::FlowKey;
+use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts, Uplink};
+use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_proto::wire;
+use tacit_proto::wire::headers::Headers;
+
+use crate::light::{Loaded, Side, Skeleton, hang, run};
+use crate::ring::Ring;
+
+/// Made by `bpf/build.sh`. The maps are the shared state, what is looked at, the flows, the ring and the constants.
+const SKELETON: Skeleton = Skeleton {
+    instructions: include_bytes!("../bpf/thin.insns"),
+    data: include_bytes!("../bpf/thin.data"),
+    maps: 5,
+    programs: 3,
+    constants_map: 4,
+};
+const RING_MAP: usize = 3;
+/// The programs, in the order of the skeleton.
+const EGRESS: usize = 0;
+const INGRESS: usize = 1;
+const TURN: usize = 2;
+
+/// How often the queue is looked at while nothing waits: a flow's first 100 segments take longer on any slow uplink.
+const IDLE_LOOK_EVERY: Duration = Duration::from_millis(50);
+/// `RING_OCTETS` of `bpf/thin.bpf.c`.
+const RING_BYTES: usize = 256 << 10;
+/// `settings` there: the cookie, and the octets before the IP header.
+const SETTINGS_BYTES: usize = 16;
+/// `THIN_PASS` of `bpf/thin.h`.
+const PASS: u64 = u64::MAX;
+/// Numbers of `struct turn`.
+const TURN_WORDS: usize = 10;
+
+/// The programs, which hang on a device.
+#[derive(Debug)]
+pub struct Thinner {
+    turn: OwnedFd,
+    /// At ingress and at egress. They are closed before the ring.
+    links: [OwnedFd; 2],
+    ring: Ring,
+    status: StatusSocket,
+    queue: Queue,
+    rate: Option<BitRate>,
+    room: Room,
+}
+
+/// What waits here, and what became of it.
+#[derive(Debug)]
+struct Room {
+    hold: AckHold<Vec<u8>>,
+    frames: FrameSocket,
+    link_octets: usize,
+    /// Number of the last packet from the kernel.
+    number: u64,
+    refused_packets: u64,
+}
+
+impl Thinner {
+    /// Loads the programs and hangs them on `device`. `rate` is that of the uplink, if it is known and the queue is not this
+    /// machine's. [`run`](Self::run) follows at once: ACKs wait from now on.
+    ///
+    /// # Errors
+    /// [`LiveError::Argument`] if the device is thinned already; otherwise if this kernel or device does not support it,
+    /// with the reason.
+    pub fn start(device: &Device, rate: Option<BitRate>) -> Result<Self, LiveError> {
+        let status = StatusSocket::listen(&device.name)?;
+        let link_octets = device.link_octets().ok_or_else(|| {
+            let source = io::Error::from(io::ErrorKind::Unsupported);
+            crate::refused("a device of this kind", source, "an Ethernet, PPP or raw IP device")
+        })?;
+        let frames = FrameSocket::open(device, link_octets).map_err(refused("cannot send frames"))?;
+        let cookie = frames.cookie().map_err(refused("cannot name a socket"))?;
+        let queue = Queue::of(device).map_err(refused("cannot ask for a queue"))?;
+        let mut settings = [0; SETTINGS_BYTES];
+        settings[..8].copy_from_slice(&cookie.to_ne_bytes());
+        settings[8..12].copy_from_slice(&link_octets.to_ne_bytes());
+        let Loaded { mut maps, mut programs } = load(&settings)?;
+        let ring = Ring::open(maps.swap_remove(RING_MAP), RING_BYTES);
+        let ring = ring.map_err(refused("cannot read a ring"))?;
+        let links = [(INGRESS, Side::Ingress), (EGRESS, Side::Egress)];
+        let [ingress, egress] = links.map(|(program, side)| hang(&programs[program], device.index, side));
+        let links = [ingress.map_err(not_hung)?, egress.map_err(not_hung)?];
+        let (hold, link_octets) = (AckHold::new(HoldLaw::Thin), link_octets as usize);
+        let room = Room { hold, frames, link_octets, number: 0, refused_packets: 0 };
+        Ok(Self { turn: programs.swap_remove(TURN), links, ring, status, queue, rate, room })
+    }
+
+    /// Thins until `stop` becomes readable.
+    ///
+    /// # Errors
+    /// If the kernel does not do what it did before.
+    pub fn run(self, stop: &impl AsFd) -> Result<Counters, LiveError> {
+        let Self { turn: program, links, ring, status, queue, rate, mut room } = self;
+        loop {
+            ring.read(|record| room.take(now(), record));
+            let counts = if rate.is_some() { QueueCounts::default() } else { queue.counts() };
+            let counters = turn(&program, rate, counts, &mut room)?;
+            room.release_due(now());
+            status.answer(&counters);
+            let is_busy = !room.hold.is_empty() || counts.waiting.0 > 0;
+            let look = if is_busy { LOOK_EVERY } else { IDLE_LOOK_EVERY };
+            let due = room.hold.poll_timeout().map(|due| due.saturating_since(now()));
+            let longest = due.map_or(look, |due| due.min(look));
+            if wait([stop.as_fd(), ring.as_fd(), status.as_fd()], Some(longest))? {
+                // From now on nothing comes here.
+                drop(links);
+                ring.read(|record| room.take(now(), record));
+                room.release_all(now());
+                return turn(&program, rate, counts, &mut room);
+            }
+        }
+    }
+}
+
+fn load(settings: &[u8; SETTINGS_BYTES]) -> Result<Loaded, LiveError> {
+    let advice = "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, on Linux 6.6 or later";
+    SKELETON.load(settings).map_err(|source| crate::refused("cannot load eBPF", source, advice))
+}
+
+fn not_hung(source: io::Error) -> LiveError {
+    crate::refused("cannot hang a program on a device (tcx)", source, "use Linux 6.6 or later")
+}
+
+/// Loads the programs, hangs the one that only listens on the loopback device, and removes all.
+///
+/// # Errors
+/// If this fails, with the reason.
+pub fn check() -> Result<String, LiveError> {
+    let loaded = load(&[0; SETTINGS_BYTES])?;
+    // The loopback device is the first of each network.
+    hang(&loaded.programs[INGRESS], 1, Side::Ingress).map_err(not_hung)?;
+    Ok("loads".to_owned())
+}
+
+/// The time of eBPF programs (bpf_ktime_get_ns(), which is CLOCK_MONOTONIC).
+fn now() -> Instant {
+    // It exists on each Linux.
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0));
+    Instant::from_nanos(std::time::Duration::from(time).as_nanos() as u64)
+}
+
+/// Tells the kernel what its queue has done and whether anything waits here; learns when the uplink will be free.
+fn turn(
+    program: &OwnedFd,
+    rate: Option<BitRate>,
+    counts: QueueCounts,
+    room: &mut Room,
+) -> Result<Counters, LiveError> {
+    let settled = if room.hold.is_empty() { room.number } else { 0 };
+    let mut turn = [0; TURN_WORDS];
+    turn[..4].copy_from_slice(&[now().as_nanos(), counts.sent.0, counts.waiting.0, settled]);
+    (turn[4], turn[5]) = (rate.map_or(0, BitRate::as_bps), rate.is_some().into());
+    let mut context: Vec<u8> = turn.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
+    run(program, &mut context).map_err(refused("cannot run a program"))?;
+    let mut turned = context.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).skip(4);
+    let mut next = || turned.next().unwrap_or_default();
+    let (rate, _, free_at) = (next(), next(), next());
+    room.hold.tell(Uplink::told(BitRate::from_bps(rate), Instant::from_nanos(free_at)));
+    let (packets, acks, sent_bytes) = (next(), next(), next());
+    let (dropped_acks, refused_packets) = (room.hold.dropped(), room.refused_packets);
+    Ok(Counters { packets, acks, dropped_acks, refused_packets, sent_bytes })
+}
+
+impl Room {
+    /// Takes a packet from the kernel (`struct given`).
+    fn take(&mut self, now: Instant, record: &[u8]) {
+        let Some((number, rest)) = record.split_first_chunk() else { return };
+        let Some((verdict, rest)) = rest.split_first_chunk() else { return };
+        let Some((has_left, rest)) = rest.split_first_chunk() else { return };
+        let Some((len, frame)) = rest.split_first_chunk() else { return };
+        let (verdict, has_left) = (u64::from_ne_bytes(*verdict), u32::from_ne_bytes(*has_left) != 0);
+        let Some(frame) = frame.get(..u32::from_ne_bytes(*len) as usize) else { return };
+        self.number = u64::from_ne_bytes(*number);
+        let packet = frame.get(self.link_octets..).unwrap_or_default();
+        let key = Headers::read(packet).map(|headers| headers.flow_key()).unwrap_or_default();
+        let (frames, refused) = (&self.frames, &mut self.refused_packets);
+        let pass = &mut |mut frame: Vec<u8>| *refused += u64::from(!frames.send_ack(&mut frame));
+        if has_left {
+            self.hold.overtaken(now, key, pass);
+            return;
+        }
+        let segment = wire::segment(packet).map(|(_, segment)| segment);
+        let offered = Offered { key, segment, len: frame.len() as u32 };
+        let hold = Some(Duration::from_nanos(verdict)).filter(|_| verdict != PASS);
+        self.hold.offer_decided(now, offered, hold, frame.to_vec(), pass);
+    }
+
+    fn release_due(&mut self, now: Instant) {
+        let (frames, refused) = (&self.frames, &mut self.refused_packets);
+        let pass = &mut |mut frame: Vec<u8>| *refused += u64::from(!frames.send_ack(&mut frame));
+        self.hold.handle_timeout(now, pass);
+    }
+
+    fn release_all(&mut self, now: Instant) {
+        let (frames, refused) = (&self.frames, &mut self.refused_packets);
+        let pass = &mut |mut frame: Vec<u8>| *refused += u64::from(!frames.send_ack(&mut frame));
+        // No flow has this key.
+        self.hold.overtaken(now, FlowKey::default(), pass);
+    }
+}
