@@ -259,7 +259,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "picoquic",
-        summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
+        summary: "picoquic's: a quarter of the packets of a round trip, up to 32 or 64, or RTT_min/4 up to 10 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
         side: Some(Side::Receivers),
