@@ -201,7 +201,7 @@ fn short_queues_are_known_to_cost() {
     let mut table =
         format!("{:>6} {:>8} {:>8} {:>12} {:>7}\n", "rtt,ms", "queue,kB", "kB", "plain,ms", "law");
     for path in PATHS {
-        for queue_bytes in [200_000, 60_000] {
+        for queue_bytes in [200_000, 60_000, 20_000] {
             for bytes in [MB, 10 * MB] {
                 let took =
                     |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();
