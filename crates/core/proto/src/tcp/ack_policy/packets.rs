@@ -11,6 +11,10 @@ use super::{AckDecision, Disorder};
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
+/// Most packets that are read before an ACK is sent: quinn's `recvmmsg` takes 32, and quinn reads for 50 us at most
+/// (`RECV_TIME_BOUND`), which is time for two. Live it has 64 packets per ACK where A-MPDUs have 250.
+const BATCH: u32 = 64;
+
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     policy: PacketAcks,
@@ -76,7 +80,8 @@ impl Packets {
 
     fn decide(&mut self, now: Instant, delay: Duration) -> AckDecision {
         // The timer of a batch expires when all that arrives at this instant has been counted.
-        if delay == Duration::ZERO && self.policy.reading == Reading::Single {
+        let ends_batch = self.policy.reading == Reading::Single || self.unacked >= BATCH;
+        if delay == Duration::ZERO && ends_batch {
             return AckDecision::Now;
         }
         let at = now + delay;

@@ -61,7 +61,7 @@ pub struct PacketAcks {
 pub enum Reading {
     /// Reads one, and answers it before the next.
     Single,
-    /// Reads all of them (`recvmmsg`, UDP GRO, or a loop until the socket is empty), and then answers once.
+    /// Reads all of them, or 64 (`recvmmsg`, UDP GRO, or a loop until the socket is empty), and then answers once.
     Batch,
 }
 

@@ -90,15 +90,14 @@ fn aggregates_are_answered_once() {
 /// Packets that arrive at one instant are read at once, except by Chrome, which answers each tenth.
 #[test]
 fn a_batch_is_answered_once() {
-    const PACKETS: u32 = 42;
-    let answers = |ack_policy| {
+    let answers_to = |packets: u32, ack_policy| {
         let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
         acks.on_handshake(Duration::from_millis(20));
         (0..200_u64)
             .map(|batch| {
                 let now = Instant::ZERO + Duration::from_millis(batch);
                 let (mut timer, mut sent) = (None, 0);
-                for _ in 0..PACKETS {
+                for _ in 0..packets {
                     match acks.on_in_order(BYTES, now) {
                         AckDecision::Now => {
                             acks.on_ack_sent();
@@ -117,11 +116,14 @@ fn a_batch_is_answered_once() {
             .skip(100)
             .sum::<u32>()
     };
+    let answers = |ack_policy| answers_to(42, ack_policy);
     let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
     let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering);
     for policy in [AckPolicy::quic_ack2(), AckPolicy::quiche(), AckPolicy::mvfst(), ackfreq] {
         assert_eq!(answers(policy), 100, "{policy:?}");
     }
+    // No stack reads more than 64 in one go.
+    assert_eq!(answers_to(250, AckPolicy::quic_ack2()), 400);
     // 42 packets leave two for the next batch.
     assert_eq!(answers(AckPolicy::chrome()), 420);
     // A quarter of what arrives in 20 ms, up to 32.
