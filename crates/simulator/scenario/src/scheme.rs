@@ -555,12 +555,8 @@ pub const ALL: &[Scheme] = &[
 /// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
 /// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10, as mvfst's, and both acknowledge
 /// packets out of order at once.
-const ALSO: [(&str, &str); 4] = [
-    ("quic-go", "quic-ack2"),
-    ("msquic", "quic-ack2"),
-    ("s2n-quic", "mvfst"),
-    ("lsquic", "quic-ack2"),
-];
+const ALSO: [(&str, &str); 4] =
+    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "mvfst"), ("lsquic", "quic-ack2")];
 
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {

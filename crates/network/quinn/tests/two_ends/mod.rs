@@ -289,8 +289,7 @@ fn connect(
     let addresses = [SocketAddr::from(([10, 0, 0, 1], 4_433)), SocketAddr::from(([10, 0, 0, 2], 4_433))];
     let mut ends = [End::new(None, addresses[0], 1), End::new(Some(server_config), addresses[1], 2)];
     ends[0].connection = Some(ends[0].endpoint.connect(began, client_config, addresses[1], NAME)?);
-    let directions =
-        [1, 2].map(|random| Direction { free_at: began, random: random + 2 * link.losses });
+    let directions = [1, 2].map(|random| Direction { free_at: began, random: random + 2 * link.losses });
     let mut world =
         World { link, began, now: began, count: 0, on_the_way: BinaryHeap::new(), directions, ends };
     world.drive();

@@ -3,9 +3,7 @@
 //! TCP has sequence numbers in place of QUIC's packet numbers: a retransmission fills the gap of the lost packet, and
 //! looks like a reordered packet.
 
-use super::policy::{
-    DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reading, Reordering,
-};
+use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reading, Reordering};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
 use crate::congestion::position::Position;
