@@ -142,6 +142,7 @@ fn main() {
                     up_bits_per_s: mbps * 1_000_000,
                     queue_bytes: 1_500_000,
                     lost_per_mille,
+                    losses: 0,
                 };
                 let base = transfer(&trust, link, (&plain, &plain), bytes).unwrap();
                 print!(
@@ -170,6 +171,7 @@ fn main() {
             up_bits_per_s: up_kbps * 1_000,
             queue_bytes: 100_000,
             lost_per_mille: 0,
+            losses: 0,
         };
         print!("{up_kbps:>7}");
         for (arm, width) in std::iter::once(&plain).chain(&arms).zip([6, 4, 10, 9]) {

@@ -27,7 +27,7 @@ mod undo;
 
 pub use ack_info::AckInfo;
 pub use ack_policy::{
-    AckDecision, AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering,
+    AckDecision, AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reading, Reordering,
 };
 pub use autotune::{ReceiveAutotuning, WindowGrowth};
 pub use config::{Config, Unstamped};

@@ -53,7 +53,7 @@ const PROBE_ROUNDS: u32 = 2;
 /// 4.3.2.2).
 const STARTUP_ROUNDS_WITHOUT_GROWTH: u32 = 3;
 
-/// Startup also ends in a round that loses one packet in 50 and at least this number (BBRStartupFullLossCnt, the same
+/// Startup also ends when a round has lost one packet in 50 and at least this number (BBRStartupFullLossCnt, the same
 /// draft's section 4.3.1.3), if a queue stands: without one, the loss is noise.
 const STARTUP_LOST_PACKETS: u64 = 6;
 
@@ -61,8 +61,8 @@ const STARTUP_LOST_PACKETS: u64 = 6;
 const LOSS_DIVISOR: u64 = 50;
 /// Loss that noise cannot explain, such as that of a short queue hit by a whole window in a burst: one packet in eight.
 const HEAVY_LOSS_DIVISOR: u64 = 8;
-/// Number of steps, one per round, in which the room for ACKs and the standing queue is removed during heavy loss and
-/// restored afterwards.
+/// Number of steps in which the room for ACKs and the standing queue is restored, one per round, after rounds of heavy loss
+/// have each halved it.
 const ROOM_STEPS: u64 = 8;
 
 const STARTUP: Phase = Phase::Startup { best_rate: 0, rounds_without_growth: 0 };
@@ -95,6 +95,7 @@ struct MinRtt {
 struct Batch {
     oldest_sent: Instant,
     newest_sent: Instant,
+    acked_bytes: u64,
 }
 
 /// Byte counts of a round trip.
@@ -145,6 +146,10 @@ pub(crate) struct TackController {
     room_steps: u64,
     /// The round-trip time that quinn paces by.
     smoothed_rtt: Option<Duration>,
+    /// The path ran half empty, and has not been filled since.
+    is_refilling: bool,
+    /// No other controller has a larger window than this one.
+    is_in_charge: bool,
 }
 
 impl TackController {
@@ -163,9 +168,16 @@ impl TackController {
             last_round: Round::default(),
             room_steps: ROOM_STEPS,
             smoothed_rtt: None,
+            is_refilling: false,
+            is_in_charge: true,
         };
         controller.window = controller.initial_window();
         controller
+    }
+
+    /// The larger of this window and `other` counts.
+    pub(crate) fn compete(&mut self, other: u64) {
+        self.is_in_charge = self.window >= other;
     }
 
     /// Handles the acknowledgment of one packet.
@@ -173,9 +185,10 @@ impl TackController {
         self.delivery.on_acked(bytes);
         self.round.acked_bytes += bytes;
         self.round.app_limited |= app_limited;
-        let batch = self.batch.get_or_insert(Batch { oldest_sent: sent, newest_sent: sent });
+        let batch = self.batch.get_or_insert(Batch { oldest_sent: sent, newest_sent: sent, acked_bytes: 0 });
         batch.oldest_sent = batch.oldest_sent.min(sent);
         batch.newest_sent = batch.newest_sent.max(sent);
+        batch.acked_bytes += bytes;
         if matches!(self.phase, Phase::Startup { .. }) && !app_limited {
             // Slow start (RFC 9002 section 7.3.1).
             self.window = self.window.saturating_add(bytes);
@@ -195,7 +208,18 @@ impl TackController {
             self.end_round();
         }
         self.last_ack = Some(now);
+        self.look_for_refill(in_flight.saturating_add(batch.acked_bytes));
         self.set_window();
+    }
+
+    /// A path runs half empty where flow control stops the sender, as it does behind a lost packet, and is full again at a
+    /// whole window: `filled_bytes` were in flight before these ACKs.
+    fn look_for_refill(&mut self, filled_bytes: u64) {
+        self.is_refilling = if self.is_refilling {
+            filled_bytes.saturating_add(ROUNDING_PACKETS * self.mtu) < self.window
+        } else {
+            filled_bytes < self.window / 2
+        };
     }
 
     /// An ACK's delay is at most the time since the previous ACK, and at most the time since its oldest packet could be
@@ -242,7 +266,7 @@ impl TackController {
                 }
             }
             Phase::ProbeRtt { .. } => {}
-            _ if now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
+            _ if self.is_in_charge && now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
                 self.phase = Phase::ProbeRtt { since: None, batches: 0, smallest: None };
             }
             _ => {}
@@ -254,10 +278,7 @@ impl TackController {
         let rate = self.rate.max();
         let is_heavy = round.has_lost_one_in(HEAVY_LOSS_DIVISOR, self.mtu);
         let is_lossy = round.marked || round.has_lost_one_in(LOSS_DIVISOR, self.mtu);
-        let has_filled_queue =
-            is_lossy && round.lost_bytes >= STARTUP_LOST_PACKETS * self.mtu && self.is_queue_standing();
-        self.room_steps =
-            if is_heavy { self.room_steps.saturating_sub(1) } else { ROOM_STEPS.min(self.room_steps + 1) };
+        self.room_steps = if is_heavy { self.room_steps / 2 } else { ROOM_STEPS.min(self.room_steps + 1) };
         if is_lossy {
             // Rates measured before the queue was full are no longer reached, and it has no room for gaps of before.
             self.rate.forget_older_rounds();
@@ -265,7 +286,7 @@ impl TackController {
         }
         self.phase = match self.phase {
             Phase::ProbeRtt { .. } => self.phase,
-            Phase::Startup { .. } if is_heavy || has_filled_queue => Phase::Drain,
+            Phase::Startup { .. } if is_heavy || self.has_filled_queue() => Phase::Drain,
             phase @ Phase::Startup { .. } if round.app_limited => phase,
             Phase::Startup { best_rate, rounds_without_growth } => {
                 if rate >= best_rate.saturating_add(best_rate / 4) {
@@ -301,10 +322,20 @@ impl TackController {
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
     }
 
-    /// Round trips are longer than the path by more than the law's own queue. False while they are not known.
-    fn is_queue_standing(&self) -> bool {
+    /// This round's losses are those of a full queue: many where a queue stands, or any where that queue holds at least half
+    /// of what the path does.
+    fn has_filled_queue(&self) -> bool {
+        let is_much = self.round.has_lost_one_in(LOSS_DIVISOR, self.mtu)
+            && self.round.lost_bytes >= STARTUP_LOST_PACKETS * self.mtu;
+        let half_rtt = self.min_rtt.map_or(Duration::ZERO, |min| min.value / 2);
+        (is_much && self.is_queue_standing(STANDING_QUEUE))
+            || (self.round.lost_bytes > 0 && self.is_queue_standing(half_rtt))
+    }
+
+    /// Round trips are longer than the path by `delay` or more. False while they are not known.
+    fn is_queue_standing(&self, delay: Duration) -> bool {
         let rtts = self.smoothed_rtt.zip(self.min_rtt);
-        rtts.is_some_and(|(smoothed, min)| smoothed >= min.value + STANDING_QUEUE)
+        rtts.is_some_and(|(smoothed, min)| smoothed >= min.value + delay)
     }
 
     /// A probe succeeds if more than half of the added bytes arrived.
@@ -343,6 +374,11 @@ impl TackController {
             Phase::Drain => arriving.saturating_add(rounding).max(smallest),
             Phase::ProbeRtt { .. } => (in_round_trip / 2).max(smallest),
         };
+        // quinn paces at 5/4 of the window: a larger one would refill the path faster than data arrive, into queues that may be
+        // shorter than the difference.
+        if self.is_refilling && self.room_steps < ROOM_STEPS && !matches!(self.phase, Phase::Startup { .. }) {
+            self.window = self.window.min((in_round_trip / 5 * 4).max(smallest));
+        }
     }
 
     /// Handles lost packets, or ECN marks if `lost_bytes` is 0.
@@ -359,6 +395,10 @@ impl TackController {
         }
         self.round.lost_bytes = self.round.lost_bytes.saturating_add(lost_bytes);
         self.round.marked |= lost_bytes == 0;
+        if matches!(self.phase, Phase::Startup { .. }) && self.has_filled_queue() {
+            self.phase = Phase::Drain;
+            self.set_window();
+        }
     }
 }
 

@@ -103,7 +103,8 @@ fn a_burst_of_losses_leaves_room_for_what_arrives() {
     model.outage_until = Some(model.now + MS * 40);
     let seen = model.run(SECOND);
     assert!(seen.lost_bytes > bytes_in(RATE, MS * 20), "{} bytes lost", seen.lost_bytes);
-    assert!(seen.window_min >= arriving(&path), "{} bytes", seen.window_min);
+    // Half of the path ran empty, and refills at the pace of arrivals: quinn's pace is 5/4 of the window.
+    assert!(seen.window_min >= bytes_in(RATE, path.rtt) / 5 * 4, "{} bytes", seen.window_min);
     // The outage, and the same time again until losses are detected and repaired.
     assert!(percent(&seen, &path) >= 90, "{} %", percent(&seen, &path));
 }
@@ -260,7 +261,7 @@ fn more_than_one_packet_in_eight_is_a_heavy_loss_unless_it_is_one_alone() {
         controller.end_acks(sent + MS * 20, PACKET_BYTES);
         let starts = matches!(controller.phase, Phase::Startup { .. });
         assert_eq!(starts, !is_heavy, "{lost} lost of {}", acked + lost);
-        assert_eq!(controller.room_steps, if is_heavy { ROOM_STEPS - 1 } else { ROOM_STEPS });
+        assert_eq!(controller.room_steps, if is_heavy { ROOM_STEPS / 2 } else { ROOM_STEPS });
     }
 }
 

@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod by_length;
 mod controller;
 mod delivery;
+mod larger;
 #[cfg(test)]
 mod model;
 mod windowed;
@@ -16,13 +16,14 @@ use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use tacit_ack::{AckClock, Arriving, Bytes, Request};
 
-use crate::by_length::ByLength;
+use crate::larger::Larger;
 
 /// A gap that makes the sender declare a loss is acknowledged at once: the sender's packet threshold minus one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
-/// A congestion controller that paces by the delivery rate and keeps room in flight for the data between two ACKs.
+/// A congestion controller whose window is never below that of quinn's CUBIC, nor below what is delivered in a round trip and
+/// between two ACKs.
 ///
 /// Pass it to [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not reduce its rate below
 /// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. On paths shorter than a millisecond it is quinn's
@@ -40,7 +41,7 @@ pub struct Tack {}
 
 impl ControllerFactory for Tack {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(ByLength::new(now, current_mtu))
+        Box::new(Larger::new(now, current_mtu))
     }
 }
 
@@ -93,7 +94,7 @@ pub fn ack_frequency(path: &Path) -> Option<AckFrequencyConfig> {
 }
 
 /// Sets [`Tack`] and nothing else: peers acknowledge as they do for quinn, and no transfer is slower than quinn's own,
-/// unless the way back is too slow for the ACKs.
+/// unless queues on the way are very short.
 ///
 /// Each end must configure the data that it sends.
 pub fn configure(transport: &mut TransportConfig) {

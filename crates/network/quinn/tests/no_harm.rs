@@ -27,10 +27,18 @@ fn law() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
+/// The law, and the ACKs that it asks for on a path that is known.
+fn asking(rtt: Duration, window_bytes: u64) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    let known = tacit_quinn::Path { rtt, window_bytes, packet_bytes: 1_452 };
+    tacit_quinn::configure_for(&mut transport, &known);
+    Arc::new(transport)
+}
+
 fn link((rtt_micros, mbps): (u64, u64), lost_per_mille: u64, queue_bytes: u64) -> Link {
     let rtt = Duration::from_micros(rtt_micros);
     let bits_per_s = mbps * 1_000_000;
-    Link { rtt, bits_per_s, up_bits_per_s: bits_per_s, queue_bytes, lost_per_mille }
+    Link { rtt, bits_per_s, up_bits_per_s: bits_per_s, queue_bytes, lost_per_mille, losses: 0 }
 }
 
 fn ratio(took: &Took, plain: &Took) -> f64 {
@@ -88,12 +96,7 @@ fn a_long_transfer_is_not_slower_with_the_acks_of_a_known_path() {
         "rtt,ms", "lost,%", "kB", "plain,ms", "law", "and ACKs", "ACKs/100, of", "law's"
     );
     for path in PATHS {
-        let window_bytes = path.0 * path.1 / 8;
-        let rtt = Duration::from_micros(path.0);
-        let known = tacit_quinn::Path { rtt, window_bytes, packet_bytes: 1_452 };
-        let mut transport = TransportConfig::default();
-        tacit_quinn::configure_for(&mut transport, &known);
-        let asking = Arc::new(transport);
+        let asking = asking(Duration::from_micros(path.0), path.0 * path.1 / 8);
         for lost_per_mille in LOST_PER_MILLE {
             let took = |server| {
                 let link = link(path, lost_per_mille, QUEUE_BYTES);
@@ -119,6 +122,45 @@ fn a_long_transfer_is_not_slower_with_the_acks_of_a_known_path() {
     check(&table, include_str!("snapshots/long.txt"), "long.txt");
 }
 
+/// A way back that is too slow for the ACKs: rates of the uplink in kb/s, and of the downlink in Mb/s.
+const SLOW_KBPS: [u64; 5] = [20, 50, 100, 200, 400];
+const FAST_MBPS: [u64; 2] = [8, 10];
+
+/// The law is as fast as quinn there; with the ACKs of a path that an earlier connection has measured it is faster.
+#[test]
+fn behind_a_slow_uplink_no_transfer_is_slower_and_a_known_path_is_faster() {
+    let (trust, plain, law) = (Trust::new().unwrap(), plain(), law());
+    let sizes = [10 * KB, 100 * KB, MB, 3 * MB, 10 * MB];
+    let mut table = String::from(" up,kb/s down,Mb/s rtt,ms queue,kB: ratios of");
+    table += &sizes.map(|bytes| format!("{:>6}", bytes / KB)).concat();
+    table += " kB | and on a known path\n";
+    for up_kbps in SLOW_KBPS {
+        for (mbps, rtt_ms, queue_kb) in FAST_MBPS
+            .into_iter()
+            .flat_map(|mbps| [20, 50, 100].map(|rtt_ms| (mbps, rtt_ms)))
+            .flat_map(|(mbps, rtt_ms)| [100, 1_500].map(|queue_kb| (mbps, rtt_ms, queue_kb)))
+        {
+            let mut link = link((rtt_ms * 1_000, mbps), 0, queue_kb * 1_000);
+            link.up_bits_per_s = up_kbps * 1_000;
+            let took = |server, bytes| transfer(&trust, link, (&plain, server), bytes).unwrap();
+            let earlier = took(&plain, MB);
+            let asking = asking(earlier.rtt, earlier.window_bytes);
+            let ratios = sizes.map(|bytes| {
+                let base = took(&plain, bytes);
+                [took(&law, bytes), took(&asking, bytes)].map(|took| ratio(&took, &base))
+            });
+            let columns = |arm: usize| ratios.map(|of| format!("{:>6.3}", of[arm])).concat();
+            table += &format!(
+                "{up_kbps:>8} {mbps:>9} {rtt_ms:>6} {queue_kb:>8}:          {}    | {}\n",
+                columns(0),
+                columns(1)
+            );
+            assert!(ratios.iter().all(|of| of[0] <= 1.02), "{table}");
+        }
+    }
+    check(&table, include_str!("snapshots/slow_uplinks.txt"), "slow_uplinks.txt");
+}
+
 /// ACKs that quinn sends, by itself and asked for one per eleven packets: the simulator's policies `quic-ack2` and
 /// `quic-ackfreq` are compared with this table, by a test of tacit-proto.
 #[test]
@@ -140,6 +182,7 @@ fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
             up_bits_per_s: kbps * 1_000,
             queue_bytes: QUEUE_BYTES,
             lost_per_mille: 0,
+            losses: 0,
         };
         let per_100 = |server| {
             let took = transfer(&trust, link, (&plain, server), bytes).unwrap();
@@ -158,7 +201,7 @@ fn short_queues_are_known_to_cost() {
     let mut table =
         format!("{:>6} {:>8} {:>8} {:>12} {:>7}\n", "rtt,ms", "queue,kB", "kB", "plain,ms", "law");
     for path in PATHS {
-        for queue_bytes in [200_000, 60_000] {
+        for queue_bytes in [200_000, 60_000, 20_000] {
             for bytes in [MB, 10 * MB] {
                 let took =
                     |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();

@@ -125,6 +125,7 @@ pub const ALL: &[Bundled] = bundled![
     "baselines/11ac",
     "baselines/fastack",
     "baselines/l4s",
+    "quic/quinn",
     "thin/grid",
     "thin/upload",
     "thin/wifi",

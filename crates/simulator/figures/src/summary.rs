@@ -12,12 +12,13 @@ const LATER: &str = include_str!("../../../../figures/later.toml");
 const LATER_PATH: &str = "figures/later.toml";
 
 /// Headings by prefix of the ID, in the order of the page.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("hack", "HACK (USENIX ATC 2014)"),
     ("tack", "TACK (SIGCOMM 2020)"),
     ("rre", "TCP-RRE (ICNP 2013)"),
     ("fwp", "FWP"),
     ("baselines", "What thins ACKs already, and other rivals"),
+    ("quic", "QUIC's ACKs"),
     ("thin", "tacit thin"),
     ("validation", "Against closed forms and ns-3"),
 ];

@@ -259,7 +259,7 @@ pub const ALL: &[Scheme] = &[
     },
     Scheme {
         name: "picoquic",
-        summary: "picoquic's: every 32 or 64 packets, or RTT_min/4 up to 10 ms",
+        summary: "picoquic's: a quarter of the packets of a round trip, up to 32 or 64, or RTT_min/4 up to 10 ms",
         role: Role::Candidate,
         listing: Listing::ByName,
         side: Some(Side::Receivers),
@@ -553,14 +553,10 @@ pub const ALL: &[Scheme] = &[
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
 /// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
-/// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10. Its packets above a gap are
-/// acknowledged at once, those of `quic-ackfreq` from the third.
-const ALSO: [(&str, &str); 4] = [
-    ("quic-go", "quic-ack2"),
-    ("msquic", "quic-ack2"),
-    ("s2n-quic", "quic-ackfreq"),
-    ("lsquic", "quic-ack2"),
-];
+/// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10, as mvfst's, and both acknowledge
+/// packets out of order at once.
+const ALSO: [(&str, &str); 4] =
+    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "mvfst"), ("lsquic", "quic-ack2")];
 
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {

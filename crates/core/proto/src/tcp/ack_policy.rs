@@ -15,7 +15,9 @@ use linux::Linux;
 use packets::Packets;
 use rtt::ReceiverRtt;
 
-pub use policy::{AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reordering};
+pub use policy::{
+    AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reading, Reordering,
+};
 
 /// Decision about an acknowledgment after a segment arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,13 +121,25 @@ fn neqo_answers_four_times_a_window() {
 }
 
 #[test]
-fn picoquic_waits_for_sixty_four_packets_or_ten_milliseconds() {
+fn picoquic_waits_for_a_quarter_of_a_window_or_ten_milliseconds() {
     let mut script = receiver(AckPolicy::picoquic());
-    script.run(&format!("{}\n+0 > . 1:1(0) ack 6401", burst_of(100, 1, 64)));
-    script.run(&format!("{}\n+10 > . 1:1(0) ack 12701", burst_of(100, 6_401, 63)));
     script.run(
-        "+0 < . 13701:14701(1000) ack 1
-         +0 > . 1:1(0) ack 12701 <sack 13701:14701>",
+        "+0  < . 1:1001(1000) ack 1
+         +10 > . 1:1(0) ack 1001",
+    );
+    for pair in 0..19 {
+        script.run(&format!("{}\n+0 > . 1:1(0) ack {}", burst(1001 + 2000 * pair, 2), 3001 + 2000 * pair));
+    }
+    // Forty packets arrived in a round trip: an ACK per ten.
+    script.run(
+        "+90 < . 39001:40001(1000) ack 1
+         +10 > . 1:1(0) ack 40001",
+    );
+    script.run(&format!("{}\n+10 > . 1:1(0) ack 49001", burst(40_001, 9)));
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 59001", burst(49_001, 10)));
+    script.run(
+        "+0 < . 60001:61001(1000) ack 1
+         +0 > . 1:1(0) ack 59001 <sack 60001:61001>",
     );
 }
 

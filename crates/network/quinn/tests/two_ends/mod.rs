@@ -36,6 +36,8 @@ pub struct Link {
     pub queue_bytes: u64,
     /// Datagrams per thousand that are lost, in both directions.
     pub lost_per_mille: u64,
+    /// Which datagrams those are.
+    pub losses: u64,
 }
 
 /// What a transfer took.
@@ -49,6 +51,10 @@ pub struct Took {
     pub acks: u64,
     /// `ACK_FREQUENCY` frames that it sent in all.
     pub requests: u64,
+    /// What it had measured in the end.
+    pub rtt: Duration,
+    /// What it might have had in flight in the end.
+    pub window_bytes: u64,
 }
 
 /// Certificate, key, and the configurations that trust each other.
@@ -255,12 +261,15 @@ pub fn transfer(
     }
     assert_eq!(read, bytes, "all bytes arrive");
     let (acks, packets) = world.ends[source].acks_and_packets();
-    let requests = world.ends[source].connection.as_ref();
+    let (_, connection) = world.ends[source].connection.as_ref().ok_or("there is no connection")?;
+    let stats = connection.stats();
     Ok(Took {
         time: world.now - began,
         packets: packets - packets_before,
         acks: acks - acks_before,
-        requests: requests.map_or(0, |(_, connection)| connection.stats().frame_tx.ack_frequency),
+        requests: stats.frame_tx.ack_frequency,
+        rtt: stats.path.rtt,
+        window_bytes: stats.path.cwnd,
     })
 }
 
@@ -280,7 +289,7 @@ fn connect(
     let addresses = [SocketAddr::from(([10, 0, 0, 1], 4_433)), SocketAddr::from(([10, 0, 0, 2], 4_433))];
     let mut ends = [End::new(None, addresses[0], 1), End::new(Some(server_config), addresses[1], 2)];
     ends[0].connection = Some(ends[0].endpoint.connect(began, client_config, addresses[1], NAME)?);
-    let directions = [1, 2].map(|random| Direction { free_at: began, random });
+    let directions = [1, 2].map(|random| Direction { free_at: began, random: random + 2 * link.losses });
     let mut world =
         World { link, began, now: began, count: 0, on_the_way: BinaryHeap::new(), directions, ends };
     world.drive();

@@ -48,7 +48,7 @@ const STACKS: [Stack; 11] = [
     },
     Stack {
         name: "picoquic",
-        option: "on by default: every 32 or 64 packets, or RTT_min/4",
+        option: "on by default: a quarter of a round trip's packets, up to 32 or 64, or RTT_min/4",
         source: "picoquic/frames.c picoquic_compute_ack_gap_and_delay",
     },
     Stack {
@@ -117,8 +117,9 @@ fn receiver(policy: AckPolicy, scenario: &Scenario) -> Vec<String> {
                 PacketLimit::QuarterWindow { least, most } => {
                     format!("a quarter of the window, {least} to {most}")
                 }
-                PacketLimit::ByRttMin { below, shorter, longer } => {
-                    if scenario.round_trip() < below { shorter } else { longer }.to_string()
+                PacketLimit::QuarterWindowByRttMin { below, shorter, longer } => {
+                    let most = if scenario.round_trip() < below { shorter } else { longer };
+                    format!("a quarter of the window, 2 to {most}")
                 }
             };
             let delay = match packets.delay {

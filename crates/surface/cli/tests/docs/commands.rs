@@ -248,7 +248,7 @@ fn cargo_fault(command: &str) -> Option<String> {
 /// The error in the scenarios and figures that a tacit command names.
 fn name_fault(command: &str, scenarios: &BTreeSet<String>) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let rooms = ["hack", "tack", "rre", "fwp", "baselines", "thin", "validation"];
+    let rooms = ["hack", "tack", "rre", "fwp", "baselines", "quic", "thin", "validation"];
     if words.get(1) == Some(&"figure") {
         for word in &words[2..] {
             let is_figure = word.split_once('/').is_some_and(|(room, _)| rooms.contains(&room));

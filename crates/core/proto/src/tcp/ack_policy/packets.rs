@@ -3,11 +3,15 @@
 //! TCP has sequence numbers in place of QUIC's packet numbers: a retransmission fills the gap of the lost packet, and
 //! looks like a reordered packet.
 
-use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reordering};
+use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reading, Reordering};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
+
+/// Most packets that are read before an ACK is sent: quinn's `recvmmsg` takes 32, and quinn reads for 50 us at most
+/// (`RECV_TIME_BOUND`), which is time for two. Live it has 64 packets per ACK where A-MPDUs have 250.
+const BATCH: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
@@ -52,27 +56,33 @@ impl Packets {
     /// A packet arrived, and there are no gaps.
     #[inline(never)]
     pub fn on_in_order(&mut self, now: Instant) -> AckDecision {
-        self.count(now)
+        let delay = self.count(now);
+        self.decide(now, delay)
     }
 
     /// A packet arrived above or below a gap.
     pub fn on_out_of_order(&mut self, disorder: &Disorder<'_>, full_segment: u64) -> AckDecision {
-        let decision = self.count(disorder.now);
+        let delay = self.count(disorder.now);
         self.highest = disorder.highest();
-        if self.at_once(disorder, full_segment) { AckDecision::Now } else { decision }
+        let delay = if self.at_once(disorder, full_segment) { Duration::ZERO } else { delay };
+        self.decide(disorder.now, delay)
     }
 
-    fn count(&mut self, now: Instant) -> AckDecision {
+    /// Counts a packet. Returns how long its ACK may wait.
+    fn count(&mut self, now: Instant) -> Duration {
         self.seen = self.seen.saturating_add(1);
         self.window.count(now, self.rtt.smoothed());
         self.unacked += 1;
-        if self.unacked >= self.limit() {
+        if self.unacked >= self.limit() { Duration::ZERO } else { self.delay() }
+    }
+
+    fn decide(&mut self, now: Instant, delay: Duration) -> AckDecision {
+        // The timer of a batch expires when all that arrives at this instant has been counted.
+        let ends_batch = self.policy.reading == Reading::Single || self.unacked >= BATCH;
+        if delay == Duration::ZERO && ends_batch {
             return AckDecision::Now;
         }
-        let at = now + self.delay();
-        if at <= now {
-            return AckDecision::Now;
-        }
+        let at = now + delay;
         if self.due.is_some_and(|due| due <= at) {
             return AckDecision::Wait;
         }
@@ -94,13 +104,17 @@ impl Packets {
             PacketLimit::Every(packets) => packets,
             PacketLimit::Unbounded if self.rtt.least().is_none() => QUIC_PACKETS,
             PacketLimit::Unbounded => u32::MAX,
-            PacketLimit::QuarterWindow { least, most } => (self.window.packets / 4).clamp(least, most),
-            PacketLimit::ByRttMin { below, shorter, longer } => match self.rtt.least() {
+            PacketLimit::QuarterWindow { least, most } => self.quarter_window(least, most),
+            PacketLimit::QuarterWindowByRttMin { below, shorter, longer } => match self.rtt.least() {
                 None => QUIC_PACKETS,
-                Some(rtt) if rtt < below => shorter,
-                Some(_) => longer,
+                Some(rtt) if rtt < below => self.quarter_window(QUIC_PACKETS, shorter),
+                Some(_) => self.quarter_window(QUIC_PACKETS, longer),
             },
         }
+    }
+
+    fn quarter_window(&self, least: u32, most: u32) -> u32 {
+        (self.window.packets / 4).clamp(least, most)
     }
 
     fn delay(&self) -> Duration {

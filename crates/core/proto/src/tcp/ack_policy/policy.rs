@@ -52,6 +52,17 @@ pub struct PacketAcks {
     pub delay: DelayLimit,
     /// Effect of out-of-order packets.
     pub reordering: Reordering,
+    /// When it decides.
+    pub reading: Reading,
+}
+
+/// How a receiver reads packets that arrive together, as those of a PPDU do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Reads one, and answers it before the next.
+    Single,
+    /// Reads all of them, or 64 (`recvmmsg`, UDP GRO, or a loop until the socket is empty), and then answers once.
+    Batch,
 }
 
 /// How many packets an ACK may wait for.
@@ -69,13 +80,13 @@ pub enum PacketLimit {
         /// Most packets.
         most: u32,
     },
-    /// Depends on the minimum round-trip time.
-    ByRttMin {
+    /// As `QuarterWindow`, and the most depends on the minimum round-trip time.
+    QuarterWindowByRttMin {
         /// Below this round-trip time `shorter` applies.
         below: Duration,
-        /// Packets on paths with a short round-trip time.
+        /// Most packets on paths with a short round-trip time.
         shorter: u32,
-        /// Packets on other paths.
+        /// Most packets on other paths.
         longer: u32,
     },
 }
@@ -155,6 +166,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(QUIC_PACKETS),
             delay: DelayLimit::Fixed(MAX_ACK_DELAY),
             reordering: Reordering::Immediate,
+            reading: Reading::Batch,
         })
     }
 
@@ -166,6 +178,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(packets),
             delay: DelayLimit::Fixed(max_ack_delay),
             reordering: Reordering::Threshold(reordering_threshold),
+            reading: Reading::Batch,
         })
     }
 
@@ -177,6 +190,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(10),
             delay: DelayLimit::QuarterRttMin { least: ALARM, most: MAX_ACK_DELAY },
             reordering: Reordering::FirstAboveGap(4),
+            reading: Reading::Single,
         })
     }
 
@@ -188,17 +202,24 @@ impl AckPolicy {
             packets: PacketLimit::QuarterWindow { least: 2, most: 256 },
             delay: DelayLimit::QuarterRtt { least: ALARM, most: Duration::from_millis(50) },
             reordering: Reordering::Threshold(1),
+            reading: Reading::Batch,
         })
     }
 
-    /// picoquic: an ACK per 32 packets (64 if RTT_min is 40 ms or more), or after a quarter of RTT_min, limited to 1 to
-    /// 10 ms; out-of-order packets are acknowledged at once.
+    /// picoquic: an ACK per quarter of the packets of a round trip, 2 to 32 (64 if RTT_min is 40 ms or more), or after a
+    /// quarter of RTT_min, limited to 1 to 10 ms; out-of-order packets are acknowledged at once
+    /// (`picoquic_compute_ack_gap_and_delay`).
     pub const fn picoquic() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
-            packets: PacketLimit::ByRttMin { below: Duration::from_millis(40), shorter: 32, longer: 64 },
+            packets: PacketLimit::QuarterWindowByRttMin {
+                below: Duration::from_millis(40),
+                shorter: 32,
+                longer: 64,
+            },
             delay: DelayLimit::QuarterRttMin { least: ALARM, most: Duration::from_millis(10) },
             reordering: Reordering::Threshold(1),
+            reading: Reading::Batch,
         })
     }
 
@@ -209,6 +230,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(1),
             delay: DelayLimit::Fixed(MAX_ACK_DELAY),
             reordering: Reordering::Immediate,
+            reading: Reading::Batch,
         })
     }
 
@@ -220,6 +242,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(10),
             delay: DelayLimit::QuarterRtt { least: ALARM, most: MAX_ACK_DELAY },
             reordering: Reordering::Immediate,
+            reading: Reading::Batch,
         })
     }
 
@@ -231,6 +254,7 @@ impl AckPolicy {
             packets: PacketLimit::Unbounded,
             delay: DelayLimit::QuarterRttMin { least: Duration::ZERO, most: Duration::MAX },
             reordering: Reordering::Threshold(3),
+            reading: Reading::Batch,
         })
     }
 }

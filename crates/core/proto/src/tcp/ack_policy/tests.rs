@@ -87,13 +87,56 @@ fn aggregates_are_answered_once() {
     }
 }
 
+/// Packets that arrive at one instant are read at once, except by Chrome, which answers each tenth.
+#[test]
+fn a_batch_is_answered_once() {
+    let answers_to = |packets: u32, ack_policy| {
+        let mut acks = AckScheduler::new(&Config { ack_policy, ..Config::default() });
+        acks.on_handshake(Duration::from_millis(20));
+        (0..200_u64)
+            .map(|batch| {
+                let now = Instant::ZERO + Duration::from_millis(batch);
+                let (mut timer, mut sent) = (None, 0);
+                for _ in 0..packets {
+                    match acks.on_in_order(BYTES, now) {
+                        AckDecision::Now => {
+                            acks.on_ack_sent();
+                            (timer, sent) = (None, sent + 1);
+                        }
+                        AckDecision::At(at) => timer = Some(at),
+                        AckDecision::Wait => {}
+                    }
+                }
+                if timer.is_some_and(|at| at <= now) {
+                    acks.on_ack_sent();
+                    sent += 1;
+                }
+                sent
+            })
+            .skip(100)
+            .sum::<u32>()
+    };
+    let answers = |ack_policy| answers_to(42, ack_policy);
+    let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
+    let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering);
+    for policy in [AckPolicy::quic_ack2(), AckPolicy::quiche(), AckPolicy::mvfst(), ackfreq] {
+        assert_eq!(answers(policy), 100, "{policy:?}");
+    }
+    // No stack reads more than 64 in one go.
+    assert_eq!(answers_to(250, AckPolicy::quic_ack2()), 400);
+    // 42 packets leave two for the next batch.
+    assert_eq!(answers(AckPolicy::chrome()), 420);
+    // A quarter of what arrives in 20 ms, up to 32.
+    assert_eq!(answers(AckPolicy::picoquic()), 100);
+}
+
 #[test]
 fn the_receivers_round_trip_is_that_of_the_first_echo() {
     const MS: fn(u64) -> Duration = Duration::from_millis;
     let mut acks = AckScheduler::new(&Config { ack_policy: AckPolicy::tack_lite(), ..Config::default() });
-    // No estimate yet, so every second packet.
+    // No estimate yet, so every second packet, once all that arrives with it has been read.
     assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO + MS(25)));
-    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::Now);
+    assert_eq!(acks.on_in_order(BYTES, Instant::ZERO), AckDecision::At(Instant::ZERO));
     acks.on_ack_sent();
     acks.on_echo(BYTES, 7, MS(20));
     // A timestamp that was already echoed does not count, and a small segment may have waited for its application.

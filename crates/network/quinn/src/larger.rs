@@ -1,4 +1,8 @@
-//! The law's controller on long paths, and quinn's own on short ones.
+//! The larger of two windows: the law's, and that of quinn's own CUBIC; on short paths CUBIC's alone.
+//!
+//! From ACKs alone a sender cannot tell a queue of data from a queue of ACKs on a slow way back: both make round trips longer,
+//! and both limit the rate at which ACKs arrive. Draining a queue of ACKs stops data that nothing else would stop. So a
+//! queue stays as long as CUBIC keeps it, and the law decides where losses have made CUBIC's window the smaller one.
 //!
 //! On a short path the law's room and its standing queue are many times what the path holds. Where nothing but the buffer of
 //! a socket takes them, as over loopback, half of the packets are lost.
@@ -16,26 +20,26 @@ use crate::controller::TackController;
 /// (`min_ack_delay`), and no Wi-Fi or mobile link with a queue is on such a path.
 pub(crate) const SHORT: Duration = Duration::from_millis(1);
 
-/// Both controllers. Each hears of everything, and one decides.
+/// Both controllers. Each hears of everything.
 #[derive(Clone, Debug)]
-pub(crate) struct ByLength {
+pub(crate) struct Larger {
     cubic: Cubic,
     tack: TackController,
     is_short: bool,
 }
 
-impl ByLength {
+impl Larger {
     pub(crate) fn new(now: Instant, mtu: u16) -> Self {
         let cubic = Cubic::new(Arc::new(CubicConfig::default()), now, mtu);
         Self { cubic, tack: TackController::new(mtu), is_short: false }
     }
 
     fn active(&self) -> &dyn Controller {
-        if self.is_short { &self.cubic } else { &self.tack }
+        if self.is_short || self.cubic.window() > self.tack.window() { &self.cubic } else { &self.tack }
     }
 }
 
-impl Controller for ByLength {
+impl Controller for Larger {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.cubic.on_sent(now, bytes, last_packet_number);
         self.tack.on_sent(now, bytes, last_packet_number);
@@ -56,6 +60,7 @@ impl Controller for ByLength {
         largest_packet_num_acked: Option<u64>,
     ) {
         self.cubic.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
+        self.tack.compete(self.cubic.window());
         self.tack.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
     }
 
