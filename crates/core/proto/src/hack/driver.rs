@@ -144,7 +144,11 @@ impl<P: AckPacket> Driver<P> {
         let state = &mut self.peers[peer];
         if response.proven {
             state.retained.clear();
+            state.retained_frames.clear();
             state.retained_acks = 0;
+        } else {
+            let proven = (response.proven_frames as usize).min(state.retained_frames.len());
+            state.retained_acks -= state.retained_frames.drain(..proven).sum::<usize>();
         }
         if response.fresh_frames > 0 {
             self.note_sent(now, peer, response.fresh_frames as usize);
@@ -157,7 +161,7 @@ impl<P: AckPacket> Driver<P> {
             // No link-layer ACK will follow that could carry the waiting ACKs: the race of section 3.3.1, or the end of
             // a burst.
             self.flush(peer);
-        } else if response.proven {
+        } else if response.proven || response.proven_frames > 0 {
             self.unblock(now, peer);
         }
     }
@@ -169,6 +173,7 @@ impl<P: AckPacket> Driver<P> {
         let mut sent = Vec::new();
         for Fresh { packets, bytes, .. } in state.fresh.drain(..frames.min(state.fresh.len())) {
             let (bytes, count) = (bytes as u64, packets.len() as u64);
+            state.retained_frames.push_back(packets.len());
             self.counters.compressed_bytes += bytes;
             for (packet, i) in packets.iter().zip(0..) {
                 let flow = packet.flow_key();
@@ -496,6 +501,7 @@ impl<P: AckPacket> Driver<P> {
             return;
         }
         state.retained.clear();
+        state.retained_frames.clear();
         state.retained_acks = 0;
         state.encoder.invalidate_all();
         self.actions.push_back(Action::ClearRetained(peer));

@@ -21,6 +21,9 @@ pub enum SolicitedBy {
 pub struct Response {
     /// The peer has received the appended frames, which are removed.
     pub proven: bool,
+    /// The first of the appended frames that the peer has received, which are removed; of several links, fewer than all may be
+    /// known.
+    pub proven_frames: u32,
     /// Frames sent for the first time.
     pub fresh_frames: u32,
     /// Bytes appended, repeated ones included.
@@ -32,27 +35,20 @@ pub struct Response {
 /// Frames of compressed ACKs for one destination.
 #[derive(Clone, Debug, Default)]
 struct Peer {
-    /// Sent, but not known to have arrived.
+    /// Sent, but not known to have arrived, and the length of each frame.
     retained: Vec<u8>,
+    retained_lens: VecDeque<usize>,
     /// Handed over by the driver but not sent, and the length of each frame.
     fresh: Vec<u8>,
     fresh_lens: VecDeque<usize>,
-    /// The link whose acknowledgments carried `retained`: only a PPDU there proves them.
-    carrier: usize,
-    /// PPDUs on other links since the last one there.
-    passed_by: u32,
+    /// The first frames of `retained` that the last acknowledgment on each link carried: the next PPDU there proves them.
+    carried: [usize; MOST_LINKS],
     /// On each link, the MAC sequence number of the last acknowledged single MPDU; `None` after a Block Ack.
     last_single: [Option<u16>; MOST_LINKS],
-    /// The last acknowledgment had no room for `retained`, so the next PPDU does not prove them.
-    withheld: bool,
 }
 
 /// Most links of a multi-link device: one in each band.
 pub const MOST_LINKS: usize = 3;
-
-/// PPDUs on other links after which the unproven frames go there, too. Ours: the peer knows duplicates by their number, and a
-/// link that is out of use would keep the frames for ever.
-const PATIENCE: u32 = 2;
 
 /// The table of descriptors.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +86,10 @@ impl Nic {
 
     /// Removes the frames that were sent and not proven (paper figure 7).
     pub fn clear_retained(&mut self, peer: usize) {
-        self.peers[peer].retained.clear();
+        let peer = &mut self.peers[peer];
+        peer.retained.clear();
+        peer.retained_lens.clear();
+        peer.carried = [0; MOST_LINKS];
     }
 
     /// [`respond_on`](Self::respond_on) the only link.
@@ -108,8 +107,9 @@ impl Nic {
     /// Called one SIFS after a PPDU from `peer` on `link`, with the SYNC bit `sync`: decides which frames the PPDU proves,
     /// and appends the unproven and the new ones to `appended`.
     ///
-    /// A PPDU on another link than that whose acknowledgment carried the frames proves nothing: it may have been built
-    /// before that acknowledgment ended. Until the frames are proven, other links carry none, which keeps their order.
+    /// A PPDU proves what the last acknowledgment on its link carried. On another link it may have been built before that
+    /// acknowledgment ended. So acknowledgments on each link carry all frames that are not proven, in order; the peer knows
+    /// those that it has by their numbers. Ours: paper and standard have one link.
     ///
     /// Proof (paper section 3.4): with A-MPDUs, any later A-MPDU, because a transmitter without the Block Ack would
     /// have sent a request; with single MPDUs, an MPDU with another sequence number. Not with the SYNC bit, which means
@@ -141,37 +141,39 @@ impl Nic {
                 false
             }
         };
-        let is_carrier = peer.carrier == link || peer.retained.is_empty();
-        peer.passed_by = if is_carrier { 0 } else { peer.passed_by + 1 };
-        if !is_carrier && peer.passed_by < PATIENCE {
-            return Response { holds_more: true, ..Response::default() };
+        let is_proof = moved_on && !sync;
+        let proven = is_proof && peer.carried[link] == peer.retained_lens.len();
+        let proven_frames = if is_proof { peer.carried[link] } else { 0 };
+        let proven_bytes: usize = peer.retained_lens.drain(..proven_frames).sum();
+        peer.retained.drain(..proven_bytes);
+        for carried in &mut peer.carried {
+            *carried = carried.saturating_sub(proven_frames);
         }
-        peer.passed_by = 0;
-        peer.carrier = link;
-        let proven = is_carrier && moved_on && !sync && !peer.withheld;
-        if proven {
-            peer.retained.clear();
-        }
-        peer.withheld = room.is_some_and(|room| peer.retained.len() > room);
-        if peer.withheld {
-            return Response { proven, holds_more: true, ..Response::default() };
+        let proven_frames = proven_frames as u32;
+        if room.is_some_and(|room| peer.retained.len() > room) {
+            // This acknowledgment has no room, so the next PPDU does not prove them.
+            peer.carried[link] = 0;
+            return Response { proven, proven_frames, holds_more: true, ..Response::default() };
         }
         let mut fresh_frames = 0;
         let mut bytes = 0;
-        while let Some(len) = peer.fresh_lens.front() {
+        while let Some(len) = peer.fresh_lens.front().copied() {
             let total = peer.retained.len() + bytes + len;
-            let too_long = total > *len && self.limit.is_some_and(|limit| total > limit);
+            let too_long = total > len && self.limit.is_some_and(|limit| total > limit);
             if too_long || room.is_some_and(|room| total > room) {
                 break;
             }
             bytes += len;
             fresh_frames += 1;
             peer.fresh_lens.pop_front();
+            peer.retained_lens.push_back(len);
         }
         peer.retained.extend(peer.fresh.drain(..bytes));
+        peer.carried[link] = peer.retained_lens.len();
         appended.extend_from_slice(&peer.retained);
         Response {
             proven,
+            proven_frames,
             fresh_frames,
             appended_bytes: peer.retained.len() as u32,
             holds_more: !peer.fresh_lens.is_empty(),
@@ -280,20 +282,39 @@ mod tests {
         assert_eq!(on(&mut nic, 0, SolicitedBy::Ampdu, false).0, b"a");
         nic.add(0, b"b");
         let (appended, response) = on(&mut nic, 1, SolicitedBy::Ampdu, false);
-        assert_eq!((appended.as_slice(), response.proven, response.holds_more), (&b""[..], false, true));
-        // The request on link 1, and then what it proves.
+        assert_eq!((appended.as_slice(), response.proven, response.proven_frames), (&b"ab"[..], false, 0));
+        // The request on link 1.
         assert_eq!(on(&mut nic, 0, SolicitedBy::BlockAckRequest, false).0, b"ab");
-        let (appended, response) = on(&mut nic, 0, SolicitedBy::Ampdu, false);
-        assert_eq!((appended.as_slice(), response.proven), (&b""[..], true));
-        // No frame is unproven: any link carries the next.
+        // The Block Ack on link 2 carried both, and what follows there proves both.
         nic.add(0, b"c");
-        assert_eq!(on(&mut nic, 1, SolicitedBy::Ampdu, false).0, b"c");
-        // Link 2 falls silent. After two PPDUs on link 1 its Block Acks carry the frames, and only then it proves them.
-        nic.add(0, b"d");
-        assert_eq!(on(&mut nic, 0, SolicitedBy::Ampdu, false).0, b"");
+        let (appended, response) = on(&mut nic, 1, SolicitedBy::Ampdu, false);
+        assert_eq!((appended.as_slice(), response.proven, response.proven_frames), (&b"c"[..], true, 2));
+        // What follows on link 1 proves what its last Block Ack carried: nothing that is still unproven.
         let (appended, response) = on(&mut nic, 0, SolicitedBy::Ampdu, false);
-        assert_eq!((appended.as_slice(), response.proven), (&b"cd"[..], false));
-        assert!(on(&mut nic, 0, SolicitedBy::Ampdu, false).1.proven);
+        assert_eq!((appended.as_slice(), response.proven, response.proven_frames), (&b"c"[..], false, 0));
+        // SYNC is of its link, too.
+        assert_eq!(on(&mut nic, 1, SolicitedBy::Ampdu, true).0, b"c");
+        assert_eq!(on(&mut nic, 0, SolicitedBy::Ampdu, false).0, b"");
+    }
+
+    /// A part of the frames is proven.
+    #[test]
+    fn each_link_proves_what_it_carried() {
+        let mut nic = Nic::new(1);
+        let on = |nic: &mut Nic, link| {
+            let mut appended = Vec::new();
+            let response = nic.respond_on(link, 0, (SolicitedBy::Ampdu, false), None, &mut appended);
+            (appended, response.proven, response.proven_frames)
+        };
+        nic.add(0, b"a");
+        assert_eq!(on(&mut nic, 0), (b"a".to_vec(), true, 0));
+        nic.add(0, b"bb");
+        assert_eq!(on(&mut nic, 1), (b"abb".to_vec(), false, 0));
+        nic.add(0, b"c");
+        assert_eq!(on(&mut nic, 0), (b"bbc".to_vec(), false, 1), "link 1 carried a alone");
+        assert_eq!(on(&mut nic, 1), (b"c".to_vec(), false, 1), "link 2 carried a and bb, and a is gone");
+        nic.clear_retained(0);
+        assert_eq!(on(&mut nic, 0), (Vec::new(), true, 0));
     }
 
     /// The number of a single MPDU is compared with the last one on its link.
@@ -307,7 +328,7 @@ mod tests {
         };
         nic.add(0, b"a");
         assert_eq!(on(&mut nic, 0, 7), b"a");
-        assert_eq!(on(&mut nic, 1, 8), b"");
+        assert_eq!(on(&mut nic, 1, 8), b"a");
         assert_eq!(on(&mut nic, 0, 7), b"a", "a repetition, though another link had a number in between");
         assert_eq!(on(&mut nic, 0, 9), b"");
     }

@@ -49,6 +49,8 @@ pub(super) struct Peer<P> {
     /// Flows of ACKs that were appended but not proven, and their number.
     pub retained: Vec<FlowKey>,
     pub retained_acks: usize,
+    /// ACKs in each frame that was appended and not proven.
+    pub retained_frames: VecDeque<usize>,
     /// Counters per flow; few flows have ACKs for one peer.
     pub flows: Vec<(FlowKey, FlowCounters)>,
 }
@@ -115,6 +117,7 @@ impl<P: AckPacket> Peer<P> {
             natives: Vec::new(),
             retained: Vec::new(),
             retained_acks: 0,
+            retained_frames: VecDeque::new(),
             flows: Vec::new(),
         }
     }
