@@ -17,6 +17,6 @@ pub use airtime::AckAirtime;
 pub use config::{Config, Rule, Variant};
 pub use counters::{Counters, FlowCounters};
 pub use driver::{Action, Driver};
-pub use nic::{MOST_LINKS, Nic, Response, SolicitedBy};
+pub use nic::{MOST_LINKS, Nic, Response, Solicited, SolicitedBy};
 pub use packet::{AckPacket, FlowTimestamps, Rides};
 pub use tacit_rohc::hack::Coding;

@@ -38,7 +38,7 @@ fn random_link(draw: &mut Stream, band: Band, clients: u32) -> BssConfig {
     let width = pick(draw, widths);
     let protection = pick(draw, &[Protection::None, Protection::None, Protection::RtsCts { above: 500 }]);
     let stations = (0..clients).map(|_| {
-        let mode = Mode::eht(pick(draw, &[0, 4, 9, 11]), pick(draw, &[1, 2]), width, GuardInterval::Ns800);
+        let mode = Mode::eht(pick(draw, &[0, 4, 9, 13]), pick(draw, &[1, 2]), width, GuardInterval::Ns800);
         StationConfig {
             downlink_loss: percent(draw, 20),
             uplink_loss: percent(draw, 20),
@@ -130,7 +130,7 @@ fn random_setup(seed: u64) -> Setup {
         };
         flow.traffic = Traffic::Connection {
             config: config.into(),
-            size: Some(Bytes(pick(draw, &[1, 60_000, 2_000_000]))),
+            size: Some(Bytes(pick(draw, &[1, 60_000, 2_000_000, 2_000_000, 20_000_000]))),
         };
         flow.start = Instant::ZERO + Duration::from_millis(u64::from(draw.up_to(100)));
         flow.access_category = pick(draw, &categories);

@@ -16,6 +16,17 @@ pub enum SolicitedBy {
     BlockAckRequest,
 }
 
+/// What a link-layer ACK answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Solicited {
+    /// The PPDU.
+    pub by: SolicitedBy,
+    /// Its SYNC bit.
+    pub sync: bool,
+    /// An acknowledgment with frames to the same peer is on the air on another link.
+    pub overlaps: bool,
+}
+
 /// What the NIC did when it acknowledged; reported with the receive interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
@@ -101,15 +112,15 @@ impl Nic {
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Response {
-        self.respond_on(0, peer, (heard, sync), room, appended)
+        self.respond_on(0, peer, Solicited { by: heard, sync, overlaps: false }, room, appended)
     }
 
-    /// Called one SIFS after a PPDU from `peer` on `link`, with the SYNC bit `sync`: decides which frames the PPDU proves,
-    /// and appends the unproven and the new ones to `appended`.
+    /// Called one SIFS after a PPDU from `peer` on `link`: decides which frames the PPDU proves, and appends the unproven and the new ones to `appended`.
     ///
     /// A PPDU proves what the last acknowledgment on its link carried. On another link it may have been built before that
     /// acknowledgment ended. So acknowledgments on each link carry all frames that are not proven, in order; the peer knows
-    /// those that it has by their numbers. Ours: paper and standard have one link.
+    /// those that it has by their numbers. Nothing is proven while an acknowledgment of another link is on the air: more
+    /// ACKs than [`RETAINED_ACKS`](tacit_rohc::hack::RETAINED_ACKS) could pass it. Ours: paper and standard have one link.
     ///
     /// Proof (paper section 3.4): with A-MPDUs, any later A-MPDU, because a transmitter without the Block Ack would
     /// have sent a request; with single MPDUs, an MPDU with another sequence number. Not with the SYNC bit, which means
@@ -124,13 +135,13 @@ impl Nic {
         &mut self,
         link: usize,
         peer: usize,
-        (heard, sync): (SolicitedBy, bool),
+        solicited: Solicited,
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Response {
         let peer = &mut self.peers[peer];
         let last_single = &mut peer.last_single[link];
-        let moved_on = match heard {
+        let moved_on = match solicited.by {
             SolicitedBy::Single { sequence } => last_single.replace(sequence) != Some(sequence),
             SolicitedBy::Ampdu => {
                 *last_single = None;
@@ -141,7 +152,7 @@ impl Nic {
                 false
             }
         };
-        let is_proof = moved_on && !sync;
+        let is_proof = moved_on && !solicited.sync && !solicited.overlaps;
         let proven = is_proof && peer.carried[link] == peer.retained_lens.len();
         let proven_frames = if is_proof { peer.carried[link] } else { 0 };
         let proven_bytes: usize = peer.retained_lens.drain(..proven_frames).sum();
@@ -275,7 +286,8 @@ mod tests {
         let mut nic = Nic::new(1);
         let on = |nic: &mut Nic, link, heard, sync| {
             let mut appended = Vec::new();
-            let response = nic.respond_on(link, 0, (heard, sync), None, &mut appended);
+            let response =
+                nic.respond_on(link, 0, Solicited { by: heard, sync, overlaps: false }, None, &mut appended);
             (appended, response)
         };
         nic.add(0, b"a");
@@ -301,11 +313,13 @@ mod tests {
     #[test]
     fn each_link_proves_what_it_carried() {
         let mut nic = Nic::new(1);
-        let on = |nic: &mut Nic, link| {
+        let at = |nic: &mut Nic, link, overlaps| {
             let mut appended = Vec::new();
-            let response = nic.respond_on(link, 0, (SolicitedBy::Ampdu, false), None, &mut appended);
+            let solicited = Solicited { by: SolicitedBy::Ampdu, sync: false, overlaps };
+            let response = nic.respond_on(link, 0, solicited, None, &mut appended);
             (appended, response.proven, response.proven_frames)
         };
+        let on = |nic: &mut Nic, link| at(nic, link, false);
         nic.add(0, b"a");
         assert_eq!(on(&mut nic, 0), (b"a".to_vec(), true, 0));
         nic.add(0, b"bb");
@@ -313,6 +327,7 @@ mod tests {
         nic.add(0, b"c");
         assert_eq!(on(&mut nic, 0), (b"bbc".to_vec(), false, 1), "link 1 carried a alone");
         assert_eq!(on(&mut nic, 1), (b"c".to_vec(), false, 1), "link 2 carried a and bb, and a is gone");
+        assert_eq!(at(&mut nic, 0, true), (b"c".to_vec(), false, 0), "that of link 2 is still on the air");
         nic.clear_retained(0);
         assert_eq!(on(&mut nic, 0), (Vec::new(), true, 0));
     }
@@ -323,7 +338,8 @@ mod tests {
         let mut nic = Nic::new(1);
         let on = |nic: &mut Nic, link, sequence| {
             let mut appended = Vec::new();
-            nic.respond_on(link, 0, (SolicitedBy::Single { sequence }, false), None, &mut appended);
+            let by = SolicitedBy::Single { sequence };
+            nic.respond_on(link, 0, Solicited { by, sync: false, overlaps: false }, None, &mut appended);
             appended
         };
         nic.add(0, b"a");

@@ -12,7 +12,7 @@ mod sequence;
 mod stations;
 mod txop;
 
-use tacit_proto::hack::SolicitedBy;
+use tacit_proto::hack::{Solicited, SolicitedBy};
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 pub(crate) use self::accounts::{Accounts, even_shares};
@@ -297,7 +297,9 @@ impl Cell {
         let mut exchange = *exchange;
         let mut holds_more = false;
         let link = sender.originator.role.link;
-        if let Some(response) = to.hook.link_ack(link, back, (heard, sync), room, &mut self.appended) {
+        let overlaps = !to.peers[back].originator.upper.appending.without(link).is_empty();
+        let solicited = Solicited { by: heard, sync, overlaps };
+        if let Some(response) = to.hook.link_ack(link, back, solicited, room, &mut self.appended) {
             let (function, from) = (exchange.to, exchange.from);
             holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {

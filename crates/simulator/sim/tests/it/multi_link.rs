@@ -56,6 +56,17 @@ fn compressed_acks_do_not_wait_for_a_link_that_has_nothing_to_send() {
     assert!(acks.compressed_acks > 1_000, "{acks:?}");
 }
 
+/// While a Block Ack is on the air of the slow link, the fast one carries more ACKs than a number of 8 bits distinguishes. Frames
+/// that this Block Ack carries, too, were taken for later ones when they arrived behind the others: the run ended with an error.
+#[test]
+fn frames_on_a_slow_link_do_not_arrive_behind_a_turn_of_their_numbers() {
+    let mut setup = fast_and_slow();
+    setup.bss[0].config.block_ack_window = 1024;
+    speak_hack(&mut setup, hack::Config::default());
+    let outcome = run(&setup).unwrap();
+    assert!(outcome.flows[0].hack.unwrap().compressed_acks > 10_000);
+}
+
 /// What each link carried adds up, and so does its time.
 #[test]
 fn links_add_up() {

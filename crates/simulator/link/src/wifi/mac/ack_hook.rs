@@ -2,7 +2,7 @@
 //!
 //! A scheme that appends data to the ACK, or omits the ACK, changes this decision and nothing else in the MAC.
 
-use tacit_proto::hack::{Nic, Response, SolicitedBy};
+use tacit_proto::hack::{Nic, Response, Solicited};
 
 use crate::wifi::multi_link::LinkId;
 
@@ -23,13 +23,13 @@ impl AckHook {
         &mut self,
         link: LinkId,
         peer: usize,
-        (heard, sync): (SolicitedBy, bool),
+        solicited: Solicited,
         room: Option<usize>,
         appended: &mut Vec<u8>,
     ) -> Option<Response> {
         match self {
             Self::Stock => None,
-            Self::Hack(nic) => Some(nic.respond_on(link.index(), peer, (heard, sync), room, appended)),
+            Self::Hack(nic) => Some(nic.respond_on(link.index(), peer, solicited, room, appended)),
         }
     }
 }
