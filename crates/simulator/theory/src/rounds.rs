@@ -259,7 +259,7 @@ impl RoundWay {
         Self { name, ofdma, traffic: Traffic::UDP, feedback: Feedback::None }
     }
 
-    /// Whether a run comes close to it at any number of clients: nobody contends for ACKs, and all are asked at once.
+    /// Whether a run comes close to it at any number of clients: ACKs need no access of their own, or follow a poll.
     pub fn is_reached(&self) -> bool {
         self.ofdma.acknowledgment == MuAcknowledgment::MuBar
             && (self.ofdma.polls || matches!(self.feedback, Feedback::None | Feedback::OnLinkAcks { .. }))
