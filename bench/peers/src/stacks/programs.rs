@@ -34,6 +34,7 @@ impl Workshop {
         match contender.program {
             Program::Own(stack) => own(stack),
             Program::Go => self.go(),
+            Program::Cargo(stack) => self.cargo(stack),
             Program::Python(stack) => self.python(stack),
         }
     }
@@ -42,6 +43,15 @@ impl Workshop {
         let program = fs::canonicalize(&self.built)?.join("quic-go-peer");
         let words = ["build", "-o", text(&program)?, "."];
         done(Command::new("go").args(words).current_dir(self.sources.join("go")))?;
+        with_version(vec![text(&program)?.to_owned()])
+    }
+
+    /// Where cmake, a C++ compiler or libclang is missing, the error says so.
+    fn cargo(&self, stack: &str) -> Result<Ready> {
+        let target = fs::canonicalize(&self.built)?.join(stack);
+        let words = ["build", "--release", "--quiet", "--target-dir", text(&target)?];
+        done(Command::new("cargo").args(words).current_dir(self.sources.join(stack)))?;
+        let program = target.join("release").join(format!("{stack}-peer"));
         with_version(vec![text(&program)?.to_owned()])
     }
 

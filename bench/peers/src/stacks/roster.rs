@@ -7,6 +7,8 @@ pub enum Program {
     Own(&'static str),
     /// quic-go, compiled from `bench/peers/go`.
     Go,
+    /// A stack that compiles a TLS library of its own, from the workspace of its name in `bench/peers`.
+    Cargo(&'static str),
     /// A stack of `bench/peers/python/peer.py`, in a virtual environment of its own.
     Python(&'static str),
 }
@@ -67,6 +69,14 @@ pub const ROSTER: &[Contender] = &[
     own("s2n-bbr", "s2n", BBR, "BBR version 2"),
     Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
     Contender {
+        program: Program::Cargo("quiche"),
+        ..own("quiche", "", &[], "windows and datagrams of its examples, unpaced as those: CUBIC")
+    },
+    Contender {
+        program: Program::Cargo("quiche"),
+        ..own("quiche-bbr", "", &["--congestion", "bbr2"], "the same with BBR version 2")
+    },
+    Contender {
         program: Program::Python("picoquic"),
         less: 2,
         ..own("picoquic", "", &[], "nothing: BBR, by aiopquic")
@@ -87,8 +97,8 @@ pub const ROSTER: &[Contender] = &[
 /// Stacks that no row has, and why.
 pub const LEFT_OUT: &[(&str, &str)] = &[
     (
-        "Cloudflare's quiche, tquic, msquic",
-        "their crates compile a TLS library with cmake (quiche's needs libclang as well); not tried yet",
+        "tquic, msquic",
+        "their crates compile BoringSSL and quictls with cmake; no program has been written for them yet",
     ),
     (
         "neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2",
