@@ -174,7 +174,7 @@ impl<'a> Section<'a> {
         items.iter().zip(1..).map(one).collect()
     }
 
-    /// This section with the entries of `tree`, some of which are those of another table.
+    /// This section with the entries of `tree`. Some of them stand in another table.
     pub fn with_entries<'b>(&self, tree: &'b Tree) -> Section<'b> {
         Section {
             path: self.path.clone(),

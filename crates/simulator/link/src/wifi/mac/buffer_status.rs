@@ -156,7 +156,7 @@ impl UplinkDemand {
         self.mpdus = self.mpdus.saturating_add(mpdus);
     }
 
-    /// MPDUs that the client sent in the current second at `at` or the one before, whichever is larger.
+    /// MPDUs that the client sent in the current second at `at` or in the one before: the larger number.
     fn mpdus_per_s(&self, at: Instant) -> u32 {
         if at < self.second + Self::SECOND * 2 { self.mpdus.max(self.mpdus_before) } else { 0 }
     }

@@ -289,7 +289,7 @@ impl Originator {
             && self.need_with(upper) == Need::Nothing
     }
 
-    /// Whether the first packet in the queue of `upper` may go on this link.
+    /// Whether this link may carry the first packet in the queue of `upper`.
     fn may_take(&self, upper: &UpperMac) -> bool {
         upper.queue.iter().next().is_some_and(|next| self.role.carries(next.payload.class))
     }

@@ -476,7 +476,7 @@ impl Station {
         self.turns.iter().copied().min_by_key(oldest_at)
     }
 
-    /// The peer that goes on in the present TXOP.
+    /// The peer that continues the present TXOP.
     fn next_within(&self) -> Option<usize> {
         match self.scheduler {
             ApScheduler::RoundRobin | ApScheduler::Airtime if self.peers[self.turn_of].ready => {

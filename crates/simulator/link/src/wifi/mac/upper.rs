@@ -1,4 +1,4 @@
-//! What a station stores for one destination whatever the link: the upper MAC of multi-link operation (802.11be clause
+//! What a station stores for one destination, on all links: the upper MAC of multi-link operation (802.11be clause
 //! 35.3). There is one for each destination and category, and the link that uses it holds it.
 
 use std::collections::VecDeque;
