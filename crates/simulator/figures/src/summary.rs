@@ -12,12 +12,13 @@ const LATER: &str = include_str!("../../../../figures/later.toml");
 const LATER_PATH: &str = "figures/later.toml";
 
 /// Headings by prefix of the ID, in the order of the page.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("hack", "HACK (USENIX ATC 2014)"),
     ("tack", "TACK (SIGCOMM 2020)"),
     ("rre", "TCP-RRE (ICNP 2013)"),
     ("fwp", "FWP"),
     ("baselines", "What thins ACKs already, and other rivals"),
+    ("mlo", "Several links (802.11be)"),
     ("quic", "QUIC's ACKs"),
     ("thin", "tacit thin"),
     ("validation", "Against closed forms and ns-3"),
@@ -324,6 +325,15 @@ mod tests {
     fn committed() -> String {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/validation/papers.md");
         std::fs::read_to_string(path).unwrap()
+    }
+
+    /// The page drops the figures of a folder without a heading.
+    #[test]
+    fn every_bundled_figure_has_a_heading() {
+        for figure in crate::library::ALL {
+            let folder = figure.id.split('/').next();
+            assert!(SECTIONS.iter().any(|(prefix, _)| Some(*prefix) == folder), "{}", figure.id);
+        }
     }
 
     #[test]
