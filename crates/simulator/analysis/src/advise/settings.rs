@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!(
             frequency("picoquic", &far),
-            "ACK_FREQUENCY: threshold 64, max ack delay 10 ms, reordering threshold 1"
+            "ACK_FREQUENCY: threshold a quarter of the window, 2 to 64, max ack delay 10 ms, reordering threshold 1"
         );
         assert!(frequency("tcp-l8", &[]).contains("threshold 8, max ack delay 40 ms"));
         assert!(typed("chrome", &[])[1].contains("the sender in these runs is a TCP"));
