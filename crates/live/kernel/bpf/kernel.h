@@ -4,18 +4,8 @@
 #ifndef TACIT_KERNEL_H
 #define TACIT_KERNEL_H
 
+#include "linux_types.h"
 #include "rre.h"
-
-typedef u8 __u8;
-typedef u16 __u16;
-typedef u32 __u32;
-typedef u64 __u64;
-typedef s32 __s32;
-typedef s64 __s64;
-typedef u16 __be16;
-typedef u32 __be32;
-typedef u64 __be64;
-typedef u32 __wsum;
 
 /* include/uapi/linux/bpf.h */
 enum { BPF_MAP_TYPE_SK_STORAGE = 24 };

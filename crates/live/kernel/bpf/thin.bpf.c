@@ -3,18 +3,8 @@
  * What the device sends passes here. Only ACKs that are to wait go to the program `tacit thin`, which gives them back when
  * their time is over; all else stays in the kernel. A packet that leaves for good goes on as TCX_NEXT.
  */
+#include "linux_types.h"
 #include "thin_parse.h"
-
-typedef u8 __u8;
-typedef u16 __u16;
-typedef u32 __u32;
-typedef u64 __u64;
-typedef s32 __s32;
-typedef s64 __s64;
-typedef u16 __be16;
-typedef u32 __be32;
-typedef u64 __be64;
-typedef u32 __wsum;
 
 /* include/uapi/linux/bpf.h */
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_RINGBUF = 27 };

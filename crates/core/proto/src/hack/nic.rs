@@ -115,7 +115,8 @@ impl Nic {
         self.respond_on(0, peer, Solicited { by: heard, sync, overlaps: false }, room, appended)
     }
 
-    /// Called one SIFS after a PPDU from `peer` on `link`: decides which frames the PPDU proves, and appends the unproven and the new ones to `appended`.
+    /// Called one SIFS after a PPDU from `peer` on `link`: decides which frames the PPDU proves, and appends the unproven and the
+    /// new ones to `appended`.
     ///
     /// A PPDU proves what the last acknowledgment on its link carried. On another link it may have been built before that
     /// acknowledgment ended. So acknowledgments on each link carry all frames that are not proven, in order; the peer knows

@@ -129,9 +129,7 @@ impl LinkRole {
     /// The only link.
     pub const ALONE: Self =
         Self { link: LinkId::FIRST, is_one_of_several: false, acks: true, data: true, settles_others: false };
-}
 
-impl LinkRole {
     /// Whether it carries packets of `class`.
     pub fn carries(&self, class: PayloadClass) -> bool {
         !self.is_one_of_several || if class == PayloadClass::Ack { self.acks } else { self.data }
