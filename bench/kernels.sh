@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Boots kernels in an emulator and tries `tacit rre` there: bench/kernels.sh TACIT PACKAGE.deb...
 #
-# TACIT is a program built with the feature rre, PACKAGE.deb one of Debian's linux-image packages. Takes qemu-system-x86_64,
+# TACIT is the program, PACKAGE.deb one of Debian's linux-image packages. Takes qemu-system-x86_64,
 # busybox, iperf3 and a minute for each kernel. Prints the output of `tacit doctor` and `tacit rre status`, and exits with 1 if a
 # kernel that tacit accepts does not use TCP-RRE.
 set -euo pipefail

@@ -4,7 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# eBPF programs are loaded by libelf, which is not linked statically here: the program has no `tacit rre`.
 program=$1
 target=$2
 out=$PWD/target/package
@@ -26,7 +25,9 @@ for shell in bash:bash-completion/completions/tacit zsh:zsh/vendor-completions/_
     mkdir -p "$(dirname "$file")"
     "$program" completions "${shell%%:*}" >"$file"
 done
-install -D -m 644 packaging/systemd/tacit-serve.service "$tree/usr/lib/systemd/system/tacit-serve.service"
+for unit in tacit-serve.service tacit-rre@.service; do
+    install -D -m 644 "packaging/systemd/$unit" "$tree/usr/lib/systemd/system/$unit"
+done
 doc=$tree/usr/share/doc/tacit
 install -D -m 644 packaging/systemd/serve.toml "$doc/examples/serve.toml"
 install -D -m 644 packaging/debian/copyright "$doc/copyright"

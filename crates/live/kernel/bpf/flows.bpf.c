@@ -22,7 +22,7 @@ struct bpf_iter__bpf_sk_storage_map {
 	void *value;
 } CORE;
 
-SEC("iter/bpf_sk_storage_map")
+PROGRAM
 int tacit_rre_list(struct bpf_iter__bpf_sk_storage_map *at)
 {
 	struct inet_connection_sock *connection;

@@ -98,16 +98,7 @@ struct rate_sample {
 } CORE;
 
 struct tcp_congestion_ops {
-	u32 (*ssthresh)(struct sock *sk);
-	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
-	void (*set_state)(struct sock *sk, u8 new_state);
-	void (*cwnd_event)(struct sock *sk, u32 event);
-	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
-	u32 (*undo_cwnd)(struct sock *sk);
-	void (*init)(struct sock *sk);
-	void (*release)(struct sock *sk);
 	char name[16];
-	u32 flags;
-};
+} CORE;
 
 #endif

@@ -15,4 +15,7 @@ typedef u32 __be32;
 typedef u64 __be64;
 typedef u32 __wsum;
 
+/* The loader knows each program's kind by its name. The section only has to be one that aya-obj takes for programs. */
+#define PROGRAM SEC("raw_tp")
+
 #endif

@@ -25,7 +25,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 /* Octets per second. On links this fast the timers of pacing cost more than bursts do; the window bounds those. */
 #define UNPACED_RATE 1000000000ULL
 
-/* Set by the loader. crates/live/kernel/src/loaded.rs writes these octets by their offsets. */
+/* Set by the loader. crates/live/kernel/src/loaded.rs writes these octets by their offsets, and makes the programs a congestion control. */
 struct settings {
 	/* Sockets of this network namespace only; 0: of any. */
 	u64 only_namespace_cookie;
@@ -137,7 +137,7 @@ static __always_inline void tell_silence(struct rre *rre, u64 now_us)
 	rre_on_silence(rre, now_us);
 }
 
-SEC("struct_ops/rre_init")
+PROGRAM
 void BPF_PROG(rre_init, struct sock *sk)
 {
 	/* Without this nothing paces where the queueing discipline is not fq. */
@@ -177,7 +177,7 @@ static __always_inline void gather(struct tcp_sock *tp, struct flow *flow, const
 	ack->repairing = BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) >= TCP_CA_Recovery;
 }
 
-SEC("struct_ops/rre_cong_control")
+PROGRAM
 int rre_cong_control(unsigned long long *arguments)
 {
 	struct sock *sk = (struct sock *)arguments[0];
@@ -204,7 +204,7 @@ int rre_cong_control(unsigned long long *arguments)
 	return 0;
 }
 
-SEC("struct_ops/rre_set_state")
+PROGRAM
 void BPF_PROG(rre_set_state, struct sock *sk, u8 new_state)
 {
 	struct flow *flow;
@@ -222,7 +222,7 @@ void BPF_PROG(rre_set_state, struct sock *sk, u8 new_state)
 	apply(tcp_sk(sk), &flow->rre);
 }
 
-SEC("struct_ops/rre_cwnd_event")
+PROGRAM
 void BPF_PROG(rre_cwnd_event, struct sock *sk, u32 event)
 {
 	struct flow *flow;
@@ -237,14 +237,14 @@ void BPF_PROG(rre_cwnd_event, struct sock *sk, u32 event)
 	apply(tcp_sk(sk), &flow->rre);
 }
 
-SEC("struct_ops/rre_ssthresh")
+PROGRAM
 u32 BPF_PROG(rre_ssthresh, struct sock *sk)
 {
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
 /* Bytes held lost were not. */
-SEC("struct_ops/rre_undo_cwnd")
+PROGRAM
 u32 BPF_PROG(rre_undo_cwnd, struct sock *sk)
 {
 	struct flow *flow = flow_of(sk);
@@ -256,24 +256,12 @@ u32 BPF_PROG(rre_undo_cwnd, struct sock *sk)
 	return tcp_sk(sk)->snd_cwnd;
 }
 
-/* The loader writes the name where several are loaded at once. */
-SEC(".struct_ops.link")
-struct tcp_congestion_ops tacit_rre = {
-	.init = (void *)rre_init,
-	.ssthresh = (void *)rre_ssthresh,
-	.cong_control = (void *)rre_cong_control,
-	.set_state = (void *)rre_set_state,
-	.cwnd_event = (void *)rre_cwnd_event,
-	.undo_cwnd = (void *)rre_undo_cwnd,
-	.name = "tacit_rre",
-};
-
 /* include/uapi/linux/bpf.h; the verifier rewrites accesses, so no CO-RE. */
 struct bpf_sock_ops {
 	u32 op;
 };
 
-SEC("sockops")
+PROGRAM
 int rre_choose(struct bpf_sock_ops *event)
 {
 	char name[TCP_CONG_NAME_MAX];

@@ -21,7 +21,7 @@ struct {
 	__type(value, struct state);
 } step_state SEC(".maps");
 
-SEC("syscall")
+PROGRAM
 int rre_step(struct rre_told *context)
 {
 	struct rre_told event = *context;

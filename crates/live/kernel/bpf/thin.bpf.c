@@ -35,7 +35,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 #define FRAME_OCTETS 136
 
 /* Set before it is loaded: the socket that gives back what waited, and the octets before the IP header.
- * crates/live/kernel/src/thin/loaded.rs writes them by their offsets.
+ * crates/live/kernel/src/thin.rs writes them by their offsets.
  */
 const volatile struct {
 	u64 own_cookie;
@@ -183,7 +183,7 @@ static __always_inline int give(struct __sk_buff *skb, u64 number, u64 hold, u32
 	return 1;
 }
 
-SEC("tc")
+PROGRAM
 int thin_egress(struct __sk_buff *skb)
 {
 	u32 first = 0, len = skb->len, headers_len = 0;
@@ -243,7 +243,7 @@ int thin_egress(struct __sk_buff *skb)
 	return TCX_NEXT;
 }
 
-SEC("tc")
+PROGRAM
 int thin_ingress(struct __sk_buff *skb)
 {
 	u32 first = 0;
@@ -270,7 +270,7 @@ int thin_ingress(struct __sk_buff *skb)
 }
 
 /* The program tells what the queue has done and what it has no longer, and asks when the uplink will be free. */
-SEC("syscall")
+PROGRAM
 int thin_turn(struct turn *turn)
 {
 	u32 first = 0;

@@ -3,25 +3,21 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-#[cfg(any(feature = "load", test))]
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Serialize, Serializer};
 
 /// `sizeof(struct flow_record)` in `bpf/flow.h`.
-#[cfg(any(feature = "load", test))]
 pub(crate) const RECORD_BYTES: usize = 104;
 
 /// Address families (include/linux/socket.h).
-#[cfg(any(feature = "load", test))]
 const AF_INET: u16 = 2;
-#[cfg(any(feature = "load", test))]
 const AF_INET6: u16 = 10;
 
 /// A flow that uses the congestion control.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Flow {
-    /// The kernel's name of the congestion control, of which several may be loaded.
+    /// The kernel's name of the congestion control. Several may be loaded.
     pub control: String,
     /// Inode of its network namespace, as in `/proc/PID/ns/net`.
     pub namespace: u32,
@@ -53,12 +49,9 @@ fn as_text<S: Serializer>(address: &SocketAddr, to: S) -> Result<S::Ok, S::Error
 }
 
 /// Names of the states in `bpf/rre_core.h` and of the clock verdicts in `bpf/rre_clock.h`, by number.
-#[cfg(any(feature = "load", test))]
 const STATES: [&str; 6] = ["start", "fill", "drain", "refresh", "monitor", "compete"];
-#[cfg(any(feature = "load", test))]
 const CLOCKS: [&str; 3] = ["unknown", "trusted", "refused"];
 
-#[cfg(any(feature = "load", test))]
 impl Flow {
     /// Parses a `struct flow_record` of `bpf/flow.h`.
     pub(crate) fn read(record: &[u8]) -> Option<Self> {

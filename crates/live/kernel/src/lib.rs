@@ -4,16 +4,14 @@
 //! The congestion control, its selection of sockets and the thinner depend on files that this process has open, so they
 //! disappear when it ends, for any reason.
 
+mod bpf;
 pub mod cgroup;
 mod flows;
-mod light;
-#[cfg(feature = "load")]
-mod loaded;
-#[cfg(not(feature = "load"))]
-#[path = "unloadable.rs"]
+mod kernel_types;
 mod loaded;
 mod metrics;
 mod namespace;
+pub mod object;
 mod ring;
 pub mod run;
 pub mod thin;

@@ -1,22 +1,16 @@
-//! The loaded eBPF programs.
+//! The loaded eBPF programs of TCP-RRE.
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use libbpf_rs::btf::types::{Composite, Func, FuncProto, Ptr};
-use libbpf_rs::btf::{Btf, BtfType, ReferencesType as _};
-use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{
-    Iter, Link, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print,
-};
 use nix::unistd::Uid;
 use tacit_hop::LiveError;
 
+use crate::bpf::{self, Attach, MapDefinition};
 use crate::flows::{Flow, RECORD_BYTES};
+use crate::kernel_types::{FUNC, KernelTypes, Structure};
+use crate::object::{Kind, Loaded, Object, ObjectError};
 use crate::{Settings, refused};
 
 /// Compiled by `bpf/build.sh`.
@@ -27,13 +21,26 @@ static FLOWS: &[u8] = include_bytes!("../bpf/flows.bpf.o");
 const FLOWS_MAP: &str = "tacit_rre_flows";
 const LISTING_PROGRAM: &str = "tacit_rre_list";
 const CHOOSING_PROGRAM: &str = "rre_choose";
-const CONTROL_MAP: &str = "tacit_rre";
+/// The members of `struct tcp_congestion_ops` that the program has.
+const OPERATIONS: [(&str, &str); 6] = [
+    ("init", "rre_init"),
+    ("ssthresh", "rre_ssthresh"),
+    ("cong_control", "rre_cong_control"),
+    ("set_state", "rre_set_state"),
+    ("cwnd_event", "rre_cwnd_event"),
+    ("undo_cwnd", "rre_undo_cwnd"),
+];
 /// The kernel's name of the first loaded instance. Further ones have a number appended.
 const CONTROL_NAME: &str = "tacit_rre";
 /// TCP_CA_NAME_MAX in the kernel's include/net/tcp.h, including the terminator.
 const CONTROL_NAME_BYTES: usize = 16;
 /// Maximum number of instances loaded at the same time.
 const CONTROLS_MAX: u32 = 99;
+/// BPF_MAP_TYPE_STRUCT_OPS and BPF_F_LINK (include/uapi/linux/bpf.h).
+const STRUCT_OPS_MAP: u32 = 26;
+const STRUCT_OPS_BY_LINK: u32 = 1 << 13;
+/// The function that stands for iterators over the storage of sockets (the kernel's net/core/bpf_sk_storage.c).
+const ITERATOR: &str = "bpf_iter_bpf_sk_storage_map";
 
 /// `struct settings` in `bpf/rre.bpf.c`.
 const COOKIE_AT: usize = 0;
@@ -41,27 +48,8 @@ const RATE_SAMPLE_ARGUMENT_AT: usize = 8;
 const TARGET_AT: usize = 12;
 const NAME_AT: usize = 16;
 const SETTINGS_BYTES: usize = 32;
-/// `counts.refused` in `bpf/rre.bpf.c`.
+/// `counts.refused` there.
 const REFUSED_AT: usize = 8;
-
-/// If this variable is set, all messages of libbpf and of the kernel's verifier are written to standard error.
-const LOG_VARIABLE: &str = "TACIT_RRE_LOG";
-
-/// The first message of libbpf since the last program was opened.
-static SAID: Mutex<String> = Mutex::new(String::new());
-
-#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs calls it so")]
-fn remember(_level: PrintLevel, text: String) {
-    if std::env::var_os(LOG_VARIABLE).is_some() {
-        // An error here cannot be reported anywhere.
-        let _ = io::stderr().write_all(text.as_bytes());
-    }
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    // The first message is the cause; others are consequences.
-    if said.is_empty() {
-        *said = text.trim().to_owned();
-    }
-}
 
 /// The loaded congestion control. It is unloaded when this value is dropped or the process ends; sockets that use it
 /// keep it until they are closed.
@@ -69,9 +57,9 @@ fn remember(_level: PrintLevel, text: String) {
 pub struct Control {
     name: String,
     // Links are dropped before the objects they refer to.
-    choices: Vec<Link>,
-    _control: Link,
-    object: Object,
+    choices: Vec<OwnedFd>,
+    _control: OwnedFd,
+    loaded: Loaded,
 }
 
 impl Control {
@@ -80,27 +68,20 @@ impl Control {
     /// # Errors
     /// If this machine does not support it.
     pub fn load(settings: Settings) -> Result<Self, LiveError> {
-        let rate_sample_argument = examine()?;
+        let kernel = Kernel::examine()?;
         let mut number = 1;
         loop {
             let name = if number == 1 { CONTROL_NAME.to_owned() } else { format!("{CONTROL_NAME}{number}") };
-            let mut open = open(RRE)?;
-            set_up(&mut open, &name, settings, rate_sample_argument)?;
-            let mut object = load(open)?;
-            let linked = object
-                .maps_mut()
-                .find(|map| map.name() == CONTROL_MAP)
-                .ok_or_else(|| broken(CONTROL_MAP))?
-                .attach_struct_ops();
-            match linked {
-                Ok(control) => return Ok(Self { name, choices: Vec::new(), _control: control, object }),
+            let loaded = kernel.load(settings, &name).map_err(explained)?;
+            match kernel.register(&loaded, &name) {
+                Ok(control) => return Ok(Self { name, choices: Vec::new(), _control: control, loaded }),
                 // Another instance has this name.
                 Err(error)
-                    if error.kind() == libbpf_rs::ErrorKind::AlreadyExists && number < CONTROLS_MAX =>
+                    if error.source.kind() == io::ErrorKind::AlreadyExists && number < CONTROLS_MAX =>
                 {
                     number += 1;
                 }
-                Err(error) => return Err(explained("registering a congestion control", error)),
+                Err(error) => return Err(explained(error)),
             }
         }
     }
@@ -115,126 +96,160 @@ impl Control {
     /// # Errors
     /// If the kernel does not permit it.
     pub fn use_in(&mut self, cgroup: &File) -> Result<(), LiveError> {
-        let program = self.object.progs_mut().find(|program| program.name() == CHOOSING_PROGRAM);
-        let program = program.ok_or_else(|| broken(CHOOSING_PROGRAM))?;
-        let link = program.attach_cgroup(cgroup.as_raw_fd());
-        self.choices.push(link.map_err(|error| explained("attaching to a control group", error))?);
+        let program = self.loaded.program(CHOOSING_PROGRAM).map_err(explained)?;
+        let link = bpf::attach(program, cgroup.as_raw_fd(), Attach::CgroupSockOps);
+        self.choices.push(link.map_err(|source| explained(at("attaching to a control group", source)))?);
         Ok(())
     }
 
     /// Number of sockets that the kernel did not permit to use it.
     pub fn refused_sockets(&self) -> u64 {
-        let counts = self.object.maps().find(|map| map.name().to_string_lossy().ends_with(".bss"));
-        let value = counts.and_then(|map| map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
-        value
-            .and_then(|value| value.get(REFUSED_AT..REFUSED_AT + 8)?.try_into().ok())
-            .map_or(0, u64::from_ne_bytes)
+        let counts = self.loaded.value(".bss").unwrap_or_default();
+        counts.get(REFUSED_AT..).and_then(<[u8]>::first_chunk).map_or(0, |count| u64::from_ne_bytes(*count))
     }
 }
 
-/// Writes the settings, which differ between loads.
-fn set_up(
-    open: &mut OpenObject,
-    name: &str,
-    Settings { only_namespace_cookie, target }: Settings,
-    rate_sample_argument: u32,
-) -> Result<(), LiveError> {
+/// The name as the kernel stores it.
+fn padded(name: &str) -> [u8; CONTROL_NAME_BYTES] {
     let mut padded = [0; CONTROL_NAME_BYTES];
     padded[..name.len()].copy_from_slice(name.as_bytes());
-    for mut map in open.maps_mut() {
-        let map_name = map.name().to_string_lossy().into_owned();
-        if map_name == CONTROL_MAP {
-            let value = map.initial_value_mut().ok_or_else(|| broken(CONTROL_MAP))?;
-            let at = value.windows(CONTROL_NAME.len()).position(|bytes| bytes == CONTROL_NAME.as_bytes());
-            let field = at.and_then(|at| value.get_mut(at..at + CONTROL_NAME_BYTES));
-            field.ok_or_else(|| broken(CONTROL_MAP))?.copy_from_slice(&padded);
-        } else if map_name.ends_with(".rodata") {
-            let value = map.initial_value_mut().and_then(|value| value.get_mut(..SETTINGS_BYTES));
-            let settings = value.ok_or_else(|| broken("settings"))?;
-            settings[COOKIE_AT..][..8].copy_from_slice(&only_namespace_cookie.unwrap_or(0).to_ne_bytes());
-            settings[RATE_SAMPLE_ARGUMENT_AT..][..4].copy_from_slice(&rate_sample_argument.to_ne_bytes());
-            let target_us = target.map_or(0, |target| target.as_micros().min(u32::MAX.into()) as u32);
-            settings[TARGET_AT..][..4].copy_from_slice(&target_us.to_ne_bytes());
-            settings[NAME_AT..][..CONTROL_NAME_BYTES].copy_from_slice(&padded);
-        }
+    padded
+}
+
+/// `struct settings` in `bpf/rre.bpf.c`.
+fn constants(settings: Settings, name: &str, rate_sample_argument: u32) -> [u8; SETTINGS_BYTES] {
+    let mut bytes = [0; SETTINGS_BYTES];
+    let target_us = settings.target.map_or(0, |target| target.as_micros().min(u32::MAX.into()) as u32);
+    bytes[COOKIE_AT..][..8].copy_from_slice(&settings.only_namespace_cookie.unwrap_or(0).to_ne_bytes());
+    bytes[RATE_SAMPLE_ARGUMENT_AT..][..4].copy_from_slice(&rate_sample_argument.to_ne_bytes());
+    bytes[TARGET_AT..][..4].copy_from_slice(&target_us.to_ne_bytes());
+    bytes[NAME_AT..].copy_from_slice(&padded(name));
+    bytes
+}
+
+fn at(what: &str, source: io::Error) -> ObjectError {
+    ObjectError { what: what.to_owned(), source }
+}
+
+fn explained(ObjectError { what, source }: ObjectError) -> LiveError {
+    if source.kind() == io::ErrorKind::PermissionDenied && !Uid::effective().is_root() {
+        return refused(&what, source, "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
     }
-    Ok(())
-}
-
-fn open(program: &[u8]) -> Result<OpenObject, LiveError> {
-    set_print(Some((PrintLevel::Warn, remember)));
-    SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    ObjectBuilder::default().open_memory(program).map_err(|error| explained("reading an eBPF program", error))
-}
-
-fn load(open: OpenObject) -> Result<Object, LiveError> {
-    open.load().map_err(|error| explained("loading an eBPF program", error))
-}
-
-/// The error that the embedded object does not match this file. The tests load it, so this should not occur.
-fn broken(what: &str) -> LiveError {
-    LiveError::Setup { what: what.to_owned(), said: "is not in the embedded eBPF object".to_owned() }
-}
-
-fn explained(what: &str, error: libbpf_rs::Error) -> LiveError {
-    let said = SAID.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !Uid::effective().is_root() {
-        return refused(
-            what,
-            io::Error::from(io::ErrorKind::PermissionDenied),
-            "run as root, or with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN",
-        );
-    }
-    // Verifier logs are long. Their first line describes the error.
-    let what = match said.lines().next() {
-        Some(line) => format!("{what} ({line})"),
-        None => what.to_owned(),
-    };
-    refused(&what, io::Error::other(error), "tacit doctor lists this kernel's features")
+    refused(&what, source, "tacit doctor lists this kernel's features")
 }
 
 // --- The kernel's features ------------------------------------------------------------------------
 
-/// Type information of the kernel.
-const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
-
-/// Returns an error if the kernel lacks a feature. Otherwise returns the position of the rate sample among the
-/// arguments of `cong_control`.
-fn examine() -> Result<u32, LiveError> {
-    let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
-    if !Path::new(KERNEL_TYPES).exists() {
-        return Err(lacks(
-            "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
-            "use one that was built with CONFIG_DEBUG_INFO_BTF",
-        ));
-    }
-    let types = Btf::from_vmlinux().map_err(|error| explained("reading the kernel's types", error))?;
-    if types.type_by_name::<Composite<'_>>("bpf_struct_ops_tcp_congestion_ops").is_none() {
-        return Err(lacks(
-            "this kernel takes no congestion control as eBPF",
-            "use one that was built with CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL",
-        ));
-    }
-    // The first kernel in which a congestion control is unloaded together with the process that loaded it.
-    if types.type_by_name::<Func<'_>>("bpf_struct_ops_link_create").is_none() {
-        return Err(lacks(
-            "this kernel cannot drop a congestion control by itself",
-            "use Linux 6.4 or later",
-        ));
-    }
-    match arguments_of_cong_control(&types) {
-        Some(4) => Ok(3),
-        Some(2) => Ok(1),
-        _ => Err(lacks("this kernel calls congestion controls in a way that is new", "use a newer tacit")),
-    }
+/// What the programs need of the running kernel.
+#[derive(Debug)]
+struct Kernel {
+    /// `struct tcp_congestion_ops`.
+    operations: Structure,
+    /// `struct bpf_struct_ops_tcp_congestion_ops`: the value of its map.
+    value: Structure,
+    /// The position of the rate sample among the arguments of `cong_control`.
+    rate_sample_argument: u32,
+    /// The function that stands for iterators over the storage of sockets.
+    iterator: Option<u32>,
 }
 
-fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
-    let operations = types.type_by_name::<Composite<'_>>("tcp_congestion_ops")?;
-    let member = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
-    let pointer: Ptr<'_> = types.type_by_id::<BtfType<'_>>(member.ty)?.try_into().ok()?;
-    let function: FuncProto<'_> = pointer.referenced_type().try_into().ok()?;
-    Some(function.len())
+impl Kernel {
+    /// Returns an error if the kernel lacks a feature.
+    fn examine() -> Result<Self, LiveError> {
+        let lacks = |what: &str, advice| refused(what, io::Error::from(io::ErrorKind::Unsupported), advice);
+        let types = KernelTypes::read().map_err(LiveError::io("the kernel's types"))?.ok_or_else(|| {
+            lacks(
+                "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+                "use one that was built with CONFIG_DEBUG_INFO_BTF",
+            )
+        })?;
+        let found =
+            types.structure("tcp_congestion_ops").zip(types.structure("bpf_struct_ops_tcp_congestion_ops"));
+        let Some((operations, value)) = found else {
+            return Err(lacks(
+                "this kernel takes no congestion control as eBPF",
+                "use one that was built with CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL",
+            ));
+        };
+        // The first kernel in which a congestion control is unloaded together with the process that loaded it.
+        if types.id(FUNC, "bpf_struct_ops_link_create").is_none() {
+            return Err(lacks(
+                "this kernel cannot drop a congestion control by itself",
+                "use Linux 6.4 or later",
+            ));
+        }
+        let cong_control = operations.member("cong_control");
+        let rate_sample_argument = match cong_control.and_then(|(_, member)| types.arguments(member.type_id))
+        {
+            Some(4) => 3,
+            Some(2) => 1,
+            _ => {
+                return Err(lacks(
+                    "this kernel calls congestion controls in a way that is new",
+                    "use a newer tacit",
+                ));
+            }
+        };
+        let iterator = types.id(FUNC, ITERATOR);
+        Ok(Self { operations, value, rate_sample_argument, iterator })
+    }
+
+    fn load(&self, settings: Settings, name: &str) -> Result<Loaded, ObjectError> {
+        let mut object = Object::parse(RRE)?;
+        object.set_constants(&constants(settings, name, self.rate_sample_argument))?;
+        let mut programs = vec![(CHOOSING_PROGRAM, Kind::SockOps)];
+        for (member, program) in OPERATIONS {
+            let (member, _) = self.member(member)?;
+            programs.push((program, Kind::Operation { structure: self.operations.id, member }));
+        }
+        object.load(&programs)
+    }
+
+    /// Number and offset of a member of `struct tcp_congestion_ops`.
+    fn member(&self, name: &str) -> Result<(u32, usize), ObjectError> {
+        let member = self.operations.member(name).map(|(number, member)| (number, member.at_byte));
+        member.ok_or_else(|| at(name, io::Error::from(io::ErrorKind::Unsupported)))
+    }
+
+    /// Makes the programs a congestion control, until the returned file is closed.
+    fn register(&self, loaded: &Loaded, name: &str) -> Result<OwnedFd, ObjectError> {
+        let mut value = vec![0; self.value.bytes as usize];
+        let data_at = self.value.member("data").map_or(0, |(_, member)| member.at_byte);
+        let mut write = |member: &str, bytes: &[u8]| {
+            let at_byte = data_at + self.member(member)?.1;
+            let field = value.get_mut(at_byte..at_byte + bytes.len());
+            field
+                .ok_or_else(|| at(member, io::Error::from(io::ErrorKind::InvalidData)))?
+                .copy_from_slice(bytes);
+            Ok(())
+        };
+        for (member, program) in OPERATIONS {
+            write(member, &(loaded.program(program)?.as_raw_fd() as u64).to_ne_bytes())?;
+        }
+        write("name", &padded(name))?;
+        let registered = bpf::create_map(&MapDefinition {
+            name: CONTROL_NAME,
+            kind: STRUCT_OPS_MAP,
+            key_bytes: 4,
+            value_bytes: self.value.bytes,
+            entries_max: 1,
+            flags: STRUCT_OPS_BY_LINK,
+            types: Some((&loaded.types, 0, 0)),
+            kernel_value_type: self.value.id,
+        })
+        .and_then(|map| {
+            bpf::write_entry(&map, 0, &value)?;
+            bpf::attach(&map, 0, Attach::StructOps)
+        });
+        registered.map_err(|source| at("registering a congestion control", source))
+    }
+
+    fn load_iterator(&self) -> Result<Loaded, ObjectError> {
+        let unsupported =
+            || at("listing the storage of sockets", io::Error::from(io::ErrorKind::Unsupported));
+        let function = self.iterator.ok_or_else(unsupported)?;
+        Object::parse(FLOWS)?.load(&[(LISTING_PROGRAM, Kind::Iterator { function })])
+    }
 }
 
 /// Loads the congestion control and unloads it.
@@ -242,10 +257,7 @@ fn arguments_of_cong_control(types: &Btf<'_>) -> Option<usize> {
 /// # Errors
 /// If this fails, with the reason.
 pub fn check() -> Result<String, LiveError> {
-    let rate_sample_argument = examine()?;
-    let mut control = open(RRE)?;
-    set_up(&mut control, CONTROL_NAME, Settings::default(), rate_sample_argument)?;
-    load(control)?;
+    Kernel::examine()?.load(Settings::default(), CONTROL_NAME).map_err(explained)?;
     let cgroups = crate::cgroup::root()?;
     Ok(format!("loads; cgroup2 on {}", cgroups.display()))
 }
@@ -256,8 +268,7 @@ pub fn check() -> Result<String, LiveError> {
 /// # Errors
 /// If this fails, with the reason.
 pub fn check_status() -> Result<String, LiveError> {
-    examine()?;
-    load(open(FLOWS)?)?;
+    Kernel::examine()?.load_iterator().map_err(explained)?;
     Ok("loads".to_owned())
 }
 
@@ -268,23 +279,17 @@ pub fn check_status() -> Result<String, LiveError> {
 /// # Errors
 /// If the kernel does not permit it.
 pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
-    examine()?;
-    let object = load(open(FLOWS)?)?;
-    let program = object.progs_mut().find(|program| program.name() == LISTING_PROGRAM);
-    let program = program.ok_or_else(|| broken(LISTING_PROGRAM))?;
-    let own = open(RRE)?;
-    let own = own.maps().find(|map| map.name() == FLOWS_MAP).ok_or_else(|| broken(FLOWS_MAP))?;
-    let mut flows = Vec::new();
+    let loaded = Kernel::examine()?.load_iterator().map_err(explained)?;
+    let program = loaded.program(LISTING_PROGRAM).map_err(explained)?;
     // Another version of tacit may store other data per flow.
-    let same = |name: &OsStr, bytes: u32| name == FLOWS_MAP && bytes == own.value_size();
-    for map in MapInfoIter::default().filter(|map| same(&map.name, map.value_size)) {
-        // It may have been unloaded in the meantime.
-        let Ok(map) = MapHandle::from_map_id(map.id) else { continue };
-        let link = program.attach_iter(map.as_fd());
-        let link = link.map_err(|error| explained("attaching to flows", error))?;
+    let value_bytes =
+        Object::parse(RRE).and_then(|object| object.value_bytes(FLOWS_MAP)).map_err(explained)?;
+    let maps = bpf::maps_named(FLOWS_MAP, value_bytes);
+    let mut flows = Vec::new();
+    for map in maps.map_err(|source| explained(at("finding flows", source)))? {
         let mut records = Vec::new();
-        Iter::new(&link)
-            .map_err(|error| explained("reading flows", error))?
+        bpf::iterate(program, &map)
+            .map_err(|source| explained(at("attaching to flows", source)))?
             .read_to_end(&mut records)
             .map_err(LiveError::io("flows"))?;
         flows.extend(records.chunks_exact(RECORD_BYTES).filter_map(Flow::read));
@@ -300,25 +305,18 @@ mod tests {
     /// Settings are written at the correct offsets of the object.
     #[test]
     fn the_embedded_object_has_its_settings_where_they_are_written() {
-        let open = ObjectBuilder::default().open_memory(RRE).unwrap();
-        let settings = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
-        let mut expected = [0; SETTINGS_BYTES];
-        expected[RATE_SAMPLE_ARGUMENT_AT] = 3;
-        expected[NAME_AT..][..CONTROL_NAME.len()].copy_from_slice(CONTROL_NAME.as_bytes());
-        assert_eq!(settings.initial_value().unwrap(), expected);
-        assert!(open.maps().any(|map| map.name() == FLOWS_MAP));
-        assert!(open.progs().any(|program| program.name() == CHOOSING_PROGRAM));
+        let object = Object::parse(RRE).unwrap();
+        assert_eq!(object.constants(), constants(Settings::default(), CONTROL_NAME, 3));
+        assert!(object.value_bytes(FLOWS_MAP).is_ok());
     }
 
     #[test]
-    fn a_name_is_written_in_both_places() {
-        let mut open = ObjectBuilder::default().open_memory(RRE).unwrap();
+    fn a_kernel_may_have_members_at_other_places() {
         let settings = Settings { only_namespace_cookie: Some(7), ..Settings::default() };
-        set_up(&mut open, "tacit_rre42", settings, 1).unwrap();
-        let with_name = open.maps().filter(|map| {
-            let value = map.initial_value().unwrap_or_default();
-            value.windows(12).any(|bytes| bytes == b"tacit_rre42\0")
-        });
-        assert_eq!(with_name.count(), 2);
+        let written = constants(settings, "tacit_rre42", 1);
+        assert_eq!(
+            (&written[..9], &written[NAME_AT..][..12]),
+            (&[7, 0, 0, 0, 0, 0, 0, 0, 1][..], &b"tacit_rre42\0"[..])
+        );
     }
 }

@@ -74,7 +74,7 @@ const METRICS: [Metric; 6] = [
     ("buffer_delay_seconds", "Queueing on the way to the receiver.", |flow| {
         format!("{}.{:06}", flow.buffer_delay_us / 1_000_000, flow.buffer_delay_us % 1_000_000)
     }),
-    ("window_bytes", "At most so much is unacknowledged.", |flow| flow.window_bytes.to_string()),
+    ("window_bytes", "Maximum of unacknowledged bytes.", |flow| flow.window_bytes.to_string()),
     ("clock_trusted", "1 where the receiver's timestamps serve.", |flow| {
         u8::from(flow.clock == "trusted").to_string()
     }),

@@ -17,22 +17,16 @@ use tacit_proto::units::{BitRate, Duration, Instant};
 use tacit_proto::wire;
 use tacit_proto::wire::headers::Headers;
 
-use crate::light::{Loaded, Side, Skeleton, hang, run};
+use crate::bpf::{self, Attach};
+use crate::object::{Kind, Loaded, Object, ObjectError};
 use crate::ring::Ring;
 
-/// Made by `bpf/build.sh`. The maps are the shared state, what is looked at, the flows, the ring and the constants.
-const SKELETON: Skeleton = Skeleton {
-    instructions: include_bytes!("../bpf/thin.insns"),
-    data: include_bytes!("../bpf/thin.data"),
-    maps: 5,
-    programs: 3,
-    constants_map: 4,
-};
-const RING_MAP: usize = 3;
-/// The programs, in the order of the skeleton.
-const EGRESS: usize = 0;
-const INGRESS: usize = 1;
-const TURN: usize = 2;
+/// Compiled by `bpf/build.sh`.
+static THIN: &[u8] = include_bytes!("../bpf/thin.bpf.o");
+const RING_MAP: &str = "thin_ring";
+const EGRESS: &str = "thin_egress";
+const INGRESS: &str = "thin_ingress";
+const TURN: &str = "thin_turn";
 
 /// How often the queue is looked at while nothing waits: a flow's first 100 segments take longer on any slow uplink.
 const IDLE_LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -88,15 +82,21 @@ impl Thinner {
         let mut settings = [0; SETTINGS_BYTES];
         settings[..8].copy_from_slice(&cookie.to_ne_bytes());
         settings[8..12].copy_from_slice(&link_octets.to_ne_bytes());
-        let Loaded { mut maps, mut programs } = load(&settings)?;
-        let ring = Ring::open(maps.swap_remove(RING_MAP), RING_BYTES);
+        let mut loaded = load(&settings).map_err(not_loaded)?;
+        let ring = Ring::open(loaded.take_map(RING_MAP).map_err(not_loaded)?, RING_BYTES);
         let ring = ring.map_err(refused("cannot read a ring"))?;
-        let links = [(INGRESS, Side::Ingress), (EGRESS, Side::Egress)];
-        let [ingress, egress] = links.map(|(program, side)| hang(&programs[program], device.index, side));
-        let links = [ingress.map_err(not_hung)?, egress.map_err(not_hung)?];
+        let links = [attach(&loaded, INGRESS, device.index)?, attach(&loaded, EGRESS, device.index)?];
         let (hold, link_octets) = (AckHold::new(HoldLaw::Thin), link_octets as usize);
         let room = Room { hold, frames, link_octets, number: 0, refused_packets: 0 };
-        Ok(Self { turn: programs.swap_remove(TURN), links, ring, status, queue, rate, room })
+        Ok(Self {
+            turn: loaded.take_program(TURN).map_err(not_loaded)?,
+            links,
+            ring,
+            status,
+            queue,
+            rate,
+            room,
+        })
     }
 
     /// Thins until `stop` becomes readable.
@@ -126,23 +126,33 @@ impl Thinner {
     }
 }
 
-fn load(settings: &[u8; SETTINGS_BYTES]) -> Result<Loaded, LiveError> {
+fn load(settings: &[u8; SETTINGS_BYTES]) -> Result<Loaded, ObjectError> {
+    let mut object = Object::parse(THIN)?;
+    object.set_constants(settings)?;
+    object.load(&[(EGRESS, Kind::Egress), (INGRESS, Kind::Ingress), (TURN, Kind::Syscall)])
+}
+
+fn not_loaded(ObjectError { what, source }: ObjectError) -> LiveError {
     let advice = "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, on Linux 6.6 or later";
-    SKELETON.load(settings).map_err(|source| crate::refused("cannot load eBPF", source, advice))
+    crate::refused(&what, source, advice)
 }
 
-fn not_hung(source: io::Error) -> LiveError {
-    crate::refused("cannot hang a program on a device (tcx)", source, "use Linux 6.6 or later")
+/// Attaches a program to a device, until the returned file is closed.
+fn attach(loaded: &Loaded, program: &str, device_index: i32) -> Result<OwnedFd, LiveError> {
+    let to = if program == INGRESS { Attach::TcxIngress } else { Attach::TcxEgress };
+    bpf::attach(loaded.program(program).map_err(not_loaded)?, device_index, to).map_err(|source| {
+        crate::refused("cannot attach a program to a device (tcx)", source, "use Linux 6.6 or later")
+    })
 }
 
-/// Loads the programs, hangs the one that only listens on the loopback device, and removes all.
+/// Loads the programs, attaches the one that only listens to the loopback device, and removes all.
 ///
 /// # Errors
 /// If this fails, with the reason.
 pub fn check() -> Result<String, LiveError> {
-    let loaded = load(&[0; SETTINGS_BYTES])?;
+    let loaded = load(&[0; SETTINGS_BYTES]).map_err(not_loaded)?;
     // The loopback device is the first of each network.
-    hang(&loaded.programs[INGRESS], 1, Side::Ingress).map_err(not_hung)?;
+    attach(&loaded, INGRESS, 1)?;
     Ok("loads".to_owned())
 }
 
@@ -165,7 +175,7 @@ fn turn(
     turn[..4].copy_from_slice(&[now().as_nanos(), counts.sent.0, counts.waiting.0, settled]);
     (turn[4], turn[5]) = (rate.map_or(0, BitRate::as_bps), rate.is_some().into());
     let mut context: Vec<u8> = turn.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
-    run(program, &mut context).map_err(refused("cannot run a program"))?;
+    bpf::run(program, &mut context).map_err(refused("cannot run a program"))?;
     let mut turned = context.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).skip(4);
     let mut next = || turned.next().unwrap_or_default();
     let (rate, _, free_at) = (next(), next(), next());

@@ -261,11 +261,10 @@ fn the_golden_vectors_leave_the_same_in_both() {
 }
 
 /// The C code as compiled by this machine's kernel.
-#[cfg(feature = "load")]
 mod loaded {
     use std::io::Write as _;
 
-    use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
+    use tacit_kernel::object::{Kind, Loaded, Object};
 
     use super::*;
 
@@ -273,10 +272,9 @@ mod loaded {
     const LOADED_SEQUENCES: u64 = 200;
 
     /// The loaded program; `None`, with a message, if the kernel does not permit it.
-    fn program() -> Option<Object> {
+    fn program() -> Option<Loaded> {
         let object = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf/step.bpf.o")).unwrap();
-        let loaded = ObjectBuilder::default().open_memory(&object).unwrap().load();
-        match loaded {
+        match Object::parse(&object).unwrap().load(&[("rre_step", Kind::Syscall)]) {
             Ok(loaded) => Some(loaded),
             Err(error) if nix::unistd::Uid::effective().is_root() => panic!("{error}"),
             Err(error) => {
@@ -287,14 +285,10 @@ mod loaded {
         }
     }
 
-    fn in_the_kernel(object: &Object, events: &[Event]) -> Vec<Words> {
-        let program = object.progs_mut().find(|program| program.name() == "rre_step").unwrap();
-        let state = object.maps().find(|map| map.name() == "step_state").unwrap();
+    fn in_the_kernel(loaded: &Loaded, events: &[Event]) -> Vec<Words> {
         let step = |event: &Event| {
-            let mut context = bytes(*event);
-            let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
-            assert_eq!(program.test_run(input).unwrap().return_value, 0);
-            let value = state.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
+            loaded.run("rre_step", &mut bytes(*event)).unwrap();
+            let value = loaded.value("step_state").unwrap();
             words_of(&value[value.len() - 8 * (WORDS + 1)..])
         };
         events.iter().map(step).collect()

@@ -33,12 +33,7 @@ not be started; 2 bad input. A run that fell behind real time is not valid: it s
 numbers, and exits with the command's status. With --fail-if: 1 if the command ended with 0 and a
 condition holds; 122 if it cannot be judged, because the run was not valid.";
 
-/// `$first` comes before the help that every build has.
-macro_rules! rre_help {
-    ($first:literal) => {
-        concat!(
-            $first,
-            "\
+pub(super) const RRE_AFTER_HELP: &str = "\
 TCP-RRE paces by the receiver's timestamps instead of arriving ACKs. It is loaded into the kernel as
 eBPF, for the given sockets only, and is gone when the command ends.
 
@@ -47,21 +42,7 @@ eBPF, for the given sockets only, and is gone when the command ends.
   tacit rre status
 
 Exit codes: of `run` the command's own, or 126 or 127 if it could not be started; 125 not possible
-on this machine, with the reason; 2 bad input."
-        )
-    };
-}
-
-#[cfg(feature = "rre")]
-pub(super) const RRE_AFTER_HELP: &str = rre_help!("");
-#[cfg(not(feature = "rre"))]
-pub(super) const RRE_AFTER_HELP: &str = rre_help!(
-    "\
-NOT IN THIS BUILD: it was compiled without libelf, which loads eBPF. `tacit doctor` says what to
-install, docs/use/rre.md how to build.
-
-"
-);
+on this machine, with the reason; 2 bad input.";
 
 /// Arguments of `shell`.
 #[derive(Debug, Args)]
