@@ -33,7 +33,7 @@ echo "RESULT kernel $(uname -r)"
 tacit doctor | grep ' rre ' | sed 's/^/RESULT /'
 iperf3 -s -1 -D
 sleep 2
-tacit rre run -- sh -c 'iperf3 -c 127.0.0.1 -t 10 --json >/tmp/iperf3 & sleep 5; tacit rre status; wait' 2>&1 | sed 's/^/RESULT /'
+tacit rre run -- sh -c 'iperf3 -c 127.0.0.1 -t 30 --json >/tmp/iperf3 & sleep 5; tacit rre status; wait' 2>&1 | sed 's/^/RESULT /'
 grep sender_tcp_congestion /tmp/iperf3 | sed 's/^/RESULT /'
 poweroff -f
 INIT

@@ -18,6 +18,10 @@ const CLOSE_ENOUGH: u32 = 16;
 /// PMTU_RAISE_TIMER (RFC 8899 section 5.1.1): when a search that is over begins again.
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
+/// The same where the search found less than what is usual: probes may have been lost as any packet may. It doubles with each search.
+/// Ours: a search below the usual size costs some 20 packets.
+const RAISE_SHORT_AFTER: Duration = Duration::from_secs(5);
+
 /// Long packets that vanish in a row, over a probe timeout at least, before the path counts as one that takes them no more.
 /// Ours: where each second packet is lost at random, that happens once in 65,536 times.
 const VANISHED_MIN: u32 = 16;
@@ -29,10 +33,35 @@ struct Vanished {
     since: Instant,
     count: u32,
     /// Those that a short packet followed at once, which arrived: probes of the size in use.
-    probes: u8,
+    probes: u32,
     /// Bytes of data of the shortest of them, and of the longest packet that arrived meanwhile.
     least_lost: u32,
     most_arrived: u32,
+}
+
+/// Short packets sent behind long ones that were lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Followers {
+    count: u32,
+    lost: u32,
+}
+
+impl Followers {
+    /// Number of them whose fate decides; older ones count half, a quarter and less.
+    const REMEMBERED: u32 = 32;
+
+    fn add(&mut self, arrived: bool) {
+        if self.count == Self::REMEMBERED {
+            *self = Self { count: self.count / 2, lost: self.lost / 2 };
+        }
+        self.count += 1;
+        self.lost += u32::from(!arrived);
+    }
+
+    /// Probes that must vanish in a row before packets get shorter: the more, the more short packets the path loses too.
+    fn probes_needed(self) -> u32 {
+        u32::from(MAX_PROBES) + VANISHED_MIN * self.lost / self.count.max(1)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +78,10 @@ pub(super) struct PathMtu {
     probing: Option<u32>,
     tries: u8,
     again_at: Instant,
+    /// When the next search below the usual size begins again.
+    raise_short_after: Duration,
     vanished: Option<Vanished>,
+    followers: Followers,
 }
 
 impl PathMtu {
@@ -67,7 +99,9 @@ impl PathMtu {
             probing: None,
             tries: 0,
             again_at: Instant::ZERO,
+            raise_short_after: RAISE_SHORT_AFTER,
             vanished: None,
+            followers: Followers::default(),
         }
     }
 
@@ -135,7 +169,8 @@ impl PathMtu {
         }
         if self.fails - self.passes <= CLOSE_ENOUGH {
             self.fails = self.passes + 1;
-            self.again_at = now + RAISE_AFTER;
+            self.again_at = now + if self.passes < self.usual { self.raise_short_after } else { RAISE_AFTER };
+            self.raise_short_after = (self.raise_short_after * 2).min(RAISE_AFTER);
         }
         arrived
     }
@@ -153,26 +188,37 @@ impl PathMtu {
         }
     }
 
-    /// A packet with `len` bytes of data was lost, which `is_probe` where a short packet followed it at once. True when packets get
-    /// shorter: long ones have vanished for `probe_timeout`, or [`MAX_PROBES`] of them in a row that were probes.
-    pub fn on_lost(&mut self, now: Instant, len: u32, is_probe: bool, probe_timeout: Duration) -> bool {
+    /// A packet with `len` bytes of data was lost. `follower` says whether the short packet that followed it at once arrived, where
+    /// there was one. True when packets get shorter: long ones have vanished for `probe_timeout`, or some in a row whose followers
+    /// arrived, [`MAX_PROBES`] where the path loses no short ones.
+    pub fn on_lost(
+        &mut self,
+        now: Instant,
+        len: u32,
+        follower: Option<bool>,
+        probe_timeout: Duration,
+    ) -> bool {
         if len <= self.floor {
             return false;
         }
         let fresh = Vanished { since: now, count: 0, probes: 0, least_lost: len, most_arrived: 0 };
         let vanished = self.vanished.get_or_insert(fresh);
         vanished.count += 1;
-        vanished.probes += u8::from(is_probe);
+        vanished.probes += u32::from(follower == Some(true));
         vanished.least_lost = vanished.least_lost.min(len);
         let lasts = now.saturating_since(vanished.since) >= probe_timeout && vanished.count >= VANISHED_MIN;
-        (lasts || vanished.probes >= MAX_PROBES) && self.shrink()
+        let probes = vanished.probes;
+        if let Some(arrived) = follower {
+            self.followers.add(arrived);
+        }
+        (lasts || probes >= self.followers.probes_needed()) && self.shrink()
     }
 
     /// Falls back to the base where packets longer than the floor passed lately, otherwise to the floor.
     fn shrink(&mut self) -> bool {
         let arrived = self.vanished.take().map_or(0, |vanished| vanished.most_arrived);
         let passes = if self.passes > self.base && arrived > self.floor { self.base } else { self.floor };
-        *self = Self { passes, ..self.restarted() };
+        *self = Self { passes, followers: self.followers, ..self.restarted() };
         true
     }
 }
@@ -276,27 +322,63 @@ mod tests {
     fn sixteen_long_packets_that_vanish_over_a_probe_timeout_shorten_packets() {
         let mut mtu = found([USUAL]);
         for _ in 0..20 {
-            assert!(!mtu.on_lost(at(0), 1400, false, TIMEOUT), "all at once");
+            assert!(!mtu.on_lost(at(0), 1400, None, TIMEOUT), "all at once");
         }
-        assert!(!mtu.on_lost(at(99), 1400, false, TIMEOUT), "too early");
-        assert!(mtu.on_lost(at(100), 1400, false, TIMEOUT));
+        assert!(!mtu.on_lost(at(99), 1400, None, TIMEOUT), "too early");
+        assert!(mtu.on_lost(at(100), 1400, None, TIMEOUT));
         assert_eq!((mtu.payload(), mtu.is_above_floor()), (548, false));
         let mut mtu = found([USUAL]);
         for millis in 0..15 {
-            assert!(!mtu.on_lost(at(100 * millis), 1400, false, TIMEOUT), "too few");
+            assert!(!mtu.on_lost(at(100 * millis), 1400, None, TIMEOUT), "too few");
         }
-        assert!(!mtu.on_lost(at(1500), 548, false, TIMEOUT), "a short one");
-        assert!(mtu.on_lost(at(1500), 1400, false, TIMEOUT));
+        assert!(!mtu.on_lost(at(1500), 548, None, TIMEOUT), "a short one");
+        assert!(mtu.on_lost(at(1500), 1400, None, TIMEOUT));
     }
 
     #[test]
     fn three_probes_that_vanish_before_short_packets_that_arrive_shorten_packets() {
         let mut mtu = found([USUAL]);
-        assert!(!mtu.on_lost(at(0), 1400, true, TIMEOUT));
-        assert!(!mtu.on_lost(at(0), 1400, true, TIMEOUT));
-        assert!(!mtu.on_lost(at(0), 1400, false, TIMEOUT));
-        assert!(mtu.on_lost(at(0), 1400, true, TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1400, Some(true), TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1400, Some(true), TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1400, None, TIMEOUT));
+        assert!(mtu.on_lost(at(0), 1400, Some(true), TIMEOUT));
         assert_eq!(mtu.payload(), 548);
+    }
+
+    /// Where half of all packets are lost, short ones are, too, and three probes say nothing.
+    #[test]
+    fn more_probes_must_vanish_where_short_packets_are_lost_too() {
+        let mut mtu = found([USUAL]);
+        for _ in 0..16 {
+            for arrived in [true, false] {
+                assert!(!mtu.on_lost(at(0), 1400, Some(arrived), TIMEOUT));
+                mtu.on_arrived(1400);
+            }
+        }
+        let shorter = [(); 11].map(|()| mtu.on_lost(at(0), 1400, Some(true), TIMEOUT));
+        assert_eq!(shorter.iter().position(|shorter| *shorter), Some(7), "{shorter:?}");
+        // What was lost long ago counts less and less.
+        let mut mtu = found([USUAL]);
+        let lost = [(); 9].map(|()| mtu.on_lost(at(0), 1400, Some(false), TIMEOUT));
+        assert_eq!(lost, [false; 9], "they are no probes");
+    }
+
+    /// A search that found less than usual may have lost its probes by chance.
+    #[test]
+    fn a_search_that_found_less_than_usual_begins_again_within_seconds_then_later() {
+        let mut mtu = PathMtu::new([1200, 1200, 8952], USUAL);
+        let mut now = Instant::ZERO;
+        for seconds in [5, 10, 20, 40, 80, 160, 320, 600, 600] {
+            assert_eq!(mtu.next(now), Some(USUAL));
+            mtu.on_fate(now, false);
+            while mtu.next(now).is_some() {
+                mtu.on_fate(now, false);
+            }
+            assert_eq!(mtu.payload(), 1200);
+            now += Duration::from_secs(seconds - 1);
+            assert_eq!(mtu.next(now), None);
+            now += Duration::from_secs(1);
+        }
     }
 
     #[test]
@@ -304,9 +386,9 @@ mod tests {
         let mut mtu = found([USUAL]);
         for round in 0..10 {
             for _ in 0..VANISHED_MIN - 1 {
-                assert!(!mtu.on_lost(at(round * 1000), 1400, false, TIMEOUT));
+                assert!(!mtu.on_lost(at(round * 1000), 1400, None, TIMEOUT));
             }
-            assert!(!mtu.on_lost(at(round * 1000), 1400, true, TIMEOUT), "sixteen, at once");
+            assert!(!mtu.on_lost(at(round * 1000), 1400, Some(true), TIMEOUT), "sixteen, at once");
             // A shorter one says nothing.
             mtu.on_arrived(1399);
             assert_eq!(mtu.vanished.map(|vanished| vanished.count), Some(VANISHED_MIN));
@@ -318,19 +400,21 @@ mod tests {
     fn packets_shrink_to_the_base_where_packets_above_the_floor_arrive() {
         for (arrives, passes) in [(548, 548), (549, 1200)] {
             let mut mtu = found([USUAL, 8952]);
-            assert!(!mtu.on_lost(at(0), 8900, false, TIMEOUT));
+            assert!(!mtu.on_lost(at(0), 8900, None, TIMEOUT));
             mtu.on_arrived(arrives);
             for _ in 0..VANISHED_MIN {
-                assert!(!mtu.on_lost(at(50), 8900, false, TIMEOUT));
+                assert!(!mtu.on_lost(at(50), 8900, None, TIMEOUT));
             }
-            assert!(mtu.on_lost(at(100), 8900, false, TIMEOUT));
+            assert!(mtu.on_lost(at(100), 8900, None, TIMEOUT));
             assert_eq!(mtu.payload(), passes);
         }
         // At the base there is nothing but the floor.
         let mut mtu = found([]);
-        assert!(!mtu.on_lost(at(0), 1100, true, TIMEOUT));
+        assert!(!mtu.on_lost(at(0), 1100, Some(true), TIMEOUT));
         mtu.on_arrived(1000);
-        assert!(!mtu.on_lost(at(0), 1100, true, TIMEOUT) && mtu.on_lost(at(0), 1100, true, TIMEOUT));
+        assert!(
+            !mtu.on_lost(at(0), 1100, Some(true), TIMEOUT) && mtu.on_lost(at(0), 1100, Some(true), TIMEOUT)
+        );
         assert_eq!(mtu.payload(), 548);
     }
 
@@ -339,7 +423,7 @@ mod tests {
     fn a_search_begins_at_once_when_packets_have_become_shorter() {
         for takes in [972, 1300, USUAL] {
             let mut mtu = found([USUAL]);
-            let shorter = [(); MAX_PROBES as usize].map(|()| mtu.on_lost(at(0), 1400, true, TIMEOUT));
+            let shorter = [(); MAX_PROBES as usize].map(|()| mtu.on_lost(at(0), 1400, Some(true), TIMEOUT));
             assert_eq!(shorter, [false, false, true]);
             assert_eq!((mtu.payload(), mtu.next(at(0))), (548, Some(1200)));
             mtu.on_fate(at(0), 1200 <= takes);

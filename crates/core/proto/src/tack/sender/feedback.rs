@@ -216,9 +216,11 @@ impl Sender {
     /// A packet with `len` bytes of data was lost: perhaps as long ones pass no more.
     fn data_lost(&mut self, now: Instant, number: Position, len: u32) {
         let next = self.sent.get((number - self.base) as usize + 1);
-        let is_probe = next.is_some_and(|next| next.carried == Carried::Probe);
+        let follower = next.filter(|next| next.carried == Carried::Probe);
+        // A report is read first for what arrived.
+        let follower = follower.map(|follower| !follower.flying && !follower.lost);
         let probe_timeout = self.probe_timeout();
-        if number >= self.path.start && self.path.mtu.on_lost(now, len, is_probe, probe_timeout) {
+        if number >= self.path.start && self.path.mtu.on_lost(now, len, follower, probe_timeout) {
             self.path.set_mss(self.implied);
         }
     }

@@ -90,9 +90,8 @@ fn random_losses_shorten_no_packets() {
     assert_no_packets_get_short(|order| scattered(order) % 100 < 13);
 }
 
-/// Three probes of the size in use vanish by chance, and so do those of the search that follows.
+/// Three probes of the size in use vanished by chance in 13 of 100 runs, and so did those of the search that followed in 5.
 #[test]
-#[ignore = "a known fault: fails in 13 of 100 runs, and packets stay short in 5"]
 fn losses_of_one_half_shorten_no_packets() {
     assert_no_packets_get_short(|order| scattered(order).is_multiple_of(2));
 }
