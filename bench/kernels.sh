@@ -42,9 +42,9 @@ chmod +x "$root/init"
 wrong=0
 for package; do
     rm -rf "$work/kernel" && mkdir "$work/kernel"
-    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work/kernel" --wildcards './boot/vmlinuz*'
+    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work/kernel" --wildcards '*/vmlinuz*'
     timeout 300 qemu-system-x86_64 -accel tcg -cpu max -m 1024 -nographic -no-reboot \
-        -kernel "$work"/kernel/boot/vmlinuz* -initrd "$work/initrd" -append 'console=ttyS0 quiet rdinit=/init' \
+        -kernel "$(find "$work/kernel" -name "vmlinuz*" -type f)" -initrd "$work/initrd" -append 'console=ttyS0 quiet rdinit=/init' \
         </dev/null >"$work/console" 2>&1 || true
     said=$(tr -d '\r' <"$work/console" | grep -o 'RESULT .*' | sed 's/^RESULT //')
     echo "$package:"
