@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Boots kernels in an emulator and tries `tacit rre` there: bench/kernels.sh TACIT PACKAGE.deb...
+# Boots kernels in an emulator, tries `tacit rre` there and loads `tacit thin`: bench/kernels.sh TACIT PACKAGE.deb...
 #
-# TACIT is the program, PACKAGE.deb one of Debian's linux-image packages. Takes qemu-system-x86_64,
+# TACIT is the program, PACKAGE.deb a package of Debian's or Ubuntu's that has a kernel. Takes qemu-system-x86_64,
 # busybox, iperf3 and a minute for each kernel. Prints the output of `tacit doctor` and `tacit rre status`, and exits with 1 if a
-# kernel that tacit accepts does not use TCP-RRE.
+# kernel that tacit accepts does not use TCP-RRE, or one from 6.6 on does not load the thinner.
 set -euo pipefail
 tacit=$(realpath "${1:?usage: bench/kernels.sh TACIT PACKAGE.deb...}")
 shift
@@ -30,7 +30,7 @@ mkdir -p /sys/fs/cgroup
 mount -t cgroup2 cgroup /sys/fs/cgroup
 ip link set lo up
 echo "RESULT kernel $(uname -r)"
-tacit doctor | grep ' rre ' | sed 's/^/RESULT /'
+tacit doctor | grep -E ' (rre|thin) ' | sed 's/^/RESULT /'
 iperf3 -s -1 -D
 sleep 2
 tacit rre run -- sh -c 'iperf3 -c 127.0.0.1 -t 30 --json >/tmp/iperf3 & sleep 5; tacit rre status; wait' 2>&1 | sed 's/^/RESULT /'
@@ -50,6 +50,9 @@ for package; do
     echo "$package:"
     echo "${said:-the kernel did not boot}"
     grep -q '^yes  rre' <<<"$said" && ! grep -q '"tacit_rre"' <<<"$said" && wrong=1
+    version=$(sed -n 's/^kernel //p' <<<"$said")
+    # The first kernel with tcx.
+    [[ $(printf '%s\n' 6.6 "$version" | sort -V | head -n 1) != 6.6 ]] || grep -q '^yes  thin' <<<"$said" || wrong=1
     [[ -n $said ]] || wrong=1
 done
 exit "$wrong"

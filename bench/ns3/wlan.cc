@@ -83,6 +83,25 @@ struct Wanted
     // A [[flow]] per client with a category and a transport of its own, such as "vo:udp,vi:udp,be:tcp". Categories have the
     // TXOP limits of 802.11-2012, as in tacit.
     std::string mix;
+    // [[wifi.link]] of 11be, of all stations: band in GHz, width in MHz, streams and MCS of each, such as "5:80:1:11,6:80:1:11".
+    std::string links;
+    // wifi.multi-link.map: numbers from 0, such as "1" or "0,1"; empty is all.
+    std::string downLinks;
+    std::string upLinks;
+    // wifi.multi-link.mode = "emlsr": padding and transition delay in microseconds, such as "32:64". Its radio changes the link at
+    // once, as with wifi.multi-link.radio-return = "0 us".
+    std::string emlsr;
+    uint32_t tcpBuffer = 4 << 20; // tcp.send-buffer and tcp.receive-buffer in bytes
+    uint32_t wireQueue = 1000;    // wired.queue in packets
+};
+
+// A link of several.
+struct Link
+{
+    std::string band;
+    uint32_t width;
+    uint32_t streams;
+    uint32_t mcs;
 };
 
 // As the argument says; the callback that hands up has no other.
@@ -132,6 +151,28 @@ Flows(const Wanted& wanted)
     return flows;
 }
 
+// One where there are not several.
+std::vector<Link>
+Links(const Wanted& wanted)
+{
+    std::vector<Link> links;
+    std::stringstream words(wanted.links);
+    for (std::string word; std::getline(words, word, ',');)
+    {
+        std::stringstream numbers(word);
+        Link link;
+        char colon;
+        std::getline(numbers, link.band, ':');
+        numbers >> link.width >> colon >> link.streams >> colon >> link.mcs;
+        links.push_back(link);
+    }
+    if (links.empty())
+    {
+        links.push_back({"5", wanted.width, wanted.streams, wanted.mcs});
+    }
+    return links;
+}
+
 std::string
 Upper(std::string word)
 {
@@ -145,7 +186,7 @@ IsHighEfficiency(const Wanted& wanted)
     return wanted.standard == "11ax" || wanted.standard == "11be";
 }
 
-// tcp.*: the set-up has `profile = "classic"`, congestion control CUBIC, and buffers of 4 MiB.
+// tcp.*: the set-up has `profile = "classic"` and congestion control CUBIC.
 void
 SetTcp(const Wanted& wanted)
 {
@@ -154,8 +195,8 @@ SetTcp(const Wanted& wanted)
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     // The default is 536. ns-3 does not take options off it: with timestamps a packet has 52 bytes more.
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(wanted.payload));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(wanted.tcpBuffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(wanted.tcpBuffer));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
     // tcp.ack-every and ack-delay; ns-3 waits 200 ms unless told.
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
@@ -217,7 +258,7 @@ SetWifi(const Wanted& wanted)
     // The wire carries packets of 1512 bytes whole, as tcp.mtu says: 1500 would split each into two fragments.
     Config::SetDefault("ns3::PointToPointNetDevice::Mtu", UintegerValue(2296));
     // wired.queue.
-    Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", QueueSizeValue(QueueSize("1000p")));
+    Config::SetDefault("ns3::DropTailQueue<Packet>::MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, wanted.wireQueue)));
     if (IsHighEfficiency(wanted))
     {
         // Moved from the one to the other with 3.41.
@@ -244,7 +285,7 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
     // 4096-QAM over 160 MHz needs more than -45 dBm.
     loss->SetRss(IsHighEfficiency(wanted) ? -20 : -45);
     Ptr<PropagationDelayModel> delay = CreateObject<ConstantSpeedPropagationDelayModel>();
-    if (wanted.ofdma == "off")
+    if (wanted.ofdma == "off" && wanted.links.empty())
     {
         Ptr<YansWifiChannel> channel = CreateObject<YansWifiChannel>();
         channel->SetPropagationLossModel(loss);
@@ -253,11 +294,17 @@ MakeCell(const Wanted& wanted, Ptr<Node> accessPoint, const NodeContainer& clien
         phy.SetChannel(channel);
         return Install(wanted, phy, accessPoint, clients);
     }
-    Ptr<MultiModelSpectrumChannel> channel = CreateObject<MultiModelSpectrumChannel>();
-    channel->AddPropagationLossModel(loss);
-    channel->SetPropagationDelayModel(delay);
-    SpectrumWifiPhyHelper phy;
-    phy.SetChannel(channel);
+    const std::map<std::string, FrequencyRange> bands = {
+        {"2.4", WIFI_SPECTRUM_2_4_GHZ}, {"5", WIFI_SPECTRUM_5_GHZ}, {"6", WIFI_SPECTRUM_6_GHZ}};
+    const std::vector<Link> links = Links(wanted);
+    SpectrumWifiPhyHelper phy(links.size());
+    for (const Link& link : links)
+    {
+        Ptr<MultiModelSpectrumChannel> channel = CreateObject<MultiModelSpectrumChannel>();
+        channel->AddPropagationLossModel(loss);
+        channel->SetPropagationDelayModel(delay);
+        phy.AddChannel(channel, bands.at(link.band));
+    }
     return Install(wanted, phy, accessPoint, clients);
 }
 
@@ -282,10 +329,6 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
     {
         const bool eht = wanted.standard == "11be";
         wifi.SetStandard(eht ? WIFI_STANDARD_80211be : WIFI_STANDARD_80211ax);
-        phy.Set("ChannelSettings", StringValue("{0, " + std::to_string(wanted.width) + ", BAND_5GHZ, 0}"));
-        phy.Set("Antennas", UintegerValue(wanted.streams));
-        phy.Set("MaxSupportedTxSpatialStreams", UintegerValue(wanted.streams));
-        phy.Set("MaxSupportedRxSpatialStreams", UintegerValue(wanted.streams));
         wifi.ConfigHeOptions("GuardInterval", TimeValue(NanoSeconds(wanted.guard)));
         if (wanted.silent)
         {
@@ -296,9 +339,30 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
                                  "BkMuEdcaTimer", TimeValue(timer), "ViMuEdcaTimer", TimeValue(timer),
                                  "VoMuEdcaTimer", TimeValue(timer));
         }
-        const std::string mode = (eht ? "EhtMcs" : "HeMcs") + std::to_string(wanted.mcs);
-        wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(mode), "ControlMode",
-                                     StringValue("OfdmRate24Mbps"));
+        uint8_t number = 0;
+        for (const Link& link : Links(wanted))
+        {
+            const std::string band = link.band == "2.4" ? "2_4" : link.band;
+            phy.Set(number, "ChannelSettings",
+                    StringValue("{0, " + std::to_string(link.width) + ", BAND_" + band + "GHZ, 0}"));
+            phy.Set(number, "Antennas", UintegerValue(link.streams));
+            phy.Set(number, "MaxSupportedTxSpatialStreams", UintegerValue(link.streams));
+            phy.Set(number, "MaxSupportedRxSpatialStreams", UintegerValue(link.streams));
+            const std::string mode = (eht ? "EhtMcs" : "HeMcs") + std::to_string(link.mcs);
+            wifi.SetRemoteStationManager(number++, "ns3::ConstantRateWifiManager", "DataMode", StringValue(mode),
+                                         "ControlMode", StringValue("OfdmRate24Mbps"));
+        }
+        if (!wanted.downLinks.empty() || !wanted.upLinks.empty())
+        {
+            const std::string all = "0,1,2,3,4,5,6,7 ";
+            wifi.ConfigEhtOptions("TidToLinkMappingNegSupport", EnumValue(WifiTidToLinkMappingNegSupport::ANY_LINK_SET),
+                                  "TidToLinkMappingDl", StringValue(all + wanted.downLinks), "TidToLinkMappingUl",
+                                  StringValue(all + wanted.upLinks));
+        }
+        if (!wanted.emlsr.empty())
+        {
+            wifi.ConfigEhtOptions("EmlsrActivated", BooleanValue(true));
+        }
     }
     else
     {
@@ -320,11 +384,26 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
             // Clients take the limit of the access point from its beacons.
             const Category& category = CATEGORIES.at(flow.category);
             const std::string told = std::to_string(wanted.txopLimit.GetMicroSeconds()) + "us";
-            mac.SetEdca(category.ac, "TxopLimits", StringValue(wanted.mix.empty() ? told : category.txopLimit),
+            const std::string limit = wanted.mix.empty() ? told : category.txopLimit;
+            // One for each link.
+            std::string limits = limit;
+            for (std::size_t link = 1; link < Links(wanted).size(); link++)
+            {
+                limits += "," + limit;
+            }
+            mac.SetEdca(category.ac, "TxopLimits", StringValue(limits),
                         "UseExplicitBarAfterMissedBlockAck", BooleanValue(wanted.requests));
         }
     }
     mac.SetType("ns3::StaWifiMac", "Ssid", SsidValue(ssid), "AssocRequestTimeout", TimeValue(ASKING_AGAIN));
+    if (!wanted.emlsr.empty())
+    {
+        const std::size_t colon = wanted.emlsr.find(':');
+        mac.SetEmlsrManager("ns3::AdvancedEmlsrManager", "EmlsrLinkSet", StringValue("0,1"), "EmlsrPaddingDelay",
+                            StringValue(wanted.emlsr.substr(0, colon) + "us"), "EmlsrTransitionDelay",
+                            StringValue(wanted.emlsr.substr(colon + 1) + "us"));
+        phy.Set("ChannelSwitchDelay", TimeValue(Seconds(0)));
+    }
     NetDeviceContainer devices;
     NetDeviceContainer stations = wifi.Install(phy, mac, clients);
     mac.SetType("ns3::ApWifiMac", "Ssid", SsidValue(ssid), "BeaconInterval", TimeValue(MicroSeconds(102400)));
@@ -505,6 +584,12 @@ main(int argc, char* argv[])
     line.AddValue("amsdu", "most bytes of an A-MSDU", wanted.amsdu);
     line.AddValue("category", "access category of all flows: be, bk, vi or vo", wanted.category);
     line.AddValue("mix", "category and transport of each client's flow, such as vo:udp,vi:udp,be:tcp", wanted.mix);
+    line.AddValue("links", "band:width:streams:MCS of each link of 11be, such as 5:80:1:11,6:80:1:11", wanted.links);
+    line.AddValue("downLinks", "the links of downlink traffic, from 0, such as 0,1", wanted.downLinks);
+    line.AddValue("upLinks", "the links of uplink traffic", wanted.upLinks);
+    line.AddValue("emlsr", "clients with one radio: padding:transition in us, such as 32:64", wanted.emlsr);
+    line.AddValue("tcpBuffer", "bytes of TCP's buffers", wanted.tcpBuffer);
+    line.AddValue("wireQueue", "packets of each queue of the wire", wanted.wireQueue);
     line.Parse(argc, argv);
     g_upAfter = wanted.upAfter;
     wanted.clients = Flows(wanted).size();
@@ -534,7 +619,13 @@ main(int argc, char* argv[])
     // Giving addresses puts FQ-CoDel before every device: tacit's queues drop at the tail, and there is one for each hop.
     TrafficControlHelper::Default().Uninstall(wireDevices);
     TrafficControlHelper::Default().Uninstall(cellDevices);
-    Ipv4GlobalRoutingHelper::PopulateRoutingTables();
+    // Global routing knows no device of several links.
+    Ipv4StaticRoutingHelper routes;
+    routes.GetStaticRouting(server->GetObject<Ipv4>())->SetDefaultRoute(wired.GetAddress(1), 1);
+    for (uint32_t index = 0; index < clients.GetN(); index++)
+    {
+        routes.GetStaticRouting(clients.Get(index)->GetObject<Ipv4>())->SetDefaultRoute(cell.GetAddress(0), 1);
+    }
     // Each host knows all addresses, as in tacit. A request that collides is a broadcast, which the MAC does not repeat; ARP asks
     // again after a second, and not for long.
     NeighborCacheHelper().PopulateNeighborCache();

@@ -115,6 +115,16 @@ struct {
 	__uint(max_entries, RING_OCTETS);
 } thin_ring SEC(".maps");
 
+/* The octets of a read without the first. Verifiers before Linux 6.18 do not see that a number compared with zero is none, and compilers
+ * join that comparison with the next; they do not see through this one.
+ */
+static __always_inline u32 beyond_first(u32 octets)
+{
+	octets--;
+	asm volatile("" : "+r"(octets));
+	return octets;
+}
+
 /* What a loop carries stands on the stack. */
 struct options {
 	struct thin_packet *packet;
@@ -128,7 +138,7 @@ static long next_option(u32 number, struct options *options)
 /* Reads the packet. Returns zero if it is no segment that is understood. */
 static __always_inline int look_at(struct __sk_buff *skb, struct thin_packet *packet)
 {
-	u32 link = settings.link_octets, there = skb->len - link, options_len;
+	u32 link = settings.link_octets, there = skb->len - link, more_options;
 	struct options options = { packet };
 
 	__builtin_memset(packet, 0, sizeof(*packet));
@@ -140,9 +150,9 @@ static __always_inline int look_at(struct __sk_buff *skb, struct thin_packet *pa
 	    bpf_skb_load_bytes(skb, link + packet->ip_header_len, packet->tcp, THIN_TCP_OCTETS) ||
 	    !thin_read_tcp(packet))
 		return 0;
-	options_len = packet->options_len;
-	if (options_len > 0 && options_len <= THIN_OPTIONS_OCTETS) {
-		if (bpf_skb_load_bytes(skb, link + packet->ip_header_len + THIN_TCP_OCTETS, packet->options, options_len))
+	more_options = beyond_first(packet->options_len);
+	if (more_options < THIN_OPTIONS_OCTETS) {
+		if (bpf_skb_load_bytes(skb, link + packet->ip_header_len + THIN_TCP_OCTETS, packet->options, more_options + 1))
 			return 0;
 		bpf_loop(THIN_OPTIONS_OCTETS + 1, next_option, &options, 0);
 	}
@@ -165,6 +175,7 @@ static __always_inline struct tracked *admit(const struct thin_key *key)
 static __always_inline int give(struct __sk_buff *skb, u64 number, u64 hold, u32 len, int has_left)
 {
 	struct given *given = bpf_ringbuf_reserve(&thin_ring, sizeof(*given), 0);
+	u32 more = beyond_first(len);
 
 	if (!given)
 		return 0;
@@ -172,7 +183,7 @@ static __always_inline int give(struct __sk_buff *skb, u64 number, u64 hold, u32
 	given->hold = hold;
 	given->has_left = has_left;
 	given->len = len;
-	if (len == 0 || len > FRAME_OCTETS || bpf_skb_load_bytes(skb, 0, given->frame, len)) {
+	if (more >= FRAME_OCTETS || bpf_skb_load_bytes(skb, 0, given->frame, more + 1)) {
 		given->len = 0;
 		if (!has_left) {
 			bpf_ringbuf_discard(given, 0);
