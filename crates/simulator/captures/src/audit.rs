@@ -51,6 +51,8 @@ pub struct Audit {
     pub tunnels: Vec<Counted>,
     /// PHY modes of 802.11 frames with TCP, if their radiotap headers include them, most data first.
     pub sent_as: Vec<SentAs>,
+    /// Whether the data of a connection came over several interfaces, as that of multi-link devices does.
+    pub shares_links: bool,
     /// Caveats about the numbers.
     pub warnings: Vec<String>,
     /// The sum over all connections.
@@ -233,7 +235,7 @@ impl Sink for Packets<'_> {
                     counting.tunnels.count(Kind::Named(tunnel));
                 }
                 if let Some(mode) = &ip.mode {
-                    counting.modes.count(mode, tcp.payload_len > 0);
+                    counting.modes.count(self.record.interface, mode, tcp.payload_len > 0);
                 }
                 counting.progress.tcp_packets += 1;
                 counting.progress.data_packets += u64::from(tcp.payload_len > 0);
@@ -312,6 +314,7 @@ impl Counting {
             not_tcp: counted(&self.not_tcp),
             tunnels: counted(&self.tunnels),
             sent_as: self.modes.finish(),
+            shares_links: finished.shares_links,
             warnings,
             total: finished.total,
             flows: finished.flows,

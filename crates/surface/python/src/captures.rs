@@ -31,7 +31,7 @@ pub fn audit(
         let hop = hop::said(phy, rate)?;
         let rtt = parse_rtt(rtt)?;
         let audit = audit_file(&capture)?;
-        let prediction = audit.predict(&hop.unwrap_or_else(|| audit.hop()), rtt);
+        let prediction = audit.predict(&hop.map_or_else(|| audit.hops(), |hop| vec![hop]), rtt);
         let report = Report { audit, prediction };
         let value = serde_json::to_value(&report).map_err(|error| Failure::Other(error.to_string()))?;
         let list = |value: &Value| value.as_array().map(|rows| objects(rows)).unwrap_or_default();

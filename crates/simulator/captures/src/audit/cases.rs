@@ -58,7 +58,7 @@ fn keep_alives_and_answers_are_kinds_of_their_own() {
 #[test]
 fn without_acks_nothing_is_predicted() {
     let Some(audit) = case("syn-only.pcap") else { return };
-    let prediction = audit.predict(&n150(), Duration::from_millis(20));
+    let prediction = audit.predict(&[n150()], Duration::from_millis(20));
     assert_eq!(prediction, None);
     let report = Report { audit, prediction };
     assert!(report.to_text(None).contains("no prediction: "), "{}", report.to_text(None));

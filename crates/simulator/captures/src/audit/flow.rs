@@ -119,6 +119,8 @@ struct Flow {
     /// Sender and time of the latest SYN whose handshake is not complete.
     syn: Option<(usize, i128)>,
     handshake_rtt_nanos: Option<i128>,
+    /// The interface of the first packet with data.
+    data_interface: Option<u32>,
 }
 
 impl Flow {
@@ -130,6 +132,7 @@ impl Flow {
             last_nanos: None,
             syn: None,
             handshake_rtt_nanos: None,
+            data_interface: None,
         }
     }
 
@@ -206,6 +209,7 @@ pub(super) struct FlowTable {
     untracked: Counters,
     first_nanos: Option<i128>,
     last_nanos: Option<i128>,
+    shares_links: bool,
 }
 
 /// Results of [`FlowTable::finish`].
@@ -214,6 +218,8 @@ pub(super) struct Finished {
     /// In descending order of bytes.
     pub flows: Vec<FlowSummary>,
     pub untracked: Option<Summary>,
+    /// Whether the data of a connection came over several interfaces, as that of multi-link devices does.
+    pub shares_links: bool,
 }
 
 impl FlowTable {
@@ -236,7 +242,13 @@ impl FlowTable {
             return false;
         }
         match index {
-            Some(index) => self.flows[index].count(way, tcp, at_nanos),
+            Some(index) => {
+                let flow = &mut self.flows[index];
+                flow.count(way, tcp, at_nanos);
+                if tcp.payload_len > 0 {
+                    self.shares_links |= *flow.data_interface.get_or_insert(interface.0) != interface.0;
+                }
+            }
             None => {
                 let kind = Direction::default().kind(tcp, &Direction::default());
                 self.untracked.count(tcp, kind, None);
@@ -276,6 +288,7 @@ impl FlowTable {
             total: Summary::new(&all, (paired.packets > 0).then_some(&paired), nanos),
             flows: self.flows.iter().map(Flow::summary).collect(),
             untracked,
+            shares_links: self.shares_links,
         }
     }
 }

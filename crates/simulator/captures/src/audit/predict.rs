@@ -4,7 +4,7 @@ use serde::Serialize;
 use tacit_proto::units::Duration;
 
 use super::Audit;
-use tacit_theory::{AckCoding, Feedback, Hop, Traffic, capacity};
+use tacit_theory::{AckCoding, Capacity, Feedback, Hop, Traffic, capacity};
 
 /// Source of the ACK ratio in a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,8 +21,10 @@ pub enum RatioSource {
 pub struct Prediction {
     /// The standard.
     pub phy: &'static str,
-    /// PHY rate in Mb/s.
+    /// PHY rate in Mb/s, of all links together.
     pub rate_mbps: f64,
+    /// Number of links.
+    pub links: usize,
     /// PHY rate of link-layer ACKs in Mb/s.
     pub control_rate_mbps: f64,
     /// Minimum round-trip time assumed for TACK, in milliseconds.
@@ -63,10 +65,21 @@ pub struct Scheme {
     pub feedback_airtime_share: f64,
 }
 
+/// Of all links.
+fn goodput_mbps(links: &[Capacity]) -> f64 {
+    links.iter().map(|link| link.goodput.as_mbps_f64()).sum()
+}
+
+/// Mean share of the airtime of a link.
+fn feedback_share(links: &[Capacity]) -> f64 {
+    links.iter().map(|link| link.airtime.feedback_share()).sum::<f64>() / links.len().max(1) as f64
+}
+
 impl Audit {
-    /// Bounds for this capture's packet sizes and ACK ratio on `hop`. `rtt_min` only affects TACK. `None` if the
-    /// capture does not reveal the ACK ratio.
-    pub fn predict(&self, hop: &Hop, rtt_min: Duration) -> Option<Prediction> {
+    /// Bounds for this capture's packet sizes and ACK ratio on `hop`, or on the links of a multi-link device whose Block Ack
+    /// window never binds. `rtt_min` only affects TACK. `None` if the capture does not reveal the ACK ratio.
+    pub fn predict(&self, links: &[Hop], rtt_min: Duration) -> Option<Prediction> {
+        let hop = links.first()?;
         let traffic = self.traffic();
         let (ratio, source) = self.acks_per_segment(&traffic)?;
         let own = Feedback::Packets { acks_per_segment: ratio };
@@ -80,7 +93,8 @@ impl Audit {
             ("thinned to 1 ACK per 4", Some(false), traffic, thinned(4)),
             ("thinned to 1 ACK per 8", Some(false), traffic, thinned(8)),
             ("thinned to 1 ACK per 16", Some(false), traffic, thinned(16)),
-            ("TACK", Some(false), tack, Feedback::Tack { rtt_min }),
+            // The ACKs of a connection take turns at the links.
+            ("TACK", Some(false), tack, Feedback::Tack { rtt_min: rtt_min * links.len() as u64 }),
             (
                 "HACK",
                 Some(true),
@@ -89,27 +103,28 @@ impl Audit {
             ),
             ("no ACKs (UDP bound)", None, traffic, Feedback::None),
         ];
-        let stock = capacity(hop, &traffic, own);
-        let stock_mbps = stock.goodput.as_mbps_f64();
+        let captured: Vec<Capacity> = links.iter().map(|hop| capacity(hop, &traffic, own)).collect();
+        let stock_mbps = goodput_mbps(&captured);
         let scheme = |(name, needs_chips, traffic, feedback): (&str, Option<bool>, Traffic, Feedback)| {
-            let result = capacity(hop, &traffic, feedback);
-            let goodput_mbps = result.goodput.as_mbps_f64();
+            let results: Vec<Capacity> = links.iter().map(|hop| capacity(hop, &traffic, feedback)).collect();
+            let goodput_mbps = goodput_mbps(&results);
             Scheme {
                 scheme: name.to_owned(),
                 needs_chips,
                 goodput_mbps,
                 gain_percent: (goodput_mbps / stock_mbps - 1.0) * 100.0,
-                acks_per_second: result.acks_per_second,
-                feedback_airtime_share: result.airtime.feedback_share(),
+                acks_per_second: results.iter().map(|result| result.acks_per_second).sum(),
+                feedback_airtime_share: feedback_share(&results),
             }
         };
-        let ack_airtime = stock.airtime.ack_acquisition + stock.airtime.ack + stock.airtime.ack_link_ack;
-        let acks_per_cycle = stock.acks_per_second * stock.airtime.total().as_secs_f64();
-        let airtime_per_ack_s =
-            if acks_per_cycle > 0.0 { ack_airtime.as_secs_f64() / acks_per_cycle } else { 0.0 };
+        // Of a second of each link.
+        let acks_airtime_s: f64 = captured.iter().map(|link| link.airtime.feedback_share()).sum();
+        let acks_per_second: f64 = captured.iter().map(|link| link.acks_per_second).sum();
+        let airtime_per_ack_s = if acks_per_second > 0.0 { acks_airtime_s / acks_per_second } else { 0.0 };
         Some(Prediction {
             phy: hop.phy.standard.name(),
-            rate_mbps: hop.data.rate().as_mbps_f64(),
+            rate_mbps: links.iter().map(|hop| hop.data.rate().as_mbps_f64()).sum(),
+            links: links.len(),
             control_rate_mbps: hop.control.rate().as_mbps_f64(),
             rtt_ms: rtt_min.as_secs_f64() * 1e3,
             packet_bytes: traffic.packet,
@@ -117,7 +132,7 @@ impl Audit {
             ack_bytes: traffic.ack,
             acks_per_segment: ratio,
             acks_per_segment_source: source,
-            ack_airtime_share: stock.airtime.feedback_share(),
+            ack_airtime_share: feedback_share(&captured),
             ack_airtime_s: airtime_per_ack_s * self.total.ack_packets as f64,
             schemes: rows.map(scheme).into(),
         })

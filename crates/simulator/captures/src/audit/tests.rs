@@ -154,7 +154,7 @@ fn one_direction_has_no_ratio_but_a_stride() {
     let acks: Vec<_> = conversation().into_iter().filter(|packet| is_from_client(packet)).collect();
     let audit = audit_reader(&pcap(false, false, 1, 100, &acks)[..], "test").unwrap();
     assert_eq!((audit.total.ack_packets, audit.total.ack_ratio), (4, None));
-    let prediction = audit.predict(&n150(), Duration::from_millis(20)).unwrap();
+    let prediction = audit.predict(&[n150()], Duration::from_millis(20)).unwrap();
     assert_eq!(prediction.acks_per_segment_source, RatioSource::AckStride);
     assert!(to_text(&audit, Some(&prediction), None).contains("one direction only"));
 }
@@ -166,7 +166,7 @@ fn a_super_segment_is_as_many_segments_as_were_sent() {
     assert_eq!((audit.total.data_packets, audit.total.data_segments), (1, 10));
     assert_eq!((audit.total.ack_ratio, audit.total.ack_ratio_per_segment), (Some(1.0), Some(0.1)));
     assert!(audit.warnings[0].starts_with("1 data packets stand for 10 segments"), "{:?}", audit.warnings);
-    let prediction = audit.predict(&n150(), Duration::from_millis(20)).unwrap();
+    let prediction = audit.predict(&[n150()], Duration::from_millis(20)).unwrap();
     assert_eq!((prediction.packet_bytes, prediction.payload_bytes), (1500, 1448));
 }
 
@@ -234,7 +234,7 @@ fn a_capture_without_packets_is_not_an_error() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &[])[..], "test").unwrap();
     assert_eq!(audit.warnings, ["there is no readable TCP packet"]);
     assert_eq!(audit.total.ack_ratio, None);
-    assert_eq!(audit.predict(&n150(), Duration::from_millis(20)), None);
+    assert_eq!(audit.predict(&[n150()], Duration::from_millis(20)), None);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn flows_are_bounded() {
 #[test]
 fn the_report_is_json_with_stable_names() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
-    let prediction = audit.predict(&n150(), Duration::from_millis(20));
+    let prediction = audit.predict(&[n150()], Duration::from_millis(20));
     let report = Report { audit, prediction };
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["total"]["ack_ratio"], 0.4);
@@ -281,7 +281,7 @@ fn the_report_is_json_with_stable_names() {
 #[test]
 fn schemes_come_out_in_the_known_order() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
-    let prediction = audit.predict(&n150(), Duration::from_millis(20)).unwrap();
+    let prediction = audit.predict(&[n150()], Duration::from_millis(20)).unwrap();
     let goodput =
         |name: &str| prediction.schemes.iter().find(|row| row.scheme.starts_with(name)).unwrap().goodput_mbps;
     let order =
@@ -381,7 +381,7 @@ fn every_mode_that_is_written_is_read() {
             (mode.width_mhz, mode.guard_interval.nanos()),
             "{mode:?}"
         );
-        let prediction = audit.predict(&audit.hop(), Duration::from_millis(20)).unwrap();
+        let prediction = audit.predict(&audit.hops(), Duration::from_millis(20)).unwrap();
         let text = to_text(&audit, Some(&prediction), None);
         assert!(text.contains(&format!(
             "on {} at {} Mb/s",
@@ -402,7 +402,7 @@ fn every_mode_that_is_written_is_read() {
 fn captures_of_wires_have_no_modes() {
     let audit = audit_reader(&pcap(false, false, 1, 100, &conversation())[..], "test").unwrap();
     assert!(audit.sent_as.is_empty());
-    assert_eq!(audit.hop(), n150());
+    assert_eq!(audit.hops(), [n150()]);
     assert!(!to_text(&audit, None, None).contains("sent as"));
 }
 
@@ -472,7 +472,7 @@ proptest! {
             },
         };
         if let Ok(audit) = audit_reader(&mutated(bytes, &edits, cut)[..], "damaged") {
-            let prediction = audit.predict(&n150(), Duration::from_millis(20));
+            let prediction = audit.predict(&[n150()], Duration::from_millis(20));
             let mut rows = prediction.iter().flat_map(|prediction| &prediction.schemes);
             prop_assert!(rows.all(|row| row.goodput_mbps.is_finite()));
             prop_assert!(audit.total.ack_packets + audit.total.data_packets <= audit.tcp_packets);

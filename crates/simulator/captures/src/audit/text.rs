@@ -59,10 +59,11 @@ const NO_PREDICTION: &str =
 /// What the ACKs cost, and the scheme of the ends and the one of the chips that gain most.
 fn headline(prediction: &Prediction) -> String {
     let mut said = format!(
-        "The capture's ACKs take {:.1} % of the airtime of {} at {} Mb/s.",
+        "The capture's ACKs take {:.1} % of the airtime of {} at {} Mb/s{}.",
         prediction.ack_airtime_share * 100.0,
         prediction.phy,
-        significant(prediction.rate_mbps)
+        significant(prediction.rate_mbps),
+        on_links(prediction)
     );
     let best = |needs_chips: bool| {
         let able = prediction.schemes.iter().filter(|row| row.needs_chips == Some(needs_chips));
@@ -79,6 +80,10 @@ fn headline(prediction: &Prediction) -> String {
         (None, None) => said.push_str(" No scheme gains anything."),
     }
     said
+}
+
+fn on_links(prediction: &Prediction) -> String {
+    if prediction.links > 1 { format!(" on {} links", prediction.links) } else { String::new() }
 }
 
 fn head(page: &mut Page, audit: &Audit) {
@@ -115,13 +120,25 @@ fn sent_as(page: &mut Page, audit: &Audit) {
         return;
     }
     page.gap();
+    // Links of multi-link devices are interfaces of the file.
+    let is_one = audit.sent_as.iter().all(|sent| sent.interface == audit.sent_as[0].interface);
+    let on = |interface: &str| if is_one { String::new() } else { format!("  {interface:>9}") };
     page.line(format!(
-        "  {:<10} {:>3} {:>7} {:>4} {:>6} {:>8} {:>12} {:>10}",
-        "sent as", "MCS", "streams", "MHz", "GI us", "Mb/s", "data packets", "others"
+        "{}  {:<10} {:>3} {:>7} {:>4} {:>6} {:>8} {:>12} {:>10}",
+        on("interface"),
+        "sent as",
+        "MCS",
+        "streams",
+        "MHz",
+        "GI us",
+        "Mb/s",
+        "data packets",
+        "others"
     ));
     for sent in audit.sent_as.iter().take(MODES_SHOWN) {
         page.line(format!(
-            "  {:<10} {:>3} {:>7} {:>4} {:>6.1} {:>8.1} {:>12} {:>10}",
+            "{}  {:<10} {:>3} {:>7} {:>4} {:>6.1} {:>8.1} {:>12} {:>10}",
+            on(&sent.interface.to_string()),
             sent.format,
             sent.mcs.map_or("-".into(), |mcs| mcs.to_string()),
             sent.streams,
@@ -190,8 +207,11 @@ fn predicted(page: &mut Page, prediction: &Prediction) {
     };
     page.gap();
     page.line(format!(
-        "on {} at {} Mb/s (link ACKs {} Mb/s), saturated, lossless, no contenders",
-        prediction.phy, prediction.rate_mbps, prediction.control_rate_mbps
+        "on {} at {} Mb/s{} (link ACKs {} Mb/s), saturated, lossless, no contenders",
+        prediction.phy,
+        prediction.rate_mbps,
+        on_links(prediction),
+        prediction.control_rate_mbps
     ));
     page.line(format!(
         "  {} B packets with {} B payload, {} B ACKs, {:.3} ACKs per segment ({source}); TACK at {} ms RTT",

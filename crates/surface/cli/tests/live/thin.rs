@@ -105,7 +105,7 @@ fn started(command: Command, on_error: bool) -> (Killed, String) {
     started_until(command, on_error, "")
 }
 
-/// Starts a command and waits for the first line with `wanted`, on standard error or output.
+/// Starts a command and waits for the first line with `wanted`, on standard error or output. Returns the lines up to it.
 fn started_until(mut command: Command, on_error: bool, wanted: &str) -> (Killed, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines: Box<dyn BufRead> = if on_error {
@@ -113,8 +113,15 @@ fn started_until(mut command: Command, on_error: bool, wanted: &str) -> (Killed,
     } else {
         Box::new(BufReader::new(child.stdout.as_mut().unwrap()))
     };
-    let line = lines.lines().map(Result::unwrap).find(|line| line.contains(wanted));
-    (Killed(child), line.unwrap_or_default())
+    let mut read = Vec::new();
+    for line in lines.lines().map(Result::unwrap) {
+        let is_wanted = line.contains(wanted);
+        read.push(line);
+        if is_wanted {
+            break;
+        }
+    }
+    (Killed(child), read.join("\n"))
 }
 
 /// The server's addresses behind the wire.
@@ -159,8 +166,8 @@ fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     assert_eq!(status(), "No device is thinned.\n");
 
     let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0", "--no-ebpf"];
-    let (mut thin, line) = started(inside(CLIENT, &words), true);
-    assert!(line.contains("on Wi-Fi thinning is not needed"), "{line}");
+    let (mut thin, lines) = started_until(inside(CLIENT, &words), true, "are thinned");
+    assert!(lines.contains("on Wi-Fi thinning is not needed"), "{lines}");
     let again = inside(CLIENT, &[env!("CARGO_BIN_EXE_tacit"), "thin", "up0"]).output().unwrap();
     assert!(said(&again).contains("is thinned already") && !again.status.success(), "{}", said(&again));
     thinned_downloads(CLIENT, &[(V4, plain), (V6, plain_v6)]);

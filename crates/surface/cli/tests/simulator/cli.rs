@@ -697,6 +697,31 @@ fn an_interrupted_comparison_resumes() {
     assert_eq!(fs::read_to_string(&record).unwrap().lines().count(), 2 * 300 + 1);
 }
 
+/// Links of a multi-link device are interfaces of the capture, and the connection's packets count once.
+#[test]
+fn the_audit_of_a_connection_over_two_links_adds_both() {
+    let directory = empty();
+    let mut arguments = vec!["run", "wlan-11be-mlo-5-6", "--pcap", "air.pcapng"];
+    arguments.extend(["--set", "run.duration=60ms", "--set", "run.measure-from=30ms"]);
+    tacit(directory.path(), &arguments).assert().success();
+    let audit = json(&mut tacit(directory.path(), &["audit", "air.pcapng", "--json"]));
+    let sent_as = audit["sent_as"].as_array().unwrap();
+    let mut by_interface: Vec<_> =
+        sent_as.iter().map(|sent| (&sent["interface"], &sent["width_mhz"])).collect();
+    by_interface.sort_by_key(|(interface, _)| interface.as_u64());
+    assert_eq!(by_interface, [(&0.into(), &80.into()), (&1.into(), &160.into())]);
+    let sum = |key: &str| sent_as.iter().map(|sent| sent[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(audit["tcp_packets"], sum("packets"));
+    assert_eq!((&audit["shares_links"], &audit["prediction"]["links"]), (&true.into(), &2.into()));
+    let rate = audit["prediction"]["rate_mbps"].as_f64().unwrap();
+    assert!((rate - 3_602.9).abs() < 0.1, "{rate}");
+    let one = json(&mut tacit(
+        directory.path(),
+        &["audit", "air.pcapng", "--json", "--phy", "n", "--rate", "150Mbps"],
+    ));
+    assert_eq!(one["prediction"]["links"], 1, "of the hop that was named");
+}
+
 /// A cell with an 802.11ac and an 802.11ax client: each receives PPDUs of its own format, and tshark reads both. tshark
 /// is installed by `./ci.sh setup`; without it the test is skipped and reports this.
 #[test]

@@ -19,7 +19,7 @@ pub fn run(args: &AuditArgs) -> Result<ExitCode, Failure> {
     } else {
         audit_file(&args.capture)?
     };
-    let prediction = audit.predict(&hop.unwrap_or_else(|| audit.hop()), rtt);
+    let prediction = audit.predict(&hop.map_or_else(|| audit.hops(), |hop| vec![hop]), rtt);
     let report = Report { audit, prediction };
     if args.json {
         print_json(&report)?;
