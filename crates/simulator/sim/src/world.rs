@@ -27,7 +27,7 @@ use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
 
-/// Packets a saturating source keeps in a queue without a limit: enough for the largest aggregate.
+/// Packets that a saturating source keeps in a wire's queue without a limit.
 const SATURATION_PACKETS: usize = 256;
 
 /// A component of the scheduler.
@@ -718,7 +718,7 @@ impl<'o, P: Carried> World<'o, P> {
             }
             Port::Wifi { bss: index, from, to } => {
                 let channel = &self.channels[usize::from(index)].bss;
-                channel.has_room(from, to, len) && channel.queued(from, to) < SATURATION_PACKETS
+                channel.has_room(from, to, len) && !channel.is_saturated(from, to)
             }
         }
     }

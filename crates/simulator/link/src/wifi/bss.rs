@@ -178,6 +178,14 @@ impl Bss {
         station.peers[station.peer_index(to)].originator.queue().len()
     }
 
+    /// Whether these are enough for the longest A-MPDU from `from`.
+    pub fn is_saturated(&self, from: FunctionId, to: FunctionId) -> bool {
+        /// Of any A-MPDU before EHT.
+        const MPDUS: usize = 256;
+        let window = self.links.holder().rules.config.block_ack_window as usize;
+        self.queued(from, to) >= MPDUS.max(window)
+    }
+
     /// Bytes of these packets.
     pub fn queued_bytes(&self, from: FunctionId, to: FunctionId) -> Bytes {
         let station = &self.links.holder().stations[from];
