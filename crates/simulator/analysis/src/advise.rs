@@ -27,7 +27,7 @@ use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
 pub use judge::{Answer, Choice, Frequencies, Frequency, Verdict, WORTH};
 pub use limit::{Limit, LimitedBy, Queue, QueueKind};
-pub use sharing::{Sharing, SharingSetting};
+pub use sharing::{Sharing, SharingOf, SharingSetting};
 pub use sides::scenario_of;
 
 use crate::compare::{self, Comparison, Options, Row};
@@ -86,7 +86,7 @@ pub struct Advice {
     pub adoption: Vec<Row>,
     /// With the unchanged queue: receivers that acknowledge a fixed number of segments.
     pub frequencies: Frequencies,
-    /// Options of an 802.11ax access point with several clients; null for others.
+    /// Options of an 802.11ax access point with several clients, or of several links; null for others.
     pub sharing: Option<Sharing>,
     /// Minimum and maximum number of seeds over all schemes.
     pub seeds: [u32; 2],
@@ -190,7 +190,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
             .map(|((queue, set), arena)| QueueAdvice { queue, set, answer: Answer::of(arena, &scenario) })
             .collect(),
         frequencies: Frequencies::of(&arenas[0]),
-        sharing: Sharing::of(&arenas[with_queues..]),
+        sharing: Sharing::of(&scenario, count, &arenas[with_queues..]),
         seeds: [first_seeds, seeds],
         comparison,
     })

@@ -1,4 +1,5 @@
-//! Options of an 802.11ax access point with several clients: OFDMA, and how ACKs are returned with it.
+//! Options that come together: OFDMA of an 802.11ax access point with several clients, and how ACKs are returned with it; the use
+//! of several links of 802.11be.
 
 use serde::Serialize;
 use tacit_link::wifi::phy::Standard;
@@ -9,40 +10,46 @@ use super::arena::{Arena, EQUAL, Lead, Order};
 use super::judge::{goodput_bps, row};
 use crate::compare::{Options, Row, load};
 
-/// A setting of the access point.
-struct Setting {
-    name: &'static str,
-    set: &'static [&'static str],
-}
+/// A setting: its name and assignments.
+type Setting = (String, Vec<String>);
 
 /// From the behaviour of current access points to behaviour that no product has.
-const SETTINGS: [Setting; 6] = [
-    Setting { name: "no OFDMA", set: &["wifi.ofdma=off", "wifi.triggers=off"] },
-    Setting { name: "downlink OFDMA", set: &["wifi.ofdma=mu-bar", "wifi.triggers=off"] },
-    Setting {
-        name: "and clients are asked",
-        set: &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=off"],
-    },
-    Setting {
-        name: "and contend less",
-        set: &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=openwrt"],
-    },
-    Setting {
-        name: "and are silent otherwise",
-        set: &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=silent"],
-    },
-    Setting {
-        name: "and answer with data",
-        set: &["wifi.ofdma=cascade", "wifi.triggers=ack-aware", "wifi.mu-edca=silent"],
-    },
+const OFDMA: [(&str, &[&str]); 6] = [
+    ("no OFDMA", &["wifi.ofdma=off", "wifi.triggers=off"]),
+    ("downlink OFDMA", &["wifi.ofdma=mu-bar", "wifi.triggers=off"]),
+    ("and clients are asked", &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=off"]),
+    ("and contend less", &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=openwrt"]),
+    ("and are silent otherwise", &["wifi.ofdma=mu-bar", "wifi.triggers=ack-aware", "wifi.mu-edca=silent"]),
+    ("and answer with data", &["wifi.ofdma=cascade", "wifi.triggers=ack-aware", "wifi.mu-edca=silent"]),
 ];
+
+/// The uses of `links` links: all in two shares of the window, ACKs on each, and each alone.
+fn uses_of_links(links: usize) -> Vec<Setting> {
+    let setting = |name: &str, set: &[String]| (name.to_owned(), set.to_vec());
+    let share = |share: &str| format!("wifi.multi-link.share={share}");
+    let mut all = vec![
+        setting("all links, greedy shares", &[share("greedy")]),
+        setting("all links, proportional shares", &[share("proportional")]),
+    ];
+    for link in 1..=links {
+        let acks = format!("wifi.multi-link.acks={link}");
+        all.push(setting(&format!("ACKs on link {link}"), &[acks]));
+    }
+    for link in 1..=links {
+        let map = format!("wifi.multi-link.map={{ down = [{link}], up = [{link}] }}");
+        all.push(setting(&format!("link {link} alone"), &[map, format!("wifi.multi-link.acks={link}")]));
+    }
+    all
+}
 
 /// Schemes other than stock that run with each setting.
 const BESIDE_STOCK: [&str; 2] = ["tack", "hack-batch"];
 
-/// Options of the access point.
+/// Options that come together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sharing {
+    /// "ofdma" or "links".
+    pub of: SharingOf,
     /// The settings, from the behaviour of current access points to behaviour that no product has.
     pub settings: Vec<SharingSetting>,
     /// Index of the setting with the highest goodput of stock clients.
@@ -51,30 +58,50 @@ pub struct Sharing {
     pub as_good: Vec<usize>,
 }
 
+/// What the options are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SharingOf {
+    /// OFDMA of an access point with several clients.
+    Ofdma,
+    /// Several links.
+    Links,
+}
+
 /// A setting, and the goodput of clients with it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingSetting {
-    /// Behaviour of the access point.
-    pub name: &'static str,
+    /// Its behaviour.
+    pub name: String,
     /// Assignments that result in this behaviour.
     pub set: Vec<String>,
     /// Stock clients, then TACK, then TCP/HACK.
     pub rows: Vec<Row>,
 }
 
-/// One scenario per setting, if the link is 802.11ax with several clients and allows them; otherwise empty.
-pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) -> Vec<Scenario> {
-    let is_ax = scenario.wifi.as_ref().is_some_and(|wifi| wifi.bss.standard == Standard::Ax);
-    if !is_ax || clients < 2 {
-        return Vec::new();
+/// The settings for a scenario: uses of its links if it has several, OFDMA if it is 802.11ax with several clients.
+fn settings(scenario: &Scenario, clients: u32) -> Option<(SharingOf, Vec<Setting>)> {
+    let wifi = scenario.wifi.as_ref()?;
+    if let Some(links) = &wifi.multi_link {
+        return Some((SharingOf::Links, uses_of_links(links.further.len() + 1)));
     }
-    let with = |setting: &Setting| {
-        let set = setting.set.iter().map(|&set| set.to_owned());
+    let owned = |(name, set): &(&str, &[&str])| -> Setting {
+        ((*name).to_owned(), set.iter().map(|&set| set.to_owned()).collect())
+    };
+    let has_ofdma = wifi.bss.standard == Standard::Ax && clients > 1;
+    has_ofdma.then(|| (SharingOf::Ofdma, OFDMA.iter().map(owned).collect()))
+}
+
+/// One scenario per setting, if there are some and all are possible; otherwise empty.
+pub(super) fn scenarios(options: &Options, scenario: &Scenario, clients: u32) -> Vec<Scenario> {
+    let with = |(_, set): Setting| {
         let assignments = options.assignments.iter().cloned().chain(set).collect();
         let scenario = load(&Options { assignments, ..options.clone() }).ok()?;
         scenario.check(clients).ok().map(|()| scenario)
     };
-    SETTINGS.iter().map(with).collect::<Option<Vec<_>>>().unwrap_or_default()
+    let all =
+        settings(scenario, clients).map(|(_, all)| all.into_iter().map(with).collect::<Option<Vec<_>>>());
+    all.flatten().unwrap_or_default()
 }
 
 /// The schemes that run with each setting.
@@ -86,16 +113,14 @@ pub(super) fn schemes() -> Vec<&'static Scheme> {
 
 impl Sharing {
     /// The results of `arenas`, one per setting; `None` if empty.
-    pub(super) fn of(arenas: &[Arena]) -> Option<Self> {
+    pub(super) fn of(scenario: &Scenario, clients: u32, arenas: &[Arena]) -> Option<Self> {
+        let (of, all) = settings(scenario, clients)?;
         let stock = Scheme::of_role(Role::Baseline).name;
         let rows = |arena: &Arena| -> Vec<Row> {
             std::iter::once(stock).chain(BESIDE_STOCK).filter_map(|scheme| row(arena, scheme)).collect()
         };
-        let settings = SETTINGS.iter().zip(arenas).map(|(setting, arena)| SharingSetting {
-            name: setting.name,
-            set: setting.set.iter().map(|&set| set.to_owned()).collect(),
-            rows: rows(arena),
-        });
+        let settings = all.into_iter().zip(arenas);
+        let settings = settings.map(|((name, set), arena)| SharingSetting { name, set, rows: rows(arena) });
         let settings: Vec<SharingSetting> = settings.collect();
         let goodput = |place: &usize| goodput_bps(&arenas[*place].group(stock));
         let best = (0..arenas.len()).max_by(|one, other| goodput(one).total_cmp(&goodput(other)))?;
@@ -104,7 +129,7 @@ impl Sharing {
             *place != best && lead.is_some_and(|lead| lead.order(EQUAL) != Order::Ahead)
         };
         let as_good = (0..arenas.len()).filter(is_as_good).collect();
-        Some(Self { settings, best, as_good })
+        Some(Self { of, settings, best, as_good })
     }
 }
 
@@ -125,10 +150,28 @@ mod tests {
             let scenario = load(options).expect("a bundled scenario");
             scenarios(options, &scenario, clients).len()
         };
-        assert_eq!(count(&options(&[]), 4), SETTINGS.len());
+        assert_eq!(count(&options(&[]), 4), OFDMA.len());
         assert_eq!(count(&options(&[]), 1), 0, "one client shares with no other");
         assert_eq!(count(&Options { scenario: "wlan-11ac-866".into(), ..options(&[]) }, 4), 0);
         assert_eq!(count(&options(&["wifi.rate-control=minstrel", "wifi.distance=10 m"]), 4), 0);
+    }
+
+    #[test]
+    fn several_links_are_used_together_for_acks_and_alone() {
+        let options = Options { scenario: "wlan-11be-mlo-phone".into(), ..options(&[]) };
+        let scenario = load(&options).expect("a bundled scenario");
+        let (of, all) = settings(&scenario, 1).expect("it has two links");
+        let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let expected = [
+            "all links, greedy shares",
+            "all links, proportional shares",
+            "ACKs on link 1",
+            "ACKs on link 2",
+            "link 1 alone",
+            "link 2 alone",
+        ];
+        assert_eq!((of, &names[..]), (SharingOf::Links, &expected[..]));
+        assert_eq!(scenarios(&options, &scenario, 1).len(), expected.len(), "each is possible");
     }
 
     #[test]
@@ -147,8 +190,9 @@ mod tests {
             arena([850.0, 852.0, 851.0]),
             arena([600.0, 602.0, 601.0]),
         ];
-        let sharing = Sharing::of(&arenas).expect("there are settings");
+        let sharing = Sharing::of(&scenario, 4, &arenas).expect("there are settings");
         assert_eq!((sharing.best, sharing.as_good), (4, vec![0]));
-        assert_eq!(Sharing::of(&[]), None);
+        assert_eq!(sharing.of, SharingOf::Ofdma);
+        assert_eq!(Sharing::of(&scenario, 4, &[]), None);
     }
 }

@@ -1,11 +1,12 @@
 //! Advice as text.
 
 use super::{
-    Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, Verdict,
-    settings,
+    Advice, Answer, Choice, Frequencies, Frequency, Limit, LimitedBy, Queue, QueueKind, Sharing, SharingOf,
+    Verdict, settings,
 };
 use crate::compare::{Row, adoption_table, gain, goodput};
 use crate::why::Resource;
+use tacit_scenario::quoted;
 use tacit_scenario::table::{Page, TextTable, count, number, number_or_dash, percent};
 
 pub(super) fn laid_out(advice: &Advice, width: Option<usize>) -> String {
@@ -376,21 +377,25 @@ fn frequencies(page: &mut Page, frequencies: &Frequencies) {
 fn sharing(page: &mut Page, sharing: &Sharing) {
     let Some(first) = sharing.settings.first() else { return };
     let heads = first.rows.iter().map(|row| [row.scheme.as_str(), "Mb/s"]);
-    let mut table =
-        TextTable::new(&std::iter::once(["", "the access point"]).chain(heads).collect::<Vec<_>>());
+    let (title, column) = match sharing.of {
+        SharingOf::Ofdma => ("the access point's options for several clients at once", "the access point"),
+        SharingOf::Links => ("the use of the links", "used"),
+    };
+    let mut table = TextTable::new(&std::iter::once(["", column]).chain(heads).collect::<Vec<_>>());
     for setting in &sharing.settings {
         let cells = setting.rows.iter().map(goodput);
         table.push(std::iter::once(setting.name.to_owned()).chain(cells).collect());
     }
     let best = &sharing.settings[sharing.best];
-    let others = sharing.as_good.iter().map(|place| sharing.settings[*place].name).collect::<Vec<_>>();
+    let others =
+        sharing.as_good.iter().map(|place| sharing.settings[*place].name.as_str()).collect::<Vec<_>>();
     let as_good = match others.as_slice() {
         [] => String::new(),
         others => format!("; these runs do not separate from it: {}", others.join(", ")),
     };
-    let set = best.set.iter().map(|set| format!("--set {set}")).collect::<Vec<_>>().join(" ");
+    let set = best.set.iter().map(|set| format!("--set {}", quoted(set))).collect::<Vec<_>>().join(" ");
     page.gap();
-    page.line("By the access point's options for several clients at once:");
+    page.line(format!("By {title}:"));
     page.table(&table);
     page.line(format!("Stock clients have most with: {} ({set}){as_good}.", best.name));
 }
