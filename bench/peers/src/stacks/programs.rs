@@ -50,7 +50,7 @@ impl Workshop {
     fn cargo(&self, stack: &str) -> Result<Ready> {
         let target = fs::canonicalize(&self.built)?.join(stack);
         let words = ["build", "--release", "--quiet", "--target-dir", text(&target)?];
-        done(Command::new("cargo").args(words).current_dir(self.sources.join(stack)))?;
+        done(Command::new("cargo").args(words).current_dir(self.sources.join("rust")))?;
         let program = target.join("release").join(format!("{stack}-peer"));
         with_version(vec![text(&program)?.to_owned()])
     }
