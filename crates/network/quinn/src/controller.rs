@@ -135,6 +135,8 @@ pub(crate) struct TackController {
     delivery: Delivery,
     /// Delivery rate in bytes per second.
     rate: WindowedMax<u64>,
+    /// The same of the last round.
+    last_rate: u64,
     /// Time from the earliest possible arrival of an ACK to its actual arrival.
     ack_gap: WindowedMax<Duration>,
     min_rtt: Option<MinRtt>,
@@ -148,8 +150,8 @@ pub(crate) struct TackController {
     smoothed_rtt: Option<Duration>,
     /// The path ran half empty, and has not been filled since.
     is_refilling: bool,
-    /// No other controller has a larger window than this one.
-    is_in_charge: bool,
+    /// This window counts, and not another controller's.
+    leads: bool,
 }
 
 impl TackController {
@@ -160,6 +162,7 @@ impl TackController {
             phase: STARTUP,
             delivery: Delivery::default(),
             rate: WindowedMax::new(),
+            last_rate: 0,
             ack_gap: WindowedMax::new(),
             min_rtt: None,
             last_ack: None,
@@ -169,15 +172,27 @@ impl TackController {
             room_steps: ROOM_STEPS,
             smoothed_rtt: None,
             is_refilling: false,
-            is_in_charge: true,
+            leads: true,
         };
         controller.window = controller.initial_window();
         controller
     }
 
-    /// The larger of this window and `other` counts.
-    pub(crate) fn compete(&mut self, other: u64) {
-        self.is_in_charge = self.window >= other;
+    /// Whether this window counts.
+    pub(crate) const fn lead(&mut self, leads: bool) {
+        self.leads = leads;
+    }
+
+    pub(crate) const fn is_starting(&self) -> bool {
+        matches!(self.phase, Phase::Startup { .. })
+    }
+
+    /// The path runs short of data: the last round delivered a quarter less than a round before, the change that ends startup,
+    /// and no queue stands.
+    pub(crate) fn has_slowed(&self) -> bool {
+        !self.last_round.app_limited
+            && self.last_rate < self.rate.max() / 4 * 3
+            && !self.is_queue_standing(STANDING_QUEUE)
     }
 
     /// Handles the acknowledgment of one packet.
@@ -266,7 +281,7 @@ impl TackController {
                 }
             }
             Phase::ProbeRtt { .. } => {}
-            _ if self.is_in_charge && now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
+            _ if self.leads && now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
                 self.phase = Phase::ProbeRtt { since: None, batches: 0, smallest: None };
             }
             _ => {}
@@ -312,6 +327,7 @@ impl TackController {
             Phase::Probe { sixteenths, rate_before, .. } => self.judge_probe(sixteenths, rate_before),
         };
         if !round.app_limited {
+            self.last_rate = self.rate.of_this_round();
             self.rate.next_round();
         }
         // Rounds of an application that sends too little have no gaps; where they are lossy, a gap of before them may be why.

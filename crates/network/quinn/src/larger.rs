@@ -1,8 +1,13 @@
-//! The larger of two windows: the law's, and that of quinn's own CUBIC; on short paths CUBIC's alone.
+//! One of two windows: that of quinn's own CUBIC while it keeps the path full, and the law's where losses have left the path
+//! short of data; on short paths CUBIC's alone.
 //!
 //! From ACKs alone a sender cannot tell a queue of data from a queue of ACKs on a slow way back: both make round trips longer,
 //! and both limit the rate at which ACKs arrive. Draining a queue of ACKs stops data that nothing else would stop. So a
-//! queue stays as long as CUBIC keeps it, and the law decides where losses have made CUBIC's window the smaller one.
+//! queue stays as long as CUBIC keeps it.
+//!
+//! CUBIC also keeps what follows when a queue overflows. The law's room for the interval of ACKs may be more than the queue
+//! of an access point holds: with the larger window behind an overflow, every round trip overflows again, each loss halves
+//! CUBIC's window once more, and it never leads again.
 //!
 //! On a short path the law's room and its standing queue are many times what the path holds. Where nothing but the buffer of
 //! a socket takes them, as over loopback, half of the packets are lost.
@@ -26,16 +31,25 @@ pub(crate) struct Larger {
     cubic: Cubic,
     tack: TackController,
     is_short: bool,
+    /// The law's window counts, where the path is not short.
+    law_leads: bool,
 }
 
 impl Larger {
     pub(crate) fn new(now: Instant, mtu: u16) -> Self {
         let cubic = Cubic::new(Arc::new(CubicConfig::default()), now, mtu);
-        Self { cubic, tack: TackController::new(mtu), is_short: false }
+        Self { cubic, tack: TackController::new(mtu), is_short: false, law_leads: false }
+    }
+
+    /// The law takes over where its window is the larger one and either both still start, which a loss at random ends for
+    /// CUBIC alone, or the path runs short of data. CUBIC takes over when its window is the larger one.
+    fn choose(&mut self) {
+        self.law_leads = self.tack.window() > self.cubic.window()
+            && (self.law_leads || self.tack.is_starting() || self.tack.has_slowed());
     }
 
     fn active(&self) -> &dyn Controller {
-        if self.is_short || self.cubic.window() > self.tack.window() { &self.cubic } else { &self.tack }
+        if self.law_leads && !self.is_short { &self.tack } else { &self.cubic }
     }
 }
 
@@ -60,8 +74,9 @@ impl Controller for Larger {
         largest_packet_num_acked: Option<u64>,
     ) {
         self.cubic.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
-        self.tack.compete(self.cubic.window());
+        self.tack.lead(self.law_leads);
         self.tack.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
+        self.choose();
     }
 
     fn on_congestion_event(
@@ -73,6 +88,7 @@ impl Controller for Larger {
     ) {
         self.cubic.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
         self.tack.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
+        self.choose();
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {

@@ -22,8 +22,8 @@ use crate::larger::Larger;
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
-/// A congestion controller whose window is never below that of quinn's CUBIC, nor below what is delivered in a round trip and
-/// between two ACKs.
+/// A congestion controller that is quinn's CUBIC until losses have left the path short of data, and then has as much in flight
+/// as is delivered in a round trip and between two ACKs.
 ///
 /// Pass it to [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not reduce its rate below
 /// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. On paths shorter than a millisecond it is quinn's
