@@ -143,6 +143,7 @@ pub(crate) struct TackController {
     last_ack: Option<Instant>,
     batch: Option<Batch>,
     round: Round,
+    rounds: u64,
     last_round: Round,
     /// Remaining room, in units of 1/[`ROOM_STEPS`].
     room_steps: u64,
@@ -168,6 +169,7 @@ impl TackController {
             last_ack: None,
             batch: None,
             round: Round::default(),
+            rounds: 0,
             last_round: Round::default(),
             room_steps: ROOM_STEPS,
             smoothed_rtt: None,
@@ -181,6 +183,22 @@ impl TackController {
     /// Whether this window counts.
     pub(crate) const fn lead(&mut self, leads: bool) {
         self.leads = leads;
+    }
+
+    /// A queue stands, be it a short one.
+    pub(crate) fn has_queue(&self) -> bool {
+        let half_rtt = self.min_rtt.map_or(Duration::ZERO, |min| min.value / 2);
+        self.is_queue_standing(STANDING_QUEUE.min(half_rtt))
+    }
+
+    /// Rounds so far.
+    pub(crate) const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Bytes of the last round that were acknowledged, and lost.
+    pub(crate) const fn last_round_bytes(&self) -> (u64, u64) {
+        (self.last_round.acked_bytes, self.last_round.lost_bytes)
     }
 
     pub(crate) const fn is_starting(&self) -> bool {
@@ -334,6 +352,7 @@ impl TackController {
         if !round.app_limited || is_lossy {
             self.ack_gap.next_round();
         }
+        self.rounds += 1;
         self.last_round = round;
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
     }
