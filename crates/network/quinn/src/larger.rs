@@ -108,6 +108,10 @@ impl Larger {
             && by_law.lost >= OVERFLOW_PACKETS * u64::from(self.mtu)
             && by_law.exceed(by_cubic);
         let [rest, next_rest] = &mut self.rest_rounds;
+        // Under CUBIC the path was short of data for as long as that: what it loses is no overflow.
+        if *rest == 1 && self.tack.has_slowed() {
+            *next_rest = REST_ROUNDS;
+        }
         *rest = rest.saturating_sub(1);
         if is_overflow {
             *by_law = Losses::default();
