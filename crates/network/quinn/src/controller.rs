@@ -205,11 +205,11 @@ impl TackController {
         matches!(self.phase, Phase::Startup { .. })
     }
 
-    /// The path runs short of data: the last round delivered a quarter less than a round before, the change that ends startup,
-    /// and no queue stands.
+    /// The path runs short of data: the last round delivered less than five eighths of what a round before did, and no queue
+    /// stands. CUBIC's window after a loss is seven tenths (RFC 9438 section 4.6), and that of a single overflow is no reason.
     pub(crate) fn has_slowed(&self) -> bool {
         !self.last_round.app_limited
-            && self.last_rate < self.rate.max() / 4 * 3
+            && self.last_rate < self.rate.max() / 8 * 5
             && !self.is_queue_standing(STANDING_QUEUE)
     }
 
