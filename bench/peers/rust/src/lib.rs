@@ -26,6 +26,8 @@ pub struct Flags {
     pub congestion: Option<String>,
     /// Packets that a receiver answers with one ACK.
     pub ack_packets: Option<u64>,
+    /// How long its ACK may wait.
+    pub ack_delay_ms: Option<u64>,
     /// Windows and scheduling for throughput.
     pub throughput: bool,
     pub bytes: u64,
@@ -46,6 +48,7 @@ impl Flags {
             match flag.as_str() {
                 "--congestion" => flags.congestion = Some(value.clone()),
                 "--ack-packets" => flags.ack_packets = Some(value.parse()?),
+                "--ack-delay-ms" => flags.ack_delay_ms = Some(value.parse()?),
                 "--bytes" => flags.bytes = value.parse()?,
                 "--objects" => flags.objects = value.parse()?,
                 "--times" => flags.times = value.parse()?,
@@ -53,6 +56,11 @@ impl Flags {
             }
         }
         Ok(flags)
+    }
+
+    /// A stack without settings of ACKs has none of these.
+    pub const fn has_acks(&self) -> bool {
+        self.ack_packets.is_some() || self.ack_delay_ms.is_some()
     }
 
     pub const fn all_bytes(&self) -> u64 {
@@ -235,14 +243,16 @@ mod tests {
 
     #[test]
     fn words_are_those_of_tacit_peers() {
-        let parsed = flags("--ack-packets 10 --throughput --bytes 7 --objects 2 --times 3").unwrap();
+        let parsed =
+            flags("--ack-packets 10 --ack-delay-ms 5 --throughput --bytes 7 --objects 2 --times 3").unwrap();
         let expected = Flags {
+            congestion: None,
             ack_packets: Some(10),
+            ack_delay_ms: Some(5),
             throughput: true,
             bytes: 7,
             objects: 2,
             times: 3,
-            congestion: None,
         };
         assert_eq!(parsed, expected);
         assert_eq!((parsed.all_bytes(), parsed.wanted(0), parsed.wanted(1)), (14, 1, 2));

@@ -76,7 +76,7 @@ fn sent(context: *const c_void) -> u64 {
 }
 
 fn settings(flags: &Flags) -> Result<Settings> {
-    if flags.ack_packets.is_some() {
+    if flags.has_acks() {
         bail!("msquic has no such setting");
     }
     let mut settings = Settings::new().set_PeerBidiStreamCount(STREAMS);

@@ -23,7 +23,7 @@ fn main() -> Result<()> {
 }
 
 fn config(flags: &Flags) -> Result<Config> {
-    if flags.ack_packets.is_some() || flags.throughput {
+    if flags.has_acks() || flags.throughput {
         bail!("quiche has no such setting");
     }
     let mut config = Config::new(quiche::PROTOCOL_VERSION)?;

@@ -34,6 +34,10 @@ fn config(flags: &Flags) -> Result<Config> {
     if let Some(packets) = flags.ack_packets {
         config.set_ack_eliciting_threshold(packets);
     }
+    if let Some(ms) = flags.ack_delay_ms {
+        // tquic takes the delay that its peer announces for its own: both ends have it.
+        config.set_max_ack_delay(ms);
+    }
     Ok(config)
 }
 
