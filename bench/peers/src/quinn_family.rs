@@ -1,7 +1,7 @@
 //! QUIC by quinn, and by noq, its fork: two crates that have the same names for what this program uses.
 
-/// A stack of the family, but for what its module has itself: the `Flavour`s, `transport`, which makes settings of one, and
-/// `acks`, which counts the ACKs among frames.
+/// A stack of the family. Its module has the `Flavour`s, `transport`, which turns one into settings, and `acks`, which counts the
+/// ACKs among frames.
 macro_rules! stack {
     ($stack:ident) => {
         use std::net::SocketAddr;

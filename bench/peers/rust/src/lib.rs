@@ -17,7 +17,7 @@ use tempfile::TempDir;
 pub const NAME: &str = "localhost";
 pub const PROTOCOL: &str = "perf";
 pub const REQUEST_BYTES: usize = 8;
-/// What answers are made of.
+/// Answers consist of it.
 pub static PIECE: [u8; 65_535] = [7; 65_535];
 
 /// Settings of a command line; a stack refuses those that it lacks.
@@ -132,7 +132,7 @@ fn cpu_s() -> Result<f64> {
 /// What is left to send on a stream.
 #[derive(Debug)]
 pub enum Answer {
-    /// The request, as far as it has come.
+    /// The part of the request that has come.
     Asked(Vec<u8>),
     Left(u64),
 }

@@ -1,6 +1,8 @@
 //! tacit-quinn beside plain quinn over Wi-Fi: no transfer may be slower. Simulated, so that times are the same on every
 //! machine.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 #[path = "../../../network/quinn/tests/two_ends/mod.rs"]
 #[expect(dead_code, reason = "the link of its own is another test's")]
 mod two_ends;

@@ -21,7 +21,7 @@ use rust_peers::{Answer, Certificate, Flags, PROTOCOL, Stack};
 const UNDER_WAY: u64 = 0x2_0000;
 /// Streams at once.
 const STREAMS: u16 = 100;
-/// Windows for throughput: msquic's of a connection, for each stream.
+/// Of each stream and of a connection, with `--throughput`: msquic's own of a connection.
 const WINDOW: u32 = 16 << 20;
 /// Of `QUIC_CONGESTION_CONTROL_ALGORITHM`.
 const CONGESTION: [(&str, u16); 2] = [("cubic", 0), ("bbr", 1)];
@@ -38,13 +38,13 @@ enum Closed {
 
 #[expect(unsafe_code, reason = "msquic passes ownership with the last event of a stream")]
 fn owned(stream: &StreamRef) -> Channel {
-    // SAFETY: called once, at `ShutdownComplete`, for a stream whose handle nobody else owns.
+    // SAFETY: called once, at `ShutdownComplete`, for a stream whose handle has no other owner.
     unsafe { Channel::from_raw(stream.as_raw()) }
 }
 
 #[expect(unsafe_code, reason = "msquic passes ownership with the last event of a connection")]
 fn owned_connection(connection: &ConnectionRef) -> Connection {
-    // SAFETY: called once, at `ShutdownComplete`, for a connection whose handle nobody else owns.
+    // SAFETY: called once, at `ShutdownComplete`, for a connection whose handle has no other owner.
     unsafe { Connection::from_raw(connection.as_raw()) }
 }
 
