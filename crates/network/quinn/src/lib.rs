@@ -3,9 +3,10 @@
 
 mod controller;
 mod delivery;
-mod larger;
+
 #[cfg(test)]
 mod model;
+mod two_windows;
 mod windowed;
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use tacit_ack::{AckClock, Arriving, Bytes, Request};
 
-use crate::larger::Larger;
+use crate::two_windows::TwoWindows;
 
 /// A gap that makes the sender declare a loss is acknowledged at once: the sender's packet threshold minus one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
@@ -41,7 +42,7 @@ pub struct Tack {}
 
 impl ControllerFactory for Tack {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Larger::new(now, current_mtu))
+        Box::new(TwoWindows::new(now, current_mtu))
     }
 }
 

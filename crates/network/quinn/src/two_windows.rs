@@ -37,7 +37,7 @@ const REST_ROUNDS_MAX: u32 = 256;
 
 /// Both controllers. Each hears of everything.
 #[derive(Clone, Debug)]
-pub(crate) struct Larger {
+pub(crate) struct TwoWindows {
     cubic: Cubic,
     tack: TackController,
     is_short: bool,
@@ -75,7 +75,7 @@ impl Losses {
     }
 }
 
-impl Larger {
+impl TwoWindows {
     pub(crate) fn new(now: Instant, mtu: u16) -> Self {
         let cubic = Cubic::new(Arc::new(CubicConfig::default()), now, mtu);
         Self {
@@ -134,7 +134,7 @@ impl Larger {
     }
 }
 
-impl Controller for Larger {
+impl Controller for TwoWindows {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
         self.cubic.on_sent(now, bytes, last_packet_number);
         self.tack.on_sent(now, bytes, last_packet_number);
