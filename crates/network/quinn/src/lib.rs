@@ -3,7 +3,6 @@
 
 mod controller;
 mod delivery;
-
 #[cfg(test)]
 mod model;
 mod two_windows;
