@@ -100,6 +100,7 @@ pub fn run<S: Stack>() -> Result<()> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "an edge that measures")]
 fn fetch<S: Stack>(server: SocketAddr, flags: &Flags) -> Result<()> {
     let mut client = S::client(server, flags)?;
     let mut times_s = Vec::new();

@@ -1,4 +1,5 @@
 //! Each program that was compiled serves itself over loopback.
+#![expect(clippy::disallowed_methods, reason = "a program of another process has no event")]
 #![cfg(any(feature = "quiche", feature = "tquic", feature = "msquic"))]
 
 use std::net::UdpSocket;
