@@ -88,8 +88,8 @@ pub const ROSTER: &[Contender] = &[
         ..own(
             "tquic-ack-packets",
             "",
-            &["--ack-packets", "10", "--ack-delay-ms", "5"],
-            "BBR; its receiver has an ACK per 10 packets, or 5 ms",
+            &["--ack-packets", "10"],
+            "BBR; the receiver has an ACK per 10 packets",
         )
     },
     Contender { program: MSQUIC, ..own("msquic", "", &[], "room for 100 streams: CUBIC") },
