@@ -138,6 +138,8 @@ peers() {
     done
     install "${missing[@]}" || echo "ci.sh: ${missing[*]} cannot be installed; parts that need it are skipped and say so" >&2
     peers_cargo test
+    # Without a stack, so that nothing in C is compiled.
+    cargo test --quiet --manifest-path bench/peers/rust/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/peers/rust" --lib
     measured page "$@"
 }
 

@@ -13,6 +13,7 @@ mod hop;
 #[cfg(feature = "noq")]
 mod noq_stack;
 mod page;
+mod quinn_family;
 mod quinn_stack;
 #[cfg(feature = "s2n")]
 mod s2n_stack;

@@ -34,7 +34,7 @@ impl Workshop {
         match contender.program {
             Program::Own(stack) => own(stack),
             Program::Go => self.go(),
-            Program::Cargo(stack) => self.cargo(stack),
+            Program::Cargo { stack, needs } => self.cargo(stack, needs),
             Program::Python(stack) => self.python(stack),
         }
     }
@@ -46,13 +46,17 @@ impl Workshop {
         with_version(vec![text(&program)?.to_owned()])
     }
 
-    /// Where cmake, a C++ compiler or libclang is missing, the error says so.
-    fn cargo(&self, stack: &str) -> Result<Ready> {
+    /// Each stack has a build directory of its own: two may not link their TLS libraries into one program.
+    fn cargo(&self, stack: &str, needs: &str) -> Result<Ready> {
         let target = fs::canonicalize(&self.built)?.join(stack);
-        let words = ["build", "--release", "--quiet", "--target-dir", text(&target)?];
-        done(Command::new("cargo").args(words).current_dir(self.sources.join(stack)))?;
-        let program = target.join("release").join(format!("{stack}-peer"));
-        with_version(vec![text(&program)?.to_owned()])
+        let name = format!("{stack}-peer");
+        let flags = ["build", "--release", "--quiet", "--locked", "--features", stack, "--bin", &name];
+        let mut cargo = Command::new("cargo");
+        cargo.args(flags).arg("--target-dir").arg(&target).current_dir(self.sources.join("rust"));
+        if let Err(error) = done(&mut cargo) {
+            bail!("its program does not compile, for which it needs {needs}: {}", cause(&error));
+        }
+        with_version(vec![text(&target.join("release").join(name))?.to_owned()])
     }
 
     fn python(&self, stack: &str) -> Result<Ready> {
@@ -108,6 +112,13 @@ fn with_version(words: Vec<String>) -> Result<Ready> {
     Ok(Ready { words, version: version.trim().trim_start_matches('v').to_owned() })
 }
 
+/// The first line of what cargo complains of; the rest is a build's log.
+fn cause(error: &anyhow::Error) -> String {
+    let said = error.to_string();
+    let line = said.lines().find_map(|line| line.find("error: ").map(|at| line[at..].to_owned()));
+    line.unwrap_or(said)
+}
+
 /// What a command printed; an error where it failed.
 fn done(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -141,6 +152,30 @@ mod tests {
             {
                 assert!(ready.version.contains('.'), "{}: {}", contender.name, ready.version);
                 assert_eq!(ready.words[1], stack);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stack_that_does_not_compile_says_what_it_needs_in_one_line() {
+        let built = tempfile::tempdir().unwrap();
+        let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let workshop = Workshop { sources, built: built.path().to_owned() };
+        let error = workshop.cargo("lsquic", "cmake and zlib1g-dev").unwrap_err().to_string();
+        let expected = "its program does not compile, for which it needs cmake and zlib1g-dev: error: ";
+        assert!(
+            error.starts_with(expected) && error.contains("lsquic") && error.lines().count() == 1,
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_stack_of_the_registry_that_compiles_c_has_a_program_and_a_feature() {
+        let manifest = include_str!("../../rust/Cargo.toml");
+        for contender in ROSTER {
+            if let Program::Cargo { stack, .. } = contender.program {
+                let program = format!("name = \"{stack}-peer\"\nrequired-features = [\"{stack}\"]");
+                assert!(manifest.contains(&program), "{}: {program}", contender.name);
             }
         }
     }

@@ -7,8 +7,8 @@ pub enum Program {
     Own(&'static str),
     /// quic-go, compiled from `bench/peers/go`.
     Go,
-    /// A stack that compiles a TLS library of its own, from the workspace of its name in `bench/peers`.
-    Cargo(&'static str),
+    /// A stack that compiles a TLS library of its own, from `bench/peers/rust`, and what must be installed for that.
+    Cargo { stack: &'static str, needs: &'static str },
     /// A stack of `bench/peers/python/peer.py`, in a virtual environment of its own.
     Python(&'static str),
 }
@@ -46,6 +46,11 @@ const fn own(
     Contender { name, program: Program::Own(stack), words, setting, ..OWN }
 }
 
+const QUICHE: Program = Program::Cargo { stack: "quiche", needs: "cmake, make, a C++ compiler and libclang" };
+const TQUIC: Program = Program::Cargo { stack: "tquic", needs: "cmake, make and a C++ compiler" };
+const MSQUIC: Program =
+    Program::Cargo { stack: "msquic", needs: "cmake, make, perl, a C++ compiler and libnuma-dev" };
+
 const BBR: &[&str] = &["--windows", "own", "--congestion", "bbr"];
 const LARGE: &[&str] = &["--windows", "large"];
 
@@ -69,12 +74,29 @@ pub const ROSTER: &[Contender] = &[
     own("s2n-bbr", "s2n", BBR, "BBR version 2"),
     Contender { program: Program::Go, words: &[], ..own("quic-go", "", &[], "nothing: CUBIC") },
     Contender {
-        program: Program::Cargo("quiche"),
+        program: QUICHE,
         ..own("quiche", "", &[], "windows and datagrams of its examples, unpaced as those: CUBIC")
     },
     Contender {
-        program: Program::Cargo("quiche"),
+        program: QUICHE,
         ..own("quiche-bbr", "", &["--congestion", "bbr2"], "the same with BBR version 2")
+    },
+    Contender { program: TQUIC, ..own("tquic", "", &[], "an idle timeout of 30 s, as its programs: BBR") },
+    Contender { program: TQUIC, ..own("tquic-cubic", "", &["--congestion", "cubic"], "the same with CUBIC") },
+    Contender {
+        program: TQUIC,
+        ..own(
+            "tquic-ack-packets",
+            "",
+            &["--ack-packets", "10"],
+            "BBR; the receiver has an ACK per 10 packets",
+        )
+    },
+    Contender { program: MSQUIC, ..own("msquic", "", &[], "room for 100 streams: CUBIC") },
+    Contender { program: MSQUIC, ..own("msquic-bbr", "", &["--congestion", "bbr"], "the same with BBR") },
+    Contender {
+        program: MSQUIC,
+        ..own("msquic-throughput", "", &["--throughput"], "its profile for throughput, windows of 16 MiB")
     },
     Contender {
         program: Program::Python("picoquic"),
@@ -95,16 +117,10 @@ pub const ROSTER: &[Contender] = &[
 ];
 
 /// Stacks that no row has, and why.
-pub const LEFT_OUT: &[(&str, &str)] = &[
-    (
-        "tquic, msquic",
-        "their crates compile BoringSSL and quictls with cmake; no program has been written for them yet",
-    ),
-    (
-        "neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2",
-        "in no registry of Rust, Go or Python in a version of today",
-    ),
-];
+pub const LEFT_OUT: &[(&str, &str)] = &[(
+    "neqo, Google's quiche, lsquic, mvfst, xquic, ngtcp2",
+    "in no registry of Rust, Go or Python in a version of today",
+)];
 
 /// Somewhere to run.
 #[derive(Clone, Copy, Debug)]

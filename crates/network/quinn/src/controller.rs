@@ -135,12 +135,15 @@ pub(crate) struct TackController {
     delivery: Delivery,
     /// Delivery rate in bytes per second.
     rate: WindowedMax<u64>,
+    /// The same of the last round.
+    last_rate: u64,
     /// Time from the earliest possible arrival of an ACK to its actual arrival.
     ack_gap: WindowedMax<Duration>,
     min_rtt: Option<MinRtt>,
     last_ack: Option<Instant>,
     batch: Option<Batch>,
     round: Round,
+    rounds: u64,
     last_round: Round,
     /// Remaining room, in units of 1/[`ROOM_STEPS`].
     room_steps: u64,
@@ -148,8 +151,8 @@ pub(crate) struct TackController {
     smoothed_rtt: Option<Duration>,
     /// The path ran half empty, and has not been filled since.
     is_refilling: bool,
-    /// No other controller has a larger window than this one.
-    is_in_charge: bool,
+    /// This window counts, and not another controller's.
+    leads: bool,
 }
 
 impl TackController {
@@ -160,24 +163,54 @@ impl TackController {
             phase: STARTUP,
             delivery: Delivery::default(),
             rate: WindowedMax::new(),
+            last_rate: 0,
             ack_gap: WindowedMax::new(),
             min_rtt: None,
             last_ack: None,
             batch: None,
             round: Round::default(),
+            rounds: 0,
             last_round: Round::default(),
             room_steps: ROOM_STEPS,
             smoothed_rtt: None,
             is_refilling: false,
-            is_in_charge: true,
+            leads: true,
         };
         controller.window = controller.initial_window();
         controller
     }
 
-    /// The larger of this window and `other` counts.
-    pub(crate) fn compete(&mut self, other: u64) {
-        self.is_in_charge = self.window >= other;
+    /// Whether this window counts.
+    pub(crate) const fn lead(&mut self, leads: bool) {
+        self.leads = leads;
+    }
+
+    /// A queue stands, be it a short one.
+    pub(crate) fn has_queue(&self) -> bool {
+        let half_rtt = self.min_rtt.map_or(Duration::ZERO, |min| min.value / 2);
+        self.is_queue_standing(STANDING_QUEUE.min(half_rtt))
+    }
+
+    /// Rounds so far.
+    pub(crate) const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Bytes of the last round that were acknowledged, and lost.
+    pub(crate) const fn last_round_bytes(&self) -> (u64, u64) {
+        (self.last_round.acked_bytes, self.last_round.lost_bytes)
+    }
+
+    pub(crate) const fn is_starting(&self) -> bool {
+        matches!(self.phase, Phase::Startup { .. })
+    }
+
+    /// The path runs short of data: the last round delivered less than five eighths of what a round before did, and no queue
+    /// stands. CUBIC's window after a loss is seven tenths (RFC 9438 section 4.6), and that of a single overflow is no reason.
+    pub(crate) fn has_slowed(&self) -> bool {
+        !self.last_round.app_limited
+            && self.last_rate < self.rate.max() / 8 * 5
+            && !self.is_queue_standing(STANDING_QUEUE)
     }
 
     /// Handles the acknowledgment of one packet.
@@ -266,7 +299,7 @@ impl TackController {
                 }
             }
             Phase::ProbeRtt { .. } => {}
-            _ if self.is_in_charge && now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
+            _ if self.leads && now.saturating_duration_since(min_rtt.seen) > MIN_RTT_VALID => {
                 self.phase = Phase::ProbeRtt { since: None, batches: 0, smallest: None };
             }
             _ => {}
@@ -312,12 +345,14 @@ impl TackController {
             Phase::Probe { sixteenths, rate_before, .. } => self.judge_probe(sixteenths, rate_before),
         };
         if !round.app_limited {
+            self.last_rate = self.rate.of_this_round();
             self.rate.next_round();
         }
         // Rounds of an application that sends too little have no gaps; where they are lossy, a gap of before them may be why.
         if !round.app_limited || is_lossy {
             self.ack_gap.next_round();
         }
+        self.rounds += 1;
         self.last_round = round;
         self.round = Round { ends_at_bytes: self.delivery.delivered_bytes(), ..Round::default() };
     }

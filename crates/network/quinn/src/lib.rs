@@ -3,9 +3,9 @@
 
 mod controller;
 mod delivery;
-mod larger;
 #[cfg(test)]
 mod model;
+mod two_windows;
 mod windowed;
 
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use tacit_ack::{AckClock, Arriving, Bytes, Request};
 
-use crate::larger::Larger;
+use crate::two_windows::TwoWindows;
 
 /// A gap that makes the sender declare a loss is acknowledged at once: the sender's packet threshold minus one
 /// (draft-ietf-quic-ack-frequency-04 section 4, RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: VarInt = VarInt::from_u32(2);
 
-/// A congestion controller whose window is never below that of quinn's CUBIC, nor below what is delivered in a round trip and
-/// between two ACKs.
+/// A congestion controller that is quinn's CUBIC until losses have left the path short of data, and then has as much in flight
+/// as is delivered in a round trip and between two ACKs.
 ///
 /// Pass it to [`TransportConfig::congestion_controller_factory`]. Losses below one packet in eight do not reduce its rate below
 /// the delivery rate; persistent congestion (RFC 9002 section 7.6) does. On paths shorter than a millisecond it is quinn's
@@ -41,7 +41,7 @@ pub struct Tack {}
 
 impl ControllerFactory for Tack {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        Box::new(Larger::new(now, current_mtu))
+        Box::new(TwoWindows::new(now, current_mtu))
     }
 }
 

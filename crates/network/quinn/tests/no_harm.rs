@@ -63,7 +63,7 @@ fn no_transfer_is_slower_than_quinns() {
         for lost_per_mille in LOST_PER_MILLE {
             for bytes in [10 * KB, 100 * KB, MB, 10 * MB] {
                 let link = link(path, lost_per_mille, QUEUE_BYTES);
-                let took = |ends| transfer(&trust, link, ends, bytes).unwrap();
+                let took = |ends| transfer(&trust, link.way(), ends, bytes).unwrap();
                 let base = took((&plain, &plain));
                 let arms = [took((&law, &law)), took((&plain, &law)), took((&law, &plain))];
                 let [both, server, client] = [0, 1, 2].map(|at| ratio(&arms[at], &base));
@@ -100,7 +100,7 @@ fn a_long_transfer_is_not_slower_with_the_acks_of_a_known_path() {
         for lost_per_mille in LOST_PER_MILLE {
             let took = |server| {
                 let link = link(path, lost_per_mille, QUEUE_BYTES);
-                transfer(&trust, link, (&plain, server), 100 * MB).unwrap()
+                transfer(&trust, link.way(), (&plain, server), 100 * MB).unwrap()
             };
             let [base, law, asks] = [took(&plain), took(&law), took(&asking)];
             let per_100 = |took: &Took| 100.0 * took.acks as f64 / took.packets as f64;
@@ -142,7 +142,7 @@ fn behind_a_slow_uplink_no_transfer_is_slower_and_a_known_path_is_faster() {
         {
             let mut link = link((rtt_ms * 1_000, mbps), 0, queue_kb * 1_000);
             link.up_bits_per_s = up_kbps * 1_000;
-            let took = |server, bytes| transfer(&trust, link, (&plain, server), bytes).unwrap();
+            let took = |server, bytes| transfer(&trust, link.way(), (&plain, server), bytes).unwrap();
             let earlier = took(&plain, MB);
             let asking = asking(earlier.rtt, earlier.window_bytes);
             let ratios = sizes.map(|bytes| {
@@ -185,7 +185,7 @@ fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
             losses: 0,
         };
         let per_100 = |server| {
-            let took = transfer(&trust, link, (&plain, server), bytes).unwrap();
+            let took = transfer(&trust, link.way(), (&plain, server), bytes).unwrap();
             100.0 * took.acks as f64 / took.packets as f64
         };
         let [by_itself, asked] = [&plain, &asking].map(per_100);
@@ -203,8 +203,9 @@ fn short_queues_are_known_to_cost() {
     for path in PATHS {
         for queue_bytes in [200_000, 60_000, 20_000] {
             for bytes in [MB, 10 * MB] {
-                let took =
-                    |server| transfer(&trust, link(path, 0, queue_bytes), (&plain, server), bytes).unwrap();
+                let took = |server| {
+                    transfer(&trust, link(path, 0, queue_bytes).way(), (&plain, server), bytes).unwrap()
+                };
                 let (base, law) = (took(&plain), took(&law));
                 table += &format!(
                     "{:>6} {:>8} {:>8} {:>12.3} {:>7.3}\n",

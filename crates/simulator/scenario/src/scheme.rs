@@ -552,11 +552,16 @@ pub const ALL: &[Scheme] = &[
 ];
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
-/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic, `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
-/// `ACK_TIMEOUT` of lsquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is 10, as mvfst's, and both acknowledge
-/// packets out of order at once.
-const ALSO: [(&str, &str); 4] =
-    [("quic-go", "quic-ack2"), ("msquic", "quic-ack2"), ("s2n-quic", "mvfst"), ("lsquic", "quic-ack2")];
+/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic (unasked), `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
+/// `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is
+/// 10, as mvfst's, and both acknowledge packets out of order at once.
+const ALSO: [(&str, &str); 5] = [
+    ("quic-go", "quic-ack2"),
+    ("msquic", "quic-ack2"),
+    ("s2n-quic", "mvfst"),
+    ("lsquic", "quic-ack2"),
+    ("tquic", "quic-ack2"),
+];
 
 /// The scenario as written, for figures to which no scheme applies.
 pub static AS_WRITTEN: Scheme = Scheme {

@@ -1,4 +1,4 @@
-//! Two ends of quinn-proto on a simulated link, under a simulated clock. Equal input gives equal times: nothing depends
+//! Two ends of quinn-proto on a simulated way, under a simulated clock. Equal input gives equal times: nothing depends
 //! on the machine.
 
 use std::collections::{BinaryHeap, VecDeque};
@@ -49,6 +49,8 @@ pub struct Took {
     pub packets: u64,
     /// ACK frames that it received since then.
     pub acks: u64,
+    /// Packets that it took for lost.
+    pub lost: u64,
     /// `ACK_FREQUENCY` frames that it sent in all.
     pub requests: u64,
     /// What it had measured in the end.
@@ -147,10 +149,19 @@ impl End {
     }
 }
 
+/// What lies between the ends. Times are since the beginning.
+pub trait Way {
+    fn send(&mut self, now: Duration, to_server: bool, datagram: Vec<u8>);
+    /// When something may arrive.
+    fn next(&mut self) -> Option<Duration>;
+    /// A datagram that has arrived by `now`, and whether at the server.
+    fn receive(&mut self, now: Duration) -> Option<(bool, Vec<u8>)>;
+}
+
 /// A datagram on its way; the earliest is the greatest.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OnTheWay {
-    at: std::cmp::Reverse<(Instant, u64)>,
+    at: std::cmp::Reverse<(Duration, u64)>,
     to_server: bool,
     datagram: Vec<u8>,
 }
@@ -158,23 +169,29 @@ struct OnTheWay {
 /// One direction of the link.
 #[derive(Clone, Copy)]
 struct Direction {
-    free_at: Instant,
+    free_at: Duration,
     random: u64,
 }
 
-struct World {
+/// A [`Link`] with what is on it.
+pub struct Busy {
     link: Link,
-    began: Instant,
-    now: Instant,
     count: u64,
     on_the_way: BinaryHeap<OnTheWay>,
     /// To the client, and to the server.
     directions: [Direction; 2],
-    ends: [End; 2],
 }
 
-impl World {
-    fn send(&mut self, to_server: bool, datagram: Vec<u8>) {
+impl Link {
+    pub fn way(self) -> Busy {
+        let directions =
+            [1, 2].map(|random| Direction { free_at: Duration::ZERO, random: random + 2 * self.losses });
+        Busy { link: self, count: 0, on_the_way: BinaryHeap::new(), directions }
+    }
+}
+
+impl Way for Busy {
+    fn send(&mut self, now: Duration, to_server: bool, datagram: Vec<u8>) {
         let link = self.link;
         let direction = &mut self.directions[usize::from(to_server)];
         // Knuth's linear congruential generator (MMIX).
@@ -183,8 +200,8 @@ impl World {
         let is_lost = (direction.random >> 33) % 1_000 < link.lost_per_mille;
         let rate = if to_server { link.up_bits_per_s } else { link.bits_per_s };
         let bytes = (datagram.len() + HEADER_BYTES) as u64;
-        let begins = direction.free_at.max(self.now);
-        let waiting = (begins - self.now).as_nanos() * u128::from(rate) / 8_000_000_000;
+        let begins = direction.free_at.max(now);
+        let waiting = (begins - now).as_nanos() * u128::from(rate) / 8_000_000_000;
         if is_lost || waiting + u128::from(bytes) > u128::from(link.queue_bytes) {
             return;
         }
@@ -194,43 +211,67 @@ impl World {
         self.on_the_way.push(OnTheWay { at, to_server, datagram });
     }
 
+    fn next(&mut self) -> Option<Duration> {
+        self.on_the_way.peek().map(|next| next.at.0.0)
+    }
+
+    fn receive(&mut self, now: Duration) -> Option<(bool, Vec<u8>)> {
+        self.next().filter(|at| *at <= now)?;
+        self.on_the_way.pop().map(|OnTheWay { to_server, datagram, .. }| (to_server, datagram))
+    }
+}
+
+struct World<W> {
+    way: W,
+    began: Instant,
+    now: Duration,
+    ends: [End; 2],
+}
+
+impl<W: Way> World<W> {
     fn drive(&mut self) {
         for to_server in [false, true] {
             let from = &mut self.ends[usize::from(!to_server)];
-            from.drive(self.now);
+            from.drive(self.began + self.now);
             for datagram in std::mem::take(&mut from.transmits) {
-                self.send(to_server, datagram);
+                self.way.send(self.now, to_server, datagram);
             }
         }
     }
 
-    /// Advances to the next event. All that arrives at one instant is read before either end sends.
+    /// Advances until something arrives or is due. All that arrives at one instant is read before either end sends.
     fn step(&mut self) -> Outcome<()> {
-        let arrival = self.on_the_way.peek().map(|next| next.at.0.0);
         let timeouts = self.ends.iter_mut().filter_map(End::poll_timeout);
-        let next = timeouts.chain(arrival).min().ok_or("nothing is left to happen")?;
-        self.now = self.now.max(next);
-        if self.now - self.began > TIME_MAX {
-            return Err("the transfer stalled".into());
-        }
-        while self.on_the_way.peek().is_some_and(|next| next.at.0.0 <= self.now) {
-            let Some(OnTheWay { to_server, datagram, .. }) = self.on_the_way.pop() else { break };
-            let from = self.ends[usize::from(!to_server)].address;
-            self.ends[usize::from(to_server)].receive(self.now, from, &datagram)?;
+        let due = timeouts.map(|at| at.saturating_duration_since(self.began)).min();
+        let mut has_arrived = false;
+        while !has_arrived {
+            let next = self.way.next().into_iter().chain(due).min().ok_or("nothing is left to happen")?;
+            self.now = self.now.max(next);
+            if self.now > TIME_MAX {
+                return Err("the transfer stalled".into());
+            }
+            while let Some((to_server, datagram)) = self.way.receive(self.now) {
+                has_arrived = true;
+                let from = self.ends[usize::from(!to_server)].address;
+                self.ends[usize::from(to_server)].receive(self.began + self.now, from, &datagram)?;
+            }
+            if due.is_some_and(|due| due <= self.now) {
+                break;
+            }
         }
         self.drive();
         Ok(())
     }
 }
 
-/// Transfers `bytes` over `link` on one stream, from the server to the client.
+/// Transfers `bytes` on one stream, from the server to the client.
 pub fn transfer(
     trust: &Trust,
-    link: Link,
+    way: impl Way,
     (client, server): (&Arc<TransportConfig>, &Arc<TransportConfig>),
     bytes: usize,
 ) -> Outcome<Took> {
-    let mut world = connect(trust, link, client, server)?;
+    let mut world = connect(trust, way, client, server)?;
     let (sink, source) = (0, 1);
     while !world.ends.iter().all(|end| end.is_connected) {
         world.step()?;
@@ -267,18 +308,19 @@ pub fn transfer(
         time: world.now - began,
         packets: packets - packets_before,
         acks: acks - acks_before,
+        lost: stats.path.lost_packets,
         requests: stats.frame_tx.ack_frequency,
         rtt: stats.path.rtt,
         window_bytes: stats.path.cwnd,
     })
 }
 
-fn connect(
+fn connect<W: Way>(
     trust: &Trust,
-    link: Link,
+    way: W,
     client: &Arc<TransportConfig>,
     server: &Arc<TransportConfig>,
-) -> Outcome<World> {
+) -> Outcome<World<W>> {
     let mut server_config = trust.server.clone();
     server_config.transport_config(server.clone());
     // A configuration that has connected before resumes, with another handshake.
@@ -289,9 +331,7 @@ fn connect(
     let addresses = [SocketAddr::from(([10, 0, 0, 1], 4_433)), SocketAddr::from(([10, 0, 0, 2], 4_433))];
     let mut ends = [End::new(None, addresses[0], 1), End::new(Some(server_config), addresses[1], 2)];
     ends[0].connection = Some(ends[0].endpoint.connect(began, client_config, addresses[1], NAME)?);
-    let directions = [1, 2].map(|random| Direction { free_at: began, random: random + 2 * link.losses });
-    let mut world =
-        World { link, began, now: began, count: 0, on_the_way: BinaryHeap::new(), directions, ends };
+    let mut world = World { way, began, now: Duration::ZERO, ends };
     world.drive();
     Ok(world)
 }

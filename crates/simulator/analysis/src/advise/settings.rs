@@ -15,7 +15,7 @@ struct Stack {
 }
 
 /// Stacks of QUIC, as of November 2026. `docs/use/quic-stacks.md` has a section for each.
-const STACKS: [Stack; 11] = [
+const STACKS: [Stack; 12] = [
     Stack {
         name: "quinn",
         option: "TransportConfig::ack_frequency_config: ack_eliciting_threshold, max_ack_delay, reordering_threshold",
@@ -33,8 +33,13 @@ const STACKS: [Stack; 11] = [
     },
     Stack {
         name: "msquic",
-        option: "QUIC_SETTINGS: MaxAckDelayMs; its packet tolerance cannot be set",
-        source: "src/core/quicdef.h QUIC_MIN_ACK_SEND_NUMBER",
+        option: "on by default: a sender that its batches limit asks for an ACK per batch; QUIC_SETTINGS: MaxAckDelayMs",
+        source: "src/core/send.c QuicConnUpdatePeerPacketTolerance",
+    },
+    Stack {
+        name: "tquic",
+        option: "Config::set_ack_eliciting_threshold, of the receiver itself; set_max_ack_delay, of its peer",
+        source: "src/lib.rs set_ack_eliciting_threshold",
     },
     Stack {
         name: "s2n-quic",
