@@ -39,9 +39,8 @@ pub mod warnings;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BlockAckScope, BothWays, BssConfig, ExternalMuScheduler, HackCarrier, HackRoom, LinkAcks,
-    LinkSet, MuAcknowledgment, MuEdca, OfdmaConfig, Position, Propagation, ReverseDirection, Sharing,
-    Triggers, WindowShare,
+    AccessCategory, BlockAckScope, BothWays, BssConfig, HackCarrier, HackRoom, LinkAcks, LinkSet,
+    MuAcknowledgment, OfdmaConfig, Position, Propagation, ReverseDirection, WindowShare,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -444,62 +443,20 @@ impl HackPlan {
 pub struct OfdmaPlan {
     /// How users acknowledge their parts of a PPDU; `None` disables multi-user PPDUs.
     pub acknowledgment: Option<MuAcknowledgment>,
-    /// Maximum number of users per PPDU.
-    pub max_users: u32,
-    /// How many of the clients with data waiting share a PPDU.
-    pub sharing: Sharing,
-    /// Highest MCS of Block Acks sent in response to a trigger.
-    pub block_ack_mcs: u32,
-    /// MinTrigProcTime: the minimum time between a trigger and its response.
-    pub trigger_padding: Duration,
-    /// When the access point triggers uplink data.
-    pub triggers: Triggers,
-    /// Whether the access point polls the buffer status before it triggers.
-    pub polls: bool,
-    /// Number of random access resource units in each trigger.
-    pub random_access_units: u32,
-    /// EDCA parameters of clients after they have responded to a trigger.
-    pub mu_edca: MuEdca,
-    /// A scheduler supplied by a program, which replaces `triggers` and round robin.
-    pub scheduler: Option<ExternalMuScheduler>,
+    /// All other settings, except those of TCP/HACK.
+    pub config: OfdmaConfig,
 }
 
 impl OfdmaPlan {
     /// The access point's configuration, with room for `hack_room` of compressed ACKs in `hack_carrier`.
     pub fn config(&self, hack_room: HackRoom, hack_carrier: HackCarrier) -> Option<OfdmaConfig> {
-        Some(OfdmaConfig {
-            max_users: self.max_users as u16,
-            sharing: self.sharing,
-            acknowledgment: self.acknowledgment?,
-            block_ack_mcs: self.block_ack_mcs as u8,
-            trigger_padding: self.trigger_padding,
-            hack_room,
-            hack_carrier,
-            triggers: self.triggers,
-            polls: self.polls,
-            random_access_units: self.random_access_units as u16,
-            mu_edca: self.mu_edca,
-            scheduler: self.scheduler,
-        })
+        Some(OfdmaConfig { acknowledgment: self.acknowledgment?, hack_room, hack_carrier, ..self.config })
     }
 }
 
 impl Default for OfdmaPlan {
     fn default() -> Self {
-        let usual = OfdmaConfig::USUAL;
-        let OfdmaConfig { max_users, block_ack_mcs, trigger_padding, .. } = usual;
-        Self {
-            acknowledgment: None,
-            max_users: max_users.into(),
-            sharing: usual.sharing,
-            block_ack_mcs: block_ack_mcs.into(),
-            trigger_padding,
-            triggers: usual.triggers,
-            polls: usual.polls,
-            random_access_units: usual.random_access_units.into(),
-            mu_edca: usual.mu_edca,
-            scheduler: usual.scheduler,
-        }
+        Self { acknowledgment: None, config: OfdmaConfig::USUAL }
     }
 }
 

@@ -562,18 +562,18 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         ),
     &W::named("ofdma-users")
         .means("most clients of one such PPDU; no more than the channel has units of 26 tones for")
-        .field(Whole(2, OfdmaConfig::MOST_USERS as u32), |wifi| &mut wifi.ofdma.max_users),
+        .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
     &W::named("ofdma-sharing")
         .means(
             "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in \
              its time, one among them; all that leave no unit over, as in ns-3",
         )
         .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
-            &mut wifi.ofdma.sharing
+            &mut wifi.ofdma.config.sharing
         }),
     &W::named("ofdma-ack-mcs")
         .means("highest MCS of Block Acks that answer triggers")
-        .field(Whole(0, 11), |wifi| &mut wifi.ofdma.block_ack_mcs),
+        .field(Whole(0, 11), |wifi| &mut wifi.ofdma.config.block_ack_mcs),
     &W::named("trigger-padding")
         .means("time that a trigger leaves its users to prepare their answers (MinTrigProcTime)")
         .field(
@@ -582,7 +582,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
                 write: |padding| format!("\"{} us\"", padding.as_micros()),
                 allowed: TRIGGER_PADDINGS_ALLOWED,
             },
-            |wifi| &mut wifi.ofdma.trigger_padding,
+            |wifi| &mut wifi.ofdma.config.trigger_padding,
         ),
     &W::named(TRIGGERS)
         .means(
@@ -600,20 +600,20 @@ pub(crate) const WIFI: Keys<Wifi> = &[
                 ("always", Triggers::Always),
                 ("random", Triggers::RandomAccess),
             ]),
-            |wifi| &mut wifi.ofdma.triggers,
+            |wifi| &mut wifi.ofdma.config.triggers,
         ),
     &W::named("buffer-status-polls")
         .means(
             "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as \
              they have to be",
         )
-        .field(Flag, |wifi| &mut wifi.ofdma.polls),
+        .field(Flag, |wifi| &mut wifi.ofdma.config.polls),
     &W::named(RANDOM_ACCESS_UNITS)
         .means(
             "with `triggers`: resource units of each trigger that any client with something to send may take \
              (UORA), beside those of clients that are asked",
         )
-        .field(Whole(0, OfdmaConfig::MOST_USERS as u32), |wifi| &mut wifi.ofdma.random_access_units),
+        .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
     &W::named("mu-edca")
         .means(
             "with `triggers`: how a client contends for 2.1 s after it answered one: as before; as OpenWrt's \
@@ -621,7 +621,7 @@ pub(crate) const WIFI: Keys<Wifi> = &[
         )
         .field(
             Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
-            |wifi| &mut wifi.ofdma.mu_edca,
+            |wifi| &mut wifi.ofdma.config.mu_edca,
         ),
     &AP_QUEUE,
     &STATION_QUEUE,

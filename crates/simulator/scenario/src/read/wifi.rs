@@ -211,16 +211,16 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let what = "repair needs one queue for all streams".to_owned();
         return refused(keys::STREAM_QUEUES, what, "\"joint\"");
     }
-    if wifi.ofdma.acknowledgment.is_none() && wifi.ofdma.triggers != Triggers::Off {
+    if wifi.ofdma.acknowledgment.is_none() && wifi.ofdma.config.triggers != Triggers::Off {
         let what = "an access point without resource units has no triggers".to_owned();
         return refused(keys::TRIGGERS, what, "\"off\"; or others with ofdma");
     }
-    let has_random_units = wifi.ofdma.random_access_units > 0;
-    if has_random_units && wifi.ofdma.triggers == Triggers::Off {
+    let has_random_units = wifi.ofdma.config.random_access_units > 0;
+    if has_random_units && wifi.ofdma.config.triggers == Triggers::Off {
         let what = "an access point without triggers offers no units".to_owned();
         return refused(keys::RANDOM_ACCESS_UNITS, what, "0; or others with triggers");
     }
-    if !has_random_units && wifi.ofdma.triggers == Triggers::RandomAccess {
+    if !has_random_units && wifi.ofdma.config.triggers == Triggers::RandomAccess {
         let what = "\"random\" asks no client by name, and offers no units".to_owned();
         return refused(keys::TRIGGERS, what, "\"random\" with random-access-units of 1 or more");
     }
@@ -240,10 +240,10 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
 /// The setting that excludes multi-user PPDUs, if there is one.
 fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     let standard = wifi.bss.standard;
-    let seldom_contends = match wifi.ofdma.triggers {
+    let seldom_contends = match wifi.ofdma.config.triggers {
         Triggers::Off => false,
         Triggers::RandomAccess => true,
-        _ => wifi.ofdma.mu_edca != MuEdca::Off,
+        _ => wifi.ofdma.config.mu_edca != MuEdca::Off,
     };
     let reasons = [
         (standard == Standard::Be, "OFDMA of 802.11be is not modelled here".to_owned()),
