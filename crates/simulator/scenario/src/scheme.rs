@@ -213,8 +213,8 @@ pub const ALL: &[Scheme] = &[
         // A hole may be detected just after a request. It then waits for the next request, and another period for
         // its response.
         let usual = hop.bss.repair.period + hop.bss.repair.period;
-        if scenario.fwp.settle == Duration::ZERO {
-            scenario.fwp.settle = usual;
+        if scenario.fwp.shim.settle == Duration::ZERO {
+            scenario.fwp.shim.settle = usual;
         }
     }),
     senders("cubic", "stock with CUBIC, regardless of tcp.congestion")

@@ -12,15 +12,9 @@ pub(crate) fn usual() -> FwpPlan {
     let (shim, repair) = (Config::USUAL, repair::Config::default());
     FwpPlan {
         repair: None,
-        placeholders: shim.placeholders,
         expected_loss: None,
-        settle: shim.settle,
         margin: shim.margin_tenths / 10,
-        overdue: shim.overdue_percent,
-        holes_max: shim.most_holes,
-        hole_bytes_max: shim.most_hole_bytes,
-        patience: shim.patience,
-        round_trip: shim.round_trip,
+        shim,
         // With six, which is what browsers use, repair limits a link of 150 Mb/s if 5 % or more are lost.
         connections: 16,
         // Headers as curl and nginx write them: GET, Host, Range, If-Range and a user agent in the request; status,
@@ -56,7 +50,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         )
         .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
         .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {
-            &mut fwp.placeholders
+            &mut fwp.shim.placeholders
         }),
     &Fwp::named("expected-loss")
         .means(
@@ -67,7 +61,7 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
         .field(Given(Share), |fwp| &mut fwp.expected_loss),
     &Fwp::named("settle")
         .means("time that data behind a hole waits for reordering before the hole is filled")
-        .field(Span::up_to(Duration::from_secs(1)), |fwp| &mut fwp.settle),
+        .field(Span::up_to(Duration::from_secs(1)), |fwp| &mut fwp.shim.settle),
     &Fwp::named("margin")
         .means(
             "standard deviations by which the losses of a round trip may exceed `expected-loss` before they \
@@ -79,19 +73,19 @@ pub(crate) const FWP: Keys<FwpPlan> = &[
             "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
              placeholder after all, if later data has overtaken its retransmission; 0 is never",
         )
-        .field(Whole(0, 10_000), |fwp| &mut fwp.overdue),
+        .field(Whole(0, 10_000), |fwp| &mut fwp.shim.overdue_percent),
     &Fwp::named("holes-max")
         .means("largest number of unrepaired holes per flow; further ones are left to TCP")
-        .field(Whole(1, 1 << 20), |fwp| &mut fwp.holes_max),
+        .field(Whole(1, 1 << 20), |fwp| &mut fwp.shim.most_holes),
     &Fwp::named("hole-bytes-max")
         .means("largest number of bytes in unrepaired holes per flow")
-        .field(Size(1, 1 << 40), |fwp| &mut fwp.hole_bytes_max),
+        .field(Size(1, 1 << 40), |fwp| &mut fwp.shim.most_hole_bytes),
     &Fwp::named("patience")
         .means("age after which a hole no longer counts as unrepaired")
-        .field(SOME_TIME, |fwp| &mut fwp.patience),
+        .field(SOME_TIME, |fwp| &mut fwp.shim.patience),
     &Fwp::named("round-trip")
         .means("interval for counting losses before timestamps have shown a round trip")
-        .field(SOME_TIME, |fwp| &mut fwp.round_trip),
+        .field(SOME_TIME, |fwp| &mut fwp.shim.round_trip),
     &Fwp::named("connections")
         .means(
             "repair connections per download, and per connection of a page or video, opened at its start and \
