@@ -13,7 +13,7 @@ mod vivace;
 use std::collections::VecDeque;
 
 use super::chance::Chance;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::window::Window;
 use super::{Delivery, Start};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -210,13 +210,7 @@ impl Pcc {
 }
 
 impl CongestionControl for Pcc {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn wants_delivery(&self) -> bool {
         true
