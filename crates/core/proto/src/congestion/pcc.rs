@@ -303,14 +303,9 @@ mod tests {
                 now,
                 sample,
                 lost: sent - acked,
-                prior_in_flight: 0,
-                in_flight: 0,
                 advanced: true,
-                repair: super::super::Repair::None,
                 smoothed_rtt: Some(RTT),
-                stamps: None,
-                receiver_limited: false,
-                receiver: None,
+                ..Delivery::default()
             });
             if step > 20_000 {
                 sum += pcc.base.as_mbps_f64();
