@@ -2,9 +2,10 @@
 
 use super::edca::{Of, OfClient};
 use super::kind::{ANY_TIME, Choice, Distance, Flag, Given, Own, Whole};
-use super::{About, Key, Keys, Usual, named, wifi};
+use super::{About, Key, Keys, TextKey, Usual, named, wifi};
 use crate::input::{Mismatch, Node, Value, integer, metres};
 use crate::{ClientOverride, MAX_CLIENTS};
+use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AccessCategory, Position};
 
 pub(crate) const HACK: &str = "hack";
@@ -35,24 +36,38 @@ pub(crate) const COUNT: Key<Whole> = named("count")
     .is("1")
     .key(Whole(1, MAX_CLIENTS));
 
+pub(crate) const STANDARD: Key<Own<Standard>> = Key {
+    usual: Usual::Described("as in `[wifi]`"),
+    meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
+              of its own",
+    ..wifi::STANDARD
+};
+
+/// The key that overrides the key of this name in `[wifi]` and allows the same values.
+const fn as_in_wifi(name: &'static str, meaning: &'static str) -> TextKey {
+    named(name).means(meaning).described("as in `[wifi]`").text("as in `[wifi]`")
+}
+
+const RATE: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
+const FOR_THIS: &str = "overrides `[wifi]` for this client";
 const SELFISH: &str =
     "overrides `[wifi]` for this client's transmissions, as a station that ignores its access point does";
 
 /// Keys of a client on Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
-    &wifi::client::STANDARD,
-    &wifi::client::RATE,
-    &wifi::client::MCS,
-    &wifi::client::STREAMS,
-    &wifi::client::CHANNEL_WIDTH,
-    &wifi::client::GUARD_INTERVAL,
-    &wifi::client::ACK_RATE,
-    &wifi::client::MPDU_ERROR,
-    &wifi::client::LINK_ACK_ERROR,
-    &wifi::client::SNR,
-    &wifi::client::DISTANCE,
-    &wifi::client::AP_QUEUE,
-    &wifi::client::STATION_QUEUE,
+    &STANDARD,
+    &as_in_wifi(wifi::RATE.name, RATE),
+    &as_in_wifi(wifi::MCS.name, RATE),
+    &as_in_wifi(wifi::STREAMS.name, RATE),
+    &as_in_wifi(wifi::CHANNEL_WIDTH.name, RATE),
+    &as_in_wifi(wifi::GUARD_INTERVAL.name, RATE),
+    &as_in_wifi(wifi::ACK_RATE.name, FOR_THIS),
+    &as_in_wifi(wifi::MPDU_ERROR.name, FOR_THIS),
+    &as_in_wifi(wifi::LINK_ACK_ERROR.name, FOR_THIS),
+    &as_in_wifi(wifi::SNR.name, FOR_THIS),
+    &as_in_wifi(wifi::DISTANCE.name, FOR_THIS),
+    &as_in_wifi(wifi::AP_QUEUE.name, FOR_THIS),
+    &as_in_wifi(wifi::STATION_QUEUE.name, FOR_THIS),
     &ACCESS_CATEGORY,
     &Client::named("position")
         .means(

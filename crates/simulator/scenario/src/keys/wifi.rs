@@ -14,7 +14,7 @@ use super::kind::{
     Choice, Distance, Flag, Kind as _, Losses, Number, OnceFlag, OrNone, Own, Power, PowerRatio, SOME_TIME,
     Size, Span, Whole,
 };
-use super::{About, Key, Keys, TextKey, Usual, named};
+use super::{About, Key, Keys, TextKey, named};
 use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration, standard};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
@@ -677,36 +677,4 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
         Value::Flag(false) => Ok(None),
         other => BEACONS.read(other),
     }
-}
-
-/// The `[[client]]` key that overrides the key of this name in `[wifi]` and allows the same values.
-const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
-    named(name).means(meaning).described("as in `[wifi]`").text("as in `[wifi]`")
-}
-
-const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
-const FOR_THIS: &str = "overrides `[wifi]` for this client";
-
-/// Keys that `[[client]]` may override.
-pub(crate) mod client {
-    use super::*;
-
-    pub const STANDARD: Key<Own<Standard>> = Key {
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
-                  of its own",
-        ..super::STANDARD
-    };
-    pub const RATE: TextKey = of_client(super::RATE.name, NARROWS);
-    pub const MCS: TextKey = of_client(super::MCS.name, NARROWS);
-    pub const STREAMS: TextKey = of_client(super::STREAMS.name, NARROWS);
-    pub const CHANNEL_WIDTH: TextKey = of_client(super::CHANNEL_WIDTH.name, NARROWS);
-    pub const GUARD_INTERVAL: TextKey = of_client(super::GUARD_INTERVAL.name, NARROWS);
-    pub const ACK_RATE: TextKey = of_client(super::ACK_RATE.name, FOR_THIS);
-    pub const MPDU_ERROR: TextKey = of_client(super::MPDU_ERROR.name, FOR_THIS);
-    pub const LINK_ACK_ERROR: TextKey = of_client(super::LINK_ACK_ERROR.name, FOR_THIS);
-    pub const SNR: TextKey = of_client(super::SNR.name, FOR_THIS);
-    pub const DISTANCE: TextKey = of_client(super::DISTANCE.name, FOR_THIS);
-    pub const AP_QUEUE: TextKey = of_client(super::AP_QUEUE.name, FOR_THIS);
-    pub const STATION_QUEUE: TextKey = of_client(super::STATION_QUEUE.name, FOR_THIS);
 }

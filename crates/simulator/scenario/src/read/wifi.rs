@@ -23,7 +23,7 @@ use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi};
 /// The mode of a client, in its own standard if it sets one; `None` if it sets neither.
 pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
     let (serving, variant) = (wifi.bss.standard, wifi.bss.variant);
-    let own = keys::client::STANDARD.given(section)?;
+    let own = crate::keys::clients::STANDARD.given(section)?;
     let standard = own.unwrap_or(serving);
     if !serving.serves(standard) || !standard.has_band(variant.band) {
         let served = |other: &Standard| serving.serves(*other) && other.has_band(variant.band);
