@@ -26,6 +26,8 @@ use flows::{Flows, KEY_LEN};
 pub(crate) use history::History;
 pub use history::MAX_REPEAT;
 use replicate::{Base, ContextChoice};
+#[cfg(feature = "hack")]
+pub(crate) use stride::gcd;
 
 /// Configuration of a [`Compressor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

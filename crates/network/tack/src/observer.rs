@@ -41,6 +41,7 @@ impl fmt::Display for Id {
 }
 
 /// Watches one connection.
+#[derive(Default)]
 pub(crate) struct Observer {
     id: u32,
     /// The latest time that was passed to the session.
@@ -86,26 +87,7 @@ pub(crate) fn name_of(body: &Body) -> &'static str {
 
 impl Observer {
     pub fn new(id: u32, now: Instant, is_client: bool) -> Self {
-        Self {
-            id,
-            now,
-            is_client,
-            began: now,
-            tacks_sent: 0,
-            iacks_sent: 0,
-            streams_opened: 0,
-            lost: 0,
-            timeouts: 0,
-            episodes: 0,
-            sent_epoch: 0,
-            received_epoch: 0,
-            paths_changed: 0,
-            keys_updated: 0,
-            sampled: None,
-            sample: None,
-            #[cfg(feature = "qlog")]
-            qlog: None,
-        }
+        Self { id, now, is_client, began: now, ..Self::default() }
     }
 
     /// Makes the core report the events that are recorded.

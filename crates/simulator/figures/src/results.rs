@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::live_runs::LiveRuns;
-use tacit_runs::air::PpduRecord;
+use tacit_runs::air::Ppdu;
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::{Label, RunRecord, RunSummary};
@@ -173,7 +173,7 @@ impl<'a> Results<'a> {
 #[derive(Default)]
 pub(super) struct Observed {
     /// The frames on the air.
-    pub ppdus: Vec<PpduRecord>,
+    pub ppdus: Vec<Ppdu>,
     /// The state of a flow over time.
     pub track: Vec<TrackRecord>,
 }

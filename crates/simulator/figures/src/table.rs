@@ -55,25 +55,21 @@ impl Table {
 
     /// The table with the recorded values. `recorded` returns the value for a row and a column.
     pub fn recorded(&self, recorded: impl Fn(&str, &str) -> Option<f64>) -> MeasuredTable {
-        let row = |row: &Row| {
-            let cell = |(cell, column): (&Cell, &String)| MeasuredCell {
-                paper: cell.paper,
-                measured: recorded(&row.name, column),
-            };
-            let cells = row.cells.iter().zip(&self.columns).map(cell).collect();
-            MeasuredRow { name: row.name.clone(), cells }
-        };
-        MeasuredTable { columns: self.columns.clone(), rows: self.rows.iter().map(row).collect() }
+        self.with(|row, column, _| recorded(&row.name, column))
     }
 
     /// The table with every cell evaluated by `measure`.
     pub fn measured(&self, measure: impl Fn(&Measure) -> Option<f64>) -> MeasuredTable {
-        let cell = |cell: &Cell| MeasuredCell {
-            paper: cell.paper,
-            measured: cell.measure.as_ref().and_then(&measure),
+        self.with(|_, _, cell| cell.measure.as_ref().and_then(&measure))
+    }
+
+    fn with(&self, value: impl Fn(&Row, &str, &Cell) -> Option<f64>) -> MeasuredTable {
+        let row = |row: &Row| {
+            let cells = row.cells.iter().zip(&self.columns);
+            let cells = cells
+                .map(|(cell, column)| MeasuredCell { paper: cell.paper, measured: value(row, column, cell) });
+            MeasuredRow { name: row.name.clone(), cells: cells.collect() }
         };
-        let row =
-            |row: &Row| MeasuredRow { name: row.name.clone(), cells: row.cells.iter().map(cell).collect() };
         MeasuredTable { columns: self.columns.clone(), rows: self.rows.iter().map(row).collect() }
     }
 }

@@ -83,10 +83,9 @@ impl Timeline {
         let record = results.observed(&spec, figure.title.clone(), |setup| {
             let mut trace = AirTrace::default();
             let outcome = run_observed(setup, &mut trace)?;
-            let ppdus = trace.ppdus.iter().map(Ppdu::to_record).collect();
-            Ok((outcome, Observed { ppdus, ..Observed::default() }))
+            Ok((outcome, Observed { ppdus: trace.ppdus, ..Observed::default() }))
         })?;
-        let ppdus: Vec<Ppdu> = record.ppdus.iter().filter_map(Ppdu::from_record).collect();
+        let ppdus = record.ppdus;
         let found = ppdus.iter().position(|ppdu| self.at.matches(ppdu));
         let at = found.ok_or_else(|| {
             let heard = ppdus.len();

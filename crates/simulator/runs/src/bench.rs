@@ -18,69 +18,46 @@ pub struct Row {
     assignments: &'static [&'static str],
 }
 
+/// Of every row.
 const TEN_SECONDS: [&str; 2] = ["run.duration=10 s", "run.sample-interval=none"];
 /// One ACK per two segments in every scenario. Each ACK costs time, and rows are compared with earlier versions.
-const TEN_SECONDS_CLASSIC: [&str; 3] = [TEN_SECONDS[0], TEN_SECONDS[1], "tcp.profile=classic"];
+const CLASSIC: &[&str] = &["tcp.profile=classic"];
+
+const fn row(
+    name: &'static str,
+    scenario: &'static str,
+    clients: u32,
+    assignments: &'static [&'static str],
+) -> Row {
+    Row { name, scenario, clients, assignments }
+}
 
 /// All setups.
 pub const ROWS: &[Row] = &[
-    Row { name: "11n-150-tcp-1", scenario: "hack-2014-11n-150", clients: 1, assignments: &TEN_SECONDS },
-    Row { name: "11n-300-tcp-1", scenario: "wlan-11n-300", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
-    Row {
-        name: "11n-300-tack-1",
-        scenario: "wlan-11n-300",
-        clients: 1,
-        assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=tack"],
-    },
-    Row { name: "11n-150-tcp-10", scenario: "hack-2014-11n-150", clients: 10, assignments: &TEN_SECONDS },
-    Row { name: "11a-54-tcp-2", scenario: "wlan-11a-54", clients: 2, assignments: &TEN_SECONDS_CLASSIC },
-    Row { name: "11ac-866-tcp-1", scenario: "wlan-11ac-866", clients: 1, assignments: &TEN_SECONDS_CLASSIC },
-    Row {
-        name: "11ax-1200-tcp-1",
-        scenario: "wlan-11ax-1200",
-        clients: 1,
-        assignments: &TEN_SECONDS_CLASSIC,
-    },
-    Row {
-        name: "11ax-2402-tcp-1",
-        scenario: "wlan-11ax-2402",
-        clients: 1,
-        assignments: &TEN_SECONDS_CLASSIC,
-    },
-    Row {
-        name: "11ax-2402-tcp-10",
-        scenario: "wlan-11ax-2402",
-        clients: 10,
-        assignments: &TEN_SECONDS_CLASSIC,
-    },
-    Row {
-        name: "11n-150-udp-20",
-        scenario: "wlan-11n-150",
-        clients: 20,
-        assignments: &[
-            TEN_SECONDS[0],
-            TEN_SECONDS[1],
-            "traffic.transport=udp",
-            // Twenty saturated stations.
-            "traffic.kind=upload",
-            "clients.stagger=0 ms",
-        ],
-    },
-    Row {
-        name: "11n-150-udp-down-1",
-        scenario: "wlan-11n-150",
-        clients: 1,
-        // 88 % of the 135 Mb/s that the channel carries. A source that saturates the wire would offer three times as
-        // much, and the row would measure dropped packets.
-        assignments: &[TEN_SECONDS[0], TEN_SECONDS[1], "traffic.transport=udp", "traffic.udp-rate=120Mbps"],
-    },
-    Row {
-        name: "11n-600-no-ack-10",
-        scenario: "wlan-11n-600",
-        clients: 10,
-        assignments: &[
-            TEN_SECONDS[0],
-            TEN_SECONDS[1],
+    row("11n-150-tcp-1", "hack-2014-11n-150", 1, &[]),
+    row("11n-300-tcp-1", "wlan-11n-300", 1, CLASSIC),
+    row("11n-300-tack-1", "wlan-11n-300", 1, &["traffic.transport=tack"]),
+    row("11n-150-tcp-10", "hack-2014-11n-150", 10, &[]),
+    row("11a-54-tcp-2", "wlan-11a-54", 2, CLASSIC),
+    row("11ac-866-tcp-1", "wlan-11ac-866", 1, CLASSIC),
+    row("11ax-1200-tcp-1", "wlan-11ax-1200", 1, CLASSIC),
+    row("11ax-2402-tcp-1", "wlan-11ax-2402", 1, CLASSIC),
+    row("11ax-2402-tcp-10", "wlan-11ax-2402", 10, CLASSIC),
+    // Twenty saturated stations.
+    row(
+        "11n-150-udp-20",
+        "wlan-11n-150",
+        20,
+        &["traffic.transport=udp", "traffic.kind=upload", "clients.stagger=0 ms"],
+    ),
+    // 88 % of the 135 Mb/s that the channel carries. A source that saturates the wire would offer three times as much,
+    // and the row would measure dropped packets.
+    row("11n-150-udp-down-1", "wlan-11n-150", 1, &["traffic.transport=udp", "traffic.udp-rate=120Mbps"]),
+    row(
+        "11n-600-no-ack-10",
+        "wlan-11n-600",
+        10,
+        &[
             "traffic.transport=udp",
             // The channel carries 420 Mb/s.
             "traffic.udp-rate=40Mbps",
@@ -88,7 +65,7 @@ pub const ROWS: &[Row] = &[
             "wifi.ampdu-mpdus=32",
             "wifi.mpdu-error=10 %",
         ],
-    },
+    ),
 ];
 
 /// The run of the row with this name, and its simulated seconds.
@@ -102,7 +79,7 @@ pub fn prepare(name: &str) -> Result<(Prepared, f64), RunsError> {
     })?;
     let prepared = single::prepare(&Options {
         scenario: row.scenario.to_owned(),
-        assignments: row.assignments.iter().map(|&text| text.to_owned()).collect(),
+        assignments: TEN_SECONDS.iter().chain(row.assignments).map(|&text| text.to_owned()).collect(),
         clients: Some(row.clients),
         seed: 1,
         ..Options::default()

@@ -11,7 +11,7 @@ use tacit_proto::units::{Duration, HostId};
 use tacit_scenario::RunSpec;
 use tacit_sim::{RunOutcome, Setup};
 
-use crate::air::PpduRecord;
+use crate::air::Ppdu;
 use crate::application::{ApplicationRecord, application_records};
 use crate::hop_record::{HopRecord, hop_records};
 use crate::identity::RunId;
@@ -86,7 +86,7 @@ pub struct RunRecord {
     pub series: Vec<SampleRecord>,
     /// The frames on the air, for runs that are inspected frame by frame.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ppdus: Vec<PpduRecord>,
+    pub ppdus: Vec<Ppdu>,
     /// The state of a flow over time, for runs that are inspected in detail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub track: Vec<TrackRecord>,

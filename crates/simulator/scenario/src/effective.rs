@@ -18,7 +18,7 @@ pub(super) struct Effective {
     /// Its value as TOML, for keys that are not stored in a single field; [`NONE`] if it has no value.
     pub value: fn(&Scenario) -> String,
     /// Its origin, if it is neither given nor the default.
-    pub from: fn(&Scenario) -> &'static str,
+    pub from: Origin,
 }
 
 /// Settings that are not stored in a single field, or whose default depends on others.
@@ -47,21 +47,18 @@ fn written<K: Kind>(key: &Key<K>, value: Option<&K::Value>) -> String {
     value.map_or_else(|| NONE.to_owned(), |value| key.kind.write(value))
 }
 
-const fn changed_by_schemes(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
-    Effective { key, value, from: |_| "default" }
+/// A setting whose value comes from the setting `from`, or from schemes where that is `default`.
+const fn effective(key: &'static str, from: Origin, value: fn(&Scenario) -> String) -> Effective {
+    Effective { key, value, from }
 }
 
-const fn of_profile(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
-    Effective { key, value, from: |_| "tcp.profile" }
-}
+type Origin = fn(&Scenario) -> &'static str;
 
-const fn of_standard(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
-    Effective { key, value, from: |_| "wifi.standard" }
-}
-
-const fn of_rate(key: &'static str, value: fn(&Scenario) -> String) -> Effective {
-    Effective { key, value, from: |_| "wifi.rate" }
-}
+const SCHEMES: Origin = |_| "default";
+const PROFILE: Origin = |_| "tcp.profile";
+const STANDARD: Origin = |_| "wifi.standard";
+const RATE: Origin = |_| "wifi.rate";
+const PATH_LOSS: Origin = |_| "wifi.path-loss";
 
 const RUN: &[Effective] = &[
     Effective {
@@ -80,22 +77,24 @@ const RUN: &[Effective] = &[
 ];
 
 const TCP: &[Effective] = &[
-    of_profile("tcp.ack-policy", |scenario| tcp::policy_text(scenario.tcp.ack_policy)),
-    changed_by_schemes("tcp.ack-every", |scenario| match scenario.tcp.ack_policy {
+    effective("tcp.ack-policy", PROFILE, |scenario| tcp::policy_text(scenario.tcp.ack_policy)),
+    effective("tcp.ack-every", SCHEMES, |scenario| match scenario.tcp.ack_policy {
         AckPolicy::Delayed(delayed) => delayed.every.to_string(),
         // Only delayed ACKs are counted in segments.
         AckPolicy::Linux(_) | AckPolicy::Packets(_) | AckPolicy::External(_) => {
             scenario.acks.delayed.every.to_string()
         }
     }),
-    of_profile("tcp.congestion", |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
-    of_profile("tcp.slow-start", |scenario| written(&tcp::SLOW_START, Some(&scenario.cubic.slow_start))),
-    of_profile("tcp.bbr-policer", |scenario| match scenario.tcp.congestion.algorithm {
+    effective("tcp.congestion", PROFILE, |scenario| tcp::control_text(scenario.tcp.congestion.algorithm)),
+    effective("tcp.slow-start", PROFILE, |scenario| {
+        written(&tcp::SLOW_START, Some(&scenario.cubic.slow_start))
+    }),
+    effective("tcp.bbr-policer", PROFILE, |scenario| match scenario.tcp.congestion.algorithm {
         Algorithm::Bbr(bbr) => written(&tcp::BBR_POLICER, Some(&bbr.policer)),
         _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),
     }),
-    of_profile("tcp.rre-target", |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
-    of_profile("tcp.receive-buffer", |scenario| {
+    effective("tcp.rre-target", PROFILE, |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
+    effective("tcp.receive-buffer", PROFILE, |scenario| {
         let size = match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => ReceiveBuffer::Size(scenario.tcp.receive_buffer),
             ReceiveAutotuning::UpTo(_) => ReceiveBuffer::Auto,
@@ -115,7 +114,7 @@ const TCP: &[Effective] = &[
     },
 ];
 
-const LINKS: &[Effective] = &[changed_by_schemes("wired.ack-filter", |scenario| {
+const LINKS: &[Effective] = &[effective("wired.ack-filter", SCHEMES, |scenario| {
     let links = scenario.hops.iter().filter_map(|hop| match hop {
         Hop::Pipe(link) => Some(link.down.ack_filter),
         Hop::Wifi => None,
@@ -124,17 +123,17 @@ const LINKS: &[Effective] = &[changed_by_schemes("wired.ack-filter", |scenario| 
 })];
 
 const WIFI: &[Effective] = &[
-    Effective {
-        key: "wifi.rate",
-        value: |scenario| of_mode(scenario, |mode| Some(format!("\"{}\"", mode.rate()))),
-        from: |_| "wifi.mcs",
-    },
-    of_rate("wifi.mcs", |scenario| of_table(scenario, |mode| mode.mcs.map(|mcs| mcs.to_string()))),
-    of_rate("wifi.streams", |scenario| of_table(scenario, |mode| Some(mode.streams.to_string()))),
-    of_rate("wifi.channel-width", |scenario| {
+    effective(
+        "wifi.rate",
+        |_| "wifi.mcs",
+        |scenario| of_mode(scenario, |mode| Some(format!("\"{}\"", mode.rate()))),
+    ),
+    effective("wifi.mcs", RATE, |scenario| of_table(scenario, |mode| mode.mcs.map(|mcs| mcs.to_string()))),
+    effective("wifi.streams", RATE, |scenario| of_table(scenario, |mode| Some(mode.streams.to_string()))),
+    effective("wifi.channel-width", RATE, |scenario| {
         of_table(scenario, |mode| Some(written(&wifi::CHANNEL_WIDTH, Some(&mode.width_mhz))))
     }),
-    of_rate("wifi.guard-interval", |scenario| {
+    effective("wifi.guard-interval", RATE, |scenario| {
         of_table(scenario, |mode| Some(written(&wifi::GUARD_INTERVAL, Some(&mode.guard_interval))))
     }),
     Effective {
@@ -147,22 +146,22 @@ const WIFI: &[Effective] = &[
             if chooses { "wifi.b-stations" } else { "wifi.standard" }
         },
     },
-    of_standard("wifi.band", |scenario| {
+    effective("wifi.band", STANDARD, |scenario| {
         of_wifi(scenario, |wifi| Some(written(&wifi::BAND, Some(&wifi.bss.variant.band))))
     }),
-    of_standard("wifi.preamble", |scenario| {
+    effective("wifi.preamble", STANDARD, |scenario| {
         let has_choice = |wifi: &&Wifi| wifi.bss.variant.is_2_4_ghz();
         let wifi = scenario.wifi.as_ref().filter(has_choice);
         written(&wifi::PREAMBLE, wifi.map(|wifi| &wifi.bss.variant.preamble))
     }),
     // If unset, it depends on the guard interval of each mode.
-    of_standard("wifi.ltf", |scenario| {
+    effective("wifi.ltf", STANDARD, |scenario| {
         written(&wifi::LTF, scenario.wifi.as_ref().and_then(|wifi| wifi.bss.variant.he.training.as_ref()))
     }),
-    of_standard("wifi.packet-extension", |scenario| {
+    effective("wifi.packet-extension", STANDARD, |scenario| {
         of_he(scenario, |options| written(&wifi::PACKET_EXTENSION, Some(&options.extension)))
     }),
-    of_standard("wifi.coding", |scenario| {
+    effective("wifi.coding", STANDARD, |scenario| {
         of_he(scenario, |options| written(&wifi::CODING, Some(&options.coding)))
     }),
     Effective {
@@ -182,27 +181,19 @@ const WIFI: &[Effective] = &[
             _ => "wifi.b-stations",
         },
     },
-    of_standard("wifi.txop-bursts", |scenario| {
+    effective("wifi.txop-bursts", STANDARD, |scenario| {
         of_wifi(scenario, |wifi| {
             let has_txops = wifi.bss.standard.phy().aggregation.is_some();
             has_txops.then(|| keys::value("wifi.txop-bursts", scenario)).flatten()
         })
     }),
-    Effective {
-        key: "wifi.path-loss-exponent",
-        value: |scenario| {
-            of_log_distance(scenario, |exponent, _| written(&wifi::PATH_LOSS_EXPONENT, Some(&exponent)))
-        },
-        from: |_| "wifi.path-loss",
-    },
-    Effective {
-        key: "wifi.reference-distance",
-        value: |scenario| {
-            of_log_distance(scenario, |_, metres| written(&wifi::REFERENCE_DISTANCE, Some(&metres)))
-        },
-        from: |_| "wifi.path-loss",
-    },
-    changed_by_schemes("wifi.reverse-direction", |scenario| {
+    effective("wifi.path-loss-exponent", PATH_LOSS, |scenario| {
+        of_log_distance(scenario, |exponent, _| written(&wifi::PATH_LOSS_EXPONENT, Some(&exponent)))
+    }),
+    effective("wifi.reference-distance", PATH_LOSS, |scenario| {
+        of_log_distance(scenario, |_, metres| written(&wifi::REFERENCE_DISTANCE, Some(&metres)))
+    }),
+    effective("wifi.reverse-direction", SCHEMES, |scenario| {
         let reverse = scenario.wifi.as_ref().map_or(ReverseDirection::Off, |wifi| wifi.bss.reverse_direction);
         written(&wifi::REVERSE_DIRECTION, Some(&(reverse != ReverseDirection::Off)))
     }),
@@ -241,10 +232,10 @@ fn of_log_distance(scenario: &Scenario, value: impl FnOnce(f64, f64) -> String) 
 }
 
 const HACK: &[Effective] = &[
-    of_standard("hack.rule", |scenario| keys::value("hack.rule", scenario).unwrap_or_default()),
-    Effective {
-        key: "hack.coding",
-        value: |scenario| keys::value("hack.coding", scenario).unwrap_or_default(),
-        from: |_| "hack.rule",
-    },
+    effective("hack.rule", STANDARD, |scenario| keys::value("hack.rule", scenario).unwrap_or_default()),
+    effective(
+        "hack.coding",
+        |_| "hack.rule",
+        |scenario| keys::value("hack.coding", scenario).unwrap_or_default(),
+    ),
 ];

@@ -8,10 +8,11 @@ mod ways;
 
 use serde::Serialize;
 
-use super::{Scenario, effective, load_assigned, read};
+use super::{Scenario, effective, read};
 use crate::error::{InputError, ScenarioError};
 use crate::input::{Asked, Log, Node, Value, did_you_mean, unit};
 use crate::keys::{self, Row};
+use crate::load::load_assigned;
 use crate::markdown::to_text;
 use crate::scheme::{self, Scheme};
 use crate::table::count;
@@ -259,7 +260,7 @@ mod tests {
 
     fn asked(text: &str) -> Vec<Asked> {
         let tree =
-            super::super::with_base("t.toml", None, crate::input::Tree::parse("t.toml", text).unwrap(), 0);
+            crate::load::with_base("t.toml", None, crate::input::Tree::parse("t.toml", text).unwrap(), 0);
         let log = Log::default();
         read::logged_scenario("t".into(), "t.toml", &tree.unwrap(), log.clone()).unwrap();
         let log = log.take();

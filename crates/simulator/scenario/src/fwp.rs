@@ -1,6 +1,6 @@
 //! `[fwp]`: placeholders for data lost on a link without retransmissions, and the repair of these losses.
 
-use tacit_proto::fwp::{self, Placeholders, repair};
+use tacit_proto::fwp::{self, repair};
 use tacit_proto::units::{Bytes, Duration, Ratio};
 use tacit_sim::setup::{Download, Repairers};
 
@@ -16,25 +16,13 @@ pub enum RepairFrom {
 pub struct FwpPlan {
     /// Source of the repair; `None` means clients without shims.
     pub repair: Option<RepairFrom>,
-    /// How the shim distinguishes holes caused by the link from congestion.
-    pub placeholders: Placeholders,
-    /// Losses that [`Placeholders::Tcp`] expects; `None` is what the driver counted in the same round trip.
+    /// The other settings of the shims.
+    pub shim: fwp::Config,
+    /// Losses that [`Placeholders::Tcp`](fwp::Placeholders::Tcp) expects; `None` is what the driver counted in the same round trip.
     pub expected_loss: Option<Ratio>,
-    /// How long data after a hole waits for reordered packets before the hole is filled.
-    pub settle: Duration,
     /// Number of standard deviations by which the losses of a round trip may exceed the expected ones before they count
     /// as congestion.
     pub margin: u32,
-    /// Time after which a hole that was left to TCP is filled, in percent of a round trip; 0 never fills it.
-    pub overdue: u32,
-    /// Maximum number of unrepaired holes per flow.
-    pub holes_max: u32,
-    /// Maximum number of bytes in these holes.
-    pub hole_bytes_max: Bytes,
-    /// Age after which a hole no longer counts as unrepaired.
-    pub patience: Duration,
-    /// Assumed round-trip time of a flow until timestamps have shown one.
-    pub round_trip: Duration,
     /// Number of connections used for repair.
     pub connections: u32,
     /// Length of a request.
@@ -55,16 +43,9 @@ impl FwpPlan {
     /// The configuration of the shims; `None` for stock clients.
     pub fn shim(&self) -> Option<fwp::Config> {
         self.repair.map(|RepairFrom::Server| fwp::Config {
-            settle: self.settle,
             margin_tenths: 10 * self.margin,
-            overdue_percent: self.overdue,
-            most_holes: self.holes_max,
-            most_hole_bytes: self.hole_bytes_max,
-            patience: self.patience,
-            round_trip: self.round_trip,
-            placeholders: self.placeholders,
             expected_ppm: self.expected_loss.map(|loss| loss.parts_per_billion() / 1000),
-            ..fwp::Config::USUAL
+            ..self.shim
         })
     }
 
@@ -84,7 +65,7 @@ impl FwpPlan {
             gap_max: usual.gap_max.min(self.gap_max.0),
             gap_busy_max: self.gap_max.0,
             held_max: self.reorder_buffer.0,
-            holes_max: self.holes_max as usize,
+            holes_max: self.shim.most_holes as usize,
             ..usual
         };
         let download = Download { size, request: self.request_size, head: self.head_size, repair };

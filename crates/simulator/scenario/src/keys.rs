@@ -21,6 +21,7 @@ pub(crate) mod tcp;
 pub(crate) mod traffic;
 pub(crate) mod wifi;
 
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use crate::input::Section;
@@ -38,6 +39,64 @@ pub(crate) enum Usual {
     Described(&'static str),
     /// No value.
     Nothing,
+}
+
+/// What every key says: its name, its default and its meaning. One more call makes it a key of one of the three kinds:
+/// `named("ecn").means("…").is("true").key(Flag)`.
+pub(crate) struct About<T> {
+    name: &'static str,
+    usual: Usual,
+    meaning: &'static str,
+    table: PhantomData<fn(&mut T)>,
+}
+
+/// A key that other code reads, see [`About`].
+pub(crate) const fn named(name: &'static str) -> About<()> {
+    About::named(name)
+}
+
+impl<T> About<T> {
+    /// A key whose default is that of its field.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, usual: Usual::Field, meaning: "", table: PhantomData }
+    }
+
+    /// Its meaning, in Markdown.
+    pub(crate) const fn means(self, meaning: &'static str) -> Self {
+        Self { meaning, ..self }
+    }
+
+    /// The default is this TOML value.
+    pub(crate) const fn is(self, toml: &'static str) -> Self {
+        Self { usual: Usual::Is(toml), ..self }
+    }
+
+    /// This description of the default is not TOML.
+    pub(crate) const fn described(self, words: &'static str) -> Self {
+        Self { usual: Usual::Described(words), ..self }
+    }
+
+    /// There is no default.
+    pub(crate) const fn optional(self) -> Self {
+        Self { usual: Usual::Nothing, ..self }
+    }
+
+    /// A key that sets the field to which `of` refers.
+    pub(crate) const fn field<K: Kind>(self, kind: K, of: fn(&mut T) -> &mut K::Value) -> Field<T, K> {
+        Field { name: self.name, kind, usual: self.usual, meaning: self.meaning, of }
+    }
+}
+
+impl About<()> {
+    /// A key that is evaluated together with others.
+    pub(crate) const fn key<K: Kind>(self, kind: K) -> Key<K> {
+        Key { name: self.name, kind, usual: self.usual, meaning: self.meaning }
+    }
+
+    /// A key with these allowed values, in Markdown.
+    pub(crate) const fn text(self, allowed: &'static str) -> TextKey {
+        TextKey { name: self.name, usual: self.usual, allowed, meaning: self.meaning }
+    }
 }
 
 /// A key that is read individually.

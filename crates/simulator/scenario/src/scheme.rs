@@ -98,260 +98,97 @@ const EVERY_SCHEME: &str = "all";
 
 /// All schemes, in the order of the tables.
 pub const ALL: &[Scheme] = &[
-    Scheme {
-        name: "stock",
-        summary: "TCP as the scenario has it",
-        role: Role::Baseline,
-        listing: Listing::Default,
-        side: None,
-        is_advised: false,
-        apply: stock_acks,
-    },
-    Scheme {
-        name: "hack-more-data",
-        summary: "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Firmware),
-        is_advised: true,
-        apply: |scenario| {
-            stock_acks(scenario);
-            hack(scenario, HackVariant::MoreData, Some(Coding::PerAck));
-        },
-    },
-    Scheme {
-        name: "hack-batch",
-        summary: "TCP/HACK while more data is announced, the ACKs of a frame coded together",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Firmware),
-        is_advised: true,
-        apply: |scenario| {
-            stock_acks(scenario);
-            hack(scenario, HackVariant::MoreData, Some(Coding::Batch));
-        },
-    },
-    Scheme {
-        name: "hack-echo",
-        summary: "TCP/HACK while more data is announced, or due by the echoes of TCP timestamps",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Firmware),
-        is_advised: false,
-        apply: |scenario| {
-            stock_acks(scenario);
-            hack(scenario, HackVariant::TimestampEcho, None);
-        },
-    },
-    Scheme {
-        name: "hack-opportunistic",
-        summary: "TCP/HACK: ACKs are queued as packets too, whichever goes first",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Firmware),
-        is_advised: false,
-        apply: |scenario| {
-            stock_acks(scenario);
-            hack(scenario, HackVariant::Opportunistic, None);
-        },
-    },
-    Scheme {
-        name: "hack-timer",
-        summary: "TCP/HACK: ACKs wait for a fixed time",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Firmware),
-        is_advised: false,
-        apply: |scenario| {
-            stock_acks(scenario);
-            hack(scenario, HackVariant::Timer, None);
-        },
-    },
-    Scheme {
-        name: "tcp-l1",
-        summary: "stock with an ACK for each segment",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge_every(scenario, 1),
-    },
-    Scheme {
-        name: "tcp-l2",
-        summary: "stock with one ACK per 2 segments",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge_every(scenario, 2),
-    },
-    Scheme {
-        name: "tcp-l4",
-        summary: "stock with one ACK per 4 segments",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge_every(scenario, 4),
-    },
-    Scheme {
-        name: "tcp-l8",
-        summary: "stock with one ACK per 8 segments",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge_every(scenario, 8),
-    },
-    Scheme {
-        name: "tcp-l16",
-        summary: "stock with one ACK per 16 segments",
-        role: Role::Candidate,
-        listing: Listing::Default,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge_every(scenario, 16),
-    },
-    Scheme {
-        name: "tcp-linux",
-        summary: "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux)),
-    },
-    Scheme {
-        name: "quic-ack2",
-        summary: "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic and lsquic have it",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge(scenario, AckPolicy::quic_ack2()),
-    },
-    Scheme {
-        name: "quic-ackfreq",
-        summary: "QUIC with ACK_FREQUENCY, by default every 10 packets or 25 ms, reordering threshold 3",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge(scenario, scenario.acks.ack_frequency),
-    },
-    Scheme {
-        name: "chrome",
-        summary: "Chrome's: every 10 packets after the first 100, or RTT_min/4",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge(scenario, AckPolicy::chrome()),
-    },
-    Scheme {
-        name: "neqo",
-        summary: "Firefox's: 4 ACKs a round trip, 2 to 256 packets each",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge(scenario, AckPolicy::neqo()),
-    },
-    Scheme {
-        name: "picoquic",
-        summary: "picoquic's: a quarter of the packets of a round trip, up to 32 or 64, or RTT_min/4 up to 10 ms",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge(scenario, AckPolicy::picoquic()),
-    },
-    Scheme {
-        name: "quiche",
-        summary: "Cloudflare's quiche: every packet, without a delay",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge(scenario, AckPolicy::quiche()),
-    },
-    Scheme {
-        name: "mvfst",
-        summary: "mvfst's: every 10 packets, or RTT/4 up to 25 ms",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| acknowledge(scenario, AckPolicy::mvfst()),
-    },
-    Scheme {
-        name: "tack-lite",
-        summary: "TACK's rate through QUIC's extension: only RTT_min/4 counts",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| acknowledge(scenario, AckPolicy::tack_lite()),
-    },
-    Scheme {
-        name: "cake-ack-filter",
-        summary: "stock with CAKE's ACK filter in every queue",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: true,
-        apply: |scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake),
-    },
-    Scheme {
-        name: "driver-replace",
-        summary: "stock with Wi-Fi drivers that put an ACK in the place of the one before",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: true,
-        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off),
-    },
-    Scheme {
-        name: "driver-hold",
-        summary: "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: true,
-        apply: |scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off),
-    },
-    Scheme {
-        name: "thin",
-        summary: "stock where ACKs are held back while the link they leave by is busy (tacit thin)",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: true,
-        apply: |scenario| filter_acks(scenario, WifiAckFilter::Thin, AckFilter::Thin),
-    },
-    Scheme {
-        name: "rdg",
-        summary: "stock where a TXOP's holder grants its peer the rest of it for ACKs",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::ChipOption),
-        is_advised: true,
-        apply: |scenario| {
+    Scheme { name: "stock", summary: "TCP as the scenario has it", role: Role::Baseline, ..AS_IT_IS }
+        .listed()
+        .doing(stock_acks),
+    firmware("hack-more-data", "TCP/HACK: ACKs ride on link-layer ACKs while more data is announced")
+        .listed()
+        .advised()
+        .doing(|scenario| tcp_hack(scenario, HackVariant::MoreData, Some(Coding::PerAck))),
+    firmware("hack-batch", "TCP/HACK while more data is announced, the ACKs of a frame coded together")
+        .listed()
+        .advised()
+        .doing(|scenario| tcp_hack(scenario, HackVariant::MoreData, Some(Coding::Batch))),
+    firmware("hack-echo", "TCP/HACK while more data is announced, or due by the echoes of TCP timestamps")
+        .doing(|scenario| tcp_hack(scenario, HackVariant::TimestampEcho, None)),
+    firmware("hack-opportunistic", "TCP/HACK: ACKs are queued as packets too, whichever goes first")
+        .listed()
+        .doing(|scenario| tcp_hack(scenario, HackVariant::Opportunistic, None)),
+    firmware("hack-timer", "TCP/HACK: ACKs wait for a fixed time")
+        .listed()
+        .doing(|scenario| tcp_hack(scenario, HackVariant::Timer, None)),
+    receivers("tcp-l1", "stock with an ACK for each segment")
+        .listed()
+        .doing(|scenario| acknowledge_every(scenario, 1)),
+    receivers("tcp-l2", "stock with one ACK per 2 segments").doing(|scenario| acknowledge_every(scenario, 2)),
+    receivers("tcp-l4", "stock with one ACK per 4 segments")
+        .listed()
+        .advised()
+        .doing(|scenario| acknowledge_every(scenario, 4)),
+    receivers("tcp-l8", "stock with one ACK per 8 segments")
+        .listed()
+        .advised()
+        .doing(|scenario| acknowledge_every(scenario, 8)),
+    receivers("tcp-l16", "stock with one ACK per 16 segments")
+        .listed()
+        .advised()
+        .doing(|scenario| acknowledge_every(scenario, 16)),
+    receivers("tcp-linux", "Linux's receiver: GRO, an adaptive delay, quick ACKs, compressed SACKs")
+        .doing(|scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux))),
+    receivers(
+        "quic-ack2",
+        "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic and lsquic have it",
+    )
+    .doing(|scenario| acknowledge(scenario, AckPolicy::quic_ack2())),
+    receivers(
+        "quic-ackfreq",
+        "QUIC with ACK_FREQUENCY, by default every 10 packets or 25 ms, reordering threshold 3",
+    )
+    .advised()
+    .doing(|scenario| acknowledge(scenario, scenario.acks.ack_frequency)),
+    receivers("chrome", "Chrome's: every 10 packets after the first 100, or RTT_min/4")
+        .advised()
+        .doing(|scenario| acknowledge(scenario, AckPolicy::chrome())),
+    receivers("neqo", "Firefox's: 4 ACKs a round trip, 2 to 256 packets each")
+        .advised()
+        .doing(|scenario| acknowledge(scenario, AckPolicy::neqo())),
+    receivers(
+        "picoquic",
+        "picoquic's: a quarter of the packets of a round trip, up to 32 or 64, or RTT_min/4 up to 10 ms",
+    )
+    .advised()
+    .doing(|scenario| acknowledge(scenario, AckPolicy::picoquic())),
+    receivers("quiche", "Cloudflare's quiche: every packet, without a delay")
+        .doing(|scenario| acknowledge(scenario, AckPolicy::quiche())),
+    receivers("mvfst", "mvfst's: every 10 packets, or RTT/4 up to 25 ms")
+        .doing(|scenario| acknowledge(scenario, AckPolicy::mvfst())),
+    receivers("tack-lite", "TACK's rate through QUIC's extension: only RTT_min/4 counts")
+        .advised()
+        .doing(|scenario| acknowledge(scenario, AckPolicy::tack_lite())),
+    software("cake-ack-filter", "stock with CAKE's ACK filter in every queue")
+        .advised()
+        .doing(|scenario| filter_acks(scenario, WifiAckFilter::Cake, AckFilter::Cake)),
+    software("driver-replace", "stock with Wi-Fi drivers that put an ACK in the place of the one before")
+        .advised()
+        .doing(|scenario| filter_acks(scenario, WifiAckFilter::DriverReplace, AckFilter::Off)),
+    software("driver-hold", "stock with Wi-Fi drivers that hold ACKs back: one in 8, or after 5 ms")
+        .advised()
+        .doing(|scenario| filter_acks(scenario, WifiAckFilter::DriverHold, AckFilter::Off)),
+    receivers("thin", "stock where ACKs are held back while the link they leave by is busy (tacit thin)")
+        .advised()
+        .doing(|scenario| filter_acks(scenario, WifiAckFilter::Thin, AckFilter::Thin)),
+    candidate("rdg", "stock where a TXOP's holder grants its peer the rest of it for ACKs", Side::ChipOption)
+        .advised()
+        .doing(|scenario| {
             stock_acks(scenario);
             // For standards without grants, this equals the stock scheme.
             for hop in scenario.wifi.iter_mut().filter(|hop| hop.bss.standard.phy().aggregation.is_some()) {
                 (hop.bss.reverse_direction, hop.link_acks) = (hop.grant, BothWays::default());
             }
-        },
-    },
-    Scheme {
-        name: "fastack",
-        summary: "stock with an access point that acknowledges once the Block Ack has come",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: true,
-        apply: |scenario| {
+        }),
+    software("fastack", "stock with an access point that acknowledges once the Block Ack has come")
+        .advised()
+        .doing(|scenario| {
             stock_acks(scenario);
             if let Some(hop) = &mut scenario.wifi {
                 (hop.ap_acks, hop.link_acks) = (ApAcks::FastAck, BothWays::default());
@@ -359,196 +196,112 @@ pub const ALL: &[Scheme] = &[
             }
             // The access point's agent requires link-layer ACKs from all clients.
             scenario.overrides.iter_mut().for_each(|client| client.link_acks = None);
-        },
-    },
-    Scheme {
-        name: "fwp",
-        summary: "a link without retransmissions, placeholders in TCP, and repair over HTTP",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: false,
-        apply: |scenario| fwp(scenario, LinkAcks::None),
-    },
-    Scheme {
-        name: "fwp-ap-repair",
-        summary: "FWP where clients ask the access point for lost MPDUs, before they ask the server",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Software),
-        is_advised: false,
-        apply: |scenario| {
-            fwp(scenario, LinkAcks::Deferred);
-            let Some(hop) = scenario.wifi.as_mut().filter(|hop| hop.link_acks.down == LinkAcks::Deferred)
-            else {
-                return;
-            };
-            // A client has one queue, and one sequence of frame numbers, for all streams together.
-            hop.bss.stream_queues = StreamQueues::Joint;
-            // A hole may be detected just after a request. It then waits for the next request, and another period for
-            // its response.
-            let usual = hop.bss.repair.period + hop.bss.repair.period;
-            if scenario.fwp.settle == Duration::ZERO {
-                scenario.fwp.settle = usual;
-            }
-        },
-    },
-    Scheme {
-        name: "cubic",
-        summary: "stock with CUBIC, regardless of tcp.congestion",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: false,
-        apply: |scenario| {
-            let cubic = Algorithm::Cubic(scenario.cubic);
-            control(scenario, cubic);
-        },
-    },
-    Scheme {
-        name: "newreno",
-        summary: "stock with NewReno",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: false,
-        apply: |scenario| control(scenario, Algorithm::NewReno),
-    },
-    Scheme {
-        name: "bbr",
-        summary: "stock with BBR, version 1",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: true,
-        apply: |scenario| control(scenario, Algorithm::BBR),
-    },
-    Scheme {
-        name: "bbr3",
-        summary: "stock with BBR, version 3",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: false,
-        apply: |scenario| control(scenario, Algorithm::Bbr3),
-    },
-    Scheme {
-        name: "prague",
-        summary: "stock with Prague, the congestion control of L4S, and ECN",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: false,
-        apply: |scenario| control(scenario, Algorithm::Prague),
-    },
-    Scheme {
-        name: "rre",
-        summary: "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Senders),
-        is_advised: true,
-        apply: |scenario| {
-            stock_acks(scenario);
-            scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
-        },
-    },
-    Scheme {
-        name: "rsfc",
-        summary: "stock whose receivers keep the queue on the way of data short by the window they offer: receive-side flow control",
-        role: Role::Candidate,
-        listing: Listing::ByName,
-        side: Some(Side::Receivers),
-        is_advised: false,
-        apply: |scenario| {
-            stock_acks(scenario);
-            scenario.tcp.receive_buffer = ReceiveAutotuning::LINUX_START;
-            scenario.tcp.receive_autotuning = ReceiveAutotuning::RSFC;
-        },
-    },
-    Scheme {
-        name: "tack",
-        summary: "TACK, a transport that replaces TCP: at most 4 ACKs per round trip and 40 per second, paced by its own BBR",
-        role: Role::Transport,
-        listing: Listing::Default,
-        side: Some(Side::Transport),
-        is_advised: true,
-        apply: tack,
-    },
-    Scheme {
-        name: "tack-paper",
-        summary: "TACK whose ACKs follow the paper's equation: 4 in a smallest round-trip time, or one per 2 packets",
-        role: Role::Transport,
-        listing: Listing::ByName,
-        side: Some(Side::Transport),
-        is_advised: false,
-        apply: tack_paper,
-    },
-    Scheme {
-        name: "tack-poor",
-        summary: "TACK by the paper whose ACKs have room for one block of each list",
-        role: Role::Transport,
-        listing: Listing::ByName,
-        side: Some(Side::Transport),
-        is_advised: false,
-        apply: |scenario| {
+        }),
+    software("fwp", "a link without retransmissions, placeholders in TCP, and repair over HTTP")
+        .doing(|scenario| fwp(scenario, LinkAcks::None)),
+    software(
+        "fwp-ap-repair",
+        "FWP where clients ask the access point for lost MPDUs, before they ask the server",
+    )
+    .doing(|scenario| {
+        fwp(scenario, LinkAcks::Deferred);
+        let Some(hop) = scenario.wifi.as_mut().filter(|hop| hop.link_acks.down == LinkAcks::Deferred) else {
+            return;
+        };
+        // A client has one queue, and one sequence of frame numbers, for all streams together.
+        hop.bss.stream_queues = StreamQueues::Joint;
+        // A hole may be detected just after a request. It then waits for the next request, and another period for
+        // its response.
+        let usual = hop.bss.repair.period + hop.bss.repair.period;
+        if scenario.fwp.shim.settle == Duration::ZERO {
+            scenario.fwp.shim.settle = usual;
+        }
+    }),
+    senders("cubic", "stock with CUBIC, regardless of tcp.congestion")
+        .doing(|scenario| control(scenario, Algorithm::Cubic(scenario.cubic))),
+    senders("newreno", "stock with NewReno").doing(|scenario| control(scenario, Algorithm::NewReno)),
+    senders("bbr", "stock with BBR, version 1").advised().doing(|scenario| control(scenario, Algorithm::BBR)),
+    senders("bbr3", "stock with BBR, version 3").doing(|scenario| control(scenario, Algorithm::Bbr3)),
+    senders("prague", "stock with Prague, the congestion control of L4S, and ECN")
+        .doing(|scenario| control(scenario, Algorithm::Prague)),
+    senders(
+        "rre",
+        "TCP-RRE: a sender that paces by the receive rate read off timestamps, not by the arrival of ACKs",
+    )
+    .advised()
+    .doing(|scenario| {
+        stock_acks(scenario);
+        scenario.tcp.congestion.algorithm = Algorithm::Rre(scenario.rre);
+    }),
+    receivers(
+        "rsfc",
+        "stock whose receivers keep the queue on the way of data short by the window they offer: \
+         receive-side flow control",
+    )
+    .doing(|scenario| {
+        stock_acks(scenario);
+        scenario.tcp.receive_buffer = ReceiveAutotuning::LINUX_START;
+        scenario.tcp.receive_autotuning = ReceiveAutotuning::RSFC;
+    }),
+    transport(
+        "tack",
+        "TACK, a transport that replaces TCP: at most 4 ACKs per round trip and 40 per second, paced by its \
+         own BBR",
+    )
+    .listed()
+    .advised()
+    .doing(tack),
+    transport(
+        "tack-paper",
+        "TACK whose ACKs follow the paper's equation: 4 in a smallest round-trip time, or one per 2 \
+         packets",
+    )
+    .doing(tack_paper),
+    transport("tack-poor", "TACK by the paper whose ACKs have room for one block of each list").doing(
+        |scenario| {
             tack_paper(scenario);
             scenario.tack.config.lists = Lists::Poor;
         },
-    },
+    ),
+    transport(
+        "tack-l1",
+        "TACK by the paper with an ACK for each packet where those are rarer than 4 a round trip",
+    )
+    .doing(|scenario| {
+        tack_paper(scenario);
+        scenario.tack.every = Some(1);
+    }),
+    transport("tack-cubic", "TACK with CUBIC").doing(|scenario| {
+        tack(scenario);
+        scenario.tack.config.congestion.algorithm = Algorithm::CUBIC;
+    }),
     Scheme {
-        name: "tack-l1",
-        summary: "TACK by the paper with an ACK for each packet where those are rarer than 4 a round trip",
         role: Role::Transport,
-        listing: Listing::ByName,
-        side: Some(Side::Transport),
-        is_advised: false,
-        apply: |scenario| {
-            tack_paper(scenario);
-            scenario.tack.every = Some(1);
-        },
-    },
-    Scheme {
-        name: "tack-cubic",
-        summary: "TACK with CUBIC",
-        role: Role::Transport,
-        listing: Listing::ByName,
-        side: Some(Side::Transport),
-        is_advised: false,
-        apply: |scenario| {
-            tack(scenario);
-            scenario.tack.config.congestion.algorithm = Algorithm::CUBIC;
-        },
-    },
-    Scheme {
-        name: "tack-hack",
-        summary: "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
-        role: Role::Transport,
-        listing: Listing::ByName,
-        side: Some(Side::Firmware),
-        is_advised: false,
-        apply: |scenario| {
-            tack(scenario);
-            hack(scenario, HackVariant::MoreData, None);
-        },
-    },
+        ..firmware(
+            "tack-hack",
+            "TACK whose ACKs ride on link-layer ACKs, as they are, while more data is announced",
+        )
+    }
+    .doing(|scenario| {
+        tack(scenario);
+        hack(scenario, HackVariant::MoreData, None);
+    }),
     Scheme {
         name: "udp",
         summary: "saturating UDP: no ACKs at all, the upper bound",
         role: Role::Bound,
-        listing: Listing::Default,
-        side: None,
-        is_advised: false,
-        apply: |scenario| {
-            for traffic in scenario.shared_traffic_mut() {
-                traffic.transport = Transport::Udp;
-                traffic.udp_rate = None;
-                traffic.udp_report = None;
-                traffic.application = ApplicationKind::Bulk;
-            }
-            scenario.hack.variant = None;
-        },
-    },
+        ..AS_IT_IS
+    }
+    .listed()
+    .doing(|scenario| {
+        for traffic in scenario.shared_traffic_mut() {
+            traffic.transport = Transport::Udp;
+            traffic.udp_rate = None;
+            traffic.udp_report = None;
+            traffic.application = ApplicationKind::Bulk;
+        }
+        scenario.hack.variant = None;
+    }),
 ];
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
@@ -563,8 +316,57 @@ const ALSO: [(&str, &str); 5] = [
     ("tquic", "quic-ack2"),
 ];
 
+/// A candidate that is compared only if it is named. `side` has to change for it.
+const fn candidate(name: &'static str, summary: &'static str, side: Side) -> Scheme {
+    Scheme { name, summary, side: Some(side), ..AS_IT_IS }
+}
+
+/// A candidate of receivers.
+const fn receivers(name: &'static str, summary: &'static str) -> Scheme {
+    candidate(name, summary, Side::Receivers)
+}
+
+/// A candidate of senders.
+const fn senders(name: &'static str, summary: &'static str) -> Scheme {
+    candidate(name, summary, Side::Senders)
+}
+
+/// A candidate of access points or drivers.
+const fn software(name: &'static str, summary: &'static str) -> Scheme {
+    candidate(name, summary, Side::Software)
+}
+
+/// A candidate of the firmware of Wi-Fi chips.
+const fn firmware(name: &'static str, summary: &'static str) -> Scheme {
+    candidate(name, summary, Side::Firmware)
+}
+
+/// Like [`candidate`], with another transport than TCP.
+const fn transport(name: &'static str, summary: &'static str) -> Scheme {
+    Scheme { role: Role::Transport, ..candidate(name, summary, Side::Transport) }
+}
+
+impl Scheme {
+    /// It is compared by default.
+    const fn listed(self) -> Self {
+        Self { listing: Listing::Default, ..self }
+    }
+
+    /// `tacit advise` tries it.
+    const fn advised(self) -> Self {
+        Self { is_advised: true, ..self }
+    }
+
+    /// What it changes.
+    const fn doing(self, apply: fn(&mut Scenario)) -> Self {
+        Self { apply, ..self }
+    }
+}
+
 /// The scenario as written, for figures to which no scheme applies.
-pub static AS_WRITTEN: Scheme = Scheme {
+pub static AS_WRITTEN: Scheme = AS_IT_IS;
+
+const AS_IT_IS: Scheme = Scheme {
     name: "as-written",
     summary: "the transport and acknowledgments of the scenario itself",
     role: Role::Candidate,
@@ -585,6 +387,12 @@ fn hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
     scenario.hack.variant = Some(variant);
     scenario.hack.coding = coding.unwrap_or(scenario.hack.rule.usual_coding());
     scenario.fwp.repair = None;
+}
+
+/// TCP whose ACKs are appended to link-layer ACKs.
+fn tcp_hack(scenario: &mut Scenario, variant: HackVariant, coding: Option<Coding>) {
+    stock_acks(scenario);
+    hack(scenario, variant, coding);
 }
 
 /// Data to the clients is sent with policy `down`, without immediate ACKs. The clients' shims insert placeholders for

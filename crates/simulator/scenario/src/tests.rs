@@ -374,7 +374,7 @@ fn files_that_are_no_text_are_refused() {
     fs::write(&path, b"a = 1\n\xff\n").unwrap();
     let error = Scenario::load(path.to_str().unwrap(), &[]).unwrap_err().to_string();
     assert!(error.contains("x.toml:2: not TOML: not UTF-8"), "{error}");
-    fs::write(&path, vec![b'#'; MAX_FILE as usize + 1]).unwrap();
+    fs::write(&path, vec![b'#'; load::MAX_FILE as usize + 1]).unwrap();
     assert!(Scenario::load(path.to_str().unwrap(), &[]).is_err());
 }
 

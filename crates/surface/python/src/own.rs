@@ -41,7 +41,7 @@ impl Externals {
         let Some(external) = &self.scheduler else { return Ok(()) };
         match &mut scenario.wifi {
             Some(wifi) if wifi.ofdma.acknowledgment.is_some() => {
-                wifi.ofdma.scheduler = Some(external.scheduler());
+                wifi.ofdma.config.scheduler = Some(external.scheduler());
                 Ok(())
             }
             _ => Err(PyValueError::new_err(format!(

@@ -1,7 +1,7 @@
 //! A controller that acts when no ACK arrives, for tests of its owners.
 
 use super::AckSample;
-use super::control::{CongestionControl, Pause};
+use super::control::{CongestionControl, Pause, own_window};
 use super::window::Window;
 use crate::units::{Duration, Instant};
 
@@ -22,13 +22,7 @@ impl Alarm {
 }
 
 impl CongestionControl for Alarm {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_ack(&mut self, sample: &AckSample) {
         self.patient_until = Some(sample.now + Self::PATIENCE);

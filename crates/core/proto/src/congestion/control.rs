@@ -15,6 +15,21 @@ pub(crate) enum Pause {
     SlowRate,
 }
 
+/// The methods of a [`CongestionControl`] that has its window in a field of that name.
+macro_rules! own_window {
+    () => {
+        fn window(&self) -> &Window {
+            &self.window
+        }
+
+        fn window_mut(&mut self) -> &mut Window {
+            &mut self.window
+        }
+    };
+}
+
+pub(super) use own_window;
+
 /// A congestion controller. Its window is in bytes.
 ///
 /// A window-based controller implements [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and

@@ -5,7 +5,7 @@
 mod window;
 
 use super::Delivery;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::window::Window;
 use crate::units::{BitRate, Bytes, Duration, Instant};
 use window::Extreme;
@@ -149,13 +149,7 @@ impl Copa {
 }
 
 impl CongestionControl for Copa {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn wants_delivery(&self) -> bool {
         true

@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438) in fixed point.
 
 use super::AckSample;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::hystart::HyStart;
 use super::window::Window;
 use crate::units::{Duration, Instant};
@@ -184,13 +184,7 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_ack(&mut self, sample: &AckSample) {
         let since_last = sample.now.saturating_since(self.last_ack);

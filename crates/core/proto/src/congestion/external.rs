@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::signals::{Delivery, Repair};
 use super::window::Window;
 use crate::factory::{FactoryRef, Named};
@@ -113,13 +113,7 @@ impl ExternalController {
 }
 
 impl CongestionControl for ExternalController {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn wants_delivery(&self) -> bool {
         true

@@ -13,7 +13,7 @@ mod vivace;
 use std::collections::VecDeque;
 
 use super::chance::Chance;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::window::Window;
 use super::{Delivery, Start};
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -210,13 +210,7 @@ impl Pcc {
 }
 
 impl CongestionControl for Pcc {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn wants_delivery(&self) -> bool {
         true
@@ -309,14 +303,9 @@ mod tests {
                 now,
                 sample,
                 lost: sent - acked,
-                prior_in_flight: 0,
-                in_flight: 0,
                 advanced: true,
-                repair: super::super::Repair::None,
                 smoothed_rtt: Some(RTT),
-                stamps: None,
-                receiver_limited: false,
-                receiver: None,
+                ..Delivery::default()
             });
             if step > 20_000 {
                 sum += pcc.base.as_mbps_f64();

@@ -5,7 +5,7 @@
 //! segments and the detection of classic queues are not here.
 
 use super::AckSample;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::position::Position;
 use super::window::Window;
 use crate::units::{Duration, Instant};
@@ -83,13 +83,7 @@ impl Prague {
 }
 
 impl CongestionControl for Prague {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn is_scalable(&self) -> bool {
         true

@@ -1,7 +1,7 @@
 //! Reno's window arithmetic (RFC 5681), shared by NewReno and SACK recovery.
 
 use super::AckSample;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::window::Window;
 use crate::units::Instant;
 
@@ -25,13 +25,7 @@ impl Reno {
 }
 
 impl CongestionControl for Reno {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_ack(&mut self, sample: &AckSample) {
         if !sample.window_limited {

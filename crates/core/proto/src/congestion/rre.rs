@@ -22,7 +22,7 @@ pub use self::core::{Ack, Core, Parameters, WORDS};
 pub use clock::Trust;
 pub use states::{Event, State};
 
-use super::control::{CongestionControl, Pause};
+use super::control::{CongestionControl, Pause, own_window};
 use super::window::Window;
 use super::{Delivery, Repair, Start};
 use crate::units::{BitRate, Duration, Instant};
@@ -66,13 +66,7 @@ impl Rre {
 }
 
 impl CongestionControl for Rre {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn wants_delivery(&self) -> bool {
         true

@@ -17,7 +17,7 @@ const RTO_MAX: Duration = Duration::from_secs(60);
 /// steady delay RTTVAR decays to zero. The lower bound therefore applies to the variance term, `RTO = SRTT +
 /// max(rto_min, 4 * RTTVAR)`, as in Linux. This is never below section 2.4's bound on the sum, and it avoids spurious
 /// timeouts when a long steady delay grows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RttEstimator {
     smoothed: Option<Duration>,
     variation: Duration,
@@ -29,14 +29,7 @@ pub(crate) struct RttEstimator {
 
 impl RttEstimator {
     pub fn new(rto_min: Duration) -> Self {
-        Self {
-            smoothed: None,
-            variation: Duration::ZERO,
-            latest: None,
-            base: INITIAL_RTO,
-            rto_min,
-            backoff: 0,
-        }
+        Self { base: INITIAL_RTO, rto_min, ..Self::default() }
     }
 
     /// Adds a measurement and ends any back-off (RFC 6298 sections 2.2, 2.3, 5).

@@ -39,7 +39,7 @@ pub(crate) enum Repair {
 }
 
 /// Everything that one ACK reports, for controllers that use it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// Time of arrival.
     pub now: Instant,

@@ -2,7 +2,7 @@
 //! 1995): keeps the window a few segments above the capacity of the path itself.
 
 use super::AckSample;
-use super::control::CongestionControl;
+use super::control::{CongestionControl, own_window};
 use super::position::Position;
 use super::window::Window;
 use crate::units::{Duration, Instant};
@@ -64,13 +64,7 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn window(&self) -> &Window {
-        &self.window
-    }
-
-    fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
-    }
+    own_window!();
 
     fn on_ack(&mut self, sample: &AckSample) {
         if let Some(rtt) = sample.rtt {

@@ -142,13 +142,10 @@ impl<P: AckPacket> Driver<P> {
         response: Response,
     ) {
         let state = &mut self.peers[peer];
-        if response.proven {
+        let proven = (response.proven_frames as usize).min(state.retained_frames.len());
+        state.retained_frames.drain(..proven);
+        if state.retained_frames.is_empty() {
             state.retained.clear();
-            state.retained_frames.clear();
-            state.retained_acks = 0;
-        } else {
-            let proven = (response.proven_frames as usize).min(state.retained_frames.len());
-            state.retained_acks -= state.retained_frames.drain(..proven).sum::<usize>();
         }
         if response.fresh_frames > 0 {
             self.note_sent(now, peer, response.fresh_frames as usize);
@@ -194,7 +191,6 @@ impl<P: AckPacket> Driver<P> {
             }
             sent.extend(packets);
         }
-        state.retained_acks += sent.len();
         self.counters.compressed_acks += sent.len() as u64;
         state.hold_until = state.oldest_held().map(|oldest| oldest + longest_hold);
         self.note_deadline(peer);
@@ -502,7 +498,6 @@ impl<P: AckPacket> Driver<P> {
         }
         state.retained.clear();
         state.retained_frames.clear();
-        state.retained_acks = 0;
         state.encoder.invalidate_all();
         self.actions.push_back(Action::ClearRetained(peer));
     }

@@ -46,9 +46,8 @@ pub(super) struct Peer<P> {
     pub hold_until: Option<Instant>,
     /// Pure ACKs per flow that are in the transmit queue or in the air.
     pub natives: Vec<(FlowKey, u32)>,
-    /// Flows of ACKs that were appended but not proven, and their number.
+    /// Flows of ACKs that were appended but not proven.
     pub retained: Vec<FlowKey>,
-    pub retained_acks: usize,
     /// ACKs in each frame that was appended and not proven.
     pub retained_frames: VecDeque<usize>,
     /// Counters per flow; few flows have ACKs for one peer.
@@ -116,7 +115,6 @@ impl<P: AckPacket> Peer<P> {
             hold_until: None,
             natives: Vec::new(),
             retained: Vec::new(),
-            retained_acks: 0,
             retained_frames: VecDeque::new(),
             flows: Vec::new(),
         }
@@ -194,14 +192,19 @@ impl<P: AckPacket> Peer<P> {
 
     /// ACKs passed to the codec that are not known to have reached the peer.
     pub fn in_frames(&self) -> usize {
-        let in_nic = self.fresh.iter().map(|fresh| fresh.packets.len()).sum::<usize>();
-        let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
-        self.retained_acks + self.building.len() + on_their_way + in_nic
+        self.retained_frames.iter().sum::<usize>() + self.unsent()
     }
 
     /// ACKs that wait for a link-layer ACK or for a frame.
     pub fn held(&self) -> usize {
-        self.postponed.len() + self.in_frames() - self.retained_acks
+        self.postponed.len() + self.unsent()
+    }
+
+    /// ACKs passed to the codec that no link-layer ACK has carried.
+    fn unsent(&self) -> usize {
+        let in_nic = self.fresh.iter().map(|fresh| fresh.packets.len()).sum::<usize>();
+        let on_their_way = self.finished.iter().map(|finished| finished.packets.len()).sum::<usize>();
+        self.building.len() + on_their_way + in_nic
     }
 
     /// Arrival of the oldest of those.

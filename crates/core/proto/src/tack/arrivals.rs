@@ -44,7 +44,7 @@ pub(super) enum Arrival {
 }
 
 /// The books of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
     /// Every number below arrived, or is no longer asked for.
     cumulative: Position,
@@ -73,17 +73,7 @@ struct Hole {
 
 impl Arrivals {
     pub fn new(first: Position) -> Self {
-        Self {
-            cumulative: first,
-            above: RangeSet::default(),
-            end: first,
-            holes: VecDeque::new(),
-            settling: 0,
-            displacement: RecentMax::default(),
-            settle: Duration::ZERO,
-            loss: LossMeter::default(),
-            base: BaseLoss::default(),
-        }
+        Self { cumulative: first, end: first, ..Self::default() }
     }
 
     /// Every number below arrived, or is of no interest to the sender.

@@ -24,7 +24,7 @@ impl Chunk {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Stream {
     /// The end of the written bytes; a closed stream ends there.
     written: Position,
@@ -487,23 +487,7 @@ pub(super) fn room_for(id: StreamId, room: u32) -> u32 {
 
 impl Stream {
     fn new(limit: u64) -> Self {
-        Self {
-            written: START,
-            closed: false,
-            next: START,
-            fin_sent: false,
-            fin_acked: false,
-            acked: START,
-            above: RangeSet::default(),
-            limit: START + limit,
-            queued: false,
-            held: false,
-            watched: false,
-            reset: None,
-            reset_acked: false,
-            stopped: None,
-            news: 0,
-        }
+        Self { written: START, next: START, acked: START, limit: START + limit, ..Self::default() }
     }
 
     fn has_new(&self) -> bool {

@@ -45,7 +45,7 @@ pub(super) struct Pool {
 }
 
 /// The window of one stream. Places are bytes of the stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Window {
     size: u64,
     /// The borrowed part of the window, or of the credit granted before it shrank.
@@ -111,14 +111,7 @@ impl Pool {
 
 impl Window {
     pub fn new(pool: &Pool) -> Self {
-        Self {
-            size: pool.floor,
-            borrowed: 0,
-            since: Instant::ZERO,
-            read_before: 0,
-            standing: 0,
-            read_at_growth: 0,
-        }
+        Self { size: pool.floor, ..Self::default() }
     }
 
     /// Bytes that the peer may send beyond those read.

@@ -47,7 +47,7 @@ pub enum WindowGrowth {
 const SPARE_SEGMENTS: u64 = 16;
 
 /// Measures round trips and the bytes that the application reads in each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Autotune {
     max: u64,
     mss: u64,
@@ -65,12 +65,9 @@ impl Autotune {
         Self {
             max,
             mss,
-            rtt: None,
-            offered: None,
-            round_start: Instant::ZERO,
-            taken: 0,
             // RFC 6928's initial window.
             most_taken: 10 * mss,
+            ..Self::default()
         }
     }
 

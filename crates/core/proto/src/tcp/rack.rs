@@ -68,7 +68,7 @@ pub(crate) struct Delivered {
 pub(crate) type SentOrder = (Instant, Position);
 
 /// The variables of RFC 8985 section 5.3.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<SentOrder>,
@@ -104,19 +104,12 @@ impl Rack {
             min_rtt.sample(now, rtt);
         }
         Self {
-            newest: None,
             rtt: handshake.unwrap_or(Duration::ZERO),
             min_rtt,
             fack: una,
             fack_before: una,
-            reordering_seen: false,
-            segments_sacked: 0,
-            dsack_round: None,
             reo_wnd_mult: 1,
-            reo_wnd_persist: 0,
-            now: Instant::ZERO,
-            echoed: None,
-            newest_of_ack: None,
+            ..Self::default()
         }
     }
 

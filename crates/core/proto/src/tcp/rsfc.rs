@@ -52,7 +52,7 @@ impl Smallest {
 }
 
 /// The receiver's model of the path to it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rsfc {
     max: u64,
     mss: u64,
@@ -73,19 +73,7 @@ pub(crate) struct Rsfc {
 
 impl Rsfc {
     pub fn new(max: u64, mss: u64) -> Self {
-        Self {
-            max,
-            mss,
-            first_stamp: None,
-            delay: Smallest::default(),
-            rtt: Smallest::default(),
-            wait_us: None,
-            span: (Instant::ZERO, Position::default()),
-            rate: None,
-            window: max,
-            drain_at: Instant::ZERO,
-            drain_until: None,
-        }
+        Self { max, mss, span: (Instant::ZERO, Position::default()), window: max, ..Self::default() }
     }
 
     /// Data arrived in order up to `rcv_nxt`, sent when the sender's clock was `stamp`, in answer to a segment sent

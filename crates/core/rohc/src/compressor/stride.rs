@@ -104,7 +104,7 @@ impl StrideFinder {
     }
 }
 
-const fn gcd(a: u32, b: u32) -> u32 {
+pub(crate) const fn gcd(a: u32, b: u32) -> u32 {
     let (mut a, mut b) = (a, b);
     while b != 0 {
         (a, b) = (b, a % b);

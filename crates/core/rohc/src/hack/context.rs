@@ -6,6 +6,7 @@
 
 use super::area::{Area, Block, Sack, Timestamps};
 use super::is_carried;
+use crate::compressor::gcd;
 use crate::header::{Header, Ip, Options};
 
 /// Initial guess of the step between acknowledgment numbers: the segment size over Ethernet with timestamps (1500 bytes
@@ -495,14 +496,6 @@ impl Context {
         let number = u32::try_from(figure >> 1).ok()?;
         if figure & 1 == 0 { number.checked_mul(self.unit) } else { Some(number) }
     }
-}
-
-const fn gcd(a: u32, b: u32) -> u32 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A step as one value, as [`Context::scale`] does for bytes.

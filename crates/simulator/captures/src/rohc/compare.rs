@@ -15,7 +15,7 @@ use super::strict::GROWTH;
 use crate::capture::CaptureError;
 
 /// Result of a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// The capture.
     pub name: String,
@@ -134,19 +134,7 @@ pub fn compare(from: &Path, other: &Path, channel: Channel) -> Result<Comparison
 
 impl Comparison {
     fn new(from: &Path, other: String) -> Self {
-        Self {
-            name: from.display().to_string(),
-            other,
-            packets: 0,
-            ip_bytes: 0,
-            rohc_bytes: 0,
-            other_bytes: 0,
-            formats: BTreeMap::new(),
-            other_formats: BTreeMap::new(),
-            not_compressed: 0,
-            failures: 0,
-            wrong: 0,
-        }
+        Self { name: from.display().to_string(), other, ..Self::default() }
     }
 
     /// The error that the capture has more or fewer TCP packets than the file.

@@ -1,16 +1,15 @@
-//! A PPDU as received by an observer, and its conversion to and from the stored record.
+//! A PPDU as received by an observer, which is also its form in records.
 
+use serde::{Deserialize, Serialize};
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, LinkId, StationId};
 use tacit_proto::units::{BitRate, Duration, FlowId, Instant};
 
-use super::PpduRecord;
+use super::stored::{category, is_default, mpdus, raw};
 
-/// Maximum number of MPDUs in a PPDU record, which is that of EHT (802.11be).
-const MAX_MPDUS: usize = 1024;
-
-/// Kind of a PPDU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Kind of a PPDU, in records with the name used in figure files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Packets that do not all just acknowledge.
     Data,
@@ -64,11 +63,14 @@ impl Kind {
 }
 
 /// Rate of a PPDU, and the parameters that determine it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Rate {
-    /// Rate of the data field.
+    /// Rate of the data field; 0 if not recorded.
+    #[serde(rename = "rate_bps", with = "raw")]
     pub rate: BitRate,
     /// MCS index; `None` for legacy rates.
+    #[serde(skip_serializing_if = "is_default")]
     pub mcs: Option<u8>,
     /// Number of spatial streams.
     pub streams: u8,
@@ -82,56 +84,79 @@ impl From<&Mode> for Rate {
     }
 }
 
-/// One PPDU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One PPDU. Records leave out what is usual, and those of older versions lack some fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ppdu {
     /// Its link of multi-link devices.
+    #[serde(default, with = "raw", skip_serializing_if = "is_default")]
     pub link: LinkId,
     /// Start time.
+    #[serde(rename = "at_ns", with = "raw")]
     pub at: Instant,
     /// Duration.
+    #[serde(rename = "duration_ns", with = "raw")]
     pub duration: Duration,
     /// Its transmitter.
+    #[serde(with = "raw")]
     pub transmitter: StationId,
     /// Its receiver; `None` for broadcast.
+    #[serde(with = "raw")]
     pub receiver: Option<StationId>,
     /// Its kind.
     pub kind: Kind,
     /// For each MPDU, whether it arrived.
+    #[serde(flatten, with = "mpdus")]
     pub arrived: Vec<bool>,
     /// Another PPDU overlapped it.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub collided: bool,
     /// Number of MPDUs that are retransmissions.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub retries: usize,
     /// The More Data bit was set.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub more_data: bool,
     /// HACK's SYNC bit was set.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub sync: bool,
     /// Length of the compressed TCP ACKs appended to it, in bytes.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub appended: usize,
     /// The appended bytes start with those that its transmitter appended before.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub again: bool,
     /// Duration of the idle channel before it.
+    #[serde(rename = "idle_before_ns", default, with = "raw")]
     pub idle_before: Duration,
     /// Duration for which it reserves the medium after its end.
+    #[serde(rename = "reserves_ns", default, with = "raw")]
     pub reserves: Duration,
     /// The access category of the exchange it belongs to.
+    #[serde(default, with = "category")]
     pub category: AccessCategory,
     /// Its rate.
+    #[serde(flatten)]
     pub rate: Rate,
     /// First and last MAC sequence number of its MPDUs, or of the MPDUs that it requests or acknowledges.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mac: Option<[u16; 2]>,
     /// Number of MPDUs that a Block Ack acknowledges.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub acknowledged: u32,
     /// Length of the IP packets in it, in bytes.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: u32,
     /// The flow of its first packet.
+    #[serde(default, with = "raw", skip_serializing_if = "is_default")]
     pub flow: Option<FlowId>,
     /// It also carries packets of other flows.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub mixed: bool,
     /// Range of stream positions in that flow that its packets carry: the first, and one past the last.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub sequence: Option<[u64; 2]>,
     /// Stream position up to which its packets acknowledge the flow.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub acknowledges: Option<u64>,
 }
 
@@ -155,83 +180,6 @@ impl Ppdu {
     pub fn which_lost(&self) -> impl Iterator<Item = u32> + '_ {
         self.arrived.iter().zip(0..).filter(|(arrived, _)| !**arrived).map(|(_, index)| index)
     }
-
-    /// Converts to the stored record.
-    pub fn to_record(&self) -> PpduRecord {
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let (name, _) = Kind::NAMES[self.kind.place()];
-        PpduRecord {
-            link: self.link.0,
-            at_ns: self.at.as_nanos(),
-            duration_ns: self.duration.as_nanos(),
-            transmitter: self.transmitter.0,
-            receiver: self.receiver.map(|station| station.0),
-            kind: name.to_owned(),
-            mpdus: count(self.arrived.len()),
-            lost: self.which_lost().collect(),
-            collided: self.collided,
-            retries: count(self.retries),
-            more_data: self.more_data,
-            sync: self.sync,
-            appended: count(self.appended),
-            again: self.again,
-            idle_before_ns: self.idle_before.as_nanos(),
-            reserves_ns: self.reserves.as_nanos(),
-            category: self.category.name().to_owned(),
-            rate_bps: self.rate.rate.as_bps(),
-            mcs: self.rate.mcs,
-            streams: self.rate.streams,
-            width_mhz: self.rate.width_mhz,
-            mac: self.mac,
-            acknowledged: self.acknowledged,
-            bytes: self.bytes,
-            flow: self.flow.map(|flow| flow.0),
-            mixed: self.mixed,
-            sequence: self.sequence,
-            acknowledges: self.acknowledges,
-        }
-    }
-
-    /// Converts from the stored record; `None` if the kind is unknown or there are too many MPDUs.
-    pub fn from_record(record: &PpduRecord) -> Option<Self> {
-        let (_, kind) = Kind::NAMES.iter().find(|(name, _)| *name == record.kind)?;
-        let mut arrived = vec![true; Some(record.mpdus as usize).filter(|mpdus| *mpdus <= MAX_MPDUS)?];
-        for lost in &record.lost {
-            *arrived.get_mut(*lost as usize)? = false;
-        }
-        let category = AccessCategory::ALL.into_iter().find(|category| category.name() == record.category);
-        Some(Self {
-            link: LinkId(record.link),
-            at: Instant::ZERO + Duration::from_nanos(record.at_ns),
-            duration: Duration::from_nanos(record.duration_ns),
-            transmitter: StationId(record.transmitter),
-            receiver: record.receiver.map(StationId),
-            kind: *kind,
-            arrived,
-            collided: record.collided,
-            retries: record.retries as usize,
-            more_data: record.more_data,
-            sync: record.sync,
-            appended: record.appended as usize,
-            again: record.again,
-            idle_before: Duration::from_nanos(record.idle_before_ns),
-            reserves: Duration::from_nanos(record.reserves_ns),
-            category: category.unwrap_or_default(),
-            rate: Rate {
-                rate: BitRate::from_bps(record.rate_bps),
-                mcs: record.mcs,
-                streams: record.streams,
-                width_mhz: record.width_mhz,
-            },
-            mac: record.mac,
-            acknowledged: record.acknowledged,
-            bytes: record.bytes,
-            flow: record.flow.map(FlowId),
-            mixed: record.mixed,
-            sequence: record.sequence,
-            acknowledges: record.acknowledges,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -243,22 +191,28 @@ mod tests {
     fn a_record_of_an_older_version_is_read() {
         let old =
             r#"{"at_ns":5,"duration_ns":7,"transmitter":0,"receiver":1,"kind":"data","mpdus":3,"lost":[1]}"#;
-        let record: PpduRecord = serde_json::from_str(old).unwrap();
-        let ppdu = Ppdu::from_record(&record).unwrap();
+        let ppdu: Ppdu = serde_json::from_str(old).unwrap();
         assert_eq!((ppdu.kind, ppdu.lost(), ppdu.end().as_nanos()), (Kind::Data, 1, 12));
         assert_eq!((ppdu.collided, ppdu.sequence, ppdu.rate), (false, None, Rate::default()));
     }
 
     #[test]
     fn records_with_implausible_numbers_are_no_ppdus() {
-        let good = PpduRecord { kind: "data".into(), mpdus: 2, ..PpduRecord::default() };
-        assert!(Ppdu::from_record(&good).is_some());
-        for bad in [
-            PpduRecord { kind: "dta".into(), ..good.clone() },
-            PpduRecord { mpdus: 5_000, ..good.clone() },
-            PpduRecord { lost: vec![2], ..good },
-        ] {
-            assert_eq!(Ppdu::from_record(&bad), None, "{bad:?}");
+        let read = |kind: &str, mpdus: u32, lost: &str| {
+            serde_json::from_str::<Ppdu>(&format!(
+                r#"{{"at_ns":5,"duration_ns":7,"transmitter":0,"receiver":null,"kind":"{kind}","mpdus":{mpdus},"lost":[{lost}]}}"#
+            ))
+        };
+        assert!(read("data", 2, "").is_ok());
+        for (kind, mpdus, lost) in [("dta", 2, ""), ("data", 5_000, ""), ("data", 2, "2")] {
+            assert!(read(kind, mpdus, lost).is_err(), "{kind} {mpdus} {lost}");
+        }
+    }
+
+    #[test]
+    fn kinds_have_the_names_of_figure_files() {
+        for (name, kind) in Kind::NAMES {
+            assert_eq!(serde_json::to_value(kind).unwrap(), name);
         }
     }
 }

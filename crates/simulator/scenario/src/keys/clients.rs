@@ -2,32 +2,27 @@
 
 use super::edca::{Of, OfClient};
 use super::kind::{ANY_TIME, Choice, Distance, Flag, Given, Own, Whole};
-use super::{Field, Key, Keys, Usual, wifi};
+use super::{About, Key, Keys, TextKey, Usual, named, wifi};
 use crate::input::{Mismatch, Node, Value, integer, metres};
 use crate::{ClientOverride, MAX_CLIENTS};
+use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AccessCategory, Position};
 
 pub(crate) const HACK: &str = "hack";
 
-type Client<K> = Field<ClientOverride, K>;
+type Client = About<ClientOverride>;
 
 /// Keys of every client.
 pub(crate) const CLIENT: Keys<ClientOverride> = &[
     &COUNT,
-    &Client {
-        name: "start",
-        kind: Given(ANY_TIME),
-        usual: Usual::Described("`stagger` times its place"),
-        meaning: "start time of its flows",
-        of: |client| &mut client.start,
-    },
-    &Client {
-        name: "stop",
-        kind: Given(ANY_TIME),
-        usual: Usual::Described("none"),
-        meaning: "time from which its sources offer no more data",
-        of: |client| &mut client.stop,
-    },
+    &Client::named("start")
+        .means("start time of its flows")
+        .described("`stagger` times its place")
+        .field(Given(ANY_TIME), |client| &mut client.start),
+    &Client::named("stop")
+        .means("time from which its sources offer no more data")
+        .described("none")
+        .field(Given(ANY_TIME), |client| &mut client.stop),
 ];
 
 pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
@@ -36,106 +31,100 @@ pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
     ..super::traffic::ACCESS_CATEGORY
 };
 
-pub(crate) const COUNT: Key<Whole> = Key {
-    name: "count",
-    kind: Whole(1, MAX_CLIENTS),
-    usual: Usual::Is("1"),
-    meaning: "number of consecutive clients with these settings; each has its own number, for `hidden-from`",
+pub(crate) const COUNT: Key<Whole> = named("count")
+    .means("number of consecutive clients with these settings; each has its own number, for `hidden-from`")
+    .is("1")
+    .key(Whole(1, MAX_CLIENTS));
+
+pub(crate) const STANDARD: Key<Own<Standard>> = Key {
+    usual: Usual::Described("as in `[wifi]`"),
+    meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
+              of its own",
+    ..wifi::STANDARD
 };
 
+/// The key that overrides the key of this name in `[wifi]` and allows the same values.
+const fn as_in_wifi(name: &'static str, meaning: &'static str) -> TextKey {
+    named(name).means(meaning).described("as in `[wifi]`").text("as in `[wifi]`")
+}
+
+const RATE: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
+const FOR_THIS: &str = "overrides `[wifi]` for this client";
 const SELFISH: &str =
     "overrides `[wifi]` for this client's transmissions, as a station that ignores its access point does";
 
 /// Keys of a client on Wi-Fi.
 pub(crate) const WIRELESS: Keys<ClientOverride> = &[
-    &wifi::client::STANDARD,
-    &wifi::client::RATE,
-    &wifi::client::MCS,
-    &wifi::client::STREAMS,
-    &wifi::client::CHANNEL_WIDTH,
-    &wifi::client::GUARD_INTERVAL,
-    &wifi::client::ACK_RATE,
-    &wifi::client::MPDU_ERROR,
-    &wifi::client::LINK_ACK_ERROR,
-    &wifi::client::SNR,
-    &wifi::client::DISTANCE,
-    &wifi::client::AP_QUEUE,
-    &wifi::client::STATION_QUEUE,
+    &STANDARD,
+    &as_in_wifi(wifi::RATE.name, RATE),
+    &as_in_wifi(wifi::MCS.name, RATE),
+    &as_in_wifi(wifi::STREAMS.name, RATE),
+    &as_in_wifi(wifi::CHANNEL_WIDTH.name, RATE),
+    &as_in_wifi(wifi::GUARD_INTERVAL.name, RATE),
+    &as_in_wifi(wifi::ACK_RATE.name, FOR_THIS),
+    &as_in_wifi(wifi::MPDU_ERROR.name, FOR_THIS),
+    &as_in_wifi(wifi::LINK_ACK_ERROR.name, FOR_THIS),
+    &as_in_wifi(wifi::SNR.name, FOR_THIS),
+    &as_in_wifi(wifi::DISTANCE.name, FOR_THIS),
+    &as_in_wifi(wifi::AP_QUEUE.name, FOR_THIS),
+    &as_in_wifi(wifi::STATION_QUEUE.name, FOR_THIS),
     &ACCESS_CATEGORY,
-    &Client {
-        name: "position",
-        kind: Given(Own::<Position> {
-            read: position,
-            write: |at| format!("[\"{} m\", \"{} m\"]", at.x_m, at.y_m),
-            allowed: "`[\"30 m\", \"-4 m\"]`",
-        }),
-        usual: Usual::Described("none"),
-        meaning: "metres east and north of the access point. It determines `distance`, unless `snr` or `distance` is \
-                  given; two clients whose mutual power is below `carrier-sense` do not hear each other",
-        of: |client| &mut client.position,
-    },
-    &Client {
-        name: "hidden-from",
-        kind: Own {
-            read: client_list,
-            write: |clients| format!("{:?}", clients.iter().map(|index| index + 1).collect::<Vec<_>>()),
-            allowed: "numbers of clients from 1, such as `[2, 3]`",
-        },
-        usual: Usual::Field,
-        meaning: "clients that do not hear this one, and vice versa; all hear the access point",
-        of: |client| &mut client.hidden_from,
-    },
-    &Client {
-        name: wifi::CW_MIN,
-        kind: OfClient(Of::Window),
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: SELFISH,
-        of: |client| &mut client.edca.cw_min,
-    },
-    &Client {
-        name: wifi::CW_MAX,
-        kind: OfClient(Of::Window),
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: SELFISH,
-        of: |client| &mut client.edca.cw_max,
-    },
-    &Client {
-        name: wifi::AIFSN,
-        kind: OfClient(Of::Aifsn),
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: SELFISH,
-        of: |client| &mut client.edca.aifsn,
-    },
-    &Client {
-        name: wifi::LINK_ACKS,
-        kind: Given(wifi::LINK_ACK_CHOICE),
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: "overrides `[wifi]` for this client; without link-layer ACKs in both directions it uses neither \
-                  TCP/HACK nor reverse direction grants",
-        of: |client| &mut client.link_acks,
-    },
-    &Client {
-        name: HACK,
-        kind: Given(Flag),
-        usual: Usual::Described("true, where all its data is acknowledged"),
-        meaning: "whether this client uses TCP/HACK where others do",
-        of: |client| &mut client.hack,
-    },
+    &Client::named("position")
+        .means(
+            "metres east and north of the access point. It determines `distance`, unless `snr` or `distance` \
+             is given; two clients whose mutual power is below `carrier-sense` do not hear each other",
+        )
+        .described("none")
+        .field(
+            Given(Own::<Position> {
+                read: position,
+                write: |at| format!("[\"{} m\", \"{} m\"]", at.x_m, at.y_m),
+                allowed: "`[\"30 m\", \"-4 m\"]`",
+            }),
+            |client| &mut client.position,
+        ),
+    &Client::named("hidden-from")
+        .means("clients that do not hear this one, and vice versa; all hear the access point")
+        .field(
+            Own {
+                read: client_list,
+                write: |clients| format!("{:?}", clients.iter().map(|index| index + 1).collect::<Vec<_>>()),
+                allowed: "numbers of clients from 1, such as `[2, 3]`",
+            },
+            |client| &mut client.hidden_from,
+        ),
+    &Client::named(wifi::CW_MIN)
+        .means(SELFISH)
+        .described("as in `[wifi]`")
+        .field(OfClient(Of::Window), |client| &mut client.edca.cw_min),
+    &Client::named(wifi::CW_MAX)
+        .means(SELFISH)
+        .described("as in `[wifi]`")
+        .field(OfClient(Of::Window), |client| &mut client.edca.cw_max),
+    &Client::named(wifi::AIFSN)
+        .means(SELFISH)
+        .described("as in `[wifi]`")
+        .field(OfClient(Of::Aifsn), |client| &mut client.edca.aifsn),
+    &Client::named(wifi::LINK_ACKS)
+        .means(
+            "overrides `[wifi]` for this client; without link-layer ACKs in both directions it uses neither \
+             TCP/HACK nor reverse direction grants",
+        )
+        .described("as in `[wifi]`")
+        .field(Given(wifi::LINK_ACK_CHOICE), |client| &mut client.link_acks),
+    &Client::named(HACK)
+        .means("whether this client uses TCP/HACK where others do")
+        .described("true, where all its data is acknowledged")
+        .field(Given(Flag), |client| &mut client.hack),
     &super::multi_link::CLIENT_LINKS,
-    &Client {
-        name: "leave",
-        kind: Given(ANY_TIME),
-        usual: Usual::Described("none"),
-        meaning: "time at which it leaves the access point's range, without notice",
-        of: |client| &mut client.leave,
-    },
-    &Client {
-        name: "back",
-        kind: Given(ANY_TIME),
-        usual: Usual::Described("the end of the run"),
-        meaning: "time at which it returns, after `leave`",
-        of: |client| &mut client.back,
-    },
+    &Client::named("leave")
+        .means("time at which it leaves the access point's range, without notice")
+        .described("none")
+        .field(Given(ANY_TIME), |client| &mut client.leave),
+    &Client::named("back")
+        .means("time at which it returns, after `leave`")
+        .described("the end of the run")
+        .field(Given(ANY_TIME), |client| &mut client.back),
 ];
 
 /// Numbers of clients, which users count from 1.

@@ -4,7 +4,7 @@ use tacit_proto::fwp::{Config, Placeholders, repair};
 use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{Choice, Given, SOME_TIME, Share, Size, Span, Whole};
-use super::{Field, Keys, Usual};
+use super::{About, Keys};
 use crate::fwp::{FwpPlan, RepairFrom};
 
 /// The defaults.
@@ -12,15 +12,9 @@ pub(crate) fn usual() -> FwpPlan {
     let (shim, repair) = (Config::USUAL, repair::Config::default());
     FwpPlan {
         repair: None,
-        placeholders: shim.placeholders,
         expected_loss: None,
-        settle: shim.settle,
         margin: shim.margin_tenths / 10,
-        overdue: shim.overdue_percent,
-        holes_max: shim.most_holes,
-        hole_bytes_max: shim.most_hole_bytes,
-        patience: shim.patience,
-        round_trip: shim.round_trip,
+        shim,
         // With six, which is what browsers use, repair limits a link of 150 Mb/s if 5 % or more are lost.
         connections: 16,
         // Headers as curl and nginx write them: GET, Host, Range, If-Range and a user agent in the request; status,
@@ -38,136 +32,81 @@ pub(crate) fn usual() -> FwpPlan {
 /// Range of the length of a head. The maximum is what common servers accept.
 const HEAD: Size = Size(1, 16 << 10);
 
-type Fwp<K> = Field<FwpPlan, K>;
+type Fwp = About<FwpPlan>;
 
 pub(crate) const FWP: Keys<FwpPlan> = &[
-    &Fwp {
-        name: "repair",
-        kind: Choice(&[("none", None), ("server", Some(RepairFrom::Server))]),
-        usual: Usual::Field,
-        meaning: "sender of the repairs of TCP downloads, pages and videos: `none`, TCP itself; `server`, by HTTP range requests, \
-                  while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Goodput is what the user gets in \
-                  order. Schemes change it",
-        of: |fwp| &mut fwp.repair,
-    },
-    &Fwp {
-        name: "placeholders",
-        kind: Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]),
-        usual: Usual::Described(
-            "\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be",
-        ),
-        meaning: "how the link's holes are distinguished from congestion: `\"driver\"`, by gaps in frame numbers: a hole of \
-                  *n* segments is the link's if at least *n* frames are missing before the next arrival; `\"tcp\"`, by \
-                  loss statistics (`expected-loss`, `margin`), as in the paper",
-        of: |fwp| &mut fwp.placeholders,
-    },
-    &Fwp {
-        name: "expected-loss",
-        kind: Given(Share),
-        usual: Usual::Described("the frames that the driver misses in the same round trip"),
-        meaning: "losses of the link that `placeholders = \"tcp\"` expects; the paper takes the frame error rate of the \
-                  current MCS",
-        of: |fwp| &mut fwp.expected_loss,
-    },
-    &Fwp {
-        name: "settle",
-        kind: Span::up_to(Duration::from_secs(1)),
-        usual: Usual::Field,
-        meaning: "time that data behind a hole waits for reordering before the hole is filled",
-        of: |fwp| &mut fwp.settle,
-    },
-    &Fwp {
-        name: "margin",
-        kind: Whole(0, 10),
-        usual: Usual::Field,
-        meaning: "standard deviations by which the losses of a round trip may exceed `expected-loss` before \
-                  they count as congestion; 0 is the paper's comparison",
-        of: |fwp| &mut fwp.margin,
-    },
-    &Fwp {
-        name: "overdue",
-        kind: Whole(0, 10_000),
-        usual: Usual::Field,
-        meaning: "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
-                  placeholder after all, if later data has overtaken its retransmission; 0 is never",
-        of: |fwp| &mut fwp.overdue,
-    },
-    &Fwp {
-        name: "holes-max",
-        kind: Whole(1, 1 << 20),
-        usual: Usual::Field,
-        meaning: "largest number of unrepaired holes per flow; further ones are left to TCP",
-        of: |fwp| &mut fwp.holes_max,
-    },
-    &Fwp {
-        name: "hole-bytes-max",
-        kind: Size(1, 1 << 40),
-        usual: Usual::Field,
-        meaning: "largest number of bytes in unrepaired holes per flow",
-        of: |fwp| &mut fwp.hole_bytes_max,
-    },
-    &Fwp {
-        name: "patience",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "age after which a hole no longer counts as unrepaired",
-        of: |fwp| &mut fwp.patience,
-    },
-    &Fwp {
-        name: "round-trip",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "interval for counting losses before timestamps have shown a round trip",
-        of: |fwp| &mut fwp.round_trip,
-    },
-    &Fwp {
-        name: "connections",
-        kind: Whole(1, 64),
-        usual: Usual::Field,
-        meaning: "repair connections per download, and per connection of a page or video, opened at its start and kept",
-        of: |fwp| &mut fwp.connections,
-    },
-    &Fwp {
-        name: "request-size",
-        kind: HEAD,
-        usual: Usual::Field,
-        meaning: "size of a request",
-        of: |fwp| &mut fwp.request_size,
-    },
-    &Fwp {
-        name: "head-size",
-        kind: HEAD,
-        usual: Usual::Field,
-        meaning: "size of an answer's head",
-        of: |fwp| &mut fwp.head_size,
-    },
-    &Fwp {
-        name: "range-max",
-        kind: Size(1, 1 << 30),
-        usual: Usual::Field,
-        meaning: "most bytes of one request",
-        of: |fwp| &mut fwp.range_max,
-    },
-    &Fwp {
-        name: "gap-max",
-        kind: Size(1, 1 << 20),
-        usual: Usual::Field,
-        meaning: "largest gap between two holes that are requested as one range, while there are more holes than \
-                  connections: fewer requests, more bytes",
-        of: |fwp| &mut fwp.gap_max,
-    },
-    &Fwp {
-        name: "deadline",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "age of a hole at which the download fails",
-        of: |fwp| &mut fwp.deadline,
-    },
-    &Fwp {
-        name: "reorder-buffer",
-        kind: Size(1 << 16, 1 << 40),
-        usual: Usual::Field,
-        meaning: "most bytes that wait behind holes; beyond that, TCP's window closes",
-        of: |fwp| &mut fwp.reorder_buffer,
-    },
+    &Fwp::named("repair")
+        .means(
+            "sender of the repairs of TCP downloads, pages and videos: `none`, TCP itself; `server`, by HTTP \
+             range requests, while placeholders keep TCP going ([fwp.md](../design/fwp.md)). Goodput is what \
+             the user gets in order. Schemes change it",
+        )
+        .field(Choice(&[("none", None), ("server", Some(RepairFrom::Server))]), |fwp| &mut fwp.repair),
+    &Fwp::named("placeholders")
+        .means(
+            "how the link's holes are distinguished from congestion: `\"driver\"`, by gaps in frame numbers: \
+             a hole of *n* segments is the link's if at least *n* frames are missing before the next \
+             arrival; `\"tcp\"`, by loss statistics (`expected-loss`, `margin`), as in the paper",
+        )
+        .described("\"driver\"; \"tcp\" with `wifi.stream-queues = \"independent\"`, where it has to be")
+        .field(Choice(&[("tcp", Placeholders::Tcp), ("driver", Placeholders::Driver)]), |fwp| {
+            &mut fwp.shim.placeholders
+        }),
+    &Fwp::named("expected-loss")
+        .means(
+            "losses of the link that `placeholders = \"tcp\"` expects; the paper takes the frame error rate \
+             of the current MCS",
+        )
+        .described("the frames that the driver misses in the same round trip")
+        .field(Given(Share), |fwp| &mut fwp.expected_loss),
+    &Fwp::named("settle")
+        .means("time that data behind a hole waits for reordering before the hole is filled")
+        .field(Span::up_to(Duration::from_secs(1)), |fwp| &mut fwp.shim.settle),
+    &Fwp::named("margin")
+        .means(
+            "standard deviations by which the losses of a round trip may exceed `expected-loss` before they \
+             count as congestion; 0 is the paper's comparison",
+        )
+        .field(Whole(0, 10), |fwp| &mut fwp.margin),
+    &Fwp::named("overdue")
+        .means(
+            "age, in percent of the flow's smoothed round trip, at which a hole left to TCP is filled with a \
+             placeholder after all, if later data has overtaken its retransmission; 0 is never",
+        )
+        .field(Whole(0, 10_000), |fwp| &mut fwp.shim.overdue_percent),
+    &Fwp::named("holes-max")
+        .means("largest number of unrepaired holes per flow; further ones are left to TCP")
+        .field(Whole(1, 1 << 20), |fwp| &mut fwp.shim.most_holes),
+    &Fwp::named("hole-bytes-max")
+        .means("largest number of bytes in unrepaired holes per flow")
+        .field(Size(1, 1 << 40), |fwp| &mut fwp.shim.most_hole_bytes),
+    &Fwp::named("patience")
+        .means("age after which a hole no longer counts as unrepaired")
+        .field(SOME_TIME, |fwp| &mut fwp.shim.patience),
+    &Fwp::named("round-trip")
+        .means("interval for counting losses before timestamps have shown a round trip")
+        .field(SOME_TIME, |fwp| &mut fwp.shim.round_trip),
+    &Fwp::named("connections")
+        .means(
+            "repair connections per download, and per connection of a page or video, opened at its start and \
+             kept",
+        )
+        .field(Whole(1, 64), |fwp| &mut fwp.connections),
+    &Fwp::named("request-size").means("size of a request").field(HEAD, |fwp| &mut fwp.request_size),
+    &Fwp::named("head-size").means("size of an answer's head").field(HEAD, |fwp| &mut fwp.head_size),
+    &Fwp::named("range-max")
+        .means("most bytes of one request")
+        .field(Size(1, 1 << 30), |fwp| &mut fwp.range_max),
+    &Fwp::named("gap-max")
+        .means(
+            "largest gap between two holes that are requested as one range, while there are more holes than \
+             connections: fewer requests, more bytes",
+        )
+        .field(Size(1, 1 << 20), |fwp| &mut fwp.gap_max),
+    &Fwp::named("deadline")
+        .means("age of a hole at which the download fails")
+        .field(SOME_TIME, |fwp| &mut fwp.deadline),
+    &Fwp::named("reorder-buffer")
+        .means("most bytes that wait behind holes; beyond that, TCP's window closes")
+        .field(Size(1 << 16, 1 << 40), |fwp| &mut fwp.reorder_buffer),
 ];

@@ -1,5 +1,6 @@
 //! The types of values and their limits. Each type reads a value, writes one, and describes the allowed values.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use tacit_link::wifi::Decibels;
@@ -97,60 +98,18 @@ impl Kind for Size {
     }
 }
 
-/// A bit rate.
-pub(crate) struct Rate;
-
-impl Kind for Rate {
-    type Value = BitRate;
-
-    fn read(&self, value: &Value) -> Result<BitRate, Mismatch> {
-        bit_rate(value)
-    }
-
-    fn write(&self, value: &BitRate) -> String {
-        match value.as_bps() {
-            bps if bps >= 1_000_000_000 && bps % 1_000_000_000 == 0 => {
-                quoted(format!("{}Gbps", bps / 1_000_000_000))
-            }
-            _ => quoted(value.to_string()),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        "a rate".to_owned()
-    }
-}
-
-/// A fraction of one.
-pub(crate) struct Share;
-
-impl Kind for Share {
-    type Value = Ratio;
-
-    fn read(&self, value: &Value) -> Result<Ratio, Mismatch> {
-        input::ratio(value)
-    }
-
-    fn write(&self, value: &Ratio) -> String {
-        if *value == Ratio::ZERO { NONE.to_owned() } else { quoted(value.to_string()) }
-    }
-
-    fn allowed(&self) -> String {
-        "a share".to_owned()
-    }
-}
-
 /// A whole number.
-pub(crate) struct Whole(pub u32, pub u32);
+pub(crate) struct Whole<T = u32>(pub T, pub T);
 
-impl Kind for Whole {
-    type Value = u32;
+impl<T: Copy + Display + Into<u32> + TryFrom<u32>> Kind for Whole<T> {
+    type Value = T;
 
-    fn read(&self, value: &Value) -> Result<u32, Mismatch> {
-        input::integer(self.0..=self.1)(value)
+    fn read(&self, value: &Value) -> Result<T, Mismatch> {
+        let number = input::integer(self.0.into()..=self.1.into())(value)?;
+        Ok(T::try_from(number).unwrap_or(self.1))
     }
 
-    fn write(&self, value: &u32) -> String {
+    fn write(&self, value: &T) -> String {
         value.to_string()
     }
 
@@ -216,46 +175,68 @@ impl Kind for Power {
     }
 }
 
-/// A distance in metres, from adjacent antennas to a directional link.
-pub(crate) struct Distance;
+/// Defines kinds without parameters: how each is read and written, and its allowed values.
+macro_rules! plain_kinds {
+    ($($(#[$about:meta])* $kind:ident: $value:ty, $read:expr, |$written:ident| $write:expr, $allowed:literal;)*) => {$(
+        $(#[$about])*
+        pub(crate) struct $kind;
+
+        impl Kind for $kind {
+            type Value = $value;
+
+            fn read(&self, value: &Value) -> Result<$value, Mismatch> {
+                $read(value)
+            }
+
+            fn write(&self, $written: &$value) -> String {
+                $write
+            }
+
+            fn allowed(&self) -> String {
+                $allowed.to_owned()
+            }
+        }
+    )*};
+}
+
+plain_kinds! {
+    /// A bit rate.
+    Rate: BitRate, bit_rate, |rate| quoted(rate_text(*rate)), "a rate";
+    /// A fraction of one.
+    Share: Ratio, input::ratio, |share| share_text(*share), "a share";
+    /// A distance in metres, from adjacent antennas to a directional link.
+    Distance: f64, distance, |metres| quoted(format!("{metres} m")), "0.1 m to 100 km";
+    /// True or false.
+    Flag: bool, input::flag, |flag| flag.to_string(), "flag";
+    /// Losses of a link.
+    Losses: Loss, input::loss, |_losses| NONE.to_owned(), "a loss";
+    /// Limit of a queue.
+    Limit: QueueLimit, input::queue_limit, |limit| quoted(limit_text(limit)), "a queue";
+}
 
 impl Distance {
     pub(crate) const METRES: RangeInclusive<f64> = 0.1..=100_000.0;
 }
 
-impl Kind for Distance {
-    type Value = f64;
+fn distance(value: &Value) -> Result<f64, Mismatch> {
+    within_limits(Distance::METRES, Distance.allowed(), metres)(value)
+}
 
-    fn read(&self, value: &Value) -> Result<f64, Mismatch> {
-        within_limits(Self::METRES, self.allowed(), metres)(value)
-    }
-
-    fn write(&self, value: &f64) -> String {
-        quoted(format!("{value} m"))
-    }
-
-    fn allowed(&self) -> String {
-        "0.1 m to 100 km".to_owned()
+fn rate_text(rate: BitRate) -> String {
+    match rate.as_bps() {
+        bps if bps >= 1_000_000_000 && bps % 1_000_000_000 == 0 => format!("{}Gbps", bps / 1_000_000_000),
+        _ => rate.to_string(),
     }
 }
 
-/// True or false.
-pub(crate) struct Flag;
+fn share_text(share: Ratio) -> String {
+    if share == Ratio::ZERO { NONE.to_owned() } else { quoted(share) }
+}
 
-impl Kind for Flag {
-    type Value = bool;
-
-    fn read(&self, value: &Value) -> Result<bool, Mismatch> {
-        input::flag(value)
-    }
-
-    fn write(&self, value: &bool) -> String {
-        value.to_string()
-    }
-
-    fn allowed(&self) -> String {
-        "flag".to_owned()
-    }
+fn limit_text(limit: &QueueLimit) -> String {
+    let packets = limit.packets.map(|packets| format!("{packets} packets"));
+    let parts: Vec<String> = packets.into_iter().chain(limit.bytes.map(size)).collect();
+    if parts.is_empty() { "unlimited".to_owned() } else { parts.join(", ") }
 }
 
 /// One of several named values.
@@ -301,46 +282,6 @@ impl<T: Clone + PartialEq> Kind for OnceFlag<T> {
 
     fn allowed(&self) -> String {
         self.choice.allowed()
-    }
-}
-
-/// Losses of a link.
-pub(crate) struct Losses;
-
-impl Kind for Losses {
-    type Value = Loss;
-
-    fn read(&self, value: &Value) -> Result<Loss, Mismatch> {
-        input::loss(value)
-    }
-
-    fn write(&self, _: &Loss) -> String {
-        NONE.to_owned()
-    }
-
-    fn allowed(&self) -> String {
-        "a loss".to_owned()
-    }
-}
-
-/// Limit of a queue.
-pub(crate) struct Limit;
-
-impl Kind for Limit {
-    type Value = QueueLimit;
-
-    fn read(&self, value: &Value) -> Result<QueueLimit, Mismatch> {
-        input::queue_limit(value)
-    }
-
-    fn write(&self, value: &QueueLimit) -> String {
-        let packets = value.packets.map(|packets| format!("{packets} packets"));
-        let parts: Vec<String> = packets.into_iter().chain(value.bytes.map(size)).collect();
-        quoted(if parts.is_empty() { "unlimited".to_owned() } else { parts.join(", ") })
-    }
-
-    fn allowed(&self) -> String {
-        "a queue".to_owned()
     }
 }
 
@@ -415,7 +356,7 @@ pub(crate) fn or(mut mismatch: Mismatch, also: &str) -> Mismatch {
     mismatch
 }
 
-pub(crate) fn quoted(text: impl std::fmt::Display) -> String {
+pub(crate) fn quoted(text: impl Display) -> String {
     format!("\"{text}\"")
 }
 

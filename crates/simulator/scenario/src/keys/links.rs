@@ -5,7 +5,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share, Span};
-use super::{Field, Key, Keys, TextKey, Usual};
+use super::{About, Key, Keys, TextKey, Usual, named};
 use crate::input::{Mismatch, Node, Value, text};
 use crate::read::DEFAULT_QUEUE;
 
@@ -24,33 +24,30 @@ pub(crate) fn usual_cellular() -> PipeConfig {
     PipeConfig { delay: CELLULAR_DELAY, ..usual_wire() }
 }
 
-pub(crate) const RATE: Key<Rate> =
-    Key { name: "rate", kind: Rate, usual: Usual::Is("\"1Gbps\""), meaning: "of the wire" };
+pub(crate) const RATE: Key<Rate> = named("rate").means("of the wire").is("\"1Gbps\"").key(Rate);
 
 /// The rate from each time on; `None` means that the link is down.
 pub(crate) type RateChanges = Vec<(Instant, Option<BitRate>)>;
 
-pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = Key {
-    name: "rate-script",
-    kind: Own {
+pub(crate) const RATE_SCRIPT: Key<Own<RateChanges>> = named("rate-script")
+    .means(
+        "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A \
+         packet in transmission continues at the new rate; the last entry must be a rate",
+    )
+    .described("none")
+    .key(Own {
         read: rate_changes,
         write: |_| super::kind::NONE.to_owned(),
         allowed: "pairs of a time and a rate or `\"off\"`",
-    },
-    usual: Usual::Described("none"),
-    meaning: "rate from each time on: `[[\"5 s\", \"10Mbps\"], [\"7 s\", \"off\"], [\"8 s\", \"20Mbps\"]]`. A packet \
-              in transmission continues at the new rate; the last entry must be a rate",
-};
+    });
 
 /// The name of the one-way delay in [`COMMON`].
 pub(crate) const DELAY_NAME: &str = "delay";
 
-pub(crate) const RTT: Key<Span> = Key {
-    name: "rtt",
-    kind: ANY_TIME,
-    usual: Usual::Described("twice `delay`"),
-    meaning: "round-trip time of the wire, half of it each way, in place of `delay`",
-};
+pub(crate) const RTT: Key<Span> = named("rtt")
+    .means("round-trip time of the wire, half of it each way, in place of `delay`")
+    .described("twice `delay`")
+    .key(ANY_TIME);
 
 /// Keys of a wired link in addition to [`COMMON`].
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
@@ -85,88 +82,58 @@ pub(crate) fn ack_filter_text(filter: AckFilter) -> String {
     ACK_FILTERS.write(&filter)
 }
 
-pub(crate) const QUEUE: TextKey = TextKey {
-    name: "queue",
-    usual: Usual::Is("\"1000 packets\""),
-    allowed: "a queue",
-    meaning: "waiting packets, without the one in transmission: a limit, or a table with a \
-              [discipline](#queue-disciplines)",
-};
+pub(crate) const QUEUE: TextKey = named("queue")
+    .means(
+        "waiting packets, without the one in transmission: a limit, or a table with a \
+         [discipline](#queue-disciplines)",
+    )
+    .is("\"1000 packets\"")
+    .text("a queue");
 
-pub(crate) const DROP: Key<Choice<Discipline>> = Key {
-    name: "drop",
-    kind: Choice(&[("tail", Discipline::DropTail), ("head", Discipline::DropHead)]),
-    usual: Usual::Is("\"tail\""),
-    meaning: "packet that a full queue drops: the arriving one, or the oldest; only with a limit",
-};
+pub(crate) const DROP: Key<Choice<Discipline>> = named("drop")
+    .means("packet that a full queue drops: the arriving one, or the oldest; only with a limit")
+    .is("\"tail\"")
+    .key(Choice(&[("tail", Discipline::DropTail), ("head", Discipline::DropHead)]));
 
-pub(crate) const JITTER: TextKey = TextKey {
-    name: "jitter",
-    usual: Usual::Described("none"),
-    allowed: "a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`",
-    meaning: "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard deviation, \
-              cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, `\"kept\"` makes them \
-              wait",
-};
+pub(crate) const JITTER: TextKey = named("jitter")
+    .means(
+        "the delay varies uniformly by up to this much either way; `\"normal\"`: with this standard \
+         deviation, cut at 2.9 of them; never below zero. `order = \"free\"` lets packets overtake, \
+         `\"kept\"` makes them wait",
+    )
+    .described("none")
+    .text("a duration, or `{ spread = \"5 ms\", distribution = \"uniform\", order = \"kept\" }`");
 
-pub(crate) const REORDER: TextKey = TextKey {
-    name: "reorder",
-    usual: Usual::Described("none"),
-    allowed: "`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`",
-    meaning: "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
-              ms), whichever is first; without `packets`, for `delay`",
-};
+pub(crate) const REORDER: TextKey = named("reorder")
+    .means(
+        "this share of packets is held back until `packets` others have passed, or for `delay` (default 100 \
+         ms), whichever is first; without `packets`, for `delay`",
+    )
+    .described("none")
+    .text("`{ chance = \"1 %\", packets = 3, delay = \"10 ms\" }`");
 
 const DIRECTION: &str = "overrides for the direction towards the clients, or from them";
 
-type Pipe<K> = Field<PipeConfig, K>;
+type Pipe = About<PipeConfig>;
 
 /// Keys of both wired and mobile links.
 pub(crate) const COMMON: Keys<PipeConfig> = &[
-    &Pipe {
-        name: DELAY_NAME,
-        kind: ANY_TIME,
-        usual: Usual::Field,
-        meaning: "one-way delay; on a mobile link, after the opportunity",
-        of: |pipe| &mut pipe.delay,
-    },
+    &Pipe::named(DELAY_NAME)
+        .means("one-way delay; on a mobile link, after the opportunity")
+        .field(ANY_TIME, |pipe| &mut pipe.delay),
     &QUEUE,
     &DROP,
-    &Pipe {
-        name: "ack-filter",
-        kind: ACK_FILTERS,
-        usual: Usual::Field,
-        meaning: "filter of pure TCP ACKs in the queue; see [simulator.md](../design/simulator.md#ack-filters)",
-        of: |pipe| &mut pipe.ack_filter,
-    },
-    &Pipe {
-        name: "loss",
-        kind: Losses,
-        usual: Usual::Field,
-        meaning: "loss process after transmission",
-        of: |pipe| &mut pipe.loss,
-    },
+    &Pipe::named("ack-filter")
+        .means("filter of pure TCP ACKs in the queue; see [simulator.md](../design/simulator.md#ack-filters)")
+        .field(ACK_FILTERS, |pipe| &mut pipe.ack_filter),
+    &Pipe::named("loss").means("loss process after transmission").field(Losses, |pipe| &mut pipe.loss),
     &JITTER,
     &REORDER,
-    &Pipe {
-        name: "duplicate",
-        kind: Share,
-        usual: Usual::Field,
-        meaning: "share of packets delivered twice, but transmitted once",
-        of: |pipe| &mut pipe.impairments.duplication,
-    },
-    &TextKey {
-        name: "down",
-        usual: Usual::Described("none"),
-        allowed: "a table with these keys",
-        meaning: DIRECTION,
-    },
-    &TextKey {
-        name: "up",
-        usual: Usual::Described("none"),
-        allowed: "a table with these keys",
-        meaning: DIRECTION,
-    },
+    &Pipe::named("duplicate")
+        .means("share of packets delivered twice, but transmitted once")
+        .field(Share, |pipe| &mut pipe.impairments.duplication),
+    &named("down").means(DIRECTION).described("none").text("a table with these keys"),
+    &named("up").means(DIRECTION).described("none").text("a table with these keys"),
 ];
 
 /// Kind of a hop.
@@ -177,12 +144,10 @@ pub(crate) enum HopKind {
     Wifi,
 }
 
-pub(crate) const KIND: Key<Choice<HopKind>> = Key {
-    name: "kind",
-    kind: Choice(&[("wired", HopKind::Wired), ("cellular", HopKind::Cellular), ("wifi", HopKind::Wifi)]),
-    usual: Usual::Described("required"),
-    meaning: "type of the hop; its other keys are those of that table",
-};
+pub(crate) const KIND: Key<Choice<HopKind>> = named("kind")
+    .means("type of the hop; its other keys are those of that table")
+    .described("required")
+    .key(Choice(&[("wired", HopKind::Wired), ("cellular", HopKind::Cellular), ("wifi", HopKind::Wifi)]));
 
 pub(super) const HOP: Keys<()> = &[&KIND];
 

@@ -3,7 +3,7 @@
 use tacit_proto::units::Duration;
 
 use super::kind::{Choice, Flag, Limit, Span, Whole};
-use super::{Key, Keys, Usual};
+use super::{Key, Keys, named};
 
 /// The order in which packets leave the queue, and which are dropped before the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,79 +15,64 @@ pub(crate) enum Discipline {
     DualPi2,
 }
 
-pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = Key {
-    name: "discipline",
-    kind: Choice(&[
+pub(crate) const DISCIPLINE: Key<Choice<Discipline>> = named("discipline")
+    .means(
+        "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO under \
+         CoDel (RFC 8289); `fq-codel`: flows in turns, each under CoDel (RFC 8290), on Wi-Fi with a queue \
+         per station as Linux's mac80211, on wires with the RFC's defaults; `dualpi2`: L4S packets (ECT(1)) \
+         in a queue of their own, coupled with that of all others (RFC 9332)",
+    )
+    .described("required")
+    .key(Choice(&[
         ("drop-tail", Discipline::DropTail),
         ("drop-head", Discipline::DropHead),
         ("codel", Discipline::CoDel),
         ("fq-codel", Discipline::FqCoDel),
         ("dualpi2", Discipline::DualPi2),
-    ]),
-    usual: Usual::Described("required"),
-    meaning: "`drop-tail`: FIFO; `drop-head`: FIFO that drops its oldest packets when full; `codel`: FIFO under CoDel \
-              (RFC 8289); `fq-codel`: flows in turns, each under CoDel (RFC 8290), on Wi-Fi with a queue per station as \
-              Linux's mac80211, on wires with the RFC's defaults; `dualpi2`: L4S packets (ECT(1)) in a queue of their own, \
-              coupled with that of all others (RFC 9332)",
-};
+    ]));
 
-pub(crate) const LIMIT: Key<Limit> = Key {
-    name: "limit",
-    kind: Limit,
-    usual: Usual::Described("1000 packets; `fq-codel` 8192 packets, on wires 10240"),
-    meaning: "largest number of waiting packets or bytes; a full `fq-codel` queue drops the oldest packet of its longest flow",
-};
+pub(crate) const LIMIT: Key<Limit> = named("limit")
+    .means(
+        "largest number of waiting packets or bytes; a full `fq-codel` queue drops the oldest packet of its \
+         longest flow",
+    )
+    .described("1000 packets; `fq-codel` 8192 packets, on wires 10240")
+    .key(Limit);
 
 const DELAY: Span = Span::between(Duration::from_micros(1), Duration::from_secs(10));
 
-pub(crate) const TARGET: Key<Span> = Key {
-    name: "target",
-    kind: DELAY,
-    usual: Usual::Described("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`; `dualpi2` `\"15 ms\"`"),
-    meaning: "tolerated standing delay",
-};
+pub(crate) const TARGET: Key<Span> = named("target")
+    .means("tolerated standing delay")
+    .described("`\"5 ms\"`; `fq-codel` of Wi-Fi `\"20 ms\"`; `dualpi2` `\"15 ms\"`")
+    .key(DELAY);
 
-pub(crate) const INTERVAL: Key<Span> = Key {
-    name: "interval",
-    kind: DELAY,
-    usual: Usual::Is("\"100 ms\""),
-    meaning: "time above `target` after which packets are dropped (`codel`, `fq-codel`)",
-};
+pub(crate) const INTERVAL: Key<Span> = named("interval")
+    .means("time above `target` after which packets are dropped (`codel`, `fq-codel`)")
+    .is("\"100 ms\"")
+    .key(DELAY);
 
-pub(crate) const ECN: Key<Flag> = Key {
-    name: "ecn",
-    kind: Flag,
-    usual: Usual::Is("true"),
-    meaning: "mark ECN-capable packets instead of dropping them (`codel`, `fq-codel`; `dualpi2` always does)",
-};
+pub(crate) const ECN: Key<Flag> = named("ecn")
+    .means("mark ECN-capable packets instead of dropping them (`codel`, `fq-codel`; `dualpi2` always does)")
+    .is("true")
+    .key(Flag);
 
-pub(crate) const QUANTUM: Key<Whole> = Key {
-    name: "quantum",
-    kind: Whole(1, 65_535),
-    usual: Usual::Described("300; on wires 1514"),
-    meaning: "bytes per flow and turn (`fq-codel`)",
-};
+pub(crate) const QUANTUM: Key<Whole> = named("quantum")
+    .means("bytes per flow and turn (`fq-codel`)")
+    .described("300; on wires 1514")
+    .key(Whole(1, 65_535));
 
-pub(crate) const FLOWS: Key<Whole> = Key {
-    name: "flows",
-    kind: Whole(1, 32_768),
-    usual: Usual::Is("1024"),
-    meaning: "number of queues for hashed flows (`fq-codel`)",
-};
+pub(crate) const FLOWS: Key<Whole> =
+    named("flows").means("number of queues for hashed flows (`fq-codel`)").is("1024").key(Whole(1, 32_768));
 
-pub(crate) const RTT_MAX: Key<Span> = Key {
-    name: "rtt-max",
-    kind: DELAY,
-    usual: Usual::Is("\"100 ms\""),
-    meaning: "longest usual round-trip time, by which the probability of drops changes (`dualpi2`)",
-};
+pub(crate) const RTT_MAX: Key<Span> = named("rtt-max")
+    .means("longest usual round-trip time, by which the probability of drops changes (`dualpi2`)")
+    .is("\"100 ms\"")
+    .key(DELAY);
 
-pub(crate) const L4S_THRESHOLD: Key<Span> = Key {
-    name: "l4s-threshold",
-    kind: DELAY,
-    usual: Usual::Is("\"800 us\""),
-    meaning: "delay of L4S packets from which on they are marked; all are marked 400 us later (`dualpi2`)",
-};
+pub(crate) const L4S_THRESHOLD: Key<Span> = named("l4s-threshold")
+    .means("delay of L4S packets from which on they are marked; all are marked 400 us later (`dualpi2`)")
+    .is("\"800 us\"")
+    .key(DELAY);
 
 pub(super) const QUEUE: Keys<()> =
     &[&DISCIPLINE, &LIMIT, &TARGET, &INTERVAL, &ECN, &QUANTUM, &FLOWS, &RTT_MAX, &L4S_THRESHOLD];

@@ -11,7 +11,7 @@ use super::kind::{
     ANY_TIME, Choice, Flag, Given, Kind as _, OrNone, Own, Rate, SOME_TIME, Size, Span, Whole, or,
 };
 use super::tcp::{BUFFER, CONTROLS};
-use super::{Field, Key, Keys, Usual};
+use super::{About, Key, Keys, named};
 use crate::MAX_CLIENTS;
 use crate::input::{Mismatch, Value, integer, title};
 use crate::traffic::{ApplicationKind, ApplicationKnobs, Direction, ObjectsPlan, TrafficPlan, Transport};
@@ -49,242 +49,166 @@ pub(crate) const TRANSPORT: &str = "transport";
 pub(crate) const TRANSPORTS: Choice<Transport> =
     Choice(&[("tcp", Transport::Tcp), ("tack", Transport::Tack), ("udp", Transport::Udp)]);
 
-pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = Key {
-    name: "access-category",
-    kind: Choice(&[
+pub(crate) const ACCESS_CATEGORY: Key<Choice<AccessCategory>> = named("access-category")
+    .means("EDCA access category of all packets on Wi-Fi, both ways; 802.11a has `\"be\"` only")
+    .described("`\"be\"`, or as the client says")
+    .key(Choice(&[
         (AccessCategory::Background.name(), AccessCategory::Background),
         (AccessCategory::BestEffort.name(), AccessCategory::BestEffort),
         (AccessCategory::Video.name(), AccessCategory::Video),
         (AccessCategory::Voice.name(), AccessCategory::Voice),
-    ]),
-    usual: Usual::Described("`\"be\"`, or as the client says"),
-    meaning: "EDCA access category of all packets on Wi-Fi, both ways; 802.11a has `\"be\"` only",
-};
+    ]));
 
 const LAWS: Choice<Law> = Choice(&[("exponential", Law::Exponential), ("fixed", Law::Fixed)]);
 
-type Flow<K> = Field<TrafficPlan, K>;
+type Flow = About<TrafficPlan>;
 
 pub(crate) const TRAFFIC: Keys<TrafficPlan> = &[
-    &Flow {
-        name: KIND,
-        kind: Choice(&[
-            ("download", Direction::Download),
-            ("upload", Direction::Upload),
-            ("both", Direction::Both),
-            ("station-to-station", Direction::StationToStation),
-        ]),
-        usual: Usual::Field,
-        meaning: "server to client, client to server, a flow each way, or client to client: through the access point, \
-                  over both hops, unless they have `wifi.direct-links`; with `[wifi]` and two clients or more; not with FWP",
-        of: |flow| &mut flow.direction,
-    },
-    &Flow {
-        name: PEER,
-        kind: Given(Own {
-            read: client_number,
-            write: |peer| (peer + 1).to_string(),
-            allowed: "number of a client, from 1",
-        }),
-        usual: Usual::Described("the next client, the first after the last"),
-        meaning: "client that receives the data of `station-to-station`; it sends none to itself",
-        of: |flow| &mut flow.peer,
-    },
-    &Flow {
-        name: TRANSPORT,
-        kind: TRANSPORTS,
-        usual: Usual::Field,
-        meaning: "transport of the scenario as written; schemes change it",
-        of: |flow| &mut flow.transport,
-    },
+    &Flow::named(KIND)
+        .means(
+            "server to client, client to server, a flow each way, or client to client: through the access \
+             point, over both hops, unless they have `wifi.direct-links`; with `[wifi]` and two clients or \
+             more; not with FWP",
+        )
+        .field(
+            Choice(&[
+                ("download", Direction::Download),
+                ("upload", Direction::Upload),
+                ("both", Direction::Both),
+                ("station-to-station", Direction::StationToStation),
+            ]),
+            |flow| &mut flow.direction,
+        ),
+    &Flow::named(PEER)
+        .means("client that receives the data of `station-to-station`; it sends none to itself")
+        .described("the next client, the first after the last")
+        .field(
+            Given(Own {
+                read: client_number,
+                write: |peer| (peer + 1).to_string(),
+                allowed: "number of a client, from 1",
+            }),
+            |flow| &mut flow.peer,
+        ),
+    &Flow::named(TRANSPORT)
+        .means("transport of the scenario as written; schemes change it")
+        .field(TRANSPORTS, |flow| &mut flow.transport),
     &ACCESS_CATEGORY,
-    &Flow {
-        name: "size",
-        kind: Given(PIECE),
-        usual: Usual::Field,
-        meaning: "bytes per flow over a connection; without it, unlimited",
-        of: |flow| &mut flow.size,
-    },
-    &Flow {
-        name: "udp-rate",
-        kind: Own { read: saturating_or_rate, write: write_rate, allowed: "`\"saturating\"` or a rate" },
-        usual: Usual::Field,
-        meaning: "payload rate; `saturating` keeps the first queue full",
-        of: |flow| &mut flow.udp_rate,
-    },
-    &Flow {
-        name: "udp-report",
-        kind: Given(Own {
-            read: time_or_datagrams,
-            write: |after| match after {
-                ReportAfter::Time(time) => HOST_TIME.write(time),
-                ReportAfter::Datagrams(count) => format!("\"{count} datagrams\""),
-            },
-            allowed: "1 us to 1 s, or `\"4 datagrams\"` (1 to 1000000)",
-        }),
-        usual: Usual::Field,
-        meaning: "the sink reports the number of received datagrams this long after an arrival, or with every so \
-                  many, in a datagram of its own; with `[hack]` reports may ride on link-layer ACKs; they count as \
-                  TCP ACKs",
-        of: |flow| &mut flow.udp_report,
-    },
-    &Flow {
-        name: UDP_PAYLOAD,
-        kind: Given(DATAGRAM),
-        usual: Usual::Described("as many as fill `tcp.mtu`"),
-        meaning: "bytes after the UDP header, at most those of one packet",
-        of: |flow| &mut flow.udp_payload,
-    },
-    &Flow {
-        name: "udp-send-buffer",
-        kind: OrNone(BUFFER),
-        usual: Usual::Field,
-        meaning: "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue; its socket \
-                  makes the source wait beyond. Linux: 212,992 bytes of memory, which 92 full datagrams take",
-        of: |flow| &mut flow.udp_send_buffer,
-    },
-    &Flow {
-        name: "application",
-        kind: Choice(&ApplicationKind::NAMES),
-        usual: Usual::Field,
-        meaning: "source of the flows; see below",
-        of: |flow| &mut flow.application,
-    },
-    &Flow {
-        name: "objects",
-        kind: Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
-        usual: Usual::Field,
-        meaning: "objects of a page: a number, or a list of sizes with the document first",
-        of: |flow| &mut flow.knobs.objects,
-    },
-    &Flow {
-        name: "object-size",
-        kind: PIECE,
-        usual: Usual::Field,
-        meaning: "mean object size, if `objects` is a number",
-        of: |flow| &mut flow.knobs.object_size,
-    },
-    &Flow {
-        name: "sizes",
-        kind: LAWS,
-        usual: Usual::Field,
-        meaning: "distribution of object sizes",
-        of: |flow| &mut flow.knobs.sizes,
-    },
-    &Flow {
-        name: "request-size",
-        kind: PIECE,
-        usual: Usual::Field,
-        meaning: "size of a request for an object, or of the answer to an uploaded one",
-        of: |flow| &mut flow.knobs.request_size,
-    },
-    &Flow {
-        name: "connections",
-        kind: Whole(1, MAX_CONNECTIONS as u32),
-        usual: Usual::Field,
-        meaning: "connections per client; 1 is one persistent connection",
-        of: |flow| &mut flow.knobs.connections,
-    },
-    &Flow {
-        name: "keep-connections",
-        kind: Flag,
-        usual: Usual::Field,
-        meaning: "all pages use all connections; `false`: each page opens one of its own, and the user leaves after the \
-                  last",
-        of: |flow| &mut flow.knobs.keeps_connections,
-    },
-    &Flow {
-        name: "think-time",
-        kind: ANY_TIME,
-        usual: Usual::Field,
-        meaning: "pause between two pages",
-        of: |flow| &mut flow.knobs.think_time,
-    },
-    &Flow {
-        name: "on-time",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "on and off times of an on-off source",
-        of: |flow| &mut flow.knobs.on_time,
-    },
-    &Flow {
-        name: "off-time",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "on and off times of an on-off source",
-        of: |flow| &mut flow.knobs.off_time,
-    },
-    &Flow {
-        name: "times",
-        kind: LAWS,
-        usual: Usual::Field,
-        meaning: "distribution of think, on and off times, whose means are given above",
-        of: |flow| &mut flow.knobs.times,
-    },
-    &Flow {
-        name: "rate",
-        kind: Given(Rate),
-        usual: Usual::Described("none; 4 Mbps for a video"),
-        meaning: "payload rate of a video, or of an on-off source while it is on; without it, an on-off source uses \
-                  `udp-rate`, or the connection's rate",
-        of: |flow| &mut flow.knobs.rate,
-    },
-    &Flow {
-        name: "frame-rate",
-        kind: Whole(1, 1_000),
-        usual: Usual::Field,
-        meaning: "frames of a video per second",
-        of: |flow| &mut flow.knobs.frame_rate,
-    },
-    &Flow {
-        name: "play-out-buffer",
-        kind: ANY_TIME,
-        usual: Usual::Field,
-        meaning: "video buffered before playback starts, and after each stall",
-        of: |flow| &mut flow.knobs.play_out_buffer,
-    },
+    &Flow::named("size")
+        .means("bytes per flow over a connection; without it, unlimited")
+        .field(Given(PIECE), |flow| &mut flow.size),
+    &Flow::named("udp-rate").means("payload rate; `saturating` keeps the first queue full").field(
+        Own { read: saturating_or_rate, write: write_rate, allowed: "`\"saturating\"` or a rate" },
+        |flow| &mut flow.udp_rate,
+    ),
+    &Flow::named("udp-report")
+        .means(
+            "the sink reports the number of received datagrams this long after an arrival, or with every so \
+             many, in a datagram of its own; with `[hack]` reports may ride on link-layer ACKs; they count \
+             as TCP ACKs",
+        )
+        .field(
+            Given(Own {
+                read: time_or_datagrams,
+                write: |after| match after {
+                    ReportAfter::Time(time) => HOST_TIME.write(time),
+                    ReportAfter::Datagrams(count) => format!("\"{count} datagrams\""),
+                },
+                allowed: "1 us to 1 s, or `\"4 datagrams\"` (1 to 1000000)",
+            }),
+            |flow| &mut flow.udp_report,
+        ),
+    &Flow::named(UDP_PAYLOAD)
+        .means("bytes after the UDP header, at most those of one packet")
+        .described("as many as fill `tcp.mtu`")
+        .field(Given(DATAGRAM), |flow| &mut flow.udp_payload),
+    &Flow::named("udp-send-buffer")
+        .means(
+            "most bytes of packets that a flow with a `udp-rate` has in its wireless station's queue; its \
+             socket makes the source wait beyond. Linux: 212,992 bytes of memory, which 92 full datagrams \
+             take",
+        )
+        .field(OrNone(BUFFER), |flow| &mut flow.udp_send_buffer),
+    &Flow::named("application")
+        .means("source of the flows; see below")
+        .field(Choice(&ApplicationKind::NAMES), |flow| &mut flow.application),
+    &Flow::named("objects")
+        .means("objects of a page: a number, or a list of sizes with the document first")
+        .field(
+            Own { read: objects, write: write_objects, allowed: "1 to 10000, or a list of sizes" },
+            |flow| &mut flow.knobs.objects,
+        ),
+    &Flow::named("object-size")
+        .means("mean object size, if `objects` is a number")
+        .field(PIECE, |flow| &mut flow.knobs.object_size),
+    &Flow::named("sizes").means("distribution of object sizes").field(LAWS, |flow| &mut flow.knobs.sizes),
+    &Flow::named("request-size")
+        .means("size of a request for an object, or of the answer to an uploaded one")
+        .field(PIECE, |flow| &mut flow.knobs.request_size),
+    &Flow::named("connections")
+        .means("connections per client; 1 is one persistent connection")
+        .field(Whole(1, MAX_CONNECTIONS as u32), |flow| &mut flow.knobs.connections),
+    &Flow::named("keep-connections")
+        .means(
+            "all pages use all connections; `false`: each page opens one of its own, and the user leaves \
+             after the last",
+        )
+        .field(Flag, |flow| &mut flow.knobs.keeps_connections),
+    &Flow::named("think-time")
+        .means("pause between two pages")
+        .field(ANY_TIME, |flow| &mut flow.knobs.think_time),
+    &Flow::named("on-time")
+        .means("on and off times of an on-off source")
+        .field(SOME_TIME, |flow| &mut flow.knobs.on_time),
+    &Flow::named("off-time")
+        .means("on and off times of an on-off source")
+        .field(SOME_TIME, |flow| &mut flow.knobs.off_time),
+    &Flow::named("times")
+        .means("distribution of think, on and off times, whose means are given above")
+        .field(LAWS, |flow| &mut flow.knobs.times),
+    &Flow::named("rate")
+        .means(
+            "payload rate of a video, or of an on-off source while it is on; without it, an on-off source \
+             uses `udp-rate`, or the connection's rate",
+        )
+        .described("none; 4 Mbps for a video")
+        .field(Given(Rate), |flow| &mut flow.knobs.rate),
+    &Flow::named("frame-rate")
+        .means("frames of a video per second")
+        .field(Whole(1, 1_000), |flow| &mut flow.knobs.frame_rate),
+    &Flow::named("play-out-buffer")
+        .means("video buffered before playback starts, and after each stall")
+        .field(ANY_TIME, |flow| &mut flow.knobs.play_out_buffer),
 ];
 
-pub(crate) const NAME: Key<Own<String>> = Key {
-    name: "name",
-    kind: Own { read: title, write: String::clone, allowed: "as at the top" },
-    usual: Usual::Described("the application"),
-    meaning: "name in results",
-};
+pub(crate) const NAME: Key<Own<String>> = named("name")
+    .means("name in results")
+    .described("the application")
+    .key(Own { read: title, write: String::clone, allowed: "as at the top" });
 
-pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> = Key {
-    name: "client",
-    kind: Own {
+pub(crate) const CLIENT: Key<Own<Option<Vec<u32>>>> =
+    named("client").means("clients with this flow; a run of fewer clients lacks it").is("\"all\"").key(Own {
         read: client_numbers,
         write: |clients| format!("{clients:?}"),
         allowed: "`\"all\"`, the number of a client from 1, or a list of them",
-    },
-    usual: Usual::Is("\"all\""),
-    meaning: "clients with this flow; a run of fewer clients lacks it",
-};
+    });
 
-pub(crate) const START: Key<Span> = Key {
-    name: "start",
-    kind: ANY_TIME,
-    usual: Usual::Described("when its client starts"),
-    meaning: "start time",
-};
+pub(crate) const START: Key<Span> =
+    named("start").means("start time").described("when its client starts").key(ANY_TIME);
 
-pub(crate) const STOP: Key<Span> = Key {
-    name: "stop",
-    kind: ANY_TIME,
-    usual: Usual::Described("when its client stops"),
-    meaning: "time from which the source offers no more data; unfinished pages stay unfinished, videos are played to \
-              their end",
-};
+pub(crate) const STOP: Key<Span> = named("stop")
+    .means(
+        "time from which the source offers no more data; unfinished pages stay unfinished, videos are played \
+         to their end",
+    )
+    .described("when its client stops")
+    .key(ANY_TIME);
 
 /// The controllers that every transport supports, with default options.
-pub(crate) const CONGESTION: Key<Choice<Algorithm>> = Key {
-    name: "congestion",
-    kind: Choice(&CONTROLS),
-    usual: Usual::Described("`tcp.congestion` or `tack.congestion`"),
-    meaning: "congestion control of this flow's connections, for every transport; no scheme changes it",
-};
+pub(crate) const CONGESTION: Key<Choice<Algorithm>> = named("congestion")
+    .means("congestion control of this flow's connections, for every transport; no scheme changes it")
+    .described("`tcp.congestion` or `tack.congestion`")
+    .key(Choice(&CONTROLS));
 
 /// Keys of `[[flow]]` in addition to those of `[traffic]`.
 pub(super) const FLOW: Keys<()> = &[&NAME, &CLIENT, &START, &STOP, &CONGESTION];

@@ -14,7 +14,7 @@ use super::kind::{
     Choice, Distance, Flag, Kind as _, Losses, Number, OnceFlag, OrNone, Own, Power, PowerRatio, SOME_TIME,
     Size, Span, Whole,
 };
-use super::{Field, Key, Keys, TextKey, Usual};
+use super::{About, Key, Keys, TextKey, named};
 use crate::direct;
 use crate::input::{Mismatch, Value, byte_count, duration, standard};
 use crate::{ApAcks, Categories, RateChoice, Wifi, WifiAckFilter};
@@ -25,227 +25,192 @@ pub(super) fn usual() -> Wifi {
     Wifi::new(BssConfig::new(Standard::N, Vec::new()), mode)
 }
 
-pub(crate) const STANDARD: Key<Own<Standard>> = Key {
-    name: "standard",
-    kind: Own {
+pub(crate) const STANDARD: Key<Own<Standard>> = named("standard").means("the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, the others at 5 GHz, see `band`").described("required").key(Own {
         read: standard,
         write: |standard| super::kind::quoted(standard.name()),
         allowed: "`\"802.11a\"`, `\"802.11b\"`, `\"802.11g\"`, `\"802.11n\"`, `\"802.11ac\"`, `\"802.11ax\"`, `\"802.11be\"`; \
                   also as `\"11ax\"` or `\"wifi6\"`",
-    },
-    usual: Usual::Described("required"),
-    meaning: "the amendment; 802.11b and g at 2.4 GHz, be at 6 GHz, the others at 5 GHz, see `band`",
-};
+    });
 
-pub(crate) const BAND: Key<Choice<Band>> = Key {
-    name: "band",
-    kind: Choice(&[
+pub(crate) const BAND: Key<Choice<Band>> = named("band")
+    .means(
+        "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and \
+         `b-stations` as 802.11g, channels up to 40 MHz; ax and be at 6 GHz, which has times and basic rates \
+         of 5 GHz, no older clients, and channels of 320 MHz",
+    )
+    .described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be")
+    .key(Choice(&[
         (Band::Ghz2_4.name(), Band::Ghz2_4),
         (Band::Ghz5.name(), Band::Ghz5),
         (Band::Ghz6.name(), Band::Ghz6),
-    ]),
-    usual: Usual::Described("of the standard; `\"5 GHz\"` for 802.11n and ax, `\"6 GHz\"` for be"),
-    meaning: "802.11n, ax and be may be at 2.4 GHz: SIFS 10 us, 6 us of signal extension, `slot`, `preamble` and `b-stations` as \
-              802.11g, channels up to 40 MHz; ax and be at 6 GHz, which has times and basic rates of 5 GHz, no older clients, and channels \
-              of 320 MHz",
-};
+    ]));
 
-pub(crate) const RATE: TextKey = TextKey {
-    name: "rate",
-    usual: Usual::Described("required, unless `mcs` is given"),
-    allowed: "a rate of its table, or `\"ideal\"`",
-    meaning: "rate of data frames, both ways; see [rates](#rates)",
-};
+pub(crate) const RATE: TextKey = named("rate")
+    .means("rate of data frames, both ways; see [rates](#rates)")
+    .described("required, unless `mcs` is given")
+    .text("a rate of its table, or `\"ideal\"`");
 
-pub(crate) const MCS: Key<Whole> = Key {
-    name: "mcs",
-    kind: Whole(0, 31),
-    usual: Usual::Nothing,
-    meaning: "together with the next three keys, selects a mode that `rate` leaves open; with `mcs`, `rate` may be \
-              absent",
-};
+pub(crate) const MCS: Key<Whole> = named("mcs")
+    .means(
+        "together with the next three keys, selects a mode that `rate` leaves open; with `mcs`, `rate` may \
+         be absent",
+    )
+    .optional()
+    .key(Whole(0, 31));
 
-pub(crate) const STREAMS: Key<Whole> = Key {
-    name: "streams",
-    kind: Whole(1, 8),
-    usual: Usual::Nothing,
-    meaning: "spatial streams; up to 4 before 802.11ax",
-};
+pub(crate) const STREAMS: Key<Whole> =
+    named("streams").means("spatial streams; up to 4 before 802.11ax").optional().key(Whole(1, 8));
 
-pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = Key {
-    name: "channel-width",
-    kind: Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160), ("320 MHz", 320)]),
-    usual: Usual::Nothing,
-    meaning: "width of the channel",
-};
+pub(crate) const CHANNEL_WIDTH: Key<Choice<u16>> = named("channel-width")
+    .means("width of the channel")
+    .optional()
+    .key(Choice(&[("20 MHz", 20), ("40 MHz", 40), ("80 MHz", 80), ("160 MHz", 160), ("320 MHz", 320)]));
 
-pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = Key {
-    name: "guard-interval",
-    kind: Choice(&[
+pub(crate) const GUARD_INTERVAL: Key<Choice<GuardInterval>> = named("guard-interval")
+    .means("0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on")
+    .optional()
+    .key(Choice(&[
         (GuardInterval::Ns400.name(), GuardInterval::Ns400),
         (GuardInterval::Ns800.name(), GuardInterval::Ns800),
         (GuardInterval::Ns1600.name(), GuardInterval::Ns1600),
         (GuardInterval::Ns3200.name(), GuardInterval::Ns3200),
-    ]),
-    usual: Usual::Nothing,
-    meaning: "0.4 or 0.8 us between symbols; 0.8 (`long`), 1.6 or 3.2 us from 802.11ax on",
-};
+    ]));
 
-pub(crate) const LTF: Key<Choice<TrainingField>> = Key {
-    name: "ltf",
-    kind: Choice(&[
+pub(crate) const LTF: Key<Choice<TrainingField>> = named("ltf")
+    .means(
+        "long training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; \
+         `1x` goes with 0.8 us and not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and \
+         be",
+    )
+    .described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`")
+    .key(Choice(&[
         (TrainingField::Quarter.name(), TrainingField::Quarter),
         (TrainingField::Half.name(), TrainingField::Half),
         (TrainingField::Whole.name(), TrainingField::Whole),
-    ]),
-    usual: Usual::Described("`\"2x\"`; `\"4x\"` with `guard-interval = \"3.2 us\"`"),
-    meaning: "long training field (HE-LTF, EHT-LTF) of each stream: 3.2, 6.4 or 12.8 us and a guard interval; `1x` goes with 0.8 us and \
-              not with EHT, `2x` with 0.8 and 1.6, `4x` with 0.8 and 3.2; 802.11ax and be",
-};
+    ]));
 
-pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = Key {
-    name: "packet-extension",
-    kind: Choice(&[
+pub(crate) const PACKET_EXTENSION: Key<Choice<PacketExtension>> = named("packet-extension")
+    .means(
+        "nominal packet padding: a PPDU whose last symbol is full ends with a packet extension of this \
+         length, others with up to 12 us less; 20 us with 802.11be only",
+    )
+    .described("`\"16 us\"` with 802.11ax and be")
+    .key(Choice(&[
         ("0 us", PacketExtension::Us0),
         ("8 us", PacketExtension::Us8),
         ("16 us", PacketExtension::Us16),
         ("20 us", PacketExtension::Us20),
-    ]),
-    usual: Usual::Described("`\"16 us\"` with 802.11ax and be"),
-    meaning: "nominal packet padding: a PPDU whose last symbol is full ends with a packet extension of this length, others with up to 12 us \
-              less; 20 us with 802.11be only",
-};
+    ]));
 
-pub(crate) const CODING: Key<Choice<Coding>> = Key {
-    name: "coding",
-    kind: Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]),
-    usual: Usual::Described("`\"ldpc\"` with 802.11ax and be"),
-    meaning: "code of the data field; `bcc` has 6 tail bits and no extra segment, and is not for use (the standard has it up to 20 MHz, MCS 9 \
-              and 4 streams) but for comparison with simulators that know no LDPC; 802.11ax and be",
-};
+pub(crate) const CODING: Key<Choice<Coding>> = named("coding")
+    .means(
+        "code of the data field; `bcc` has 6 tail bits and no extra segment, and is not for use (the \
+         standard has it up to 20 MHz, MCS 9 and 4 streams) but for comparison with simulators that know no \
+         LDPC; 802.11ax and be",
+    )
+    .described("`\"ldpc\"` with 802.11ax and be")
+    .key(Choice(&[("ldpc", Coding::Ldpc), ("bcc", Coding::Bcc)]));
 
-pub(crate) const PREAMBLE: Key<Choice<Preamble>> = Key {
-    name: "preamble",
-    kind: Choice(&[("long", Preamble::Long), ("short", Preamble::Short)]),
-    usual: Usual::Is("\"long\""),
-    meaning: "of DSSS frames: 192 or 96 us; at 2.4 GHz",
-};
+pub(crate) const PREAMBLE: Key<Choice<Preamble>> = named("preamble")
+    .means("of DSSS frames: 192 or 96 us; at 2.4 GHz")
+    .is("\"long\"")
+    .key(Choice(&[("long", Preamble::Long), ("short", Preamble::Short)]));
 
-pub(crate) const SLOT: Key<Choice<SlotTime>> = Key {
-    name: "slot",
-    kind: Choice(&[("short", SlotTime::Short), ("long", SlotTime::Long)]),
-    usual: Usual::Is("\"short\""),
-    meaning: "9 or 20 us; 802.11g, and n at 2.4 GHz",
-};
+pub(crate) const SLOT: Key<Choice<SlotTime>> = named("slot")
+    .means("9 or 20 us; 802.11g, and n at 2.4 GHz")
+    .is("\"short\"")
+    .key(Choice(&[("short", SlotTime::Short), ("long", SlotTime::Long)]));
 
-pub(crate) const B_STATIONS: Key<Flag> = Key {
-    name: "b-stations",
-    kind: Flag,
-    usual: Usual::Is("false"),
-    meaning: "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates are 1, 2, 5.5 and 11 Mb/s, beacons have 1 \
-              Mb/s, and defaults are long slots and `cts-to-self`",
-};
+pub(crate) const B_STATIONS: Key<Flag> = named("b-stations")
+    .means(
+        "an 802.11b station is near a network of 802.11g, or n at 2.4 GHz: basic rates are 1, 2, 5.5 and 11 \
+         Mb/s, beacons have 1 Mb/s, and defaults are long slots and `cts-to-self`",
+    )
+    .is("false")
+    .key(Flag);
 
 /// The values do not include the threshold.
-pub(crate) const PROTECTION: Key<Choice<Protection>> = Key {
-    name: "protection",
-    kind: Choice(&[
+pub(crate) const PROTECTION: Key<Choice<Protection>> = named("protection")
+    .means(
+        "frames sent before data PPDUs; with `b-stations` at 11 Mb/s DSSS, else at the rate of control \
+         responses",
+    )
+    .is("\"none\"")
+    .key(Choice(&[
         ("none", Protection::None),
         ("cts-to-self", Protection::CtsToSelf { above: 0 }),
         ("rts-cts", Protection::RtsCts { above: 0 }),
-    ]),
-    usual: Usual::Is("\"none\""),
-    meaning: "frames sent before data PPDUs; with `b-stations` at 11 Mb/s DSSS, else at the rate of control \
-              responses",
-};
+    ]));
 
-pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = Key {
-    name: "rts-threshold",
-    kind: OrNone(Size(0, 1 << 20)),
-    usual: Usual::Is("\"none\""),
-    meaning: "protects only PSDUs longer than this; alone it implies `rts-cts`",
-};
+pub(crate) const RTS_THRESHOLD: Key<OrNone<Size>> = named("rts-threshold")
+    .means("protects only PSDUs longer than this; alone it implies `rts-cts`")
+    .is("\"none\"")
+    .key(OrNone(Size(0, 1 << 20)));
 
-pub(crate) const ACK_RATE: TextKey = TextKey {
-    name: "ack-rate",
-    usual: Usual::Is("\"auto\""),
-    allowed: "`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps at 2.4 GHz",
-    meaning: "rate of link-layer ACKs; `auto` follows the standard's rule",
-};
+pub(crate) const ACK_RATE: TextKey = named("ack-rate")
+    .means("rate of link-layer ACKs; `auto` follows the standard's rule")
+    .is("\"auto\"")
+    .text("`\"auto\"`; 6, 9, 12, 18, 24, 36, 48, 54 Mbps; 1, 2, 5.5, 11 Mbps at 2.4 GHz");
 
-pub(crate) const MPDU_ERROR: TextKey = TextKey {
-    name: "mpdu-error",
-    usual: Usual::Described("none"),
-    allowed: "a loss, or `{ down = …, up = … }`",
-    meaning: "loss process of data MPDUs, besides collisions",
-};
+pub(crate) const MPDU_ERROR: TextKey = named("mpdu-error")
+    .means("loss process of data MPDUs, besides collisions")
+    .described("none")
+    .text("a loss, or `{ down = …, up = … }`");
 
-pub(crate) const LINK_ACK_ERROR: Key<Losses> = Key {
-    name: "link-ack-error",
-    kind: Losses,
-    usual: Usual::Described("none"),
-    meaning: "loss process of ACKs and Block Acks, separate for each direction",
-};
+pub(crate) const LINK_ACK_ERROR: Key<Losses> = named("link-ack-error")
+    .means("loss process of ACKs and Block Acks, separate for each direction")
+    .described("none")
+    .key(Losses);
 
-pub(crate) const SNR: Key<PowerRatio> = Key {
-    name: "snr",
-    kind: PowerRatio(-20_000, 100_000),
-    usual: Usual::Described("no noise"),
-    meaning: "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
-              ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
-};
+pub(crate) const SNR: Key<PowerRatio> = named("snr")
+    .means(
+        "signal-to-noise ratio in the channel of `rate`, both ways: noise destroys data, Block Ack Requests, \
+         ACKs and Block Acks, by mode and length; see [wifi-model.md](../references/wifi-model.md#noise)",
+    )
+    .described("no noise")
+    .key(PowerRatio(-20_000, 100_000));
 
-pub(crate) const DISTANCE: Key<Distance> = Key {
-    name: "distance",
-    kind: Distance,
-    usual: Usual::Described("no noise"),
-    meaning: "distance between access point and client, which determines the signal-to-noise ratio; not with `snr`",
-};
+pub(crate) const DISTANCE: Key<Distance> = named("distance")
+    .means(
+        "distance between access point and client, which determines the signal-to-noise ratio; not with \
+         `snr`",
+    )
+    .described("no noise")
+    .key(Distance);
 
-pub(crate) const DIRECT_SNR: Key<PowerRatio> = Key {
-    name: "direct-snr",
-    kind: PowerRatio(-20_000, 100_000),
-    usual: Usual::Described("as `direct-distance`"),
-    meaning: "signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`",
-};
+pub(crate) const DIRECT_SNR: Key<PowerRatio> = named("direct-snr")
+    .means("signal-to-noise ratio between the ends of every direct link, instead of `direct-distance`")
+    .described("as `direct-distance`")
+    .key(PowerRatio(-20_000, 100_000));
 
-pub(crate) const DIRECT_DISTANCE: Key<Distance> = Key {
-    name: "direct-distance",
-    kind: Distance,
-    usual: Usual::Described("of their `position`s"),
-    meaning: "distance between the ends of every direct link; required, or `direct-snr`, where an end has an `snr` or \
-              `distance` and not both have a `position`. With the distances from the access point it must make a triangle",
-};
+pub(crate) const DIRECT_DISTANCE: Key<Distance> = named("direct-distance")
+    .means(
+        "distance between the ends of every direct link; required, or `direct-snr`, where an end has an \
+         `snr` or `distance` and not both have a `position`. With the distances from the access point it \
+         must make a triangle",
+    )
+    .described("of their `position`s")
+    .key(Distance);
 
 /// The value is true for models with an exponent.
-pub(crate) const PATH_LOSS: Key<Choice<bool>> = Key {
-    name: "path-loss",
-    kind: Choice(&[("log-distance", true), ("friis", false)]),
-    usual: Usual::Is("\"log-distance\""),
-    meaning: "path loss model; `friis` is free space",
-};
+pub(crate) const PATH_LOSS: Key<Choice<bool>> = named("path-loss")
+    .means("path loss model; `friis` is free space")
+    .is("\"log-distance\"")
+    .key(Choice(&[("log-distance", true), ("friis", false)]));
 
 /// The exponents measured in practice are well within these limits, including those of tunnels and factories.
-pub(crate) const PATH_LOSS_EXPONENT: Key<Number> = Key {
-    name: "path-loss-exponent",
-    kind: Number(1.0..=8.0),
-    usual: Usual::Is("3"),
-    meaning: "exponent beyond the reference distance",
-};
+pub(crate) const PATH_LOSS_EXPONENT: Key<Number> = named("path-loss-exponent")
+    .means("exponent beyond the reference distance")
+    .is("3")
+    .key(Number(1.0..=8.0));
 
-pub(crate) const REFERENCE_DISTANCE: Key<Distance> = Key {
-    name: "reference-distance",
-    kind: Distance,
-    usual: Usual::Is("\"1 m\""),
-    meaning: "distance up to which free space applies",
-};
+pub(crate) const REFERENCE_DISTANCE: Key<Distance> =
+    named("reference-distance").means("distance up to which free space applies").is("\"1 m\"").key(Distance);
 
-pub(crate) const NOISE_FIGURE: Key<PowerRatio> = Key {
-    name: "noise-figure",
-    kind: PowerRatio(0, 40_000),
-    usual: Usual::Is("\"7 dB\""),
-    meaning: "noise of receivers, on top of thermal noise",
-};
+pub(crate) const NOISE_FIGURE: Key<PowerRatio> = named("noise-figure")
+    .means("noise of receivers, on top of thermal noise")
+    .is("\"7 dB\"")
+    .key(PowerRatio(0, 40_000));
 
 pub(crate) const TXOP_LIMITS: &str = "txop-limits";
 pub(crate) const TXOP_BURSTS: &str = "txop-bursts";
@@ -270,44 +235,32 @@ pub(crate) const LINK_ACK_CHOICE: Choice<BothWays<LinkAcks>> = Choice(&[
 ]);
 
 /// The value is true if grants are enabled.
-pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = Key {
-    name: "reverse-direction",
-    kind: Choice(&[("off", false), ("granted", true)]),
-    usual: Usual::Is("\"off\""),
-    meaning: "with `granted`, the station that acknowledges a data PPDU may send one of its own a SIFS later, in the \
-              same TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
-              [wifi-model.md](../references/wifi-model.md#reverse-direction)",
-};
+pub(crate) const REVERSE_DIRECTION: Key<Choice<bool>> = named("reverse-direction")
+    .means(
+        "with `granted`, the station that acknowledges a data PPDU may send one of its own a SIFS later, in \
+         the same TXOP (reverse direction grant); 802.11n and ac; schemes change it; see \
+         [wifi-model.md](../references/wifi-model.md#reverse-direction)",
+    )
+    .is("\"off\"")
+    .key(Choice(&[("off", false), ("granted", true)]));
 
-pub(crate) const REVERSE_TURNAROUND: Key<Span> = Key {
-    name: "reverse-turnaround",
-    kind: Span::up_to(Duration::from_millis(10)),
-    usual: Usual::Is("\"0 us\""),
-    meaning: "least time in the queue before a packet may join a granted PPDU",
-};
+pub(crate) const REVERSE_TURNAROUND: Key<Span> = named("reverse-turnaround")
+    .means("least time in the queue before a packet may join a granted PPDU")
+    .is("\"0 us\"")
+    .key(Span::up_to(Duration::from_millis(10)));
 
-pub(crate) const REVERSE_LIMIT: Key<Span> = Key {
-    name: "reverse-limit",
-    kind: Span::between(Duration::from_micros(100), Duration::from_millis(30)),
-    usual: Usual::Is("\"3.008 ms\""),
-    meaning: "length of a grant if there is no TXOP limit; otherwise it is the rest of the TXOP",
-};
+pub(crate) const REVERSE_LIMIT: Key<Span> = named("reverse-limit")
+    .means("length of a grant if there is no TXOP limit; otherwise it is the rest of the TXOP")
+    .is("\"3.008 ms\"")
+    .key(Span::between(Duration::from_micros(100), Duration::from_millis(30)));
 
-pub(crate) const AP_QUEUE: TextKey = TextKey {
-    name: "ap-queue",
-    usual: Usual::Is("\"1000 packets\""),
-    allowed: "a queue",
-    meaning: "queue per client at the access point",
-};
+pub(crate) const AP_QUEUE: TextKey =
+    named("ap-queue").means("queue per client at the access point").is("\"1000 packets\"").text("a queue");
 
-pub(crate) const STATION_QUEUE: TextKey = TextKey {
-    name: "station-queue",
-    usual: Usual::Is("\"1000 packets\""),
-    allowed: "a queue",
-    meaning: "queue of each client",
-};
+pub(crate) const STATION_QUEUE: TextKey =
+    named("station-queue").means("queue of each client").is("\"1000 packets\"").text("a queue");
 
-type W<K> = Field<Wifi, K>;
+type W = About<Wifi>;
 
 pub(crate) const WIFI: Keys<Wifi> = &[
     &STANDARD,
@@ -325,405 +278,351 @@ pub(crate) const WIFI: Keys<Wifi> = &[
     &B_STATIONS,
     &PROTECTION,
     &RTS_THRESHOLD,
-    &W {
-        name: "short-retry-limit",
-        kind: Whole(0, 255),
-        usual: Usual::Field,
-        meaning: "consecutive unanswered RTS after which the announced packets are dropped",
-        of: |wifi| &mut wifi.bss.short_retry_limit,
-    },
+    &W::named("short-retry-limit")
+        .means("consecutive unanswered RTS after which the announced packets are dropped")
+        .field(Whole(0, 255), |wifi| &mut wifi.bss.short_retry_limit),
     &ACK_RATE,
     &MPDU_ERROR,
-    &W {
-        name: "rate-control",
-        kind: Choice(&[
-            ("fixed", RateChoice::Fixed),
-            ("ideal", RateChoice::Ideal),
-            ("minstrel", RateChoice::Minstrel),
-        ]),
-        usual: Usual::Field,
-        meaning: "`minstrel` adapts the rate to losses, up to the channel width and streams of `rate` and with its guard \
-                  interval; `ideal` gives each client the mode with the highest TCP goodput over the retries for its `snr` or \
-                  `distance`, up to the width and streams of `rate`; `rate = \"ideal\"` chooses among all modes",
-        of: |wifi| &mut wifi.rate_control,
-    },
-    &W {
-        name: "carrier-sense",
-        kind: Power(-120.0..=0.0),
-        usual: Usual::Field,
-        meaning: "power from which clients with a `position` hear each other",
-        of: |wifi| &mut wifi.carrier_sense_dbm,
-    },
+    &W::named("rate-control")
+        .means(
+            "`minstrel` adapts the rate to losses, up to the channel width and streams of `rate` and with \
+             its guard interval; `ideal` gives each client the mode with the highest TCP goodput over the \
+             retries for its `snr` or `distance`, up to the width and streams of `rate`; `rate = \"ideal\"` \
+             chooses among all modes",
+        )
+        .field(
+            Choice(&[
+                ("fixed", RateChoice::Fixed),
+                ("ideal", RateChoice::Ideal),
+                ("minstrel", RateChoice::Minstrel),
+            ]),
+            |wifi| &mut wifi.rate_control,
+        ),
+    &W::named("carrier-sense")
+        .means("power from which clients with a `position` hear each other")
+        .field(Power(-120.0..=0.0), |wifi| &mut wifi.carrier_sense_dbm),
     &LINK_ACK_ERROR,
     &SNR,
     &DISTANCE,
-    &W {
-        name: "direct-links",
-        kind: Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
-        usual: Usual::Field,
-        meaning: "clients with a direct link (TDLS): packets between them do not go through the access point; `all`: those with \
-                  `station-to-station` traffic. Pairs with a client that the run lacks are ignored. Rate: the slower of both clients', or by \
-                  `rate-control` for the link's own signal; losses as the sender's to the access point; see \
-                  [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
-        of: |wifi| &mut wifi.direct.pairs,
-    },
+    &W::named("direct-links")
+        .means(
+            "clients with a direct link (TDLS): packets between them do not go through the access point; \
+             `all`: those with `station-to-station` traffic. Pairs with a client that the run lacks are \
+             ignored. Rate: the slower of both clients', or by `rate-control` for the link's own signal; \
+             losses as the sender's to the access point; see \
+             [wifi-model.md](../references/wifi-model.md#from-client-to-client)",
+        )
+        .field(
+            Own { read: direct::pairs, write: direct::write_pairs, allowed: direct::PAIRS_ALLOWED },
+            |wifi| &mut wifi.direct.pairs,
+        ),
     &DIRECT_SNR,
     &DIRECT_DISTANCE,
     &PATH_LOSS,
     &PATH_LOSS_EXPONENT,
     &REFERENCE_DISTANCE,
-    &W {
-        name: "tx-power",
-        kind: Power(-30.0..=60.0),
-        usual: Usual::Field,
-        meaning: "transmit power of access point and clients",
-        of: |wifi| &mut wifi.propagation.tx_power_dbm,
-    },
+    &W::named("tx-power")
+        .means("transmit power of access point and clients")
+        .field(Power(-30.0..=60.0), |wifi| &mut wifi.propagation.tx_power_dbm),
     &NOISE_FIGURE,
-    &W {
-        name: "txop-limit",
-        kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))),
-        usual: Usual::Field,
-        meaning: "longest exchange (data PPDU, SIFS and acknowledgment), or longest TXOP, see `txop-bursts`",
-        of: |wifi| &mut wifi.bss.txop_limit,
-    },
-    &W {
-        name: TXOP_LIMITS,
-        kind: Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
-        usual: Usual::Field,
-        meaning: "TXOP limits of the access categories: 3.008 and 1.504 ms for video and voice (the defaults of \
-                  hostapd); or, from 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and \
-                  background; 802.11n and ac",
-        of: |wifi| &mut wifi.bss.txop_limits,
-    },
-    &W {
-        name: TXOP_BURSTS,
-        kind: Choice(&[
-            ("none", Bursts::Never),
-            ("categories", Bursts::ByCategory),
-            ("all", Bursts::WithinLimit),
-            ("multiple-protection", Bursts::MultipleProtection),
-        ]),
-        usual: Usual::Field,
-        meaning: "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
-                  (`txop-limits`), or also those bounded by `txop-limit`; with multiple protection, frames reserve the \
-                  rest of these, and a CF-End returns it; 802.11n and later",
-        of: |wifi| &mut wifi.bss.bursts,
-    },
-    &W {
-        name: AMPDU_MPDUS,
-        kind: OrNone(Whole(1, 1024)),
-        usual: Usual::Field,
-        meaning: "largest number of MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, 1024 with be",
-        of: |wifi| &mut wifi.bss.ampdu_mpdus,
-    },
-    &W {
-        name: BLOCK_ACK_WINDOW,
-        kind: Whole(2, 1024),
-        usual: Usual::Described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be"),
-        meaning: "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of 64, 256, 512 \
-                  or 1024 bits by it; 802.11n and later",
-        of: |wifi| &mut wifi.bss.block_ack_window,
-    },
-    &W {
-        name: STREAM_QUEUES,
-        kind: Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
-        usual: Usual::Field,
-        meaning: "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each has an \
-                  aggregate, a Block Ack window and losses of its own, as in the FWP paper's emulator (802.11n and \
-                  ac, a fixed rate, not with `[hack]` or `ap-acks`). Schemes change it; see \
-                  [fwp-mac.md](../design/fwp-mac.md)",
-        of: |wifi| &mut wifi.bss.stream_queues,
-    },
-    &W {
-        name: MPDU_START_SPACING,
-        kind: Own {
-            read: mpdu_start_spacing,
-            write: |spacing| SPACING.write(spacing),
-            allowed: SPACINGS_ALLOWED,
-        },
-        usual: Usual::Field,
-        meaning: "Minimum MPDU Start Spacing: least time between the starts of MPDUs in an A-MPDU, kept by empty delimiters; \
-                  many receivers ask for 8 us; 802.11n and ac",
-        of: |wifi| &mut wifi.bss.mpdu_start_spacing,
-    },
-    &W {
-        name: AMSDU,
-        kind: OrNone(Own {
-            read: amsdu_limit,
-            write: |limit| format!("\"{} B\"", limit.bytes()),
-            allowed: "`\"3839 B\"`, `\"7935 B\"`",
+    &W::named("txop-limit")
+        .means("longest exchange (data PPDU, SIFS and acknowledgment), or longest TXOP, see `txop-bursts`")
+        .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
+            &mut wifi.bss.txop_limit
         }),
-        usual: Usual::Field,
-        meaning: "aggregates packets into MPDUs up to this length (A-MSDU), also within A-MPDUs; 802.11n and ac",
-        of: |wifi| &mut wifi.bss.amsdu,
-    },
-    &W {
-        name: ACCESS_CATEGORIES,
-        kind: Choice(&[("used", Categories::Used), ("all", Categories::All)]),
-        usual: Usual::Field,
-        meaning: "EDCA access categories: those of the flows, or all four; with several, `tacit shell` maps packets \
-                  of real programs by DSCP (RFC 8325)",
-        of: |wifi| &mut wifi.categories,
-    },
-    &W {
-        name: CW_MIN,
-        kind: OfRoles(Of::Window),
-        usual: Usual::Described("of the access category"),
-        meaning: "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds for \
-                  all access categories; without it, no more than a given `cw-max`; see [wifi-model.md](../references/wifi-model.md#contention)",
-        of: |wifi| &mut wifi.edca.cw_min,
-    },
-    &W {
-        name: CW_MAX,
-        kind: OfRoles(Of::Window),
-        usual: Usual::Described("of the access category"),
-        meaning: "largest contention window, to which failures double it; without it, no less than `cw-min`",
-        of: |wifi| &mut wifi.edca.cw_max,
-    },
-    &W {
-        name: AIFSN,
-        kind: OfRoles(Of::Aifsn),
-        usual: Usual::Described("of the access category"),
-        meaning: "slots after SIFS before the backoff (AIFSN); 802.11n and ac",
-        of: |wifi| &mut wifi.edca.aifsn,
-    },
-    &W {
-        name: LINK_ACKS,
-        kind: LINK_ACK_CHOICE,
-        usual: Usual::Field,
-        meaning: "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data (Ack \
-                  Policy No Ack) is sent once, without a window, and TCP sees every loss. `deferred` is like \
-                  `uplink-only`, but clients request missing frames from time to time and get them late. 802.11n and \
-                  ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
-                  link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
-        of: |wifi| &mut wifi.link_acks,
-    },
-    &W {
-        name: "repair-buffer",
-        kind: Size(0, 1 << 30),
-        usual: Usual::Field,
-        meaning: "with `deferred`: sent bytes that a transmitter keeps per recipient, at most 1984 MPDUs",
-        of: |wifi| &mut wifi.bss.repair.buffer,
-    },
-    &W {
-        name: "repair-age",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "with `deferred`: time after which both ends give up a frame",
-        of: |wifi| &mut wifi.bss.repair.age,
-    },
-    &W {
-        name: "repair-period",
-        kind: Span::between(Duration::from_micros(100), Duration::from_secs(1)),
-        usual: Usual::Field,
-        meaning: "with `deferred`: least time between two requests of a client",
-        of: |wifi| &mut wifi.bss.repair.period,
-    },
+    &W::named(TXOP_LIMITS)
+        .means(
+            "TXOP limits of the access categories: 3.008 and 1.504 ms for video and voice (the defaults of \
+             hostapd); or, from 802.11-2016 on, 4.096 and 2.080 ms, and 2.528 ms for best effort and \
+             background; 802.11n and ac",
+        )
+        .field(
+            Choice(&[("802.11-2012", TxopLimits::Ieee2012), ("802.11-2020", TxopLimits::Ieee2020)]),
+            |wifi| &mut wifi.bss.txop_limits,
+        ),
+    &W::named(TXOP_BURSTS)
+        .means(
+            "which TXOPs hold several exchanges, a SIFS apart: none, those of categories with a limit \
+             (`txop-limits`), or also those bounded by `txop-limit`; with multiple protection, frames \
+             reserve the rest of these, and a CF-End returns it; 802.11n and later",
+        )
+        .field(
+            Choice(&[
+                ("none", Bursts::Never),
+                ("categories", Bursts::ByCategory),
+                ("all", Bursts::WithinLimit),
+                ("multiple-protection", Bursts::MultipleProtection),
+            ]),
+            |wifi| &mut wifi.bss.bursts,
+        ),
+    &W::named(AMPDU_MPDUS)
+        .means(
+            "largest number of MPDUs in an A-MPDU; 1 disables aggregation; at most 64, 256 with 802.11ax, \
+             1024 with be",
+        )
+        .field(OrNone(Whole(1, 1024)), |wifi| &mut wifi.bss.ampdu_mpdus),
+    &W::named(BLOCK_ACK_WINDOW)
+        .means(
+            "largest number of outstanding MPDUs under a Block Ack agreement; Block Acks have a bitmap of \
+             64, 256, 512 or 1024 bits by it; 802.11n and later",
+        )
+        .described("the most that the standard has: 64, 256 with 802.11ax, 1024 with be")
+        .field(Whole(2, 1024), |wifi| &mut wifi.bss.block_ack_window),
+    &W::named(STREAM_QUEUES)
+        .means(
+            "`joint`: all spatial streams carry one aggregate, as in the standard; `independent`: each has \
+             an aggregate, a Block Ack window and losses of its own, as in the FWP paper's emulator (802.11n \
+             and ac, a fixed rate, not with `[hack]` or `ap-acks`). Schemes change it; see \
+             [fwp-mac.md](../design/fwp-mac.md)",
+        )
+        .field(
+            Choice(&[("joint", StreamQueues::Joint), ("independent", StreamQueues::Independent)]),
+            |wifi| &mut wifi.bss.stream_queues,
+        ),
+    &W::named(MPDU_START_SPACING)
+        .means(
+            "Minimum MPDU Start Spacing: least time between the starts of MPDUs in an A-MPDU, kept by empty \
+             delimiters; many receivers ask for 8 us; 802.11n and ac",
+        )
+        .field(
+            Own {
+                read: mpdu_start_spacing,
+                write: |spacing| SPACING.write(spacing),
+                allowed: SPACINGS_ALLOWED,
+            },
+            |wifi| &mut wifi.bss.mpdu_start_spacing,
+        ),
+    &W::named(AMSDU)
+        .means(
+            "aggregates packets into MPDUs up to this length (A-MSDU), also within A-MPDUs; 802.11n and ac",
+        )
+        .field(
+            OrNone(Own {
+                read: amsdu_limit,
+                write: |limit| format!("\"{} B\"", limit.bytes()),
+                allowed: "`\"3839 B\"`, `\"7935 B\"`",
+            }),
+            |wifi| &mut wifi.bss.amsdu,
+        ),
+    &W::named(ACCESS_CATEGORIES)
+        .means(
+            "EDCA access categories: those of the flows, or all four; with several, `tacit shell` maps \
+             packets of real programs by DSCP (RFC 8325)",
+        )
+        .field(Choice(&[("used", Categories::Used), ("all", Categories::All)]), |wifi| &mut wifi.categories),
+    &W::named(CW_MIN)
+        .means(
+            "smallest contention window, in slots: a backoff is drawn from 0 to this; a number alone holds \
+             for all access categories; without it, no more than a given `cw-max`; see \
+             [wifi-model.md](../references/wifi-model.md#contention)",
+        )
+        .described("of the access category")
+        .field(OfRoles(Of::Window), |wifi| &mut wifi.edca.cw_min),
+    &W::named(CW_MAX)
+        .means("largest contention window, to which failures double it; without it, no less than `cw-min`")
+        .described("of the access category")
+        .field(OfRoles(Of::Window), |wifi| &mut wifi.edca.cw_max),
+    &W::named(AIFSN)
+        .means("slots after SIFS before the backoff (AIFSN); 802.11n and ac")
+        .described("of the access category")
+        .field(OfRoles(Of::Aifsn), |wifi| &mut wifi.edca.aifsn),
+    &W::named(LINK_ACKS)
+        .means(
+            "data with link-layer ACKs: all, that of clients, that to clients, or `none`. Other data (Ack \
+             Policy No Ack) is sent once, without a window, and TCP sees every loss. `deferred` is like \
+             `uplink-only`, but clients request missing frames from time to time and get them late. 802.11n \
+             and ac, a fixed rate, not with `[hack]`, `reverse-direction` or `ap-acks`. Schemes that need \
+             link-layer ACKs change it; see [fwp-mac.md](../design/fwp-mac.md)",
+        )
+        .field(LINK_ACK_CHOICE, |wifi| &mut wifi.link_acks),
+    &W::named("repair-buffer")
+        .means("with `deferred`: sent bytes that a transmitter keeps per recipient, at most 1984 MPDUs")
+        .field(Size(0, 1 << 30), |wifi| &mut wifi.bss.repair.buffer),
+    &W::named("repair-age")
+        .means("with `deferred`: time after which both ends give up a frame")
+        .field(SOME_TIME, |wifi| &mut wifi.bss.repair.age),
+    &W::named("repair-period")
+        .means("with `deferred`: least time between two requests of a client")
+        .field(Span::between(Duration::from_micros(100), Duration::from_secs(1)), |wifi| {
+            &mut wifi.bss.repair.period
+        }),
     &REVERSE_DIRECTION,
     &REVERSE_TURNAROUND,
     &REVERSE_LIMIT,
-    &W {
-        name: "beacons",
-        kind: Own {
+    &W::named("beacons").means("beacon interval").field(
+        Own {
             read: beacons,
             write: |interval| BEACONS.write(interval),
             allowed: "from 1 ms, `\"none\"`, `true`, `false`",
         },
-        usual: Usual::Field,
-        meaning: "beacon interval",
-        of: |wifi| &mut wifi.bss.beacon_interval,
-    },
-    &W {
-        name: "retry-limit",
-        kind: Whole(0, 255),
-        usual: Usual::Field,
-        meaning: "retries of an MPDU, and of a Block Ack Request",
-        of: |wifi| &mut wifi.bss.retry_limit,
-    },
-    &W {
-        name: "lifetime",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "age at which an MPDU is dropped instead of retried",
-        of: |wifi| &mut wifi.bss.lifetime,
-    },
-    &W {
-        name: "reorder-timeout",
-        kind: SOME_TIME,
-        usual: Usual::Field,
-        meaning: "time that a recipient waits for a missing MPDU",
-        of: |wifi| &mut wifi.bss.reorder_timeout,
-    },
-    &W {
-        name: "link-ack-delay",
-        kind: Span::up_to(Duration::from_millis(1)),
-        usual: Usual::Field,
-        meaning: "delay of link-layer ACKs beyond SIFS; ACK timeouts grow by as much",
-        of: |wifi| &mut wifi.bss.link_ack_delay,
-    },
-    &W {
-        name: "ack-filter",
-        kind: Choice(&[
-            ("none", WifiAckFilter::Off),
-            ("cake", WifiAckFilter::Cake),
-            ("cake-aggressive", WifiAckFilter::CakeAggressive),
-            ("driver-replace", WifiAckFilter::DriverReplace),
-            ("driver-hold", WifiAckFilter::DriverHold),
-            ("thin", WifiAckFilter::Thin),
-        ]),
-        usual: Usual::Field,
-        meaning: "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all queues, or a driver's in front of the \
-                  clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
-        of: |wifi| &mut wifi.ack_filter,
-    },
-    &W {
-        name: "ap-acks",
-        kind: Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]),
-        usual: Usual::Field,
-        meaning: "TCP ACKs sent by the access point on behalf of its clients: `fastack` sends them as soon as a \
-                  segment's MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
-                  [fastack.md](../design/fastack.md). Schemes change it",
-        of: |wifi| &mut wifi.ap_acks,
-    },
-    &W {
-        name: "eifs",
-        kind: OnceFlag {
-            choice: Choice(&[
-                ("none", Eifs::Never),
-                ("detected", Eifs::Detected),
-                ("all", Eifs::Overlapping),
+        |wifi| &mut wifi.bss.beacon_interval,
+    ),
+    &W::named("retry-limit")
+        .means("retries of an MPDU, and of a Block Ack Request")
+        .field(Whole(0, 255), |wifi| &mut wifi.bss.retry_limit),
+    &W::named("lifetime")
+        .means("age at which an MPDU is dropped instead of retried")
+        .field(SOME_TIME, |wifi| &mut wifi.bss.lifetime),
+    &W::named("reorder-timeout")
+        .means("time that a recipient waits for a missing MPDU")
+        .field(SOME_TIME, |wifi| &mut wifi.bss.reorder_timeout),
+    &W::named("link-ack-delay")
+        .means("delay of link-layer ACKs beyond SIFS; ACK timeouts grow by as much")
+        .field(Span::up_to(Duration::from_millis(1)), |wifi| &mut wifi.bss.link_ack_delay),
+    &W::named("ack-filter")
+        .means(
+            "filter of pure TCP ACKs in Wi-Fi queues: CAKE's in all queues, or a driver's in front of the \
+             clients'; not with `[hack]`; see [simulator.md](../design/simulator.md#ack-filters)",
+        )
+        .field(
+            Choice(&[
+                ("none", WifiAckFilter::Off),
+                ("cake", WifiAckFilter::Cake),
+                ("cake-aggressive", WifiAckFilter::CakeAggressive),
+                ("driver-replace", WifiAckFilter::DriverReplace),
+                ("driver-hold", WifiAckFilter::DriverHold),
+                ("thin", WifiAckFilter::Thin),
             ]),
-            off: Eifs::Never,
-            on: Eifs::Overlapping,
-        },
-        usual: Usual::Field,
-        meaning: "after which collisions bystanders wait EIFS: none (`false`); those where they detected the first frame \
-                  before another began, as ns-3 at equal powers; or all (`true`)",
-        of: |wifi| &mut wifi.bss.eifs,
-    },
-    &W {
-        name: "capture",
-        kind: Flag,
-        usual: Usual::Field,
-        meaning: "the longest PPDU of a collision is received from the end of the others on; with hidden clients and \
-                  `snr` or `distance`, the access point receives the first PPDU that is strong enough; see \
-                  [wifi-model.md](../references/wifi-model.md#collisions)",
-        of: |wifi| &mut wifi.bss.capture,
-    },
-    &W {
-        name: "ap-scheduler",
-        kind: Choice(&[
-            ("round-robin", ApScheduler::RoundRobin),
-            ("fcfs", ApScheduler::FirstComeFirstServed),
-            ("airtime", ApScheduler::Airtime),
-        ]),
-        usual: Usual::Field,
-        meaning: "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the client \
-                  with the oldest packet; `airtime`: deficit round robin over airtime, as mac80211: clients get equal \
-                  shares of it, regardless of rate; see [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
-        of: |wifi| &mut wifi.bss.ap_scheduler,
-    },
-    &W {
-        name: "aql-limit",
-        kind: OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))),
-        usual: Usual::Field,
-        meaning: "airtime of the packets for a client that lie in the access point's MAC, at the client's rate \
-                  (mac80211's airtime queue limit, 5 ms there): the longest data PPDU to it, but for one packet",
-        of: |wifi| &mut wifi.bss.aql_limit,
-    },
-    &W {
-        name: OFDMA,
-        kind: Choice(&[
-            ("off", None),
-            (MuAcknowledgment::MuBar.name(), Some(MuAcknowledgment::MuBar)),
-            (MuAcknowledgment::AggregatedMuBar.name(), Some(MuAcknowledgment::AggregatedMuBar)),
-            (MuAcknowledgment::BlockAckRequests.name(), Some(MuAcknowledgment::BlockAckRequests)),
-            (MuAcknowledgment::Cascade.name(), Some(MuAcknowledgment::Cascade)),
-            (
-                MuAcknowledgment::TriggeredResponseScheduling.name(),
-                Some(MuAcknowledgment::TriggeredResponseScheduling),
-            ),
-        ]),
-        usual: Usual::Field,
-        meaning: "802.11ax: the access point sends to several clients at once, each in a resource unit of its own (HE MU), whose Block \
-                  Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one after the other, or come with data of theirs \
-                  (a cascade), or answer a TRS Control field (`trs`); see \
-                  [wifi-model.md](../references/wifi-model.md#ofdma)",
-        of: |wifi| &mut wifi.ofdma.acknowledgment,
-    },
-    &W {
-        name: "ofdma-users",
-        kind: Whole(2, OfdmaConfig::MOST_USERS as u32),
-        usual: Usual::Field,
-        meaning: "most clients of one such PPDU; no more than the channel has units of 26 tones for",
-        of: |wifi| &mut wifi.ofdma.max_users,
-    },
-    &W {
-        name: "ofdma-sharing",
-        kind: Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]),
-        usual: Usual::Field,
-        meaning: "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in its time, one among \
-                  them; all that leave no unit over, as in ns-3",
-        of: |wifi| &mut wifi.ofdma.sharing,
-    },
-    &W {
-        name: "ofdma-ack-mcs",
-        kind: Whole(0, 11),
-        usual: Usual::Field,
-        meaning: "highest MCS of Block Acks that answer triggers",
-        of: |wifi| &mut wifi.ofdma.block_ack_mcs,
-    },
-    &W {
-        name: "trigger-padding",
-        kind: Own {
-            read: trigger_padding,
-            write: |padding| format!("\"{} us\"", padding.as_micros()),
-            allowed: TRIGGER_PADDINGS_ALLOWED,
-        },
-        usual: Usual::Field,
-        meaning: "time that a trigger leaves its users to prepare their answers (MinTrigProcTime)",
-        of: |wifi| &mut wifi.ofdma.trigger_padding,
-    },
-    &W {
-        name: TRIGGERS,
-        kind: Choice(&[
-            ("off", Triggers::Off),
-            ("ack-aware", Triggers::AckAware),
-            ("nist", Triggers::Nist),
-            ("always", Triggers::Always),
-            ("random", Triggers::RandomAccess),
-        ]),
-        usual: Usual::Field,
-        meaning: "with `ofdma`: when the access point asks clients for packets, which they send at once (UL OFDMA): never; those \
-                  that were just sent data, or said that something waits; those that send over 100 packets a second, while two do, \
-                  and those whose Block Acks report packets; all, as often as it gets the medium, unless all just reported none; as \
-                  often, but no client by name (`random-access-units`)",
-        of: |wifi| &mut wifi.ofdma.triggers,
-    },
-    &W {
-        name: "buffer-status-polls",
-        kind: Flag,
-        usual: Usual::Field,
-        meaning: "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as they have to be",
-        of: |wifi| &mut wifi.ofdma.polls,
-    },
-    &W {
-        name: RANDOM_ACCESS_UNITS,
-        kind: Whole(0, OfdmaConfig::MOST_USERS as u32),
-        usual: Usual::Field,
-        meaning: "with `triggers`: resource units of each trigger that any client with something to send may take (UORA), beside those of \
-                  clients that are asked",
-        of: |wifi| &mut wifi.ofdma.random_access_units,
-    },
-    &W {
-        name: "mu-edca",
-        kind: Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
-        usual: Usual::Field,
-        meaning: "with `triggers`: how a client contends for 2.1 s after it answered one: as before; as OpenWrt's access points \
-                  say (AIFSN 8, windows from 511); not at all (hostapd's sample configuration)",
-        of: |wifi| &mut wifi.ofdma.mu_edca,
-    },
+            |wifi| &mut wifi.ack_filter,
+        ),
+    &W::named("ap-acks")
+        .means(
+            "TCP ACKs sent by the access point on behalf of its clients: `fastack` sends them as soon as a \
+             segment's MPDU was acknowledged; not with `[hack]`, nor in `tacit shell`; see \
+             [fastack.md](../design/fastack.md). Schemes change it",
+        )
+        .field(Choice(&[("none", ApAcks::None), ("fastack", ApAcks::FastAck)]), |wifi| &mut wifi.ap_acks),
+    &W::named("eifs")
+        .means(
+            "after which collisions bystanders wait EIFS: none (`false`); those where they detected the \
+             first frame before another began, as ns-3 at equal powers; or all (`true`)",
+        )
+        .field(
+            OnceFlag {
+                choice: Choice(&[
+                    ("none", Eifs::Never),
+                    ("detected", Eifs::Detected),
+                    ("all", Eifs::Overlapping),
+                ]),
+                off: Eifs::Never,
+                on: Eifs::Overlapping,
+            },
+            |wifi| &mut wifi.bss.eifs,
+        ),
+    &W::named("capture")
+        .means(
+            "the longest PPDU of a collision is received from the end of the others on; with hidden clients \
+             and `snr` or `distance`, the access point receives the first PPDU that is strong enough; see \
+             [wifi-model.md](../references/wifi-model.md#collisions)",
+        )
+        .field(Flag, |wifi| &mut wifi.bss.capture),
+    &W::named("ap-scheduler")
+        .means(
+            "`round-robin`: the access point serves clients in turn, a TXOP each; `fcfs`: it serves the \
+             client with the oldest packet; `airtime`: deficit round robin over airtime, as mac80211: \
+             clients get equal shares of it, regardless of rate; see \
+             [wifi-model.md](../references/wifi-model.md#airtime-fairness)",
+        )
+        .field(
+            Choice(&[
+                ("round-robin", ApScheduler::RoundRobin),
+                ("fcfs", ApScheduler::FirstComeFirstServed),
+                ("airtime", ApScheduler::Airtime),
+            ]),
+            |wifi| &mut wifi.bss.ap_scheduler,
+        ),
+    &W::named("aql-limit")
+        .means(
+            "airtime of the packets for a client that lie in the access point's MAC, at the client's rate \
+             (mac80211's airtime queue limit, 5 ms there): the longest data PPDU to it, but for one packet",
+        )
+        .field(OrNone(Span::between(Duration::from_micros(100), Duration::from_millis(100))), |wifi| {
+            &mut wifi.bss.aql_limit
+        }),
+    &W::named(OFDMA)
+        .means(
+            "802.11ax: the access point sends to several clients at once, each in a resource unit of its own \
+             (HE MU), whose Block Acks answer a trigger behind the PPDU or in each A-MPDU, or requests one \
+             after the other, or come with data of theirs (a cascade), or answer a TRS Control field \
+             (`trs`); see [wifi-model.md](../references/wifi-model.md#ofdma)",
+        )
+        .field(
+            Choice(&[
+                ("off", None),
+                (MuAcknowledgment::MuBar.name(), Some(MuAcknowledgment::MuBar)),
+                (MuAcknowledgment::AggregatedMuBar.name(), Some(MuAcknowledgment::AggregatedMuBar)),
+                (MuAcknowledgment::BlockAckRequests.name(), Some(MuAcknowledgment::BlockAckRequests)),
+                (MuAcknowledgment::Cascade.name(), Some(MuAcknowledgment::Cascade)),
+                (
+                    MuAcknowledgment::TriggeredResponseScheduling.name(),
+                    Some(MuAcknowledgment::TriggeredResponseScheduling),
+                ),
+            ]),
+            |wifi| &mut wifi.ofdma.acknowledgment,
+        ),
+    &W::named("ofdma-users")
+        .means("most clients of one such PPDU; no more than the channel has units of 26 tones for")
+        .field(Whole(2, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.max_users),
+    &W::named("ofdma-sharing")
+        .means(
+            "how many of the clients that have data waiting share a PPDU: as many as bring the most bytes in \
+             its time, one among them; all that leave no unit over, as in ns-3",
+        )
+        .field(Choice(&[("goodput", Sharing::Goodput), ("most", Sharing::Most)]), |wifi| {
+            &mut wifi.ofdma.config.sharing
+        }),
+    &W::named("ofdma-ack-mcs")
+        .means("highest MCS of Block Acks that answer triggers")
+        .field(Whole(0, 11), |wifi| &mut wifi.ofdma.config.block_ack_mcs),
+    &W::named("trigger-padding")
+        .means("time that a trigger leaves its users to prepare their answers (MinTrigProcTime)")
+        .field(
+            Own {
+                read: trigger_padding,
+                write: |padding| format!("\"{} us\"", padding.as_micros()),
+                allowed: TRIGGER_PADDINGS_ALLOWED,
+            },
+            |wifi| &mut wifi.ofdma.config.trigger_padding,
+        ),
+    &W::named(TRIGGERS)
+        .means(
+            "with `ofdma`: when the access point asks clients for packets, which they send at once (UL \
+             OFDMA): never; those that were just sent data, or said that something waits; those that send \
+             over 100 packets a second, while two do, and those whose Block Acks report packets; all, as \
+             often as it gets the medium, unless all just reported none; as often, but no client by name \
+             (`random-access-units`)",
+        )
+        .field(
+            Choice(&[
+                ("off", Triggers::Off),
+                ("ack-aware", Triggers::AckAware),
+                ("nist", Triggers::Nist),
+                ("always", Triggers::Always),
+                ("random", Triggers::RandomAccess),
+            ]),
+            |wifi| &mut wifi.ofdma.config.triggers,
+        ),
+    &W::named("buffer-status-polls")
+        .means(
+            "with `triggers`: a trigger before asks how much waits (BSRP), so that answers are as long as \
+             they have to be",
+        )
+        .field(Flag, |wifi| &mut wifi.ofdma.config.polls),
+    &W::named(RANDOM_ACCESS_UNITS)
+        .means(
+            "with `triggers`: resource units of each trigger that any client with something to send may take \
+             (UORA), beside those of clients that are asked",
+        )
+        .field(Whole(0, OfdmaConfig::MOST_USERS), |wifi| &mut wifi.ofdma.config.random_access_units),
+    &W::named("mu-edca")
+        .means(
+            "with `triggers`: how a client contends for 2.1 s after it answered one: as before; as OpenWrt's \
+             access points say (AIFSN 8, windows from 511); not at all (hostapd's sample configuration)",
+        )
+        .field(
+            Choice(&[("off", MuEdca::Off), ("openwrt", MuEdca::OpenWrt), ("silent", MuEdca::Silent)]),
+            |wifi| &mut wifi.ofdma.config.mu_edca,
+        ),
     &AP_QUEUE,
     &STATION_QUEUE,
     &super::multi_link::LINKS,
@@ -778,36 +677,4 @@ fn beacons(value: &Value) -> Result<Option<Duration>, Mismatch> {
         Value::Flag(false) => Ok(None),
         other => BEACONS.read(other),
     }
-}
-
-/// The `[[client]]` key that overrides the key of this name in `[wifi]` and allows the same values.
-const fn of_client(name: &'static str, meaning: &'static str) -> TextKey {
-    TextKey { name, usual: Usual::Described("as in `[wifi]`"), allowed: "as in `[wifi]`", meaning }
-}
-
-const NARROWS: &str = "rate of data frames to and from this client, chosen without the keys of `[wifi]`";
-const FOR_THIS: &str = "overrides `[wifi]` for this client";
-
-/// Keys that `[[client]]` may override.
-pub(crate) mod client {
-    use super::*;
-
-    pub const STANDARD: Key<Own<Standard>> = Key {
-        usual: Usual::Described("as in `[wifi]`"),
-        meaning: "amendment of this client, 802.11n or later and no later than that of `[wifi]`, in the same band; with a `rate` or `mcs` \
-                  of its own",
-        ..super::STANDARD
-    };
-    pub const RATE: TextKey = of_client(super::RATE.name, NARROWS);
-    pub const MCS: TextKey = of_client(super::MCS.name, NARROWS);
-    pub const STREAMS: TextKey = of_client(super::STREAMS.name, NARROWS);
-    pub const CHANNEL_WIDTH: TextKey = of_client(super::CHANNEL_WIDTH.name, NARROWS);
-    pub const GUARD_INTERVAL: TextKey = of_client(super::GUARD_INTERVAL.name, NARROWS);
-    pub const ACK_RATE: TextKey = of_client(super::ACK_RATE.name, FOR_THIS);
-    pub const MPDU_ERROR: TextKey = of_client(super::MPDU_ERROR.name, FOR_THIS);
-    pub const LINK_ACK_ERROR: TextKey = of_client(super::LINK_ACK_ERROR.name, FOR_THIS);
-    pub const SNR: TextKey = of_client(super::SNR.name, FOR_THIS);
-    pub const DISTANCE: TextKey = of_client(super::DISTANCE.name, FOR_THIS);
-    pub const AP_QUEUE: TextKey = of_client(super::AP_QUEUE.name, FOR_THIS);
-    pub const STATION_QUEUE: TextKey = of_client(super::STATION_QUEUE.name, FOR_THIS);
 }

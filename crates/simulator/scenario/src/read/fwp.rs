@@ -16,10 +16,10 @@ pub(super) fn fwp_section(section: Section<'_>, wifi: Option<&Wifi>) -> Result<F
     let mut plan = fwp::usual();
     let queues = wifi.map_or(StreamQueues::Joint, |wifi| wifi.bss.stream_queues);
     if queues == StreamQueues::Independent {
-        plan.placeholders = Placeholders::Tcp;
+        plan.shim.placeholders = Placeholders::Tcp;
     }
     fill(fwp::FWP, &section, &mut plan)?;
-    if (plan.placeholders, queues) == (Placeholders::Driver, StreamQueues::Independent) {
+    if (plan.shim.placeholders, queues) == (Placeholders::Driver, StreamQueues::Independent) {
         let what = "a driver sees the gap of a stream only after later segments came by other streams";
         let allowed = "\"tcp\"; or \"driver\" with wifi.stream-queues = \"joint\"";
         return Err(section.error("placeholders", what).allowed(allowed));

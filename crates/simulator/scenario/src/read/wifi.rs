@@ -23,7 +23,7 @@ use crate::{ApAcks, Categories, ClientOverride, MpduError, RateChoice, Wifi};
 /// The mode of a client, in its own standard if it sets one; `None` if it sets neither.
 pub(super) fn client_mode(section: &Section<'_>, wifi: &Wifi) -> Result<Option<Mode>, InputError> {
     let (serving, variant) = (wifi.bss.standard, wifi.bss.variant);
-    let own = keys::client::STANDARD.given(section)?;
+    let own = crate::keys::clients::STANDARD.given(section)?;
     let standard = own.unwrap_or(serving);
     if !serving.serves(standard) || !standard.has_band(variant.band) {
         let served = |other: &Standard| serving.serves(*other) && other.has_band(variant.band);
@@ -211,16 +211,16 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
         let what = "repair needs one queue for all streams".to_owned();
         return refused(keys::STREAM_QUEUES, what, "\"joint\"");
     }
-    if wifi.ofdma.acknowledgment.is_none() && wifi.ofdma.triggers != Triggers::Off {
+    if wifi.ofdma.acknowledgment.is_none() && wifi.ofdma.config.triggers != Triggers::Off {
         let what = "an access point without resource units has no triggers".to_owned();
         return refused(keys::TRIGGERS, what, "\"off\"; or others with ofdma");
     }
-    let has_random_units = wifi.ofdma.random_access_units > 0;
-    if has_random_units && wifi.ofdma.triggers == Triggers::Off {
+    let has_random_units = wifi.ofdma.config.random_access_units > 0;
+    if has_random_units && wifi.ofdma.config.triggers == Triggers::Off {
         let what = "an access point without triggers offers no units".to_owned();
         return refused(keys::RANDOM_ACCESS_UNITS, what, "0; or others with triggers");
     }
-    if !has_random_units && wifi.ofdma.triggers == Triggers::RandomAccess {
+    if !has_random_units && wifi.ofdma.config.triggers == Triggers::RandomAccess {
         let what = "\"random\" asks no client by name, and offers no units".to_owned();
         return refused(keys::TRIGGERS, what, "\"random\" with random-access-units of 1 or more");
     }
@@ -240,10 +240,10 @@ fn check(section: &Section<'_>, wifi: &Wifi) -> Result<(), InputError> {
 /// The setting that excludes multi-user PPDUs, if there is one.
 fn refuses_ofdma(wifi: &Wifi) -> Option<String> {
     let standard = wifi.bss.standard;
-    let seldom_contends = match wifi.ofdma.triggers {
+    let seldom_contends = match wifi.ofdma.config.triggers {
         Triggers::Off => false,
         Triggers::RandomAccess => true,
-        _ => wifi.ofdma.mu_edca != MuEdca::Off,
+        _ => wifi.ofdma.config.mu_edca != MuEdca::Off,
     };
     let reasons = [
         (standard == Standard::Be, "OFDMA of 802.11be is not modelled here".to_owned()),

@@ -82,7 +82,6 @@ impl Aggregation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Repair;
     use crate::congestion::rate::RateSample;
     use crate::units::Bytes;
 
@@ -92,15 +91,8 @@ mod tests {
         let delivery = Delivery {
             now: Instant::ZERO + Duration::from_micros(micros),
             sample: RateSample { newly_delivered: bytes, ..RateSample::default() },
-            lost: 0,
-            prior_in_flight: 0,
-            in_flight: 0,
             advanced: true,
-            repair: Repair::None,
-            smoothed_rtt: None,
-            stamps: None,
-            receiver_limited: false,
-            receiver: None,
+            ..Delivery::default()
         };
         aggregation.update(&delivery, round_start, rate, 1_000_000, MSS);
     }

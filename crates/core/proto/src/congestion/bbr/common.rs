@@ -4,7 +4,9 @@ use super::super::control::{CongestionControl, Pause};
 use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::aggregation::Aggregation;
-use super::parts::{FullPipe, HIGH_GAIN, Mode, PROBE_RTT_TIME, Recovery, Rounds, UNIT, window_rate};
+use super::parts::{
+    FullPipe, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, Recovery, Rounds, UNIT, paced, window_rate,
+};
 use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Duration, Instant};
@@ -132,6 +134,27 @@ impl Common {
         self.full.reached
     }
 
+    /// The least window.
+    pub(super) fn min_cwnd(&self) -> u64 {
+        MIN_SEGMENTS * self.window.mss
+    }
+
+    /// The window grows by what was delivered: to `most` once the pipe has been full, beyond it before.
+    pub(super) fn grow(&mut self, delivery: &Delivery, most: u64) {
+        let grown = self.window.cwnd + delivery.sample.newly_delivered;
+        if self.full.reached {
+            self.window.cwnd = grown.min(most);
+        } else if self.window.cwnd < most || delivery.sample.delivered < self.initial_window {
+            self.window.cwnd = grown;
+        }
+        self.window.cwnd = self.window.cwnd.max(self.min_cwnd());
+    }
+
+    /// Data that is delivered ends a restart after a pause.
+    pub(super) fn note_restarted(&mut self, delivery: &Delivery) {
+        self.idle_restart &= delivery.sample.newly_delivered == 0;
+    }
+
     /// Bytes in a burst of the pacer.
     pub(super) fn burst(&self) -> u64 {
         Bursts::Segments.size(self.pacing_rate, self.window.mss)
@@ -156,6 +179,12 @@ pub(in super::super) trait Version {
     fn common(&self) -> &Common;
     fn common_mut(&mut self) -> &mut Common;
 
+    /// The rate that the path is believed to carry.
+    fn rate(&self) -> BitRate;
+
+    /// Ends the probe of the round-trip time if it has lasted long enough.
+    fn finish_probe_rtt(&mut self, now: Instant);
+
     /// Feedback arrived: the model first, then rate and window.
     fn update(&mut self, delivery: &Delivery);
 
@@ -167,7 +196,16 @@ pub(in super::super) trait Version {
 
     /// Data follows a pause of the application's: at the estimated rate, not faster: the pipe is empty and a burst
     /// would only queue (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.4.4).
-    fn on_idle_restart(&mut self, now: Instant);
+    fn on_idle_restart(&mut self, now: Instant) {
+        match self.common().mode {
+            Mode::ProbeBandwidth => {
+                let rate = paced(self.rate(), UNIT);
+                self.common_mut().set_pacing_rate(rate);
+            }
+            Mode::ProbeRtt => self.finish_probe_rtt(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
 
     /// Name of its state, for people.
     fn state_name(&self) -> &'static str {

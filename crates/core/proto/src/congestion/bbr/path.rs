@@ -1,8 +1,8 @@
 //! A connection for tests, on a path of 10 ms.
 
 use super::common::Version;
+use crate::congestion::Delivery;
 use crate::congestion::rate::RateSample;
-use crate::congestion::{Delivery, Repair};
 use crate::units::{Bytes, Duration, Instant};
 
 pub(super) const MSS: u64 = 1_000;
@@ -37,15 +37,11 @@ impl<V: Version> Path<V> {
                 tx_in_flight: bytes,
                 ..RateSample::default()
             },
-            lost: 0,
             prior_in_flight: 2 * bytes,
             in_flight: bytes,
             advanced: true,
-            repair: Repair::None,
             smoothed_rtt: Some(RTT),
-            stamps: None,
-            receiver_limited: false,
-            receiver: None,
+            ..Delivery::default()
         }
     }
 

@@ -123,7 +123,6 @@ impl Policer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Repair;
     use crate::congestion::rate::RateSample;
 
     /// A round of 10 ms in which `delivered` bytes arrive and `lost` do not.
@@ -142,19 +141,7 @@ mod tests {
             self.now += Duration::from_millis(10);
             self.delivered += delivered;
             let sample = RateSample { delivered: self.delivered, ..RateSample::default() };
-            let delivery = Delivery {
-                now: self.now,
-                sample,
-                lost,
-                prior_in_flight: 0,
-                in_flight: 0,
-                advanced: true,
-                repair: Repair::None,
-                smoothed_rtt: None,
-                stamps: None,
-                receiver_limited: false,
-                receiver: None,
-            };
+            let delivery = Delivery { now: self.now, sample, lost, advanced: true, ..Delivery::default() };
             self.policer.update(&delivery, true, true)
         }
     }

@@ -14,8 +14,7 @@ use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::common::{Common, Version};
 use super::parts::{
-    DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, UNIT, initial_pacing_rate,
-    paced,
+    DRAIN_GAIN, HIGH_GAIN, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, UNIT, initial_pacing_rate, paced,
 };
 use crate::congestion::pacing::Bursts;
 use crate::units::{BitRate, Bytes, Duration, Instant};
@@ -112,15 +111,6 @@ impl TackBbr {
     fn arrives(&self) -> BitRate {
         let largest = self.rates.largest(!self.common.full.reached);
         self.bound.rate.map_or(largest, |bound| bound.min(largest))
-    }
-
-    /// BWmax as sent: the rate at which to send for that to arrive.
-    fn rate(&self) -> BitRate {
-        match self.config.bounds {
-            Bounds::Product => self.arrives(),
-            // The share that the path loses at any rate is to be sent too.
-            Bounds::Loss => self.bound.sent_for(self.arrives()),
-        }
     }
 
     /// Never so low a rate that a TACK would have nothing to report: MSS per interval at least.
@@ -303,9 +293,7 @@ impl TackBbr {
                 self.rtt_min.forget(now);
             }
         }
-        if delivery.sample.newly_delivered > 0 {
-            self.common.idle_restart = false;
-        }
+        self.common.note_restarted(delivery);
     }
 
     /// The longer of a round trip and 200 ms with little in flight.
@@ -322,17 +310,6 @@ impl TackBbr {
         }
     }
 
-    fn finish_probe_rtt(&mut self, now: Instant) {
-        if self.common.probe_rtt_done_at.is_none_or(|done| now < done) {
-            return;
-        }
-        self.rtt_min.forget(now);
-        self.held_back_until = now + self.rtt_min.least.unwrap_or_default() * 2;
-        if self.common.end_probe_rtt() {
-            self.probe_bandwidth();
-        }
-    }
-
     fn probe_rtt_share(&self) -> u64 {
         u64::from(self.config.probe_rtt.map_or(0, |ProbeRtt { share, .. }| share))
     }
@@ -340,7 +317,7 @@ impl TackBbr {
     fn probe_rtt_cwnd(&self) -> u64 {
         let share = self.probe_rtt_share();
         let waits = if share > 0 { self.amount_per_interval() } else { 0 };
-        (self.amount_in(share) + waits).max(MIN_SEGMENTS * self.common.window.mss)
+        (self.amount_in(share) + waits).max(self.common.min_cwnd())
     }
 
     /// Bytes that the rate brings in `gain` smallest round-trip times.
@@ -392,7 +369,7 @@ impl TackBbr {
             } else if cwnd < cap || self.arrives().as_bps() == 0 {
                 self.common.window.cwnd = cwnd + acked;
             }
-            self.common.window.cwnd = self.common.window.cwnd.max(MIN_SEGMENTS * self.common.window.mss);
+            self.common.window.cwnd = self.common.window.cwnd.max(self.common.min_cwnd());
         }
         if self.common.mode == Mode::ProbeRtt {
             self.common.window.cwnd = self.common.window.cwnd.min(self.probe_rtt_cwnd());
@@ -424,6 +401,26 @@ impl Version for TackBbr {
 
     fn common_mut(&mut self) -> &mut Common {
         &mut self.common
+    }
+
+    /// BWmax as sent: the rate at which to send for that to arrive.
+    fn rate(&self) -> BitRate {
+        match self.config.bounds {
+            Bounds::Product => self.arrives(),
+            // The share that the path loses at any rate is to be sent too.
+            Bounds::Loss => self.bound.sent_for(self.arrives()),
+        }
+    }
+
+    fn finish_probe_rtt(&mut self, now: Instant) {
+        if self.common.probe_rtt_done_at.is_none_or(|done| now < done) {
+            return;
+        }
+        self.rtt_min.forget(now);
+        self.held_back_until = now + self.rtt_min.least.unwrap_or_default() * 2;
+        if self.common.end_probe_rtt() {
+            self.probe_bandwidth();
+        }
     }
 
     fn update(&mut self, delivery: &Delivery) {

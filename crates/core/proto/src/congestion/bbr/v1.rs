@@ -5,7 +5,7 @@ use super::super::window::Window;
 use super::super::{Delivery, Start};
 use super::common::{Common, Version};
 use super::filter::MaxFilter;
-use super::parts::{DRAIN_GAIN, HIGH_GAIN, MIN_SEGMENTS, Mode, RTT_MIN_LIFETIME, UNIT, paced};
+use super::parts::{DRAIN_GAIN, HIGH_GAIN, Mode, RTT_MIN_LIFETIME, UNIT, paced};
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
 use crate::units::{BitRate, Duration, Instant};
@@ -52,15 +52,6 @@ impl Bbr {
             phase: 0,
             phase_at: Instant::ZERO,
         }
-    }
-
-    /// The rate believed in: the policer's, or the filter's.
-    fn rate(&self) -> BitRate {
-        self.policer.rate().unwrap_or(self.bandwidth.largest())
-    }
-
-    fn min_cwnd(&self) -> u64 {
-        MIN_SEGMENTS * self.common.window.mss
     }
 
     /// `gain` times the bandwidth-delay product, without room for bursts.
@@ -170,22 +161,11 @@ impl Bbr {
         if expired && !self.common.idle_restart && self.common.mode != Mode::ProbeRtt {
             self.common.begin_probe_rtt();
         }
-        if self.common.mode == Mode::ProbeRtt && self.common.has_probed_rtt(delivery, self.min_cwnd()) {
+        if self.common.mode == Mode::ProbeRtt && self.common.has_probed_rtt(delivery, self.common.min_cwnd())
+        {
             self.finish_probe_rtt(delivery.now);
         }
-        if delivery.sample.newly_delivered > 0 {
-            self.common.idle_restart = false;
-        }
-    }
-
-    fn finish_probe_rtt(&mut self, now: Instant) {
-        if !self.common.probe_rtt_lasted(now) {
-            return;
-        }
-        self.rtt_min_at = Some(now);
-        if self.common.end_probe_rtt() {
-            self.probe_bandwidth(now);
-        }
+        self.common.note_restarted(delivery);
     }
 
     fn update_gains(&mut self) {
@@ -202,23 +182,15 @@ impl Bbr {
     }
 
     fn set_cwnd(&mut self, delivery: &Delivery) {
-        let acked = delivery.sample.newly_delivered;
-        if acked > 0 && !self.common.recover(delivery) {
+        if delivery.sample.newly_delivered > 0 && !self.common.recover(delivery) {
             let mut target = self.product(self.rate(), self.cwnd_gain);
             if self.common.full.reached {
                 target += self.common.aggregation.allowance(self.rate());
             }
-            let target = self.with_bursts(target);
-            let cwnd = self.common.window.cwnd;
-            if self.common.full.reached {
-                self.common.window.cwnd = (cwnd + acked).min(target);
-            } else if cwnd < target || delivery.sample.delivered < self.common.initial_window {
-                self.common.window.cwnd = cwnd + acked;
-            }
-            self.common.window.cwnd = self.common.window.cwnd.max(self.min_cwnd());
+            self.common.grow(delivery, self.with_bursts(target));
         }
         if self.common.mode == Mode::ProbeRtt {
-            self.common.window.cwnd = self.common.window.cwnd.min(self.min_cwnd());
+            self.common.window.cwnd = self.common.window.cwnd.min(self.common.min_cwnd());
         }
     }
 }
@@ -230,6 +202,21 @@ impl Version for Bbr {
 
     fn common_mut(&mut self) -> &mut Common {
         &mut self.common
+    }
+
+    /// The rate believed in: the policer's, or the filter's.
+    fn rate(&self) -> BitRate {
+        self.policer.rate().unwrap_or(self.bandwidth.largest())
+    }
+
+    fn finish_probe_rtt(&mut self, now: Instant) {
+        if !self.common.probe_rtt_lasted(now) {
+            return;
+        }
+        self.rtt_min_at = Some(now);
+        if self.common.end_probe_rtt() {
+            self.probe_bandwidth(now);
+        }
     }
 
     fn update(&mut self, delivery: &Delivery) {
@@ -255,14 +242,6 @@ impl Version for Bbr {
         self.common.full.rate = BitRate::default();
         self.common.full.rounds = 0;
         self.policer.reset();
-    }
-
-    fn on_idle_restart(&mut self, now: Instant) {
-        match self.common.mode {
-            Mode::ProbeBandwidth => self.common.set_pacing_rate(paced(self.rate(), UNIT)),
-            Mode::ProbeRtt => self.finish_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::window::Window;
 use super::super::{Delivery, Repair, Start};
 use super::common::{Common, Version};
 use super::filter::MaxFilter;
-use super::parts::{FullPipe, MIN_SEGMENTS, Mode, UNIT, paced};
+use super::parts::{FullPipe, Mode, UNIT, paced};
 use crate::units::{BitRate, Duration, Instant};
 use long_term::LongTerm;
 use min_rtt::MinRtt;
@@ -136,16 +136,6 @@ impl Bbr3 {
         }
     }
 
-    /// BBR.bw.
-    fn rate(&self) -> BitRate {
-        let largest = self.bandwidth.largest();
-        self.short.bandwidth.map_or(largest, |bound| bound.min(largest))
-    }
-
-    fn min_cwnd(&self) -> u64 {
-        MIN_SEGMENTS * self.common.window.mss
-    }
-
     /// BDPMultiple(gain) of `rate`.
     fn product(&self, rate: BitRate, gain: u64) -> u64 {
         self.common.product(rate, self.min_rtt.least, gain)
@@ -153,7 +143,7 @@ impl Bbr3 {
 
     /// QuantizationBudget().
     fn with_bursts(&self, bytes: u64) -> u64 {
-        let budget = bytes.max(3 * self.common.burst()).max(self.min_cwnd());
+        let budget = bytes.max(3 * self.common.burst()).max(self.common.min_cwnd());
         budget + if self.is_in(Phase::Up) { 2 * self.common.window.mss } else { 0 }
     }
 
@@ -378,7 +368,7 @@ impl Bbr3 {
 
     /// IsTimeToCruise(): the queue is gone, and there is headroom.
     fn is_time_to_cruise(&self, in_flight: u64) -> bool {
-        let headroom = self.long.with_headroom(self.common.window.mss, self.min_cwnd());
+        let headroom = self.long.with_headroom(self.common.window.mss, self.common.min_cwnd());
         in_flight <= headroom.unwrap_or(u64::MAX)
             && in_flight <= self.with_bursts(self.product(self.bandwidth.largest(), UNIT))
     }
@@ -407,26 +397,11 @@ impl Bbr3 {
         if self.common.mode == Mode::ProbeRtt && self.common.has_probed_rtt(delivery, self.probe_rtt_cwnd()) {
             self.finish_probe_rtt(delivery.now);
         }
-        if delivery.sample.newly_delivered > 0 {
-            self.common.idle_restart = false;
-        }
-    }
-
-    /// CheckProbeRTTDone(): little is in flight, so that it need not go down first.
-    fn finish_probe_rtt(&mut self, now: Instant) {
-        if !self.common.probe_rtt_lasted(now) {
-            return;
-        }
-        self.min_rtt.on_probed(now);
-        self.short.forget();
-        if self.common.end_probe_rtt() {
-            self.start_down(now);
-            self.phase = Phase::Cruise;
-        }
+        self.common.note_restarted(delivery);
     }
 
     fn probe_rtt_cwnd(&self) -> u64 {
-        self.product(self.rate(), PROBE_RTT_CWND_GAIN).max(self.min_cwnd())
+        self.product(self.rate(), PROBE_RTT_CWND_GAIN).max(self.common.min_cwnd())
     }
 
     /// SetCwnd().
@@ -434,25 +409,18 @@ impl Bbr3 {
         if self.common.recovery.ends(delivery) {
             self.restore_cwnd();
         }
-        let acked = delivery.sample.newly_delivered;
-        let cwnd = self.common.window.cwnd;
-        if acked > 0 {
+        if delivery.sample.newly_delivered > 0 {
             let product = self.product(self.rate(), self.cwnd_gain());
             let most = self.with_bursts(product + self.common.aggregation.allowance(self.rate()));
-            if self.common.full.reached {
-                self.common.window.cwnd = (cwnd + acked).min(most);
-            } else if cwnd < most || delivery.sample.delivered < self.common.initial_window {
-                self.common.window.cwnd = cwnd + acked;
-            }
-            self.common.window.cwnd = self.common.window.cwnd.max(self.min_cwnd());
+            self.common.grow(delivery, most);
         }
         let bound = self.cwnd_bound().unwrap_or(u64::MAX);
-        self.common.window.cwnd = self.common.window.cwnd.min(bound.max(self.min_cwnd()));
+        self.common.window.cwnd = self.common.window.cwnd.min(bound.max(self.common.min_cwnd()));
     }
 
     /// BoundCwndForModel() and BoundCwndForProbeRTT(); `None` is infinity.
     fn cwnd_bound(&self) -> Option<u64> {
-        let headroom = || self.long.with_headroom(self.common.window.mss, self.min_cwnd());
+        let headroom = || self.long.with_headroom(self.common.window.mss, self.common.min_cwnd());
         let long = match (self.common.mode, self.phase) {
             (Mode::Startup | Mode::Drain, _) => None,
             (Mode::ProbeRtt, _) => {
@@ -482,6 +450,25 @@ impl Version for Bbr3 {
 
     fn common_mut(&mut self) -> &mut Common {
         &mut self.common
+    }
+
+    /// BBR.bw.
+    fn rate(&self) -> BitRate {
+        let largest = self.bandwidth.largest();
+        self.short.bandwidth.map_or(largest, |bound| bound.min(largest))
+    }
+
+    /// CheckProbeRTTDone(): little is in flight, so that it need not go down first.
+    fn finish_probe_rtt(&mut self, now: Instant) {
+        if !self.common.probe_rtt_lasted(now) {
+            return;
+        }
+        self.min_rtt.on_probed(now);
+        self.short.forget();
+        if self.common.end_probe_rtt() {
+            self.start_down(now);
+            self.phase = Phase::Cruise;
+        }
     }
 
     fn state_name(&self) -> &'static str {
@@ -542,14 +529,6 @@ impl Version for Bbr3 {
                 self.start_refill();
             }
             Some(Left::Up) | None => {}
-        }
-    }
-
-    fn on_idle_restart(&mut self, now: Instant) {
-        match self.common.mode {
-            Mode::ProbeBandwidth => self.common.set_pacing_rate(paced(self.rate(), UNIT)),
-            Mode::ProbeRtt => self.finish_probe_rtt(now),
-            Mode::Startup | Mode::Drain => {}
         }
     }
 }

@@ -1,3 +1,4 @@
+use super::super::parts::MIN_SEGMENTS;
 use super::super::path::{MSS, Path, RTT};
 use super::*;
 use crate::congestion;

@@ -8,7 +8,7 @@ pub(super) const DELAY_LIFETIME_US: u64 = 10_000_000;
 pub(super) const DELAY_PERIODS: usize = 3;
 
 /// The measured delays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delay {
     /// The valid minimum relative delay, and when it was last measured.
     pub(super) known: bool,
@@ -37,22 +37,7 @@ pub(super) struct Delay {
 
 impl Delay {
     pub fn new(now_us: u64) -> Self {
-        Self {
-            known: false,
-            min_us: 0,
-            seen_us: now_us,
-            lowered_us: now_us,
-            mins_us: [0; DELAY_PERIODS],
-            fresh_known: false,
-            fresh_min_us: 0,
-            fresh_at_us: 0,
-            adopt_us: 0,
-            lower: false,
-            buffer_us: 0,
-            repair_buffer_us: u64::MAX,
-            repair_until_us: 0,
-            emptied_us: 0,
-        }
+        Self { seen_us: now_us, lowered_us: now_us, repair_buffer_us: u64::MAX, ..Self::default() }
     }
 
     /// From now on delays are based on another clock.

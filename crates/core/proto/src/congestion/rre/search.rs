@@ -31,7 +31,7 @@ pub(super) struct Seen {
 }
 
 /// The state of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Search {
     /// The round: the delivered bytes at which it ends, and the reading at its beginning.
     pub(super) round_end: u64,
@@ -49,17 +49,7 @@ pub(super) struct Search {
 impl Search {
     /// Begins with `window` bytes.
     pub fn new(window: u32) -> Self {
-        Self {
-            round_end: 0,
-            round_read: false,
-            round_reading: Reading::default(),
-            round_delivered: 0,
-            round_at_us: 0,
-            round_lost: 0,
-            start_window: window.into(),
-            start_rate: 0,
-            restarted: false,
-        }
+        Self { start_window: window.into(), ..Self::default() }
     }
 
     /// "Forget": the search for the rate restarts with data sent from now on [F].

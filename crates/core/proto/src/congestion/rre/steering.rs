@@ -13,7 +13,7 @@ const MIN_TOP_US: u64 = 1_000_000;
 const TOP_US: u64 = 30_000_000;
 
 /// Rate and window, and their limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Steering {
     /// Doublings of the gain, and the time of the last one.
     pub(super) boost: u32,
@@ -38,20 +38,7 @@ pub(super) struct Steering {
 
 impl Steering {
     pub fn new(now_us: u64) -> Self {
-        Self {
-            boost: 0,
-            boosted_us: now_us,
-            hold_us: 0,
-            loss_us: 0,
-            lost_before: false,
-            loss_threshold_us: 0,
-            collapsed: false,
-            top_rate: 0,
-            last_top_rate: 0,
-            top_until_us: now_us,
-            rate: 0,
-            window: 0,
-        }
+        Self { boosted_us: now_us, top_until_us: now_us, ..Self::default() }
     }
 
     /// Doubles the gain if the last doubling had a feedback delay to fill the buffer.

@@ -23,7 +23,7 @@ const MAX_COMPRESSED: u32 = 44;
 const COMPRESSED_DELAY: Duration = Duration::from_millis(1);
 const COMPRESSED_PART: u64 = 20;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Linux {
     policy: LinuxAcks,
     sack: bool,
@@ -47,21 +47,7 @@ pub(super) struct Linux {
 
 impl Linux {
     pub fn new(policy: LinuxAcks, sack: bool) -> Self {
-        Self {
-            policy,
-            sack,
-            rtt: ReceiverRtt::default(),
-            aggregate: 0,
-            flush_at: None,
-            unacked: 0,
-            quick: QUICK_ACKS,
-            ato: ATO_MIN,
-            last_arrival: None,
-            delayed_until: None,
-            duplicates: 0,
-            compressed: 0,
-            compressed_until: None,
-        }
+        Self { policy, sack, quick: QUICK_ACKS, ato: ATO_MIN, ..Self::default() }
     }
 
     /// In order without gaps: the segment joins the aggregate, which ends if it is full or the segment is short, as in

@@ -142,8 +142,8 @@ impl LossBound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::ReceiverReport;
     use crate::congestion::rate::RateSample;
-    use crate::congestion::{ReceiverReport, Repair};
     use crate::units::{Bytes, Duration, Instant};
 
     const MSS: u64 = 1000;
@@ -166,13 +166,9 @@ mod tests {
             },
             lost: lost * MSS,
             prior_in_flight: packets * MSS,
-            in_flight: 0,
             advanced: true,
-            repair: Repair::None,
-            smoothed_rtt: None,
-            stamps: None,
-            receiver_limited: false,
             receiver: Some(ReceiverReport { rate: None, base_loss: base, interval, wait, burst: Bytes(0) }),
+            ..Delivery::default()
         };
         bound.update(&delivery, MBPS(8));
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::super::control::CongestionControl as _;
-use super::{TackBbr, TackConfig};
+use super::{TackBbr, TackConfig, Version as _};
 use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::rate::RateSample;
 use crate::congestion::{self, Delivery, ReceiverReport, Repair, Start};

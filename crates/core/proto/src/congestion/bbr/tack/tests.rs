@@ -196,15 +196,12 @@ impl Reported {
                 rtt: Some(Self::RTT),
                 ..RateSample::default()
             },
-            lost: 0,
             prior_in_flight: 400 * MSS,
             in_flight: 200 * MSS,
             advanced: true,
-            repair: Repair::None,
             smoothed_rtt: Some(Self::RTT),
-            stamps: None,
-            receiver_limited: false,
             receiver: Some(receiver),
+            ..Delivery::default()
         };
         change(&mut delivery);
         self.bbr.on_delivery(&delivery);
