@@ -1,5 +1,6 @@
 //! Network namespaces by name.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -20,20 +21,25 @@ const NAMED: &str = "/run/netns";
 /// If the namespace does not exist, or must not be entered.
 pub fn cookie_of(name: &str) -> Result<u64, LiveError> {
     let path = if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED).join(name) };
-    let file = File::open(&path).map_err(|error| LiveError::Argument {
-        argument: "--netns",
-        what: format!("{}: {error}", path.display()),
-        allowed: "a name that ip netns lists, or a path such as /proc/PID/ns/net".to_owned(),
-    })?;
+    let file = File::open(&path).map_err(|error| no_namespace(&path, error))?;
     // A separate thread, because a namespace is left by ending the thread that entered it.
     let entered = std::thread::spawn(move || {
         setns(file, CloneFlags::CLONE_NEWNET)?;
         own_cookie()
     });
-    entered
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        .map_err(|error| crate::refused("entering a network namespace", error, "run as root"))
+    let entered = entered.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    entered.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => no_namespace(&path, "it is no network namespace"),
+        _ => crate::refused("entering a network namespace", error, "run as root"),
+    })
+}
+
+fn no_namespace(path: &Path, what: impl Display) -> LiveError {
+    LiveError::Argument {
+        argument: "--netns",
+        what: format!("{}: {what}", path.display()),
+        allowed: "a name that ip netns lists, or a path such as /proc/PID/ns/net".to_owned(),
+    }
 }
 
 /// The cookie of this thread's namespace (SO_NETNS_COOKIE, Linux 5.14).
@@ -62,6 +68,9 @@ mod tests {
     fn a_namespace_that_is_not_there_is_an_argument_that_cannot_be_used() {
         let error = cookie_of("there-is-no-such-namespace").unwrap_err();
         assert!(matches!(error, LiveError::Argument { argument: "--netns", .. }), "{error}");
+        // Entering it takes no rights, because the kernel looks at its kind first.
+        let error = cookie_of("/proc/self/ns/mnt").unwrap_err();
+        assert!(error.to_string().contains("no network namespace"), "{error}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ const TURN: &str = "thin_turn";
 
 /// How often the queue is looked at while nothing waits: a flow's first 100 segments take longer on any slow uplink.
 const IDLE_LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the device is looked at, which may be removed.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
 /// `RING_OCTETS` of `bpf/thin.bpf.c`.
 const RING_BYTES: usize = 256 << 10;
 /// `settings` there: the cookie, and the octets before the IP header.
@@ -42,6 +44,7 @@ const TURN_WORDS: usize = 10;
 /// The programs, which hang on a device.
 #[derive(Debug)]
 pub struct Thinner {
+    device: Device,
     turn: OwnedFd,
     /// At ingress and at egress. They are closed before the ring.
     links: [OwnedFd; 2],
@@ -89,6 +92,7 @@ impl Thinner {
         let (hold, link_octets) = (AckHold::new(HoldLaw::Thin), link_octets as usize);
         let room = Room { hold, frames, link_octets, number: 0, refused_packets: 0 };
         Ok(Self {
+            device: device.clone(),
             turn: loaded.take_program(TURN).map_err(not_loaded)?,
             links,
             ring,
@@ -102,15 +106,20 @@ impl Thinner {
     /// Thins until `stop` becomes readable.
     ///
     /// # Errors
-    /// If the kernel does not do what it did before.
+    /// If the device is gone, or the kernel does not do what it did before.
     pub fn run(self, stop: &impl AsFd) -> Result<Counters, LiveError> {
-        let Self { turn: program, links, ring, status, queue, rate, mut room } = self;
+        let mut watch_at = now() + WATCH_EVERY;
+        let Self { device, turn: program, links, ring, status, queue, rate, mut room } = self;
         loop {
             ring.read(|record| room.take(now(), record));
             let counts = if rate.is_some() { QueueCounts::default() } else { queue.counts() };
             let counters = turn(&program, rate, counts, &mut room)?;
             room.release_due(now());
             status.answer(&counters);
+            if now() >= watch_at {
+                device.check()?;
+                watch_at = now() + WATCH_EVERY;
+            }
             let is_busy = !room.hold.is_empty() || counts.waiting.0 > 0;
             let look = if is_busy { LOOK_EVERY } else { IDLE_LOOK_EVERY };
             let due = room.hold.poll_timeout().map(|due| due.saturating_since(now()));

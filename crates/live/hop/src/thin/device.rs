@@ -50,6 +50,17 @@ impl Device {
         Ok(Self { name: name.to_owned(), index, is_wifi, mtu, kind, addresses: Vec::new() })
     }
 
+    /// Checks that it is still there under its name.
+    ///
+    /// # Errors
+    /// If it is gone, or has another name.
+    pub fn check(&self) -> Result<(), LiveError> {
+        if Self::find(&self.name)?.index == self.index {
+            return Ok(());
+        }
+        Err(refuse(format!("{} is another device than before", self.name), "the same while it is thinned"))
+    }
+
     /// Octets before the IP header of a packet that it sends; `None` if that is not known.
     pub fn link_octets(&self) -> Option<u32> {
         match self.kind {

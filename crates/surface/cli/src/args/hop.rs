@@ -10,14 +10,17 @@ use crate::args::LinkArgs;
 use crate::gate::GateArgs;
 
 pub(super) const THIN_AFTER_HELP: &str = "\
-Needs root, or CAP_NET_ADMIN and CAP_NET_RAW, with CAP_BPF and Linux 6.6 for the form in the kernel. A client
-behind an uplink of some 10 to 200 kb/s gains: its ACKs wait as long as the uplink is busy, and later ones
-replace them. On Wi-Fi it is not needed. Everything is as before when it ends, or is killed.
+Needs root, or CAP_NET_ADMIN and CAP_NET_RAW, with CAP_BPF, CAP_PERFMON and Linux 6.6 for the form in
+the kernel. A client behind an uplink of some 10 to 200 kb/s gains: its ACKs wait as long as the
+uplink is busy, and later ones replace them. On Wi-Fi it is not needed. Everything is as before when
+it ends, or is killed.
 
   tacit thin wwan0
   tacit thin eth0 --uplink 100kbps
   tacit thin status
-";
+
+Exit codes: 0 a signal stopped it; 2 bad input, or a device that was removed; 125 not possible on
+this machine, with the reason.";
 
 pub(super) const SHELL_AFTER_HELP: &str = "\
 The command finds the other side's address in $TACIT_PEER and $TACIT_PEER6. With --server, the other
@@ -173,7 +176,7 @@ pub struct ThinArgs {
     /// Lead packets through this program even where the kernel could thin
     #[arg(long)]
     pub no_ebpf: bool,
-    /// Change nothing: count for a minute what would be dropped
+    /// Change nothing: count for a minute what an uplink of that --uplink would drop at least
     #[arg(long, requires = "uplink")]
     pub dry_run: bool,
     /// Print the counters at the end as JSON instead of text

@@ -1,7 +1,7 @@
 //! `tacit thin` in networks of its own: a client behind a slow uplink, and a server.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -358,11 +358,25 @@ fn a_rehearsal_sees_the_acks_of_both_versions_and_changes_nothing() {
     let pid = nix::unistd::Pid::from_raw(rehearsal.0.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     let mut printed = String::new();
-    std::io::Read::read_to_string(rehearsal.0.stdout.as_mut().unwrap(), &mut printed).unwrap();
+    Read::read_to_string(rehearsal.0.stdout.as_mut().unwrap(), &mut printed).unwrap();
     let counters: serde_json::Value =
         serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"));
     let count = |name: &str| counters["counters"][name].as_u64().unwrap();
     assert!(count("acks") > 400 && count("packets") > count("acks") && count("sent_bytes") == 0, "{printed}");
+}
+
+/// A modem that is unplugged, or a device that another program renames.
+#[test]
+fn it_ends_when_its_device_has_gone() {
+    let Some(_machine) = machine(&["ip"]) else { return };
+    let Some(_networks) = Networks::new() else { return };
+    let Some(mut thin) = in_the_kernel(CLIENT) else { return };
+    assert!(ip(&["-n", CLIENT, "link", "set", "up0", "down", "name", "gone0"], None).status.success());
+    assert_eq!(thin.0.wait().unwrap().code(), Some(2));
+    let mut said = String::new();
+    thin.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("there is no device up0"), "{said}");
+    assert_eq!(status(), "No device is thinned.\n");
 }
 
 #[test]
