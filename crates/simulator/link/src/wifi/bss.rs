@@ -2,6 +2,7 @@
 
 mod early;
 mod links;
+mod radios;
 
 use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
@@ -292,6 +293,7 @@ impl Bss {
     pub fn start_measuring(&mut self, at: Instant) {
         let stations = self.links.iter_mut().flat_map(|link| link.cell.stations.iter_mut());
         stations.for_each(|station| station.start_measuring(at));
+        self.links.start_measuring(at);
     }
 
     /// Packets accepted by `station` and neither acknowledged nor given up.
@@ -345,6 +347,12 @@ impl Bss {
     /// Time in which the common window of several links kept `function` from sending on `link`, before `now`.
     pub fn stalled(&self, function: FunctionId, link: LinkId, now: Instant) -> Duration {
         self.links.link(link.index()).cell.stations[function].stall.until(now)
+    }
+
+    /// Time before `now` in which clients with one radio for several links returned to listening, and in which they heard
+    /// nothing on a link (mean over their links); both as sums over these clients, and their number.
+    pub fn radio_times(&self, now: Instant) -> (Duration, Duration, u32) {
+        self.links.radios().map_or((Duration::ZERO, Duration::ZERO, 0), |radios| radios.times(now))
     }
 
     /// The share of `station` in that time.

@@ -6,6 +6,7 @@ mod common;
 
 mod bianchi;
 mod edca;
+mod emlsr;
 mod fates;
 mod fwp_mac;
 mod hidden;

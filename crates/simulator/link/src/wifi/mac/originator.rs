@@ -20,7 +20,7 @@ use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::multi_link::LinkRole;
+use crate::wifi::multi_link::{Gate, LinkRole};
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode, ResourceUnit};
 
 /// How long packets waited before their first transmission.
@@ -71,6 +71,8 @@ pub(crate) struct Originator {
     pub upper: UpperMac,
     /// What this link carries.
     pub role: LinkRole,
+    /// What the client's radio permits on it.
+    pub gate: Gate,
     /// MPDUs of the present PPDU whose reception was decided before its end.
     pub early: Early,
     /// A Block Ack is missing or MPDUs were given up: the recipient needs the start of the window.
@@ -128,6 +130,7 @@ impl Originator {
             rate_control: None,
             upper: UpperMac::new(queue),
             role: LinkRole::ALONE,
+            gate: Gate::default(),
             early: Early::default(),
             request_due: false,
             request_retries: 0,
@@ -252,17 +255,26 @@ impl Originator {
     pub fn need_with(&self, upper: &UpperMac) -> Need {
         if self.has_stream_queues() {
             self.need_of_streams()
+        } else if self.role.is_one_of_several {
+            self.need_on_link(upper)
         } else if self.request_due {
             Need::BlockAckRequest
         } else if self.asks_due {
             Need::Ask
-        } else if self.role.is_one_of_several {
-            if upper.appending.is_empty() && self.has_data_for_link(upper) {
-                Need::Data
-            } else {
-                Need::Nothing
-            }
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
+            Need::Data
+        } else {
+            Need::Nothing
+        }
+    }
+
+    /// What it needs on this link of several if it holds `upper`.
+    fn need_on_link(&self, upper: &UpperMac) -> Need {
+        if self.gate.closed {
+            Need::Nothing
+        } else if self.request_due {
+            Need::BlockAckRequest
+        } else if upper.appending.is_empty() && self.has_data_for_link(upper) {
             Need::Data
         } else {
             Need::Nothing
@@ -284,6 +296,7 @@ impl Originator {
     /// Whether the window keeps queued packets from this link of several.
     pub fn is_stalled(&self, upper: &UpperMac) -> bool {
         upper.appending.is_empty()
+            && !self.gate.closed
             && self.may_take(upper)
             && !self.is_window_open(upper)
             && self.need_with(upper) == Need::Nothing
@@ -493,7 +506,7 @@ impl Originator {
             self.fill_from_queue(now, ages, &mut plan, delays);
         }
         plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
-        plan.sync = self.sync_due;
+        plan.sync = self.sync_due || self.upper.unheard;
         self.last_class = plan.class();
         self.plan = plan;
         self.early = Early::default();
@@ -643,6 +656,7 @@ impl Originator {
     /// An ACK arrived for the one MPDU in flight.
     pub fn acknowledged(&mut self, holders: &mut Holders) -> Settled {
         self.sync_due = false;
+        self.upper.unheard = false;
         self.settle(|_| true, u32::MAX, Instant::ZERO, holders)
     }
 
@@ -661,6 +675,7 @@ impl Originator {
         }
         self.request_retries = 0;
         self.sync_due = false;
+        self.upper.unheard = false;
         let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
         let settled = if self.role.settles_others {
             self.settle_each((acked, true), (retry_limit, oldest), holders)
@@ -683,6 +698,7 @@ impl Originator {
         // Under an agreement, the retransmission may go in an A-MPDU, which the receiver would take as proof of
         // acknowledgment.
         self.sync_due |= agreement || settled.dropped > 0;
+        self.upper.unheard |= self.sync_due && self.gate.padding.is_some();
         settled
     }
 
@@ -690,6 +706,7 @@ impl Originator {
     /// one that the peer cannot decode.
     pub fn block_ack_missed(&mut self) {
         self.request_due = true;
+        self.upper.unheard = self.gate.padding.is_some();
         if let Some(control) = &self.rate_control {
             self.control_mode = control.surest().control_mode;
         }

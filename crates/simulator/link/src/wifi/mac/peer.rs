@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     pub noise: Option<Noise>,
     /// Whether its data is acknowledged.
     pub answered: bool,
+    /// It hears no frame that begins before this, because its radio is on another link or on its way back.
+    pub deaf_until: Instant,
     /// When it is out of range.
     pub away: Option<(Instant, Instant)>,
     /// Forecast of the bytes that it will append to its next response to a trigger.
@@ -60,6 +62,7 @@ impl Peer {
             link_ack_loss,
             noise,
             answered: true,
+            deaf_until: Instant::ZERO,
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
@@ -83,7 +86,7 @@ impl Peer {
     /// Draws whether it decodes a control frame of `len` bytes that is sent to it at `at`.
     pub fn hears(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        !noisy && !self.is_away(at)
+        !noisy && !self.is_away(at) && at >= self.deaf_until
     }
 
     /// Enters the round-robin at `at`.
