@@ -24,7 +24,7 @@ mod turns;
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bitmap::AckBitmap;
-pub use bss::{Bss, LinkCounts, Offered};
+pub use bss::{Bss, LinkCounts, Offered, RadioTimes};
 pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{

@@ -9,6 +9,7 @@ use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use self::links::{Link, Links};
+pub use self::radios::RadioTimes;
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, StationAirtime};
 use super::category::AccessCategory;
@@ -349,10 +350,9 @@ impl Bss {
         self.links.link(link.index()).cell.stations[function].stall.until(now)
     }
 
-    /// Time before `now` in which clients with one radio for several links returned to listening, and in which they heard
-    /// nothing on a link (mean over their links); both as sums over these clients, and their number.
-    pub fn radio_times(&self, now: Instant) -> (Duration, Duration, u32) {
-        self.links.radios().map_or((Duration::ZERO, Duration::ZERO, 0), |radios| radios.times(now))
+    /// What clients with one radio for several links could not hear before `now`.
+    pub fn radio_times(&self, now: Instant) -> RadioTimes {
+        self.links.radios().map_or_else(RadioTimes::default, |radios| radios.times(now))
     }
 
     /// The share of `station` in that time.

@@ -5,8 +5,8 @@ use crate::multi_link::{Script, W80, full, links, udp};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::{
-    BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, RadioReturn, StationId,
-    WindowShare,
+    BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, RadioReturn,
+    StationId, WindowShare,
 };
 use tacit_proto::units::{Duration, Instant};
 

@@ -43,7 +43,12 @@ fn link((width, streams, mcs): Width, window: u32) -> BssConfig {
     }
 }
 
-pub(crate) fn links(widths: &[Width], window: u32, share: WindowShare, block_acks: BlockAckScope) -> BssConfig {
+pub(crate) fn links(
+    widths: &[Width],
+    window: u32,
+    share: WindowShare,
+    block_acks: BlockAckScope,
+) -> BssConfig {
     let mut configs = widths.iter().map(|width| link(*width, window));
     let first = configs.next().unwrap();
     let common = MultiLinkConfig { share, block_acks, ..MultiLinkConfig::new(configs.collect()) };
@@ -131,7 +136,12 @@ impl Script {
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
     }
 
-    pub(crate) fn send(&mut self, from: StationId, to: StationId, packets: impl IntoIterator<Item = TestPacket>) {
+    pub(crate) fn send(
+        &mut self,
+        from: StationId,
+        to: StationId,
+        packets: impl IntoIterator<Item = TestPacket>,
+    ) {
         for packet in packets {
             assert!(self.bss.enqueue(self.now, from.first_function(), to.first_function(), packet));
         }

@@ -122,6 +122,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         of: |client| &mut client.hack,
     },
     &super::multi_link::CLIENT_LINKS,
+    &super::multi_link::CLIENT_MODE,
     &Client {
         name: "leave",
         kind: Given(ANY_TIME),

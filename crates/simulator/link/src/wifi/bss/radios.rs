@@ -27,6 +27,17 @@ pub(super) struct Radios {
     next: Option<Instant>,
 }
 
+/// Time in which clients with one radio for several links heard nothing, as sums over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RadioTimes {
+    /// Number of these clients.
+    pub clients: u32,
+    /// Time on the way back from exchanges to listening.
+    pub transition: Duration,
+    /// Time without hearing on a link, as a mean over the links of a client.
+    pub deaf: Duration,
+}
+
 /// A client with one radio.
 #[derive(Clone, Debug)]
 struct Radio {
@@ -76,7 +87,9 @@ enum Engagement {
     /// It receives, or sends in a TXOP of the access point.
     Down,
     /// It sends; the access point knows from that time on.
-    Up { known_from: Instant },
+    Up {
+        known_from: Instant,
+    },
 }
 
 impl Engagement {
@@ -101,18 +114,23 @@ impl Radios {
         let numbers = links[0].cell.stations.numbers();
         let radios = common.clients.iter().zip(1..).filter_map(|(client, number)| {
             let ClientLinks { links: own, mode: LinkMode::SingleRadio(emlsr) } = *client else { return None };
-            let own: Vec<LinkId> = (0..links.len() as u8).map(LinkId).filter(|link| own.contains(*link)).collect();
+            let own: Vec<LinkId> =
+                (0..links.len() as u8).map(LinkId).filter(|link| own.contains(*link)).collect();
             if own.len() < 2 {
                 return None;
             }
-            let rate = |link: &LinkId| links[link.index()].cell.rules.config.stations[number as usize - 1].mode.rate();
+            let rate = |link: &LinkId| {
+                links[link.index()].cell.rules.config.stations[number as usize - 1].mode.rate()
+            };
             let sends = common.map.up.and(common.acks);
-            let home = own.iter().copied().filter(|link| sends.contains(*link)).max_by_key(rate);
+            let is_chosen = |link: &LinkId| sends.contains(*link);
+            let home = own.iter().copied().filter(is_chosen).max_by_key(rate);
+            let home = home.or_else(|| own.iter().copied().max_by_key(rate));
             Some(Radio {
                 client: StationId(number),
                 emlsr,
                 links: own.iter().fold(LinkSet::NONE, |set, link| set.with(*link)),
-                home: home.expect("a link carries all that the client sends"),
+                home: home?,
                 on: [Engagement::Nothing; MOST_LINKS],
                 held_until: Instant::ZERO,
                 unanswered_until: Instant::ZERO,
@@ -125,12 +143,7 @@ impl Radios {
                 deaf: [StallClock::default(); MOST_LINKS],
             })
         });
-        Self {
-            radios: radios.collect(),
-            functions: numbers,
-            began: [Instant::ZERO; MOST_LINKS],
-            next: None,
-        }
+        Self { radios: radios.collect(), functions: numbers, began: [Instant::ZERO; MOST_LINKS], next: None }
     }
 
     /// True where no client has one radio.
@@ -196,16 +209,15 @@ impl Radios {
         }
     }
 
-    /// Time before `now` in which clients returned to listening, and in which they heard nothing on a link, as means over
-    /// their links; and the number of these clients.
-    pub fn times(&self, now: Instant) -> (Duration, Duration, u32) {
+    /// What these clients could not hear before `now`.
+    pub fn times(&self, now: Instant) -> RadioTimes {
         let transition = self.radios.iter().map(|radio| radio.transition.until(now)).sum();
         let deaf = self.radios.iter().map(|radio| {
             let links = (0..MOST_LINKS).filter(|link| radio.links.contains(LinkId(*link as u8)));
             let clocks: Vec<Duration> = links.map(|link| radio.deaf[link].until(now)).collect();
             clocks.iter().copied().sum::<Duration>() / clocks.len() as u64
         });
-        (transition, deaf.sum(), self.radios.len() as u32)
+        RadioTimes { clients: self.radios.len() as u32, transition, deaf: deaf.sum() }
     }
 }
 
@@ -234,7 +246,8 @@ impl Radio {
             }
             _ => {}
         }
-        if let (Engagement::Nothing, Engagement::Up { .. }, Some(lost)) = (before, now_on, &mut self.unsynchronised)
+        if let (Engagement::Nothing, Engagement::Up { .. }, Some(lost)) =
+            (before, now_on, &mut self.unsynchronised)
         {
             lost.is_used = true;
         }
@@ -281,13 +294,15 @@ impl Radio {
             && !senses_always
             && now.saturating_since(since) > Emlsr::MEDIUM_SYNC_THRESHOLD
         {
-            self.unsynchronised = Some(Unsynchronised { until: now + self.emlsr.medium_sync, is_used: false });
+            self.unsynchronised =
+                Some(Unsynchronised { until: now + self.emlsr.medium_sync, is_used: false });
         }
         if self.unsynchronised.is_some_and(|lost| lost.until <= now) {
             self.unsynchronised = None;
         }
-        let blind =
-            !senses_always && !self.on[home].has_radio() && (self.is_elsewhere(home) || now < self.contends_from);
+        let blind = !senses_always
+            && !self.on[home].has_radio()
+            && (self.is_elsewhere(home) || now < self.contends_from);
         if blind != std::mem::replace(&mut self.is_blind, blind) {
             let Link { cell, medium } = &mut links[home];
             let functions: Vec<_> = cell.stations.numbers().of_station(self.client).collect();
@@ -350,7 +365,9 @@ fn engagement(link: &Link, client: StationId) -> Engagement {
     let mut found = Engagement::Nothing;
     for (part, exchange) in link.medium.on_air() {
         if station_of(exchange.from) == client && exchange.handshake != Handshake::Granted {
-            return Engagement::Up { known_from: if part.is_some() { first_known(link, exchange) } else { AWAY } };
+            return Engagement::Up {
+                known_from: if part.is_some() { first_known(link, exchange) } else { AWAY },
+            };
         }
         if station_of(exchange.to) == client || station_of(exchange.from) == client {
             found = match part {

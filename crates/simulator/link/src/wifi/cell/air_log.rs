@@ -218,7 +218,8 @@ impl AirLog {
         if let Some(padding) = originator.gate.padding {
             let [call, answer] = rules.calling_modes(&originator.control_mode);
             mode = if step == Step::Rts { call } else { answer };
-            request = Frame::Trigger(call_to(self.whose.functions.station(to), &originator.mode, call, padding));
+            request =
+                Frame::Trigger(call_to(self.whose.functions.station(to), &originator.mode, call, padding));
         }
         let ([at, end], [transmitter, receiver], frame) = match step {
             Step::Rts => ([begins, first_end], [from, to], request),

@@ -543,7 +543,9 @@ impl Round {
                 each.max().unwrap_or_default()
             }
             (_, TriggerKind::BufferStatusReport) => Mode::triggered_l_sig_length(self.null_duration()),
-            (_, TriggerKind::Basic | TriggerKind::MuRts) => Mode::triggered_l_sig_length(self.planned(cell).min(self.longest)),
+            (_, TriggerKind::Basic | TriggerKind::MuRts) => {
+                Mode::triggered_l_sig_length(self.planned(cell).min(self.longest))
+            }
         }
     }
 }

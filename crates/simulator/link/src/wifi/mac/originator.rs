@@ -716,6 +716,7 @@ impl Originator {
     /// moves on (802.11-2020 clause 10.25.6).
     pub fn request_missed(&mut self, retry_limit: u32, holders: &mut Holders) -> Settled {
         self.request_retries += 1;
+        self.upper.unheard = self.gate.padding.is_some();
         if self.request_retries <= retry_limit {
             return Settled::default();
         }
