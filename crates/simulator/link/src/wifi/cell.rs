@@ -508,7 +508,7 @@ impl Cell {
     pub fn handshake_mode(&self, exchange: &Exchange) -> Mode {
         let originator = self.stations.originator(exchange);
         if originator.gate.padding.is_some() {
-            return self.rules.calling_modes(&originator.control_mode)[1];
+            return self.rules.phy.calling_modes(&originator.control_mode)[1];
         }
         self.rules.protection_mode(&originator.mode, &originator.control_mode)
     }

@@ -216,7 +216,7 @@ impl AirLog {
         let mut mode = rules.protection_mode(&originator.mode, &originator.control_mode);
         let mut request = Frame::Rts;
         if let Some(padding) = originator.gate.padding {
-            let [call, answer] = rules.calling_modes(&originator.control_mode);
+            let [call, answer] = rules.phy.calling_modes(&originator.control_mode);
             mode = if step == Step::Rts { call } else { answer };
             request =
                 Frame::Trigger(call_to(self.whose.functions.station(to), &originator.mode, call, padding));

@@ -82,7 +82,7 @@ impl Exchange {
         let (first_end, start) = if handshake == Handshake::None {
             (at, at)
         } else if let (Handshake::Rts, Some(padding)) = (handshake, peer.originator.gate.padding) {
-            let [first, all] = rules.calling_time(control, padding);
+            let [first, all] = rules.phy.calling_time(control, padding);
             (at + first, at + all)
         } else {
             let guard = rules.protection_mode(mode, control);

@@ -1,6 +1,6 @@
 //! Rules that all stations of a channel share, and values derived from them.
 
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_proto::units::{Duration, Instant};
 
 use super::plan::Outgoing;
 use super::protection::Handshake;
@@ -10,7 +10,7 @@ use crate::wifi::multi_link::{
     BlockAckScope, ClientLinks, LinkId, LinkMode, LinkRole, LinkSet, MultiLinkConfig,
 };
 use crate::wifi::ofdma::OfdmaConfig;
-use crate::wifi::phy::{CTS_LEN, Format, Mode, Phy, ResourceUnit, TriggerKind, trigger_len};
+use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
 /// The rules of a channel, fixed at creation.
 #[derive(Clone, Debug)]
@@ -148,21 +148,6 @@ impl Rules {
     /// can decode if there are any.
     pub fn protection_mode(&self, data: &Mode, control: &Mode) -> Mode {
         self.phy.protection_mode(data).unwrap_or(*control)
-    }
-
-    /// Modes of an initial control frame and of the CTS after it, for a client that answers in mode `control`: at most
-    /// 24 Mb/s, and 6 Mb/s (802.11be clause 35.3.17).
-    pub fn calling_modes(&self, control: &Mode) -> [Mode; 2] {
-        let legacy = |mbps| self.phy.legacy_mode(BitRate::from_mbps(mbps)).unwrap_or(*control);
-        let mbps = [24, 12].into_iter().find(|mbps| BitRate::from_mbps(*mbps) <= control.rate());
-        [legacy(mbps.unwrap_or(6)), legacy(6)]
-    }
-
-    /// How long an initial control frame with `padding` lasts, and from its start to that of the data behind the CTS.
-    pub fn calling_time(&self, control: &Mode, padding: Duration) -> [Duration; 2] {
-        let [call, answer] = self.calling_modes(control);
-        let lasts = call.ppdu_duration(trigger_len(TriggerKind::MuRts, 1, 0)) + padding;
-        [lasts, lasts + self.phy.sifs + answer.ppdu_duration(CTS_LEN) + self.phy.sifs]
     }
 
     /// The limit that a PPDU with `handshake` and `outgoing` grants to its recipient, if the TXOP itself has no limit:
