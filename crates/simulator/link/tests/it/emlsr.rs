@@ -114,3 +114,146 @@ fn one_radio_costs_a_call_and_a_transition() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+fn at_us(frame: &tacit_link::wifi::air::AirFrame<TestPacket>) -> u64 {
+    frame.at.saturating_since(Instant::ZERO).as_micros()
+}
+
+/// Frames of `script` that are no repeated MPDUs.
+fn times_us(script: &Script) -> Vec<u64> {
+    let mut times: Vec<u64> = script.frames.iter().map(at_us).collect();
+    times.dedup();
+    times
+}
+
+/// The second exchange of a TXOP follows a SIFS after the first, with no other initial control frame.
+#[test]
+fn a_client_is_called_once_in_a_txop() {
+    let mut config = single_radio(emlsr(32, 64));
+    let common = config.multi_link.as_mut().unwrap();
+    common.map.down = LinkSet::NONE.with(LinkId(0));
+    config.txop_limit = Some(Duration::from_millis(4));
+    config.bursts = tacit_link::wifi::Bursts::WithinLimit;
+    config.ampdu_mpdus = Some(100);
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..200));
+    script.run();
+    assert_eq!(script.story(), "1:I 1:C 1:D 1:B 1:D 1:B");
+    assert_eq!(script.delivered.len(), 200);
+}
+
+/// The Block Ack of the first link is missing. Its request goes there, behind an initial control frame of its own.
+#[test]
+fn a_request_begins_with_a_call_too() {
+    let mut config = single_radio(emlsr(32, 64));
+    config.stations[0].link_ack_loss = Loss::Scripted([0].into());
+    let mut script = Script::new(config);
+    script.send(AP, ONE, full(0..100));
+    script.run();
+    assert_eq!(script.story(), "1:I 1:C 1:D 1:B! 1:I 1:C 1:R 1:B");
+    assert_eq!(script.bss.counters(AP).retries, 0);
+}
+
+/// While a client returns to listening the access point calls it on no link, and serves another.
+#[test]
+fn others_are_served_while_a_client_returns_to_listening() {
+    let mut config = single_radio(emlsr(0, 256));
+    let second = config.stations[0].clone();
+    config.stations.push(second.clone());
+    let common = config.multi_link.as_mut().unwrap();
+    common.further[0].stations.push(second);
+    common.clients.push(ClientLinks::ALL);
+    let mut script = Script::new(config);
+    // One link has the first client's turn, and the other the second's.
+    script.send(AP, ONE, full(0..700));
+    script.send(AP, StationId(2), full(0..700));
+    script.run();
+    let data = |to| {
+        let mut at: Vec<_> = script
+            .frames
+            .iter()
+            .filter(|frame| frame.receiver == Some(to) && matches!(frame.frame, Frame::Data { .. }))
+            .map(|frame| (frame.at, frame.at + frame.duration))
+            .collect();
+        at.dedup();
+        at
+    };
+    let (radio, other) = (data(ONE), data(StationId(2)));
+    // CTS, three SIFS, the call of 32 us, a Block Ack of 72 us, and the transition.
+    let gaps = radio.windows(2).map(|pair| pair[1].0.saturating_since(pair[0].1).as_micros());
+    assert!(
+        gaps.clone().all(|gap| gap >= 16 + 72 + 256 + 32 + 16 + 44 + 16),
+        "{:?}",
+        gaps.collect::<Vec<_>>()
+    );
+    let meets =
+        |(from, until): &(Instant, Instant)| other.iter().any(|(start, end)| start < until && from < end);
+    assert!(radio.iter().any(meets), "both are served at once: {radio:?}, {other:?}");
+    assert_eq!(script.delivered.len(), 1400);
+}
+
+/// The client sends at home, on the last of equal links, without a call. The access point calls it meanwhile on the other link, before
+/// the first MPDU tells it better: no CTS comes, and it calls again when the client listens again.
+#[test]
+fn a_call_that_meets_an_uplink_ppdu_fails() {
+    let mut script = Script::new(single_radio(emlsr(32, 64)));
+    script.send(ONE, AP, full(0..100));
+    script.send(AP, ONE, full(0..10));
+    script.run();
+    assert_eq!(script.story(), "1:I! 2:D 2:B 1:I 1:C 1:D 1:B", "{:?}", times_us(&script));
+    let counters = script.bss.counters(AP);
+    assert_eq!((counters.icfs, counters.icf_failures, counters.retries), (2, 1, 0));
+    assert_eq!(script.delivered.len(), 110);
+}
+
+/// The client was deaf at home for a PPDU of the other link: it begins with an RTS. When no CTS comes, it waits for the end of the medium
+/// synchronisation delay; a frame that it hears ends that delay.
+#[test]
+fn a_client_that_was_deaf_begins_with_an_rts() {
+    let deaf = |cts_lost: bool| {
+        let mut config = single_radio(emlsr(32, 64));
+        let common = config.multi_link.as_mut().unwrap();
+        common.map.down = LinkSet::NONE.with(LinkId(0));
+        if cts_lost {
+            // It hears neither RTS nor data: it is out of range at home until then.
+            common.further[0].stations[0].away =
+                Some((Instant::ZERO, Instant::ZERO + Duration::from_millis(4)));
+        }
+        let mut script = Script::new(config);
+        script.send(AP, ONE, full(0..100));
+        while script.delivered.is_empty() {
+            assert!(script.step());
+        }
+        script.send(ONE, AP, full(0..10));
+        script.run();
+        script
+    };
+    let script = deaf(false);
+    assert_eq!(script.story(), "1:I 1:C 1:D 1:B 2:r 2:C 2:D 2:B");
+    let script = deaf(true);
+    assert_eq!(script.story(), "1:I 1:C 1:D 1:B 2:r! 2:D 2:B");
+    let [rts, data] = [
+        |frame: &Frame<TestPacket>| matches!(frame, Frame::Rts),
+        |frame: &Frame<TestPacket>| matches!(frame, Frame::Data { .. }),
+    ]
+    .map(|kind| script.frames.iter().rfind(|frame| frame.link == LinkId(1) && kind(&frame.frame)).unwrap());
+    let block_ack = script.frames.iter().find(|frame| matches!(frame.frame, Frame::BlockAck { .. })).unwrap();
+    let back = block_ack.at + block_ack.duration + Duration::from_micros(64);
+    assert!(rts.at >= back, "it contends when its radio is back");
+    assert!(data.at >= back + Duration::from_micros(5_472), "{} for {back}", data.at);
+}
+
+/// With one radio, only `acks` and `map` of the access point matter; what the client sends goes where its radio rests, which they choose.
+#[test]
+fn a_client_with_one_radio_sends_at_home() {
+    for (acks, home) in [(LinkSet::ALL, LinkId(1)), (LinkSet::NONE.with(LinkId(0)), LinkId(0))] {
+        let mut config = single_radio(emlsr(32, 64));
+        let common = config.multi_link.as_mut().unwrap();
+        (common.acks, common.map) = (acks, BothWays::of(LinkSet::ALL));
+        let mut script = Script::new(config);
+        script.send(ONE, AP, full(0..1000));
+        script.run();
+        assert!(script.frames.iter().all(|frame| frame.link == home && frame.outcome == Outcome::Received));
+        assert_eq!(script.delivered.len(), 1000);
+    }
+}
