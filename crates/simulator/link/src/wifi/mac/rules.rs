@@ -7,7 +7,7 @@ use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BothWays, BssConfig, Bursts, ReverseDirection};
 use crate::wifi::multi_link::{
-    BlockAckScope, ClientLinks, LinkId, LinkMode, LinkRole, LinkSet, MultiLinkConfig,
+    BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMode, LinkRole, LinkSet, MultiLinkConfig,
 };
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
@@ -99,6 +99,14 @@ impl Rules {
     ) -> Self {
         let common = MultiLinkConfig { further: Vec::new(), ..common.clone() };
         Self { multi_link: Some(LinkRules { link, common, shares }), ..Self::new(config) }
+    }
+
+    /// The one radio that `client`, counted from 0, has for several links.
+    pub fn radio_of(&self, client: usize) -> Option<Emlsr> {
+        match self.multi_link.as_ref()?.common.clients[client].mode {
+            LinkMode::SingleRadio(radio) => Some(radio),
+            LinkMode::Simultaneous => None,
+        }
     }
 
     /// The link of multi-link devices whose channel it is; the first one without them.
