@@ -12,6 +12,7 @@ use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::station::StallClock;
 use crate::wifi::multi_link::{ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn};
+use crate::wifi::phy::Mode;
 
 /// Most links of a device.
 const MOST_LINKS: usize = 3;
@@ -80,8 +81,10 @@ struct Unsynchronised {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Engagement {
     Nothing,
-    /// An initial control frame for it is on the air.
-    Called,
+    /// An initial control frame for it is on the air. It receives that from then on, and begins nothing itself.
+    Called {
+        heard_from: Instant,
+    },
     /// It answers that frame.
     Answers,
     /// It receives, or sends in a TXOP of the access point.
@@ -95,14 +98,19 @@ enum Engagement {
 impl Engagement {
     /// Whether the radio of the client is on that link.
     fn has_radio(self) -> bool {
-        !matches!(self, Self::Nothing | Self::Called)
+        !matches!(self, Self::Nothing | Self::Called { .. })
+    }
+
+    /// Whether the client receives a call at `now`.
+    fn calls(self, now: Instant) -> bool {
+        matches!(self, Self::Called { heard_from } if heard_from <= now)
     }
 
     /// Whether the access point knows at `now` that its exchange keeps the client from other links.
     fn is_known(self, now: Instant) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Called | Self::Answers | Self::Down => true,
+            Self::Called { .. } | Self::Answers | Self::Down => true,
             Self::Up { known_from } => known_from <= now,
         }
     }
@@ -227,18 +235,21 @@ impl Radio {
         let before = self.on[number];
         match (before, now_on) {
             // The access point learned of it when it began.
-            (Engagement::Up { .. }, Engagement::Up { .. }) => return,
-            (Engagement::Called, Engagement::Nothing) => self.unanswered_until = at + timeout(link),
+            (Engagement::Up { .. }, Engagement::Up { .. })
+            | (Engagement::Called { .. }, Engagement::Called { .. }) => {
+                return;
+            }
+            (Engagement::Called { .. }, Engagement::Nothing) => self.unanswered_until = at + timeout(link),
             // Its answer was lost: it waits for data, and then goes back.
             (Engagement::Answers, Engagement::Nothing) => {
                 self.unanswered_until = at + timeout(link);
                 self.go_back(at + timeout(link));
             }
-            (Engagement::Down, Engagement::Nothing | Engagement::Called) => {
+            (Engagement::Down, Engagement::Nothing | Engagement::Called { .. }) => {
                 self.go_back(at);
                 self.held_until = self.deaf_until;
             }
-            (Engagement::Up { known_from }, Engagement::Nothing | Engagement::Called) => {
+            (Engagement::Up { known_from }, Engagement::Nothing | Engagement::Called { .. }) => {
                 self.go_back(at);
                 if known_from <= at {
                     self.held_until = self.deaf_until;
@@ -251,7 +262,11 @@ impl Radio {
         {
             lost.is_used = true;
         }
-        self.on[number] = now_on;
+        self.on[number] = match now_on {
+            // A chain that hears nothing when the frame begins does not receive it.
+            Engagement::Called { .. } if self.is_deaf(number, at) => Engagement::Called { heard_from: AWAY },
+            other => other,
+        };
     }
 
     /// Its exchange is over at `at`: it returns to listening.
@@ -326,6 +341,7 @@ impl Radio {
             || now < self.unanswered_until
             || others.clone().any(|(_, on)| on.is_known(now));
         let waits = self.is_elsewhere(number)
+            || others.clone().any(|(_, on)| on.calls(now))
             || !self.on[number].has_radio() && now < self.contends_from
             || self.unsynchronised.is_some_and(|lost| lost.is_used) && !self.on[number].has_radio();
         let deaf_until = match self.on[number] {
@@ -347,7 +363,7 @@ impl Radio {
     /// When something changes after `now`.
     fn changes_after(&self, now: Instant) -> Option<Instant> {
         let learns = self.on.iter().filter_map(|on| match on {
-            Engagement::Up { known_from } => Some(*known_from),
+            Engagement::Up { known_from: at } | Engagement::Called { heard_from: at } => Some(*at),
             _ => None,
         });
         [self.held_until, self.unanswered_until, self.deaf_until, self.contends_from]
@@ -371,7 +387,9 @@ fn engagement(link: &Link, client: StationId) -> Engagement {
         }
         if station_of(exchange.to) == client || station_of(exchange.from) == client {
             found = match part {
-                None | Some(Part::Protection(Step::Rts)) => Engagement::Called,
+                None | Some(Part::Protection(Step::Rts)) => {
+                    Engagement::Called { heard_from: exchange.begins + answers_in(link).rx_start_delay() }
+                }
                 Some(Part::Protection(_)) => Engagement::Answers,
                 Some(_) => Engagement::Down,
             };
@@ -392,6 +410,12 @@ fn first_known(link: &Link, exchange: &Exchange) -> Instant {
 
 /// How long the access point waits for the CTS, and a client for data behind it.
 fn timeout(link: &Link) -> Duration {
+    link.cell.rules.phy.ack_timeout(&answers_in(link))
+}
+
+/// Mode of the CTS that answers a call.
+fn answers_in(link: &Link) -> Mode {
     let phy = link.cell.rules.phy;
-    phy.ack_timeout(&phy.beacon_mode())
+    let [_, answer] = phy.calling_modes(&phy.beacon_mode());
+    answer
 }
