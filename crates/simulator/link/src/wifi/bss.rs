@@ -1,6 +1,8 @@
 //! A basic service set: stations on one channel, or on several with multi-link operation.
 
+mod deafened;
 mod early;
+mod hearing;
 mod links;
 mod radios;
 

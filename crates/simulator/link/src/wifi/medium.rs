@@ -83,6 +83,14 @@ impl Medium {
         }
     }
 
+    /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
+    pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
+        match self {
+            Self::Shared(medium) => medium.ready_at(cell, function),
+            Self::Hidden(_) => None,
+        }
+    }
+
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
         if let Self::Shared(medium) = self {

@@ -1,7 +1,7 @@
 //! Multi-link operation (802.11be clause 35.3): one queue, sequence space, window and reorder buffer for each pair of
 //! multi-link devices (MLD), category and direction, over several links that contend each on its own channel.
 
-use tacit_proto::units::Duration;
+use tacit_proto::units::{Duration, Instant};
 
 use super::config::{BothWays, BssConfig};
 use super::mac::mpdu::Mpdu;
@@ -88,6 +88,12 @@ pub enum LinkMode {
     Simultaneous,
     /// Listen on all links, and exchange frames on one of them at a time.
     SingleRadio(Emlsr),
+    /// Send on one link or receive on others: its own signal deafens it (nonsimultaneous transmit and receive, NSTR, 802.11be
+    /// clause 35.3.16).
+    SendOrReceive {
+        /// As [`Emlsr::medium_sync`].
+        medium_sync: Duration,
+    },
 }
 
 /// Enhanced multi-link single-radio operation (802.11be clause 35.3.17).
@@ -217,6 +223,8 @@ pub(crate) struct Gate {
     pub padding: Option<Duration>,
     /// The next exchange begins with an RTS.
     pub rts_due: bool,
+    /// A PPDU that begins now ends then, with that on another link.
+    pub ends_at: Option<Instant>,
 }
 
 impl Gate {

@@ -27,18 +27,18 @@ fn single_radio(emlsr: Emlsr) -> BssConfig {
 }
 
 /// Packets of a PPDU of 5,484 us on a link of 80 MHz.
-const PPDU: u32 = 316;
+pub(crate) const PPDU: u32 = 316;
 
 /// What the client sends for the data that it received.
-enum Feedback {
+pub(crate) enum Feedback {
     /// A TCP ACK for two packets.
     Acks,
     /// As many bytes on its Block Acks as it received pairs of packets.
     Hack,
 }
 
-/// Goodput of TCP in Mb/s: the access point has a PPDU to send whenever the ACKs of the last one have arrived.
-fn tcp(config: BssConfig, feedback: Feedback) -> f64 {
+/// Goodput of TCP in Mb/s: the access point has `ppdu` packets to send whenever the ACKs of the last one have arrived.
+pub(crate) fn tcp(config: BssConfig, feedback: Feedback, ppdu: u32) -> f64 {
     let span = Duration::from_secs(2);
     let end = Instant::ZERO + span;
     let mut bss = channel(config, 1, "multi-link", span);
@@ -48,7 +48,7 @@ fn tcp(config: BssConfig, feedback: Feedback) -> f64 {
     }
     let offer = |bss: &mut Channel, now, packets| (0..packets).all(|_| bss.enqueue(now, ap, client, FULL));
     // Compressed ACKs ride on the Block Ack of the next PPDU.
-    let window = if matches!(feedback, Feedback::Hack) { 3 * PPDU } else { PPDU };
+    let window = if matches!(feedback, Feedback::Hack) { 3 * ppdu } else { ppdu };
     assert!(offer(&mut bss, Instant::ZERO, window));
     let (mut packets, mut last) = (0, Instant::ZERO);
     while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
@@ -100,9 +100,9 @@ fn one_radio_costs_a_call_and_a_transition() {
         let at_once = Emlsr { radio_return: RadioReturn::After(Duration::ZERO), ..usual };
         let found = [
             udp(single_radio(usual)).0,
-            tcp(single_radio(at_once), Feedback::Acks),
-            tcp(single_radio(synchronised), Feedback::Acks),
-            tcp(single_radio(usual), Feedback::Hack),
+            tcp(single_radio(at_once), Feedback::Acks, PPDU),
+            tcp(single_radio(synchronised), Feedback::Acks, PPDU),
+            tcp(single_radio(usual), Feedback::Hack, PPDU),
         ];
         for (what, (found, expected)) in
             ["UDP", "TCP (a)", "TCP (b)", "HACK"].iter().zip(found.into_iter().zip(expected))

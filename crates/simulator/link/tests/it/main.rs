@@ -14,6 +14,7 @@ mod layers;
 mod mac;
 mod multi_link;
 mod no_ack;
+mod nstr;
 mod ofdma;
 mod repair;
 mod retries;

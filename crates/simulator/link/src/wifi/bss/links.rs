@@ -221,7 +221,7 @@ impl Links {
                 if at > now {
                     return Some(at);
                 }
-                radios.update(&mut self.all, at);
+                radios.update(&mut self.all, self.holder, at);
                 self.follow(at);
                 continue;
             }

@@ -1,8 +1,10 @@
-//! Clients with one radio for several links (enhanced multi-link single-radio operation, EMLSR, 802.11be clause 35.3.17):
-//! what each link may begin with them, and what they hear.
+//! Clients with one radio for several links (enhanced multi-link single-radio operation, EMLSR, 802.11be clause 35.3.17), or
+//! with radios that deafen each other: what each link may begin with them, and what they hear.
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::deafened::Deafened;
+use super::hearing::Hearing;
 use super::links::Link;
 use crate::wifi::air::StationId;
 use crate::wifi::cell::{Part, earliest};
@@ -11,16 +13,17 @@ use crate::wifi::mac::access::AWAY;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::station::StallClock;
-use crate::wifi::multi_link::{ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn};
+use crate::wifi::multi_link::{Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn};
 use crate::wifi::phy::Mode;
 
 /// Most links of a device.
-const MOST_LINKS: usize = 3;
+pub(super) const MOST_LINKS: usize = 3;
 
-/// The clients with one radio.
+/// The clients that cannot do everything on all links at once.
 #[derive(Clone, Debug)]
 pub(super) struct Radios {
     radios: Vec<Radio>,
+    deafened: Vec<Deafened>,
     functions: Functions,
     /// When the frame on the air of each link began.
     began: [Instant; MOST_LINKS],
@@ -57,24 +60,10 @@ struct Radio {
     deaf_until: Instant,
     /// It contends again.
     contends_from: Instant,
-    /// Whether it senses nothing at home now.
-    is_blind: bool,
-    /// Since when it has heard nothing at home.
-    deaf_since: Option<Instant>,
-    /// It has lost medium synchronisation at home.
-    unsynchronised: Option<Unsynchronised>,
     /// Time of return to listening.
     transition: StallClock,
-    /// Time without hearing, by link.
-    deaf: [StallClock; MOST_LINKS],
-}
-
-/// A medium synchronisation delay that runs (802.11be clause 35.3.16.8).
-#[derive(Clone, Copy, Debug)]
-struct Unsynchronised {
-    until: Instant,
-    /// The one TXOP that it may begin has begun.
-    is_used: bool,
+    /// What it hears on each link.
+    hearing: [Hearing; MOST_LINKS],
 }
 
 /// What a link does with a client.
@@ -117,46 +106,31 @@ impl Engagement {
 }
 
 impl Radios {
-    /// The clients of `common` that have one radio for `links`.
+    /// The clients of `common` that cannot do everything on `links` at once.
     pub fn new(links: &[Link], common: &MultiLinkConfig) -> Self {
-        let numbers = links[0].cell.stations.numbers();
-        let radios = common.clients.iter().zip(1..).filter_map(|(client, number)| {
-            let ClientLinks { links: own, mode: LinkMode::SingleRadio(emlsr) } = *client else { return None };
-            let own: Vec<LinkId> =
-                (0..links.len() as u8).map(LinkId).filter(|link| own.contains(*link)).collect();
-            if own.len() < 2 {
-                return None;
+        let (mut radios, mut deafened) = (Vec::new(), Vec::new());
+        for (client, number) in common.clients.iter().zip(1..) {
+            let own = (0..links.len() as u8).map(LinkId).filter(|link| client.links.contains(*link));
+            let own: Vec<LinkId> = own.collect();
+            let set = own.iter().fold(LinkSet::NONE, |set, link| set.with(*link));
+            match client.mode {
+                LinkMode::SingleRadio(emlsr) if own.len() > 1 => {
+                    let home = home(links, common, &own, number);
+                    radios.push(Radio::new(StationId(number), emlsr, set, home));
+                }
+                LinkMode::SendOrReceive { medium_sync } if own.len() > 1 => {
+                    deafened.push(Deafened::new(StationId(number), set, medium_sync));
+                }
+                LinkMode::Simultaneous | LinkMode::SingleRadio(_) | LinkMode::SendOrReceive { .. } => {}
             }
-            let rate = |link: &LinkId| {
-                links[link.index()].cell.rules.config.stations[number as usize - 1].mode.rate()
-            };
-            let sends = common.map.up.and(common.acks);
-            let is_chosen = |link: &LinkId| sends.contains(*link);
-            let home = own.iter().copied().filter(is_chosen).max_by_key(rate);
-            let home = home.or_else(|| own.iter().copied().max_by_key(rate));
-            Some(Radio {
-                client: StationId(number),
-                emlsr,
-                links: own.iter().fold(LinkSet::NONE, |set, link| set.with(*link)),
-                home: home?,
-                on: [Engagement::Nothing; MOST_LINKS],
-                held_until: Instant::ZERO,
-                unanswered_until: Instant::ZERO,
-                deaf_until: Instant::ZERO,
-                contends_from: Instant::ZERO,
-                is_blind: false,
-                deaf_since: None,
-                unsynchronised: None,
-                transition: StallClock::default(),
-                deaf: [StallClock::default(); MOST_LINKS],
-            })
-        });
-        Self { radios: radios.collect(), functions: numbers, began: [Instant::ZERO; MOST_LINKS], next: None }
+        }
+        let functions = links[0].cell.stations.numbers();
+        Self { radios, deafened, functions, began: [Instant::ZERO; MOST_LINKS], next: None }
     }
 
-    /// True where no client has one radio.
+    /// True where clients can do everything.
     pub fn is_empty(&self) -> bool {
-        self.radios.is_empty()
+        self.radios.is_empty() && self.deafened.is_empty()
     }
 
     /// When something changes that no link knows.
@@ -176,7 +150,7 @@ impl Radios {
                 }
             }
         }
-        self.update(links, Instant::ZERO);
+        self.update(links, 0, Instant::ZERO);
     }
 
     /// `link` has processed an event at `at`, where the frame of `transmitter` was on the air.
@@ -184,19 +158,19 @@ impl Radios {
         let began = std::mem::replace(&mut self.began[link], at);
         for radio in &mut self.radios {
             let now_on = engagement(&links[link], radio.client);
-            if radio.home.index() == link
-                && transmitter.is_some_and(|transmitter| transmitter != radio.client)
-                && radio.hears_at_home(began)
-            {
-                radio.unsynchronised = None;
+            if transmitter.is_some_and(|transmitter| transmitter != radio.client) {
+                radio.hearing[link].hear(began);
             }
             radio.engage(&links[link], link, now_on, at);
         }
-        self.update(links, at);
+        for client in &mut self.deafened {
+            client.follow(&links[link], link, (transmitter, began));
+        }
+        self.update(links, link, at);
     }
 
-    /// Tells the links what radios permit and hear from `now` on.
-    pub fn update(&mut self, links: &mut [Link], now: Instant) {
+    /// Tells `links`, of which `holder` has the queues, what radios permit and hear from `now` on.
+    pub fn update(&mut self, links: &mut [Link], holder: usize, now: Instant) {
         self.next = None;
         for radio in &mut self.radios {
             radio.note(links, now);
@@ -207,29 +181,64 @@ impl Radios {
             }
             self.next = earliest(self.next, radio.changes_after(now));
         }
+        for client in &mut self.deafened {
+            client.update(links, holder, self.functions, now);
+            self.next = earliest(self.next, client.changes_after(now));
+        }
     }
 
     /// Starts measuring at `at`.
     pub fn start_measuring(&mut self, at: Instant) {
         for radio in &mut self.radios {
             radio.transition.start_measuring(at);
-            radio.deaf.iter_mut().for_each(|clock| clock.start_measuring(at));
+            radio.hearing.iter_mut().for_each(|hearing| hearing.deaf.start_measuring(at));
         }
+        self.deafened.iter_mut().for_each(|client| client.start_measuring(at));
     }
 
     /// What these clients could not hear before `now`.
     pub fn times(&self, now: Instant) -> RadioTimes {
         let transition = self.radios.iter().map(|radio| radio.transition.until(now)).sum();
-        let deaf = self.radios.iter().map(|radio| {
-            let links = (0..MOST_LINKS).filter(|link| radio.links.contains(LinkId(*link as u8)));
-            let clocks: Vec<Duration> = links.map(|link| radio.deaf[link].until(now)).collect();
-            clocks.iter().copied().sum::<Duration>() / clocks.len() as u64
-        });
-        RadioTimes { clients: self.radios.len() as u32, transition, deaf: deaf.sum() }
+        let deaf = self.radios.iter().map(|radio| deaf(&radio.hearing, radio.links, now));
+        let deafened = self.deafened.iter().map(|client| client.deaf(now));
+        let clients = (self.radios.len() + self.deafened.len()) as u32;
+        RadioTimes { clients, transition, deaf: deaf.chain(deafened).sum() }
     }
 }
 
+/// Time without hearing on a link before `now`, as a mean over `links`.
+pub(super) fn deaf(hearing: &[Hearing; MOST_LINKS], links: LinkSet, now: Instant) -> Duration {
+    let own = hearing.iter().zip(0..).filter(|(_, link)| links.contains(LinkId(*link)));
+    let times: Vec<Duration> = own.map(|(hearing, _)| hearing.deaf.until(now)).collect();
+    times.iter().copied().sum::<Duration>() / times.len() as u64
+}
+
+/// Where the main radio of `client` rests among its links `own`: the fastest link that carries all it sends, if one does.
+fn home(links: &[Link], common: &MultiLinkConfig, own: &[LinkId], client: u16) -> LinkId {
+    let rate =
+        |link: &LinkId| links[link.index()].cell.rules.config.stations[usize::from(client) - 1].mode.rate();
+    let sends = common.map.up.and(common.acks);
+    let chosen = own.iter().copied().filter(|link| sends.contains(*link)).max_by_key(rate);
+    chosen.or_else(|| own.iter().copied().max_by_key(rate)).unwrap_or(LinkId::FIRST)
+}
+
 impl Radio {
+    fn new(client: StationId, emlsr: Emlsr, links: LinkSet, home: LinkId) -> Self {
+        Self {
+            client,
+            emlsr,
+            links,
+            home,
+            on: [Engagement::Nothing; MOST_LINKS],
+            held_until: Instant::ZERO,
+            unanswered_until: Instant::ZERO,
+            deaf_until: Instant::ZERO,
+            contends_from: Instant::ZERO,
+            transition: StallClock::default(),
+            hearing: [Hearing::default(); MOST_LINKS],
+        }
+    }
+
     /// Its engagement on `link` becomes `now_on` at `at`.
     fn engage(&mut self, link: &Link, number: usize, now_on: Engagement, at: Instant) {
         let before = self.on[number];
@@ -257,10 +266,8 @@ impl Radio {
             }
             _ => {}
         }
-        if let (Engagement::Nothing, Engagement::Up { .. }, Some(lost)) =
-            (before, now_on, &mut self.unsynchronised)
-        {
-            lost.is_used = true;
+        if let (Engagement::Nothing, Engagement::Up { .. }) = (before, now_on) {
+            self.hearing[number].begins();
         }
         self.on[number] = match now_on {
             // A chain that hears nothing when the frame begins does not receive it.
@@ -288,50 +295,20 @@ impl Radio {
         !self.on[number].has_radio() && (self.is_elsewhere(number) || now < self.deaf_until)
     }
 
-    /// Whether it hears a frame that began at `began`, at home.
-    fn hears_at_home(&self, began: Instant) -> bool {
-        self.on[self.home.index()].has_radio() || !self.is_deaf(self.home.index(), began)
-    }
-
     /// Notes what it hears at `now`, and what it has lost by not hearing.
     fn note(&mut self, links: &mut [Link], now: Instant) {
         let is_away = self.on.iter().any(|on| on.has_radio());
         self.transition.note(now, !is_away && now < self.deaf_until);
+        let senses_always = matches!(self.emlsr.radio_return, RadioReturn::After(_));
         for number in 0..links.len() {
-            let deaf = self.is_deaf(number, now);
-            self.deaf[number].note(now, deaf);
+            let is_deaf = self.is_deaf(number, now);
+            self.hearing[number].note(is_deaf, senses_always, self.emlsr.medium_sync, now);
         }
         let home = self.home.index();
-        let senses_always = matches!(self.emlsr.radio_return, RadioReturn::After(_));
-        if self.is_deaf(home, now) {
-            self.deaf_since.get_or_insert(now);
-        } else if let Some(since) = self.deaf_since.take()
-            && !senses_always
-            && now.saturating_since(since) > Emlsr::MEDIUM_SYNC_THRESHOLD
-        {
-            self.unsynchronised =
-                Some(Unsynchronised { until: now + self.emlsr.medium_sync, is_used: false });
-        }
-        if self.unsynchronised.is_some_and(|lost| lost.until <= now) {
-            self.unsynchronised = None;
-        }
-        let blind = !senses_always
+        let is_blind = !senses_always
             && !self.on[home].has_radio()
             && (self.is_elsewhere(home) || now < self.contends_from);
-        if blind != std::mem::replace(&mut self.is_blind, blind) {
-            let Link { cell, medium } = &mut links[home];
-            let functions: Vec<_> = cell.stations.numbers().of_station(self.client).collect();
-            for function in functions {
-                if blind {
-                    medium.sense_nothing(cell, now, function);
-                } else {
-                    let phy = cell.rules.phy;
-                    let contention = &mut cell.stations[function].contention;
-                    let aifs = contention.aifs(phy);
-                    contention.sense_from(now + aifs);
-                }
-            }
-        }
+        self.hearing[home].sense(is_blind, &mut links[home], self.client, now);
     }
 
     /// Opens or closes `link`.
@@ -342,21 +319,14 @@ impl Radio {
             || others.clone().any(|(_, on)| on.is_known(now));
         let waits = self.is_elsewhere(number)
             || others.clone().any(|(_, on)| on.calls(now))
-            || !self.on[number].has_radio() && now < self.contends_from
-            || self.unsynchronised.is_some_and(|lost| lost.is_used) && !self.on[number].has_radio();
-        let deaf_until = match self.on[number] {
-            on if on.has_radio() => Instant::ZERO,
-            _ if self.is_elsewhere(number) => AWAY,
-            _ => self.deaf_until,
-        };
+            || !self.on[number].has_radio() && now < self.contends_from;
         for (ap, client) in functions.of_station(StationId::AP).zip(functions.of_station(self.client)) {
             let station = &mut link.cell.stations[ap];
             let peer = station.peer_index(client);
             station.peers[peer].originator.gate.closed = is_held;
-            station.peers[peer].deaf_until = deaf_until;
+            station.peers[peer].deaf_until = self.hearing[number].hears_from();
             let gate = &mut link.cell.stations[client].peers[0].originator.gate;
-            gate.closed = number != self.home.index() || waits;
-            gate.rts_due = self.unsynchronised.is_some();
+            self.hearing[number].open(gate, number != self.home.index() || waits);
         }
     }
 
@@ -368,7 +338,7 @@ impl Radio {
         });
         [self.held_until, self.unanswered_until, self.deaf_until, self.contends_from]
             .into_iter()
-            .chain(self.unsynchronised.map(|lost| lost.until))
+            .chain(self.hearing[self.home.index()].synchronised_at())
             .chain(learns)
             .filter(|at| (*at > now) && *at < AWAY)
             .min()

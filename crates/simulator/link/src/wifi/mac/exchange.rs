@@ -88,7 +88,11 @@ impl Exchange {
             let guard = rules.protection_mode(mode, control);
             (at + handshake.first_duration(&guard), at + handshake.duration(&guard, rules.phy))
         };
-        let end = start + duration;
+        let padded = match (&outgoing, peer.originator.gate.ends_at) {
+            (Outgoing::Data { .. }, Some(end)) => end,
+            _ => start,
+        };
+        let end = (start + duration).max(padded);
         let (response_at, response) = if response_len == UNANSWERED {
             (end, Duration::ZERO)
         } else {

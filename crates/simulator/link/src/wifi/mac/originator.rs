@@ -367,7 +367,20 @@ impl Originator {
             return;
         }
         let rate = self.choose_rate(now);
+        let usual = self.limits;
+        if let Some(end) = self.gate.ends_at {
+            self.limits = usual.within(self.mode.bytes_within(end.saturating_since(now)));
+        }
         self.assemble(now, (now, lifetime), rate, delays);
+        self.limits = usual;
+    }
+
+    /// Whether the next MPDU of `upper` ends before `end` in a PPDU that begins at `now`, with nothing before it that must be alone.
+    pub fn fits(&self, upper: &UpperMac, now: Instant, end: Instant) -> bool {
+        let waiting = upper.window.iter().find(|mpdu| mpdu.state == MpduState::Waiting).map(|mpdu| mpdu.len);
+        let next = waiting.or_else(|| Some(self.limits.mpdu_len(upper.queue.iter().next()?.len())));
+        let room = self.mode.bytes_within(end.saturating_since(now));
+        !self.request_due && next.is_some_and(|len| self.limits.subframe_len(len) <= room)
     }
 
     /// Drops packets that are too old, then assembles a PPDU that fits in `room`; the PPDU is empty if the first MPDU

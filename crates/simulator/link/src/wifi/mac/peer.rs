@@ -86,7 +86,7 @@ impl Peer {
     /// Draws whether it decodes a control frame of `len` bytes that is sent to it at `at`.
     pub fn hears(&mut self, len: u32, at: Instant) -> bool {
         let noisy = self.noise.as_mut().is_some_and(|noise| noise.takes_control(len));
-        !noisy && !self.is_away(at) && at >= self.deaf_until
+        !noisy && !self.is_away(at)
     }
 
     /// Enters the round-robin at `at`.
@@ -101,8 +101,8 @@ impl Peer {
         self.log.end_wait(at);
     }
 
-    /// True if frames sent to it at `at` do not arrive because it is out of range.
+    /// True if frames sent to it at `at` do not arrive because it is out of range, or hears nothing on this link.
     pub fn is_away(&self, at: Instant) -> bool {
-        self.away.is_some_and(|(from, to)| (from..to).contains(&at))
+        at < self.deaf_until || self.away.is_some_and(|(from, to)| (from..to).contains(&at))
     }
 }

@@ -105,7 +105,7 @@ impl Rules {
     pub fn radio_of(&self, client: usize) -> Option<Emlsr> {
         match self.multi_link.as_ref()?.common.clients[client].mode {
             LinkMode::SingleRadio(radio) => Some(radio),
-            LinkMode::Simultaneous => None,
+            LinkMode::Simultaneous | LinkMode::SendOrReceive { .. } => None,
         }
     }
 

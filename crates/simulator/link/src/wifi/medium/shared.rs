@@ -152,6 +152,12 @@ impl Shared {
         }
     }
 
+    /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
+    pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
+        let ends_at = || cell.stations[function].contention.transmits_at(&self.idle, cell.rules.phy.slot);
+        matches!(self.phase, Phase::Idle).then(ends_at)
+    }
+
     /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
     pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
         let phy = cell.rules.phy;
