@@ -259,6 +259,9 @@ impl Scenario {
                 |(link, _)| ClientLinks { links: LinkSet::NONE.with(link), mode: LinkMode::Simultaneous };
             match client.link_use.unwrap_or(mode) {
                 LinkUse::Simultaneous => ClientLinks { links, mode: LinkMode::Simultaneous },
+                LinkUse::SendOrReceive => {
+                    ClientLinks { links, mode: LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync } }
+                }
                 LinkUse::SingleRadio => ClientLinks { links, mode: LinkMode::SingleRadio(emlsr) },
                 LinkUse::Fastest => own.max_by_key(|(_, rate)| *rate).map_or(ClientLinks::ALL, one),
             }

@@ -210,6 +210,8 @@ pub enum LinkUse {
     /// Send and receive on each link as if it had no other.
     #[default]
     Simultaneous,
+    /// Send on one or receive on others.
+    SendOrReceive,
     /// Use only the fastest.
     Fastest,
     /// Listen on all, and exchange frames on one at a time.

@@ -76,8 +76,14 @@ fn random_client(draw: &mut Stream, of: u8) -> ClientLinks {
         radio_return,
         medium_sync: us(draw, &[0, 5_472, 5_472]),
     };
-    let mode =
-        pick(draw, &[LinkMode::Simultaneous, LinkMode::SingleRadio(emlsr), LinkMode::SingleRadio(emlsr)]);
+    let mode = pick(
+        draw,
+        &[
+            LinkMode::Simultaneous,
+            LinkMode::SingleRadio(emlsr),
+            LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync },
+        ],
+    );
     let some = random_links(draw, of);
     ClientLinks { links: pick(draw, &[LinkSet::ALL, LinkSet::ALL, some]), mode }
 }

@@ -59,8 +59,9 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         name: "mode",
         kind: MODES,
         usual: Usual::Field,
-        meaning: "what clients can do on their links at once: send and receive on each as if alone (`\"str\"`), use only the fastest \
-                  (`\"mlsr\"`), or listen on all and exchange frames on one at a time, with one radio (`\"emlsr\"`)",
+        meaning: "what clients can do on their links at once: send and receive on each as if alone (`\"str\"`); send on one or receive on \
+                  others (`\"nstr\"`); use only the fastest (`\"mlsr\"`); listen on all and exchange frames on one at a time, with one \
+                  radio (`\"emlsr\"`)",
         of: |plan| &mut plan.mode,
     },
     &Common {
@@ -89,7 +90,7 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
         name: "medium-sync",
         kind: Span::up_to(Duration::from_millis(9)),
         usual: Usual::Field,
-        meaning: "`\"emlsr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS",
+        meaning: "`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS",
         of: |plan| &mut plan.emlsr.medium_sync,
     },
     &SHARE,
@@ -150,8 +151,12 @@ pub(crate) const CLIENT_MODE: Field<ClientOverride, Given<Choice<LinkUse>>> = Fi
     of: |client| &mut client.link_use,
 };
 
-const MODES: Choice<LinkUse> =
-    Choice(&[("str", LinkUse::Simultaneous), ("mlsr", LinkUse::Fastest), ("emlsr", LinkUse::SingleRadio)]);
+const MODES: Choice<LinkUse> = Choice(&[
+    ("str", LinkUse::Simultaneous),
+    ("nstr", LinkUse::SendOrReceive),
+    ("mlsr", LinkUse::Fastest),
+    ("emlsr", LinkUse::SingleRadio),
+]);
 const PADDINGS: &str = "`\"0 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"256 us\"`";
 const TRANSITIONS: &str = "`\"0 us\"`, `\"16 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"256 us\"`";
 const RETURNS: &str = "`\"as-transition\"`, or up to 256 us";
