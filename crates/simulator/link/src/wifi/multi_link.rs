@@ -225,6 +225,8 @@ pub(crate) struct Gate {
     pub rts_due: bool,
     /// A PPDU that begins now ends then, with that on another link.
     pub ends_at: Option<Instant>,
+    /// Rates of this link and of all that begin with it, if others do: its PPDU takes that part of what waits.
+    pub part: Option<[u64; 2]>,
 }
 
 impl Gate {

@@ -82,3 +82,17 @@ fn nothing_is_sent_to_a_client_that_sends() {
     }
     assert_eq!(script.delivered.len(), 3000);
 }
+
+/// Little waits: each link takes its part by rate, so that both PPDUs are short. All on one link would last twice as long.
+#[test]
+fn what_waits_is_divided_by_rate() {
+    let mut script = Script::new(send_or_receive([W80, W80]));
+    script.send(AP, ONE, full(0..100));
+    script.run();
+    let mpdus = |link| {
+        let is_data =
+            |frame: &&AirFrame<_>| frame.link == LinkId(link) && matches!(frame.frame, Frame::Data { .. });
+        script.frames.iter().filter(is_data).count()
+    };
+    assert_eq!([0, 1].map(mpdus), [50, 50], "{}", script.story());
+}

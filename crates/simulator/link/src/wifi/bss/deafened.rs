@@ -94,7 +94,9 @@ impl Deafened {
         (ap, peer): (FunctionId, usize),
         now: Instant,
     ) {
-        let mut waits_until = now;
+        let rate = |link: &Link| link.cell.stations[ap].peers[peer].originator.mode.rate().as_bps();
+        let own = rate(&links[number]);
+        let (mut waits_until, mut all) = (now, own);
         let (mut closed, mut ends_at) = (false, None);
         for (other, talk) in self.others(number) {
             match talk {
@@ -105,8 +107,10 @@ impl Deafened {
                 Talk::Nothing => {
                     let Link { cell, medium } = &links[other];
                     let carries = cell.stations[ap].peers[peer].originator.role.data;
-                    let ready = medium.ready_at(cell, ap).filter(|_| carries);
-                    waits_until = waits_until.max(ready.unwrap_or(now));
+                    if let Some(ready) = medium.ready_at(cell, ap).filter(|_| carries) {
+                        waits_until = waits_until.max(ready);
+                        all += rate(&links[other]);
+                    }
                 }
             }
         }
@@ -119,6 +123,7 @@ impl Deafened {
         }
         let gate = &mut links[number].cell.stations[ap].peers[peer].originator.gate;
         (gate.closed, gate.ends_at) = (closed, ends_at);
+        gate.part = (all > own).then_some([own, all]);
     }
 
     /// The other links.

@@ -370,6 +370,11 @@ impl Originator {
         let usual = self.limits;
         if let Some(end) = self.gate.ends_at {
             self.limits = usual.within(self.mode.bytes_within(end.saturating_since(now)));
+        } else if let Some([own, all]) = self.gate.part {
+            let outstanding = sequence_distance(self.window_start(), self.upper.next_sequence);
+            let room = usize::from(usual.window.saturating_sub(outstanding));
+            let waits = u64::from(self.upper.waiting) + self.upper.queue.len().min(room) as u64;
+            self.limits = usual.at_most((waits * own).div_ceil(all).max(1) as u32);
         }
         self.assemble(now, (now, lifetime), rate, delays);
         self.limits = usual;
