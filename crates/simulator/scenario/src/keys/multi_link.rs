@@ -189,7 +189,9 @@ fn time(time: &Duration) -> String {
 fn radio_return(value: &Value) -> Result<RadioReturn, Mismatch> {
     match value {
         Value::Text(text) if text == AS_TRANSITION => Ok(RadioReturn::WithTransition),
-        other => within(Duration::ZERO..=Duration::from_micros(256), duration)(other).map(RadioReturn::After),
+        other => within(Duration::ZERO..=Duration::from_micros(256), duration)(other)
+            .map(RadioReturn::After)
+            .map_err(|_| Mismatch::new(format!("{other} is no such time"), to_text(RETURNS))),
     }
 }
 
