@@ -257,3 +257,34 @@ fn a_client_with_one_radio_sends_at_home() {
         assert_eq!(script.delivered.len(), 1000);
     }
 }
+
+/// The Block Ack that carried compressed ACKs is lost on the first link. Data on the second proves nothing: it has the SYNC bit, and its Block
+/// Ack carries them again. The data after that proves them, on whatever link.
+#[test]
+fn data_on_another_link_proves_no_lost_block_ack() {
+    let mut config = single_radio(emlsr(32, 64));
+    config.stations[0].link_ack_loss = Loss::Scripted([0].into());
+    let mut script = Script::new(config);
+    let client = ONE.first_function();
+    script.bss.enable_hack(client, None);
+    let (nic, peer) = script.bss.nic(client, AP.first_function()).unwrap();
+    nic.add(peer, &[7; 200]);
+    script.send(AP, ONE, full(0..1200));
+    script.run();
+    let block_acks = script.frames.iter().filter_map(|frame| match &frame.frame {
+        Frame::BlockAck { appended, .. } => {
+            Some((frame.link.0 + 1, frame.outcome == Outcome::Received, appended.len()))
+        }
+        _ => None,
+    });
+    let block_acks: Vec<_> = block_acks.collect();
+    assert_eq!(block_acks[..2], [(1, false, 200), (2, true, 200)], "{}", script.story());
+    assert!(block_acks[2..].iter().any(|(link, _, appended)| *link == 1 && *appended == 0), "{block_acks:?}");
+    let syncs = script.frames.iter().filter_map(|frame| match &frame.frame {
+        Frame::Data { sync, .. } => Some((frame.link.0 + 1, *sync)),
+        _ => None,
+    });
+    let mut syncs: Vec<_> = syncs.collect();
+    syncs.dedup();
+    assert_eq!(syncs[..2], [(1, false), (2, true)], "{}", script.story());
+}
