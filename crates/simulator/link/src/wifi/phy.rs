@@ -480,7 +480,7 @@ impl Phy {
         foreign.then(|| self.legacy_mode(Self::DSSS_BASIC_RATES[3])).flatten()
     }
 
-    /// Modes of an initial control frame and of the CTS after it, for a client that answers in mode `control`: at most
+    /// Modes of an initial control frame and of the CTS after it, where a client answers in mode `control`: at most
     /// 24 Mb/s, and 6 Mb/s (802.11be clause 35.3.17).
     pub fn calling_modes(&self, control: &Mode) -> [Mode; 2] {
         let legacy = |mbps| self.legacy_mode(BitRate::from_mbps(mbps)).unwrap_or(*control);

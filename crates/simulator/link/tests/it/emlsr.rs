@@ -259,7 +259,7 @@ fn a_client_with_one_radio_sends_at_home() {
 }
 
 /// The Block Ack that carried compressed ACKs is lost on the first link. Data on the second proves nothing: it has the SYNC bit, and its Block
-/// Ack carries them again. The data after that proves them, on whatever link.
+/// Ack carries them again. The data after that proves them, on any link.
 #[test]
 fn data_on_another_link_proves_no_lost_block_ack() {
     let mut config = single_radio(emlsr(32, 64));

@@ -61,7 +61,7 @@ impl Deafened {
         }
     }
 
-    /// Tells `links`, of which `holder` has the queues, what may begin from `now` on.
+    /// Tells `links` what may begin from `now` on; `holder` has the queues.
     pub fn update(&mut self, links: &mut [Link], holder: usize, functions: Functions, now: Instant) {
         self.opens_at = None;
         let own = self.links;

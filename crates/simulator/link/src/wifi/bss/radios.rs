@@ -169,7 +169,7 @@ impl Radios {
         self.update(links, link, at);
     }
 
-    /// Tells `links`, of which `holder` has the queues, what radios permit and hear from `now` on.
+    /// Tells `links` what radios permit and hear from `now` on; `holder` has the queues.
     pub fn update(&mut self, links: &mut [Link], holder: usize, now: Instant) {
         self.next = None;
         for radio in &mut self.radios {
