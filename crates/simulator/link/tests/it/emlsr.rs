@@ -30,6 +30,7 @@ fn single_radio(emlsr: Emlsr) -> BssConfig {
 pub(crate) const PPDU: u32 = 316;
 
 /// What the client sends for the data that it received.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Feedback {
     /// A TCP ACK for two packets.
     Acks,
@@ -43,12 +44,12 @@ pub(crate) fn tcp(config: BssConfig, feedback: Feedback, ppdu: u32) -> f64 {
     let end = Instant::ZERO + span;
     let mut bss = channel(config, 1, "multi-link", span);
     let [ap, client] = [AP, ONE].map(StationId::first_function);
-    if matches!(feedback, Feedback::Hack) {
+    if feedback == Feedback::Hack {
         bss.enable_hack(client, None);
     }
     let offer = |bss: &mut Channel, now, packets| (0..packets).all(|_| bss.enqueue(now, ap, client, FULL));
     // Compressed ACKs ride on the Block Ack of the next PPDU.
-    let window = if matches!(feedback, Feedback::Hack) { 3 * ppdu } else { ppdu };
+    let window = if feedback == Feedback::Hack { 3 * ppdu } else { ppdu };
     assert!(offer(&mut bss, Instant::ZERO, window));
     let (mut packets, mut last) = (0, Instant::ZERO);
     while let Some(now) = bss.poll_timeout().filter(|now| *now < end) {
@@ -67,11 +68,11 @@ pub(crate) fn tcp(config: BssConfig, feedback: Feedback, ppdu: u32) -> f64 {
         while bss.poll_drained().is_some() {}
         packets += u64::from(arrived);
         for number in 0..arrived / 2 {
-            if matches!(feedback, Feedback::Acks) {
+            if feedback == Feedback::Acks {
                 assert!(bss.enqueue(now, client, ap, TestPacket::ack(number)));
             }
         }
-        if matches!(feedback, Feedback::Hack) && arrived > 0 {
+        if feedback == Feedback::Hack && arrived > 0 {
             let (nic, peer) = bss.nic(client, ap).unwrap();
             nic.add(peer, &vec![7; arrived as usize / 2]);
         }

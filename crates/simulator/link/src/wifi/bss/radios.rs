@@ -174,9 +174,9 @@ impl Radios {
         self.next = None;
         for radio in &mut self.radios {
             radio.note(links, now);
-            for number in 0..links.len() {
+            for (number, link) in links.iter_mut().enumerate() {
                 if radio.links.contains(LinkId(number as u8)) {
-                    radio.open(&mut links[number], self.functions, number, now);
+                    radio.open(link, self.functions, number, now);
                 }
             }
             self.next = earliest(self.next, radio.changes_after(now));
