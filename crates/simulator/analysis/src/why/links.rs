@@ -15,11 +15,11 @@ pub struct Links {
     pub reorder_held_share: f64,
     /// 95th percentile of that wait; null if no packet waited.
     pub reorder_delay_p95_us: Option<f64>,
-    /// What clients with one radio paid for it; null where there is none.
+    /// What clients lost that cannot do everything on all links at once; null where there is none.
     pub radios: Option<RadioUse>,
 }
 
-/// Clients that have one radio for several links (EMLSR).
+/// Clients that have one radio for several links (EMLSR), or whose signal deafens other links (NSTR).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RadioUse {
     /// Initial control frames per second.
@@ -98,13 +98,18 @@ impl Links {
             ));
         }
         if let Some(radios) = self.radios {
+            if radios.icfs_per_s > 0.0 {
+                text.push_str(&format!(
+                    " Clients with one radio were called {} times a second, {} of them without an answer, and returned to listening \
+                     for {} of the time.",
+                    number(radios.icfs_per_s, 1),
+                    number(radios.icf_failures_per_s, 1),
+                    share(radios.transition_share),
+                ));
+            }
+            let deaf = share(radios.deaf_share);
             text.push_str(&format!(
-                " Clients with one radio were called {} times a second, {} of them without an answer; they returned to listening for \
-                 {} of the time, and heard nothing on a link for {} of it.",
-                number(radios.icfs_per_s, 1),
-                number(radios.icf_failures_per_s, 1),
-                share(radios.transition_share),
-                share(radios.deaf_share),
+                " While busy elsewhere, clients heard nothing on a link for {deaf} of the time."
             ));
         }
         if self.links.iter().any(|link| link.window_stall_share > MUCH_STALLED) {

@@ -26,13 +26,13 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    /// A count per second; no value where no client has one radio for several links.
+    /// A count per second; no value where all clients can do everything on all links at once.
     fn called(&self, count: fn(&StationCounters) -> u64) -> Option<f64> {
         self.of_radios(|_| 0.0)?;
         self.per_second(count)
     }
 
-    /// A share of time, as a mean over the clients with one radio for several links.
+    /// A share of time, as a mean over the clients that cannot.
     fn of_radios(&self, time_s: fn(&RadioTimes) -> f64) -> Option<f64> {
         let radios = &self.bss?.radios;
         (radios.clients > 0).then(|| time_s(radios) / f64::from(radios.clients) / self.seconds)

@@ -31,7 +31,7 @@ pub(super) struct Radios {
     next: Option<Instant>,
 }
 
-/// Time in which clients with one radio for several links heard nothing, as sums over them.
+/// Time in which clients that cannot do everything on all links at once heard nothing, as sums over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioTimes {
     /// Number of these clients.
