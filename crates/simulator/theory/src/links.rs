@@ -238,8 +238,8 @@ pub fn link_bounds(links: &[Hop]) -> Result<LinkBounds, InputError> {
     rows.push(plain("TCP over HACK".to_owned(), sum(Feedback::HACK)));
     let schemes = [
         ("UDP", Traffic::UDP, Feedback::None),
-        ("TCP, one ACK per 2 segments", Traffic::TCP, Feedback::every(2)),
-        ("TCP over HACK", Traffic::TCP, Feedback::HACK),
+        ("TCP", Traffic::TCP, Feedback::every(2)),
+        ("HACK", Traffic::TCP, Feedback::HACK),
     ];
     for (what, traffic, feedback) in schemes {
         rows.push(plain(format!("{what}, NSTR"), send_or_receive(links, &traffic, feedback)));
@@ -249,7 +249,7 @@ pub fn link_bounds(links: &[Hop]) -> Result<LinkBounds, InputError> {
         let [padding, transition] = us.map(Duration::from_micros);
         let radio = Emlsr { padding, transition, ..Emlsr::USUAL };
         for (what, traffic, feedback) in schemes {
-            let name = format!("{what}, EMLSR with padding {} us and transition {} us", us[0], us[1]);
+            let name = format!("{what}, EMLSR, padding {}, transition {} us", us[0], us[1]);
             rows.push(plain(name, single_radio(links, &traffic, feedback, &radio)));
         }
     }
