@@ -59,6 +59,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/live",
     "mlo/window",
     "mlo/other-link",
+    "mlo/modes",
     "mlo/reorder",
     "tack/fig3",
     "tack/fig5a",

@@ -24,7 +24,7 @@ mod turns;
 pub use air::{AirFrame, StationId};
 pub use airtime::{Airtime, AirtimeUse, StationAirtime};
 pub use bitmap::AckBitmap;
-pub use bss::{Bss, LinkCounts, Offered};
+pub use bss::{Bss, LinkCounts, Offered, RadioTimes};
 pub use category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};
 pub use cell::Delivery;
 pub use config::{
@@ -36,7 +36,9 @@ pub use functions::{FunctionId, Functions, Peers};
 pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
-pub use multi_link::{BlockAckScope, LinkId, LinkSet, MultiLinkConfig, WindowShare};
+pub use multi_link::{
+    BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn, WindowShare,
+};
 pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Sharing, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};
 pub use turns::Turns;

@@ -3,15 +3,16 @@
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{
-    AccessCategory, BssConfig, LinkAcks, LinkSet, MultiLinkConfig, RateControl, StationConfig, StationId,
+    AccessCategory, BssConfig, ClientLinks, LinkAcks, LinkId, LinkMode, LinkSet, MultiLinkConfig,
+    RateControl, StationConfig, StationId,
 };
 use tacit_link::wired::Service;
 use tacit_proto::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
 use super::{
-    Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, MultiLinkPlan, RateChoice, Scenario, Signal,
-    Wifi,
+    Categories, ClientOverride, ClientPair, FwpPlan, Hop, Link, LinkUse, MultiLinkPlan, RateChoice, Scenario,
+    Signal, Wifi,
 };
 use crate::error::InputError;
 
@@ -243,16 +244,37 @@ impl Scenario {
         flows: &[FlowSetup],
     ) -> Result<Option<Box<MultiLinkConfig>>, InputError> {
         let Some(plan) = &wifi.multi_link else { return Ok(None) };
-        let MultiLinkPlan { share, block_acks, acks, map, ref further } = **plan;
+        let MultiLinkPlan { share, block_acks, acks, map, mode, emlsr, ref further } = **plan;
+        let links = |index| {
+            let client = self.client_override(index);
+            let links = client.links.unwrap_or(LinkSet::ALL);
+            let rate = |wifi: &Wifi| {
+                let signal = client.signal.or(wifi.signal);
+                wifi.mode_at(client.mode, signal, self.round_trip()).rate()
+            };
+            let rates =
+                [wifi].into_iter().chain(further).zip(0..).map(|(wifi, link)| (LinkId(link), rate(wifi)));
+            let own = rates.filter(|(link, _)| links.contains(*link));
+            let one =
+                |(link, _)| ClientLinks { links: LinkSet::NONE.with(link), mode: LinkMode::Simultaneous };
+            match client.link_use.unwrap_or(mode) {
+                LinkUse::Simultaneous => ClientLinks { links, mode: LinkMode::Simultaneous },
+                LinkUse::SendOrReceive => {
+                    ClientLinks { links, mode: LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync } }
+                }
+                LinkUse::SingleRadio => ClientLinks { links, mode: LinkMode::SingleRadio(emlsr) },
+                LinkUse::Fastest => own.max_by_key(|(_, rate)| *rate).map_or(ClientLinks::ALL, one),
+            }
+        };
+        let clients_on = (0..clients).map(links).collect();
         let further = further.iter().map(|link| self.bss_config(link, clients, flows));
-        let links = |index| self.client_override(index).links.unwrap_or(LinkSet::ALL);
         Ok(Some(Box::new(MultiLinkConfig {
             further: further.collect::<Result<_, _>>()?,
             share,
             block_acks,
             acks,
             map,
-            clients: (0..clients).map(links).collect(),
+            clients: clients_on,
         })))
     }
 

@@ -39,7 +39,7 @@ pub mod warnings;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BlockAckScope, BothWays, BssConfig, HackCarrier, HackRoom, LinkAcks, LinkSet,
+    AccessCategory, BlockAckScope, BothWays, BssConfig, Emlsr, HackCarrier, HackRoom, LinkAcks, LinkSet,
     MuAcknowledgment, OfdmaConfig, Position, Propagation, ReverseDirection, WindowShare,
 };
 use tacit_link::wired::PipeConfig;
@@ -193,6 +193,20 @@ pub struct Wifi {
     pub multi_link: Option<Box<MultiLinkPlan>>,
 }
 
+/// What a client can do on several links at once, as users choose it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkUse {
+    /// Send and receive on each link as if it had no other.
+    #[default]
+    Simultaneous,
+    /// Send on one or receive on others.
+    SendOrReceive,
+    /// Use only the fastest.
+    Fastest,
+    /// Listen on all, and exchange frames on one at a time.
+    SingleRadio,
+}
+
 /// `[[wifi.link]]` after the first, and `[wifi.multi-link]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiLinkPlan {
@@ -206,6 +220,10 @@ pub struct MultiLinkPlan {
     pub acks: LinkSet,
     /// Links for other packets.
     pub map: BothWays<LinkSet>,
+    /// What clients can do on their links at once.
+    pub mode: LinkUse,
+    /// Times of clients with one radio.
+    pub emlsr: Emlsr,
 }
 
 impl Default for MultiLinkPlan {
@@ -216,6 +234,8 @@ impl Default for MultiLinkPlan {
             block_acks: BlockAckScope::default(),
             acks: LinkSet::ALL,
             map: BothWays::of(LinkSet::ALL),
+            mode: LinkUse::default(),
+            emlsr: Emlsr::USUAL,
         }
     }
 }
@@ -486,6 +506,8 @@ pub struct ClientOverride {
     pub link_acks: Option<BothWays<LinkAcks>>,
     /// Its links; `None` for all.
     pub links: Option<LinkSet>,
+    /// What it can do on them at once; `None` for what `[wifi.multi-link]` says.
+    pub link_use: Option<LinkUse>,
     /// Whether it uses TCP/HACK when other clients do.
     pub hack: Option<bool>,
     /// Queue at the access point.

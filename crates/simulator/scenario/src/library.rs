@@ -38,6 +38,7 @@ pub const ALL: &[Bundled] = bundled![
     "wlan-11be-5765",
     "wlan-11be-mlo-5-6",
     "wlan-11be-mlo-phone",
+    "wlan-11be-mlo-laptop",
     "hack-2014-11n-150",
     "sora-11a-54",
     "lossy-11n-150",

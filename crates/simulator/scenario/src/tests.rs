@@ -213,6 +213,11 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("links of a client where there is one", "base = \"wlan-11be-5765\"\n[[client]]\nlinks = [1]\n", &[]),
     ("ACKs on link 0", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.acks=0"]),
     ("ACKs on a link that is not there", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.acks=3"]),
+    ("an unknown mode of links", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.mode=emlmr"]),
+    ("a padding without a code", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.padding=16 us"]),
+    ("a transition without a code", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.transition=100 us"]),
+    ("a late return", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.radio-return=1 ms"]),
+    ("a mode with one link", "base = \"wlan-11be-5765\"\n[[client]]\nmode = \"emlsr\"\n", &[]),
     ("a map to no direction", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.map={ left = [1] }"]),
     (
         "hidden stations on several links",

@@ -268,6 +268,8 @@ pub struct BssOutcome {
     pub airtime: Airtime,
     /// Each link of multi-link devices; the channel itself without them.
     pub links: Vec<LinkOutcome>,
+    /// What clients with one radio for several links could not hear.
+    pub radios: tacit_link::wifi::RadioTimes,
     /// One per station, the access point first.
     pub stations: Vec<StationOutcome>,
 }

@@ -12,8 +12,8 @@ use tacit_link::loss::Loss;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Standard, Variant};
 use tacit_link::wifi::{
-    AccessCategory, BlockAckScope, BothWays, BssConfig, LinkId, LinkSet, MultiLinkConfig, Protection,
-    StationConfig, WindowShare,
+    AccessCategory, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet,
+    MultiLinkConfig, Protection, RadioReturn, StationConfig, WindowShare,
 };
 use tacit_proto::hack::{self, Coding, Variant as Holding};
 use tacit_proto::tcp::{self, AckPolicy};
@@ -60,6 +60,32 @@ fn random_links(draw: &mut Stream, of: u8) -> LinkSet {
         0 => LinkSet::ALL,
         _ => LinkSet::NONE.with(LinkId(draw.up_to(u32::from(of) - 1) as u8)),
     }
+}
+
+/// Links and mode of a client; from a stream of its own, so that worlds of clients without modes stay what they were.
+fn random_client(draw: &mut Stream, of: u8) -> ClientLinks {
+    let us = |draw: &mut Stream, choices: &[u64]| Duration::from_micros(pick(draw, choices));
+    let transition = us(draw, &Emlsr::TRANSITIONS_US);
+    let radio_return = match draw.up_to(2) {
+        0 => RadioReturn::After(us(draw, &[0, 0, 40, 256])),
+        _ => RadioReturn::WithTransition,
+    };
+    let emlsr = Emlsr {
+        padding: us(draw, &Emlsr::PADDINGS_US),
+        transition,
+        radio_return,
+        medium_sync: us(draw, &[0, 5_472, 5_472]),
+    };
+    let mode = pick(
+        draw,
+        &[
+            LinkMode::Simultaneous,
+            LinkMode::SingleRadio(emlsr),
+            LinkMode::SendOrReceive { medium_sync: emlsr.medium_sync },
+        ],
+    );
+    let some = random_links(draw, of);
+    ClientLinks { links: pick(draw, &[LinkSet::ALL, LinkSet::ALL, some]), mode }
 }
 
 fn hack_config(draw: &mut Stream) -> hack::Config {
@@ -111,6 +137,14 @@ fn random_setup(seed: u64) -> Setup {
         acks: random_links(draw, count),
         map: BothWays { down: random_links(draw, count), up: random_links(draw, count) },
         ..common
+    };
+    let modes = &mut Stream::new(seed, "modes");
+    // Two thirds of the worlds have clients with modes.
+    let common = match modes.up_to(2) {
+        0 => common,
+        _ => {
+            MultiLinkConfig { clients: (0..clients).map(|_| random_client(modes, count)).collect(), ..common }
+        }
     };
     setup.bss[0].config = BssConfig { multi_link: Some(Box::new(common)), ..first };
     for pipe in setup.wired.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -170,20 +204,21 @@ fn check(seed: u64, setup: &Setup) -> RunOutcome {
 fn files_arrive_whole_over_several_links() {
     let seeds = seeds(150);
     let worlds = seeds.end - seeds.start;
-    let (mut missed, mut compressed, mut on_links) = (0, 0, [0; 3]);
+    let (mut missed, mut compressed, mut calls, mut on_links) = (0, 0, 0, [0; 3]);
     Swarm::new(&files_arrive_whole_over_several_links, random_setup).check(seeds, |seed, setup| {
         let outcome = check(seed, setup);
         for (sum, link) in on_links.iter_mut().zip(&outcome.bss[0].links) {
             *sum += link.counts.stations.data_ppdus;
             missed += link.counts.stations.missed_link_acks;
+            calls += link.counts.stations.icfs;
         }
         let hack = outcome.flows.iter().filter_map(|flow| flow.hack);
         compressed += hack.map(|counters| counters.compressed_acks).sum::<u64>();
     });
-    let enough = missed > 1_000 && compressed > 1_000 && on_links.iter().all(|ppdus| *ppdus > 1_000);
+    let enough = [missed, compressed, calls].into_iter().chain(on_links).all(|count| count > 1_000);
     assert!(
         worlds < 150 || enough,
-        "{missed} lost Block Acks, {compressed} compressed ACKs, PPDUs {on_links:?}"
+        "{missed} lost Block Acks, {compressed} compressed ACKs, {calls} calls, PPDUs {on_links:?}"
     );
 }
 

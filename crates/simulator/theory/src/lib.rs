@@ -16,5 +16,7 @@ pub use capacity::{
     AckCoding, AckExchange, Airtime, Capacity, Feedback, Hop, Traffic, capacity, single_frame_utilization,
 };
 pub use figure::{Figure, IDS, Series, UnknownFigure, figure};
-pub use links::{LinkBound, LinkBounds, SharedWindow, link_bounds, shared_window};
+pub use links::{
+    LinkBound, LinkBounds, SharedWindow, link_bounds, send_or_receive, shared_window, single_radio,
+};
 pub use rounds::{MultiStaAnswer, Rounds, TriggerAccess, round_capacity};

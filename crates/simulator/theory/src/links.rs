@@ -4,14 +4,13 @@
 use std::collections::VecDeque;
 
 use serde::Serialize;
-use tacit_link::wifi::BlockAckScope;
-use tacit_link::wifi::WindowShare;
 use tacit_link::wifi::phy::{Standard, block_ack_len};
+use tacit_link::wifi::{BlockAckScope, Emlsr, RadioReturn, WindowShare};
 use tacit_proto::units::{Duration, Instant};
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, count, number, percent};
 
-use crate::{Feedback, Hop, Traffic, capacity};
+use crate::{Airtime, Capacity, Feedback, Hop, Traffic, capacity};
 
 /// Time that the script covers; its goodput is steady to 0.1 % then.
 const COVERED: Duration = Duration::from_secs(2);
@@ -135,6 +134,52 @@ pub fn shared_window(
     }
 }
 
+/// Goodput in bits per second of `traffic` for a client alone that has one radio for `links` (EMLSR), without losses. A PPDU on
+/// each link in turn, because the next link has won its access while the last one was in use; ACKs come one access per PPDU.
+pub fn single_radio(links: &[Hop], traffic: &Traffic, feedback: Feedback, radio: &Emlsr) -> f64 {
+    let (mut bits, mut time) = (0.0, Duration::ZERO);
+    for hop in links {
+        let Capacity { mpdus_per_ppdu, airtime, .. } = capacity(hop, traffic, feedback);
+        let [_, before_data] = hop.phy.calling_time(&hop.control, radio.padding);
+        time +=
+            radio.transition + before_data + airtime.data + airtime.data_link_ack + airtime.compressed_acks;
+        time += airtime.ack + airtime.ack_link_ack;
+        if let (Feedback::Packets { .. }, RadioReturn::WithTransition) = (feedback, radio.radio_return) {
+            time += airtime.ack_acquisition + radio.transition;
+        }
+        bits += 8.0 * f64::from(mpdus_per_ppdu) * f64::from(traffic.payload);
+    }
+    bits / time.as_secs_f64()
+}
+
+/// Goodput in bits per second of `traffic` for a client alone whose links deafen each other (NSTR), without losses. The links begin when
+/// the longest of their backoffs is over, and end together; all ACKs go in one access on the fastest, and block the others.
+pub fn send_or_receive(links: &[Hop], traffic: &Traffic, feedback: Feedback) -> f64 {
+    let each: Vec<Capacity> = links.iter().map(|hop| capacity(hop, traffic, feedback)).collect();
+    let longest = |part: fn(&Airtime) -> Duration| each.iter().map(|link| part(&link.airtime)).max();
+    let parts = [|it: &Airtime| it.data, |it: &Airtime| it.data_link_ack, |it: &Airtime| it.compressed_acks];
+    let together: Duration = parts.into_iter().filter_map(longest).sum();
+    let mpdus: u32 = each.iter().map(|link| link.mpdus_per_ppdu).sum();
+    let acks = match (feedback, links.iter().max_by_key(|hop| hop.data.rate())) {
+        (Feedback::Packets { acks_per_segment }, Some(fastest)) => {
+            fastest.ack_access(traffic, (f64::from(mpdus) * acks_per_segment).round() as u32).total()
+        }
+        _ => Duration::ZERO,
+    };
+    let access = links.first().map_or(0.0, |hop| {
+        hop.phy.aifs().as_secs_f64()
+            + hop.phy.slot.as_secs_f64() * longest_backoff(hop.phy.cw_min, links.len())
+    });
+    let bits = 8.0 * f64::from(mpdus) * f64::from(traffic.payload);
+    bits / (access + (together + acks).as_secs_f64())
+}
+
+/// Mean of the largest of `links` backoffs in slots, each between 0 and `window`.
+fn longest_backoff(window: u32, links: usize) -> f64 {
+    let below = |slots: u32| (f64::from(slots) / f64::from(window + 1)).powi(links as i32);
+    (0..=window).map(|slots| f64::from(slots) * (below(slots + 1) - below(slots))).sum()
+}
+
 /// Bounds of several links together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkBounds {
@@ -191,6 +236,23 @@ pub fn link_bounds(links: &[Hop]) -> Result<LinkBounds, InputError> {
     let data = capacity(&links[0], &Traffic::TCP, Feedback::None).goodput.as_bps() as f64;
     rows.push(plain("TCP, data on link 1 alone, ACKs on another".to_owned(), data));
     rows.push(plain("TCP over HACK".to_owned(), sum(Feedback::HACK)));
+    let schemes = [
+        ("UDP", Traffic::UDP, Feedback::None),
+        ("TCP", Traffic::TCP, Feedback::every(2)),
+        ("HACK", Traffic::TCP, Feedback::HACK),
+    ];
+    for (what, traffic, feedback) in schemes {
+        rows.push(plain(format!("{what}, NSTR"), send_or_receive(links, &traffic, feedback)));
+    }
+    // What Intel's and Realtek's Linux drivers advertise.
+    for us in [[32, 64], [256, 256]] {
+        let [padding, transition] = us.map(Duration::from_micros);
+        let radio = Emlsr { padding, transition, ..Emlsr::USUAL };
+        for (what, traffic, feedback) in schemes {
+            let name = format!("{what}, EMLSR, padding {}, transition {} us", us[0], us[1]);
+            rows.push(plain(name, single_radio(links, &traffic, feedback, &radio)));
+        }
+    }
     let rates_bps = links.iter().map(|hop| hop.data.rate().as_bps()).collect();
     Ok(LinkBounds { phy: standard.name(), rates_bps, window, rows })
 }
@@ -220,6 +282,7 @@ mod tests {
     use tacit_proto::units::BitRate;
 
     use super::*;
+    use crate::AckCoding;
 
     /// With binary convolutional codes, without packet extension, and with Block Acks at 24 Mb/s, as ns-3 reads durations.
     fn hop(width_mhz: u16, streams: u8, mcs: u8, window: u32) -> Hop {
@@ -258,6 +321,49 @@ mod tests {
         ] {
             let found = shared_window(&links, &Traffic::UDP, share, scope).goodput_bps / 1e6;
             assert!((found / mbps - 1.0).abs() < 0.005, "{share:?}, {scope:?}: {found:.1} for {mbps}");
+        }
+    }
+
+    /// Two links of 80 MHz; compressed ACKs of one byte. The simulator's are in `link/tests/it/emlsr.rs`.
+    #[test]
+    fn one_radio_costs_a_call_and_a_transition() {
+        let links = [hop(80, 1, 13, 1024); 2];
+        let compressed =
+            Feedback::OnLinkAcks { acks_per_segment: 0.5, coding: AckCoding { first: 1.0, further: 1.0 } };
+        for (padding, transition, expected) in [
+            (0, 0, [656.3, 611.8, 600.7, 639.6]),
+            (32, 64, [645.3, 602.1, 585.3, 629.0]),
+            (128, 128, [627.9, 586.7, 565.1, 612.2]),
+            (256, 256, [601.9, 563.6, 533.5, 587.1]),
+        ] {
+            let [padding, transition] = [padding, transition].map(Duration::from_micros);
+            let radio = Emlsr { padding, transition, ..Emlsr::USUAL };
+            let at_once = Emlsr { radio_return: RadioReturn::After(Duration::ZERO), ..radio };
+            let found = [
+                single_radio(&links, &Traffic::UDP, Feedback::None, &radio),
+                single_radio(&links, &Traffic::TCP, Feedback::every(2), &at_once),
+                single_radio(&links, &Traffic::TCP, Feedback::every(2), &radio),
+                single_radio(&links, &Traffic::TCP, compressed, &radio),
+            ];
+            for (bps, mbps) in found.into_iter().zip(expected) {
+                assert!((bps / 1e6 / mbps - 1.0_f64).abs() < 0.005, "{radio:?}: {:.1} for {mbps}", bps / 1e6);
+            }
+        }
+    }
+
+    /// Two links of 80 MHz; the simulator's are in `link/tests/it/nstr.rs`.
+    #[test]
+    fn links_that_deafen_each_other_begin_and_end_together() {
+        assert!((longest_backoff(15, 2) - 10.16).abs() < 0.01);
+        let links = [hop(80, 1, 13, 1024); 2];
+        let coding = AckCoding { first: 1.0, further: 1.0 };
+        for (traffic, feedback, mbps) in [
+            (Traffic::UDP, Feedback::None, 1306.4),
+            (Traffic::TCP, Feedback::every(2), 1165.2),
+            (Traffic::TCP, Feedback::OnLinkAcks { acks_per_segment: 0.5, coding }, 1273.3),
+        ] {
+            let found = send_or_receive(&links, &traffic, feedback) / 1e6;
+            assert!((found / mbps - 1.0).abs() < 0.005, "{feedback:?}: {found:.1} for {mbps}");
         }
     }
 

@@ -15,6 +15,21 @@ pub struct Links {
     pub reorder_held_share: f64,
     /// 95th percentile of that wait; null if no packet waited.
     pub reorder_delay_p95_us: Option<f64>,
+    /// What clients lost that cannot do everything on all links at once; null where there is none.
+    pub radios: Option<RadioUse>,
+}
+
+/// Clients that have one radio for several links (EMLSR), or whose signal deafens other links (NSTR).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RadioUse {
+    /// Initial control frames per second.
+    pub icfs_per_s: f64,
+    /// Those without an answer.
+    pub icf_failures_per_s: f64,
+    /// Fraction of time in which a client returned to listening.
+    pub transition_share: f64,
+    /// Fraction of time in which it heard nothing on a link, as a mean over its links.
+    pub deaf_share: f64,
 }
 
 /// A link.
@@ -46,8 +61,17 @@ impl Links {
             })
         };
         let links: Vec<LinkUse> = (1..).map_while(link).collect();
+        let radios = || {
+            Some(RadioUse {
+                icfs_per_s: mean(group, "icfs_per_s")?,
+                icf_failures_per_s: mean(group, "icf_failures_per_s")?,
+                transition_share: mean(group, "transition_share")?,
+                deaf_share: mean(group, "deaf_share")?,
+            })
+        };
         (!links.is_empty()).then(|| Self {
             links,
+            radios: radios(),
             reorder_held_share: mean(group, "reorder_held_share").unwrap_or(0.0),
             reorder_delay_p95_us: mean(group, "reorder_delay_p95_us"),
         })
@@ -71,6 +95,21 @@ impl Links {
                 " {} of the packets waited in a reorder buffer, the 95th percentile {} ms.",
                 share(self.reorder_held_share),
                 number(p95 / 1e3, 1)
+            ));
+        }
+        if let Some(radios) = self.radios {
+            if radios.icfs_per_s > 0.0 {
+                text.push_str(&format!(
+                    " Clients with one radio were called {} times a second, {} of them without an answer, and returned to listening \
+                     for {} of the time.",
+                    number(radios.icfs_per_s, 1),
+                    number(radios.icf_failures_per_s, 1),
+                    share(radios.transition_share),
+                ));
+            }
+            let deaf = share(radios.deaf_share);
+            text.push_str(&format!(
+                " While busy elsewhere, clients heard nothing on a link for {deaf} of the time."
             ));
         }
         if self.links.iter().any(|link| link.window_stall_share > MUCH_STALLED) {

@@ -1,13 +1,17 @@
 //! A basic service set: stations on one channel, or on several with multi-link operation.
 
+mod deafened;
 mod early;
+mod hearing;
 mod links;
+mod radios;
 
 use hdrhistogram::Histogram;
 use tacit_proto::hack::Nic;
 use tacit_proto::units::{Bytes, Duration, Instant};
 
 use self::links::{Link, Links};
+pub use self::radios::RadioTimes;
 use super::air::{AirFrame, StationId};
 use super::airtime::{Airtime, StationAirtime};
 use super::category::AccessCategory;
@@ -300,6 +304,7 @@ impl Bss {
     pub fn start_measuring(&mut self, at: Instant) {
         let stations = self.links.iter_mut().flat_map(|link| link.cell.stations.iter_mut());
         stations.for_each(|station| station.start_measuring(at));
+        self.links.start_measuring(at);
     }
 
     /// Packets accepted by `station` and neither acknowledged nor given up.
@@ -353,6 +358,11 @@ impl Bss {
     /// Time in which the common window of several links kept `function` from sending on `link`, before `now`.
     pub fn stalled(&self, function: FunctionId, link: LinkId, now: Instant) -> Duration {
         self.links.link(link.index()).cell.stations[function].stall.until(now)
+    }
+
+    /// What clients with one radio for several links could not hear before `now`.
+    pub fn radio_times(&self, now: Instant) -> RadioTimes {
+        self.links.radios().map_or_else(RadioTimes::default, |radios| radios.times(now))
     }
 
     /// The share of `station` in that time.

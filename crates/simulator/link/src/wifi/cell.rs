@@ -34,6 +34,7 @@ use super::mac::peer::Peer;
 use super::mac::plan::{Outgoing, PpduPlan};
 use super::mac::protection::{Direction, Handshake, Step};
 use super::mac::rules::Rules;
+use super::multi_link::LinkId;
 use super::ofdma::HackCarrier;
 use super::phy::{ACTION_NO_ACK_LEN, BLOCK_ACK_REQUEST_LEN, CF_END_LEN, CTS_LEN, Mode};
 use crate::packet::{Holders, PayloadClass};
@@ -296,7 +297,9 @@ impl Cell {
         let control = &sender.originator.control_mode;
         let mut exchange = *exchange;
         let mut holds_more = false;
-        let link = sender.originator.role.link;
+        // A client with one radio exchanges frames on one link at a time, as if it had one.
+        let has_one_radio = sender.originator.gate.padding.is_some();
+        let link = if has_one_radio { LinkId::FIRST } else { sender.originator.role.link };
         let overlaps = !to.peers[back].originator.upper.appending.without(link).is_empty();
         let solicited = Solicited { by: heard, sync, overlaps };
         if let Some(response) = to.hook.link_ack(link, back, solicited, room, &mut self.appended) {
@@ -462,8 +465,13 @@ impl Cell {
         let limit = self.rules.config.short_retry_limit;
         let station = &mut self.stations[exchange.from];
         station.counters.missed_cts += 1;
-        let peer = &mut station.peers[exchange.peer()];
-        let settled = peer.originator.settle_streams(|stream| stream.rts_missed(limit, &mut self.holders));
+        let originator = &mut station.peers[exchange.peer()].originator;
+        station.counters.icf_failures += u64::from(originator.gate.padding.is_some());
+        let (retry_limit, holders) = (self.rules.config.retry_limit, &mut self.holders);
+        let settled = match exchange.outgoing {
+            Outgoing::Request { .. } => originator.request_missed(retry_limit, holders),
+            _ => originator.settle_streams(|stream| stream.rts_missed(limit, holders)),
+        };
         self.end_failed(exchange, settled, noticed_at, next_idle);
     }
 
@@ -496,9 +504,12 @@ impl Cell {
 
     // --- Control frames ---------------------------------------------------------------------
 
-    /// Mode of the handshake frames of `exchange`.
+    /// Mode of the handshake frames of `exchange`; that of the CTS behind an initial control frame.
     pub fn handshake_mode(&self, exchange: &Exchange) -> Mode {
         let originator = self.stations.originator(exchange);
+        if originator.gate.padding.is_some() {
+            return self.rules.phy.calling_modes(&originator.control_mode)[1];
+        }
         self.rules.protection_mode(&originator.mode, &originator.control_mode)
     }
 

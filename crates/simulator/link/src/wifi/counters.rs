@@ -86,6 +86,10 @@ tacit_proto::counters! {
         appended_bytes: u64,
     }
     unrecorded {
+        /// Initial control frames sent to clients with one radio for several links.
+        icfs: u64,
+        /// Those of `icfs` without a CTS in response; they count in `missed_cts` too.
+        icf_failures: u64,
         /// Packets the queues accepted.
         accepted: u64,
         /// Packets taken back before they were sent.

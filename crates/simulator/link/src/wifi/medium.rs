@@ -8,8 +8,9 @@ use tacit_proto::units::Instant;
 
 use self::hidden::Hidden;
 use self::shared::Shared;
+use super::air::StationId;
 use super::airtime::AirtimeUse;
-use super::cell::Cell;
+use super::cell::{Cell, Part};
 use super::functions::FunctionId;
 use super::mac::exchange::Exchange;
 use super::mac::rules::Rules;
@@ -63,6 +64,37 @@ impl Medium {
         match self {
             Self::Shared(medium) => medium.data_on_air(),
             Self::Hidden(_) => None,
+        }
+    }
+
+    /// The exchanges whose frames are on the air, with the frame where there is no collision.
+    pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
+        match self {
+            Self::Shared(medium) => Some(medium.on_air()).into_iter().flatten(),
+            Self::Hidden(_) => None.into_iter().flatten(),
+        }
+    }
+
+    /// The station whose frame is on the air without a collision, beacons included.
+    pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
+        match self {
+            Self::Shared(medium) => medium.transmitter(cell),
+            Self::Hidden(_) => None,
+        }
+    }
+
+    /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
+    pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
+        match self {
+            Self::Shared(medium) => medium.ready_at(cell, function),
+            Self::Hidden(_) => None,
+        }
+    }
+
+    /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
+    pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
+        if let Self::Shared(medium) = self {
+            medium.sense_nothing(cell, now, function);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Multi-link operation (802.11be clause 35.3): one queue, sequence space, window and reorder buffer for each pair of
 //! multi-link devices (MLD), category and direction, over several links that contend each on its own channel.
 
+use tacit_proto::units::{Duration, Instant};
+
 use super::config::{BothWays, BssConfig};
 use super::mac::mpdu::Mpdu;
 use crate::packet::PayloadClass;
@@ -78,6 +80,76 @@ pub enum BlockAckScope {
     Shared,
 }
 
+/// What a client can do on several links at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkMode {
+    /// Send and receive on each link as if it had no other (simultaneous transmit and receive, STR).
+    #[default]
+    Simultaneous,
+    /// Listen on all links, and exchange frames on one of them at a time.
+    SingleRadio(Emlsr),
+    /// Send on one link or receive on others: its own signal deafens it (nonsimultaneous transmit and receive, NSTR, 802.11be
+    /// clause 35.3.16).
+    SendOrReceive {
+        /// As [`Emlsr::medium_sync`].
+        medium_sync: Duration,
+    },
+}
+
+/// Enhanced multi-link single-radio operation (802.11be clause 35.3.17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emlsr {
+    /// Padding of initial control frames: what the radio needs to come to a link.
+    pub padding: Duration,
+    /// How long the client hears nothing on any link after an exchange, while it returns to listening.
+    pub transition: Duration,
+    /// When the client contends again after an exchange.
+    pub radio_return: RadioReturn,
+    /// For how long a client that was deaf on a link begins at most one TXOP there, with an RTS (802.11be clause 35.3.16.8).
+    pub medium_sync: Duration,
+}
+
+/// When a client with one radio contends again after an exchange, on the link where its radio rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RadioReturn {
+    /// After the transition delay. It senses nothing while its radio is away: its backoff stands still.
+    #[default]
+    WithTransition,
+    /// After this time. A chain of its own senses the link meanwhile, and its backoff runs on.
+    After(Duration),
+}
+
+impl Emlsr {
+    /// The longest padding and transition delay, in the codes of 802.11be's EML Capabilities (clause 9.4.2.312.2.4).
+    pub const PADDINGS_US: [u64; 5] = [0, 32, 64, 128, 256];
+    /// Transition delays.
+    pub const TRANSITIONS_US: [u64; 6] = [0, 16, 32, 64, 128, 256];
+    /// Deafness that costs medium synchronisation when it lasts longer: aMediumSyncThreshold.
+    pub const MEDIUM_SYNC_THRESHOLD: Duration = Duration::from_micros(72);
+    /// What Intel's Linux driver advertises (iwlwifi, `mld/mac80211.c`), and the usual duration of the medium
+    /// synchronisation timer: 5,484 us in units of 32.
+    pub const USUAL: Self = Self {
+        padding: Duration::from_micros(32),
+        transition: Duration::from_micros(64),
+        radio_return: RadioReturn::WithTransition,
+        medium_sync: Duration::from_micros(5_472),
+    };
+}
+
+/// The links of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientLinks {
+    /// Those that it has.
+    pub links: LinkSet,
+    /// What it can do on them at once.
+    pub mode: LinkMode,
+}
+
+impl ClientLinks {
+    /// All links at once.
+    pub const ALL: Self = Self { links: LinkSet::ALL, mode: LinkMode::Simultaneous };
+}
+
 /// Several links between an access point and its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultiLinkConfig {
@@ -92,8 +164,9 @@ pub struct MultiLinkConfig {
     pub acks: LinkSet,
     /// Links for all other packets (TID-to-link mapping, 802.11be clause 35.3.7).
     pub map: BothWays<LinkSet>,
-    /// Links of each client, in the order of [`BssConfig::stations`].
-    pub clients: Vec<LinkSet>,
+    /// Links of each client, in the order of [`BssConfig::stations`]. One with a single radio sends on the fastest of those
+    /// that carry all that it sends.
+    pub clients: Vec<ClientLinks>,
 }
 
 impl MultiLinkConfig {
@@ -106,7 +179,7 @@ impl MultiLinkConfig {
             block_acks: BlockAckScope::default(),
             acks: LinkSet::ALL,
             map: BothWays { down: LinkSet::ALL, up: LinkSet::ALL },
-            clients: vec![LinkSet::ALL; clients],
+            clients: vec![ClientLinks::ALL; clients],
         }
     }
 }
@@ -138,5 +211,27 @@ impl LinkRole {
     /// Whether it carries `mpdu`.
     pub fn carries_mpdu(&self, mpdu: &Mpdu) -> bool {
         self.carries(mpdu.msdus.parts().0.class)
+    }
+}
+
+/// What the radio of a client permits on one link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gate {
+    /// Nothing begins here now.
+    pub closed: bool,
+    /// Exchanges begin with an initial control frame that has this padding.
+    pub padding: Option<Duration>,
+    /// The next exchange begins with an RTS.
+    pub rts_due: bool,
+    /// A PPDU that begins now ends then, with that on another link.
+    pub ends_at: Option<Instant>,
+    /// Rates of this link and of all that begin with it, if others do: its PPDU takes that part of what waits.
+    pub part: Option<[u64; 2]>,
+}
+
+impl Gate {
+    /// Whether an exchange of its own access begins with an RTS or with an initial control frame.
+    pub fn calls_first(&self) -> bool {
+        self.padding.is_some() || self.rts_due
     }
 }

@@ -480,6 +480,21 @@ impl Phy {
         foreign.then(|| self.legacy_mode(Self::DSSS_BASIC_RATES[3])).flatten()
     }
 
+    /// Modes of an initial control frame and of the CTS after it, where a client answers in mode `control`: at most
+    /// 24 Mb/s, and 6 Mb/s (802.11be clause 35.3.17).
+    pub fn calling_modes(&self, control: &Mode) -> [Mode; 2] {
+        let legacy = |mbps| self.legacy_mode(BitRate::from_mbps(mbps)).unwrap_or(*control);
+        let mbps = [24, 12].into_iter().find(|mbps| BitRate::from_mbps(*mbps) <= control.rate());
+        [legacy(mbps.unwrap_or(6)), legacy(6)]
+    }
+
+    /// How long an initial control frame with `padding` lasts, and from its start to that of the data behind the CTS.
+    pub fn calling_time(&self, control: &Mode, padding: Duration) -> [Duration; 2] {
+        let [call, answer] = self.calling_modes(control);
+        let lasts = call.ppdu_duration(trigger_len(TriggerKind::MuRts, 1, 0)) + padding;
+        [lasts, lasts + self.sifs + answer.ppdu_duration(CTS_LEN) + self.sifs]
+    }
+
     /// The mode of beacons: the lowest basic rate.
     pub fn beacon_mode(&self) -> Mode {
         let rate = match self.variant.basic_rates {

@@ -6,6 +6,7 @@ mod common;
 
 mod bianchi;
 mod edca;
+mod emlsr;
 mod fates;
 mod fwp_mac;
 mod hidden;
@@ -13,6 +14,7 @@ mod layers;
 mod mac;
 mod multi_link;
 mod no_ack;
+mod nstr;
 mod ofdma;
 mod repair;
 mod retries;

@@ -15,13 +15,13 @@ const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);
 
 /// Width in MHz, streams and MCS of a link.
-type Width = (u16, u8, u8);
+pub(crate) type Width = (u16, u8, u8);
 
 const W20: Width = (20, 1, 11);
 const W40: Width = (40, 2, 11);
-const W80: Width = (80, 1, 13);
+pub(crate) const W80: Width = (80, 1, 13);
 const W80X2: Width = (80, 2, 13);
-const W160: Width = (160, 2, 13);
+pub(crate) const W160: Width = (160, 2, 13);
 
 /// 802.11be with the durations of ns-3: binary convolutional codes and no packet extension; Block Acks at 24 Mb/s.
 fn link((width, streams, mcs): Width, window: u32) -> BssConfig {
@@ -43,7 +43,12 @@ fn link((width, streams, mcs): Width, window: u32) -> BssConfig {
     }
 }
 
-fn links(widths: &[Width], window: u32, share: WindowShare, block_acks: BlockAckScope) -> BssConfig {
+pub(crate) fn links(
+    widths: &[Width],
+    window: u32,
+    share: WindowShare,
+    block_acks: BlockAckScope,
+) -> BssConfig {
     let mut configs = widths.iter().map(|width| link(*width, window));
     let first = configs.next().unwrap();
     let common = MultiLinkConfig { share, block_acks, ..MultiLinkConfig::new(configs.collect()) };
@@ -51,7 +56,7 @@ fn links(widths: &[Width], window: u32, share: WindowShare, block_acks: BlockAck
 }
 
 /// Goodput of saturated UDP from the access point in Mb/s, and the share of time for which each link was stalled.
-fn udp(config: BssConfig) -> (f64, Vec<f64>) {
+pub(crate) fn udp(config: BssConfig) -> (f64, Vec<f64>) {
     let span = Duration::from_secs(2);
     let mut bss = channel(config, 1, "multi-link", span);
     let [from, to] = [AP, ONE].map(StationId::first_function);
@@ -116,29 +121,34 @@ fn several_links_share_one_window() {
 }
 
 /// Two links of 80 MHz with a script of frames.
-struct Script {
-    bss: Channel,
-    now: Instant,
-    frames: Vec<AirFrame<TestPacket>>,
-    delivered: Vec<(StationId, u32)>,
+pub(crate) struct Script {
+    pub bss: Channel,
+    pub now: Instant,
+    pub frames: Vec<AirFrame<TestPacket>>,
+    pub delivered: Vec<(StationId, u32)>,
 }
 
 impl Script {
-    fn new(config: BssConfig) -> Self {
+    pub(crate) fn new(config: BssConfig) -> Self {
         let mut bss = channel(config, 1, "multi-link", Duration::from_secs(1));
         bss.record_air();
         let now = Instant::ZERO + Duration::from_millis(1);
         Self { bss, now, frames: Vec::new(), delivered: Vec::new() }
     }
 
-    fn send(&mut self, from: StationId, to: StationId, packets: impl IntoIterator<Item = TestPacket>) {
+    pub(crate) fn send(
+        &mut self,
+        from: StationId,
+        to: StationId,
+        packets: impl IntoIterator<Item = TestPacket>,
+    ) {
         for packet in packets {
             assert!(self.bss.enqueue(self.now, from.first_function(), to.first_function(), packet));
         }
     }
 
     /// Processes the next event; false if there is none.
-    fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let Some(at) = self.bss.poll_timeout() else { return false };
         self.now = at;
         self.bss.handle_timeout(at);
@@ -158,14 +168,14 @@ impl Script {
         true
     }
 
-    fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         while self.step() {}
         self.frames.sort_by_key(|frame| frame.at);
     }
 
-    /// Link and kind of each frame but repeated MPDUs, in order: `1:D` data, `1:B` Block Ack, `1:A` ACK, `1:R` request, `!` if
-    /// it did not arrive.
-    fn story(&self) -> String {
+    /// Link and kind of each frame but repeated MPDUs, in order: `1:D` data, `1:B` Block Ack, `1:A` ACK, `1:R` request,
+    /// `1:I` initial control frame, `1:r` RTS, `1:C` CTS, `!` if it did not arrive.
+    pub(crate) fn story(&self) -> String {
         let mut story: Vec<String> = Vec::new();
         let mut last = None;
         for frame in &self.frames {
@@ -174,6 +184,9 @@ impl Script {
                 Frame::BlockAck { .. } => 'B',
                 Frame::Ack { .. } => 'A',
                 Frame::BlockAckReq { .. } => 'R',
+                Frame::Trigger(_) => 'I',
+                Frame::Rts => 'r',
+                Frame::Cts => 'C',
                 _ => '?',
             };
             let lost = if kind != 'D' && frame.outcome != Outcome::Received { "!" } else { "" };
@@ -187,7 +200,7 @@ impl Script {
     }
 }
 
-fn full(numbers: core::ops::Range<u32>) -> impl Iterator<Item = TestPacket> {
+pub(crate) fn full(numbers: core::ops::Range<u32>) -> impl Iterator<Item = TestPacket> {
     numbers.map(TestPacket::full)
 }
 

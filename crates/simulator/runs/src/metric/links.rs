@@ -1,5 +1,6 @@
 //! Metrics of each link of multi-link devices; no value without several links.
 
+use tacit_link::wifi::{RadioTimes, StationCounters};
 use tacit_sim::record::{LinkOutcome, Percentiles};
 
 use super::Metric;
@@ -21,6 +22,20 @@ impl View<'_> {
         let links = &self.bss?.links;
         let link = links.get(number - 1).filter(|_| links.len() > 1)?;
         Some(measure(link, self.seconds))
+    }
+}
+
+impl View<'_> {
+    /// A count per second; no value where all clients can do everything on all links at once.
+    fn called(&self, count: fn(&StationCounters) -> u64) -> Option<f64> {
+        self.of_radios(|_| 0.0)?;
+        self.per_second(count)
+    }
+
+    /// A share of time, as a mean over the clients that cannot.
+    fn of_radios(&self, time_s: fn(&RadioTimes) -> f64) -> Option<f64> {
+        let radios = &self.bss?.radios;
+        (radios.clients > 0).then(|| time_s(radios) / f64::from(radios.clients) / self.seconds)
     }
 }
 
@@ -47,7 +62,7 @@ const SAYS: [&str; 8] = [
 ];
 
 /// The metrics of three links, and of the reorder buffers that they have in common.
-pub(super) const OF_LINKS: [Metric; 28] = [
+pub(super) const OF_LINKS: [Metric; 32] = [
     metric("reorder_held_share", "packets that waited in a reorder buffer among those passed up", |view| {
         let arrived = view.on_air(|air| air.arrived)?;
         Some(view.bss?.reorder_delay_us.count as f64 / arrived)
@@ -59,6 +74,18 @@ pub(super) const OF_LINKS: [Metric; 28] = [
     ),
     metric("reorder_delay_p95_us", "its 95th percentile", |view| view.reorder_delay(|delays| delays.p95)),
     metric("reorder_delay_max_us", "the longest", |view| view.reorder_delay(|delays| delays.max)),
+    metric("icfs_per_s", "with EMLSR: initial control frames, which call clients to a link", |view| {
+        view.called(|air| air.icfs)
+    }),
+    metric("icf_failures_per_s", "those that no CTS answered", |view| view.called(|air| air.icf_failures)),
+    metric(
+        "transition_share",
+        "time in which a client with EMLSR returned from an exchange to listening",
+        |view| view.of_radios(|radios| radios.transition.as_secs_f64()),
+    ),
+    metric("deaf_share", "time in which it heard nothing on a link, as a mean over its links", |view| {
+        view.of_radios(|radios| radios.deaf.as_secs_f64())
+    }),
     metric("link1_goodput_bps", SAYS[0], |view| view.on_link(1, GOODPUT)),
     metric("link2_goodput_bps", SAYS[0], |view| view.on_link(2, GOODPUT)),
     metric("link3_goodput_bps", SAYS[0], |view| view.on_link(3, GOODPUT)),

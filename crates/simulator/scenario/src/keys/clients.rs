@@ -117,6 +117,7 @@ pub(crate) const WIRELESS: Keys<ClientOverride> = &[
         .described("true, where all its data is acknowledged")
         .field(Given(Flag), |client| &mut client.hack),
     &super::multi_link::CLIENT_LINKS,
+    &super::multi_link::CLIENT_MODE,
     &Client::named("leave")
         .means("time at which it leaves the access point's range, without notice")
         .described("none")

@@ -1,12 +1,13 @@
 //! `[[wifi.link]]` and `[wifi.multi-link]`.
 
-use tacit_link::wifi::{BlockAckScope, BothWays, LinkId, LinkSet, WindowShare};
+use tacit_link::wifi::{BlockAckScope, BothWays, Emlsr, LinkId, LinkSet, RadioReturn, WindowShare};
+use tacit_proto::units::Duration;
 
-use super::kind::{Choice, Own};
+use super::kind::{Choice, Given, Own, Span};
 use super::{Field, Key, Keys, TextKey, Usual, wifi};
-use crate::MultiLinkPlan;
-use crate::input::{Mismatch, Node, Tree, Value, integer};
+use crate::input::{Mismatch, Node, Tree, Value, duration, integer, within};
 use crate::markdown::to_text;
+use crate::{ClientOverride, LinkUse, MultiLinkPlan};
 
 /// Most links of a device: one in each band.
 pub(crate) const MAX_LINKS: u32 = 3;
@@ -54,6 +55,44 @@ type Common<K> = Field<MultiLinkPlan, K>;
 
 /// `[wifi.multi-link]`.
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
+    &Common {
+        name: "mode",
+        kind: MODES,
+        usual: Usual::Field,
+        meaning: "what clients can do on their links at once: send and receive on each as if alone (`\"str\"`); send on one or receive on \
+                  others (`\"nstr\"`); use only the fastest (`\"mlsr\"`); listen on all and exchange frames on one at a time, with one \
+                  radio (`\"emlsr\"`)",
+        of: |plan| &mut plan.mode,
+    },
+    &Common {
+        name: "padding",
+        kind: Own { read: padding, write: time, allowed: PADDINGS },
+        usual: Usual::Field,
+        meaning: "`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there",
+        of: |plan| &mut plan.emlsr.padding,
+    },
+    &Common {
+        name: "transition",
+        kind: Own { read: transition, write: time, allowed: TRANSITIONS },
+        usual: Usual::Field,
+        meaning: "`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns to listening",
+        of: |plan| &mut plan.emlsr.transition,
+    },
+    &Common {
+        name: "radio-return",
+        kind: Own { read: radio_return, write: write_return, allowed: RETURNS },
+        usual: Usual::Field,
+        meaning: "`\"emlsr\"`: when a client contends again after an exchange: after the transition delay, with a backoff that stood still; \
+                  or after this time, with a backoff that ran on (`\"0 us\"`: ns-3 without channel switch delay)",
+        of: |plan| &mut plan.emlsr.radio_return,
+    },
+    &Common {
+        name: "medium-sync",
+        kind: Span::up_to(Duration::from_millis(9)),
+        usual: Usual::Field,
+        meaning: "`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS",
+        of: |plan| &mut plan.emlsr.medium_sync,
+    },
     &SHARE,
     &Common {
         name: "block-acks",
@@ -103,9 +142,65 @@ pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = Key {
     meaning: "the links of this client, such as one for an older device; with `[[wifi.link]]`",
 };
 
+/// `mode` of `[[client]]`.
+pub(crate) const CLIENT_MODE: Field<ClientOverride, Given<Choice<LinkUse>>> = Field {
+    name: "mode",
+    kind: Given(MODES),
+    usual: Usual::Described("as in `[wifi.multi-link]`"),
+    meaning: "what this client can do on its links at once; with `[[wifi.link]]`",
+    of: |client| &mut client.link_use,
+};
+
+const MODES: Choice<LinkUse> = Choice(&[
+    ("str", LinkUse::Simultaneous),
+    ("nstr", LinkUse::SendOrReceive),
+    ("mlsr", LinkUse::Fastest),
+    ("emlsr", LinkUse::SingleRadio),
+]);
+const PADDINGS: &str = "`\"0 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"256 us\"`";
+const TRANSITIONS: &str = "`\"0 us\"`, `\"16 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"256 us\"`";
+const RETURNS: &str = "`\"as-transition\"`, or up to 256 us";
+const AS_TRANSITION: &str = "as-transition";
 const ACKS_ALLOWED: &str = "`\"any\"`, or the number of a link from 1";
 const MAP_ALLOWED: &str = "`{ down = [2], up = [1] }`, or one of the two";
 const LIST_ALLOWED: &str = "numbers of links from 1, such as `[1]`";
+
+fn padding(value: &Value) -> Result<Duration, Mismatch> {
+    coded(value, &Emlsr::PADDINGS_US, PADDINGS)
+}
+
+fn transition(value: &Value) -> Result<Duration, Mismatch> {
+    coded(value, &Emlsr::TRANSITIONS_US, TRANSITIONS)
+}
+
+/// A time that a field of 802.11be has a code for.
+fn coded(value: &Value, known_us: &[u64], allowed: &str) -> Result<Duration, Mismatch> {
+    let time = duration(value)?;
+    if known_us.iter().any(|us| Duration::from_micros(*us) == time) {
+        return Ok(time);
+    }
+    Err(Mismatch::new(format!("{time} has no code in 802.11be"), to_text(allowed)))
+}
+
+fn time(time: &Duration) -> String {
+    format!("\"{} us\"", time.as_micros())
+}
+
+fn radio_return(value: &Value) -> Result<RadioReturn, Mismatch> {
+    match value {
+        Value::Text(text) if text == AS_TRANSITION => Ok(RadioReturn::WithTransition),
+        other => within(Duration::ZERO..=Duration::from_micros(256), duration)(other)
+            .map(RadioReturn::After)
+            .map_err(|_| Mismatch::new(format!("{other} is no such time"), to_text(RETURNS))),
+    }
+}
+
+fn write_return(radio_return: &RadioReturn) -> String {
+    match radio_return {
+        RadioReturn::WithTransition => format!("\"{AS_TRANSITION}\""),
+        RadioReturn::After(after) => time(after),
+    }
+}
 
 fn set(links: LinkSet, all: &str) -> String {
     if links == LinkSet::ALL {

@@ -8,7 +8,7 @@ use super::traffic::access_category;
 use super::wifi::{ack_mode, check_client_acks, check_edca, client_mode, mpdu_error};
 use crate::error::InputError;
 use crate::input::Section;
-use crate::keys::multi_link::{CLIENT_LINKS, MAX_LINKS};
+use crate::keys::multi_link::{CLIENT_LINKS, CLIENT_MODE, MAX_LINKS};
 use crate::keys::wifi::{ACK_RATE, AP_QUEUE, DISTANCE, LINK_ACK_ERROR, LINK_ACKS, RATE, SNR, STATION_QUEUE};
 use crate::keys::{clients as keys, fill};
 use crate::{ClientOverride, MAX_CLIENTS, Signal, Wifi};
@@ -52,11 +52,11 @@ pub(super) fn client_overrides(
 /// Refuses links that are not there, and what a client of several links cannot have for itself.
 fn check_links(section: &Section<'_>, wifi: &Wifi, client: &ClientOverride) -> Result<(), InputError> {
     let Some(plan) = &wifi.multi_link else {
-        return match client.links {
+        let given =
+            [(client.links.is_some(), CLIENT_LINKS.name), (client.link_use.is_some(), CLIENT_MODE.name)];
+        return match given.into_iter().find(|(is_given, _)| *is_given) {
             None => Ok(()),
-            Some(_) => {
-                Err(section.error(CLIENT_LINKS.name, "there is one link").allowed("with [[wifi.link]]"))
-            }
+            Some((_, key)) => Err(section.error(key, "there is one link").allowed("with [[wifi.link]]")),
         };
     };
     let count = plan.further.len() as u8 + 1;

@@ -57,6 +57,7 @@ const VENDOR_SPECIFIC: u8 = 127;
 const BASIC: u64 = 0;
 const MU_BAR: u64 = 2;
 const BUFFER_STATUS_REPORT_POLL: u64 = 4;
+const MU_RTS: u64 = 3;
 /// BA Type of a Multi-STA Block Ack, in BA Control.
 const MULTI_STA: u16 = 11 << 1;
 /// BA and BAR control: compressed bitmap.
@@ -181,6 +182,7 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
         TriggerKind::Basic => BASIC,
         TriggerKind::MuBar => MU_BAR,
         TriggerKind::BufferStatusReport => BUFFER_STATUS_REPORT_POLL,
+        TriggerKind::MuRts => MU_RTS,
     };
     let width = number_of(&he::BANDWIDTHS, &trigger.width_mhz).unwrap_or_default();
     let of_first = trigger.users.first().map(|user| user.mode);
@@ -198,8 +200,19 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
     out.extend(common.to_le_bytes());
     for user in &trigger.users {
         let mode = &user.mode;
-        let unit = mode.resource_unit.unwrap_or(ResourceUnit::Tones242);
+        let of_channel = || ResourceUnit::of_channel(mode.width_mhz).unwrap_or(ResourceUnit::Tones242);
+        let unit = match trigger.kind {
+            // The channel of the CTS.
+            TriggerKind::MuRts => of_channel(),
+            _ => mode.resource_unit.unwrap_or(ResourceUnit::Tones242),
+        };
         let (number, is_upper) = unit_number(unit, user.unit_index);
+        if trigger.kind == TriggerKind::MuRts {
+            // All other bits are reserved.
+            let info = u64::from(user.station.0) | u64::from(is_upper) << 12 | u64::from(number) << 13;
+            out.extend_from_slice(&info.to_le_bytes()[..5]);
+            continue;
+        }
         let is_ldpc = mode.he_options().is_some_and(|options| options.coding == Coding::Ldpc);
         let info = u64::from(user.station.0)
             | u64::from(is_upper) << 12
@@ -220,7 +233,7 @@ fn trigger_fields(out: &mut Vec<u8>, trigger: &Trigger, block_ack_control: u16) 
             }
             // MPDUs with any TID and of any access category.
             TriggerKind::Basic => out.push(0),
-            TriggerKind::BufferStatusReport => {}
+            TriggerKind::BufferStatusReport | TriggerKind::MuRts => {}
         }
     }
     // The first 12 bits are the AID of no station.

@@ -415,6 +415,7 @@ fn of_several_users() -> Vec<AirFrame<Vec<u8>>> {
             None,
             trigger(TriggerKind::BufferStatusReport, vec![user(4, ResourceUnit::Tones26, 80, 36)]),
         ),
+        (slow, down, None, trigger(TriggerKind::MuRts, vec![user(7, ResourceUnit::Tones26, 80, 0)])),
         (
             part(MultiUser::Up, ResourceUnit::Tones52, 80, 5),
             up,
@@ -497,6 +498,9 @@ fn tshark_reads_what_several_users_get_and_send() {
         "wlan.trigger.he.trigger_type == 0 && wlan.trigger.he.ru_allocation == 63 && wlan.trigger.he.ul_bw == 3 && \
          wlan.trigger.he.ru_allocation_region == 1 && wlan.trigger.he.mcs == 5",
         "wlan.trigger.he.trigger_type == 4 && wlan.trigger.he.ru_allocation == 36 && wlan.trigger.he.ul_length == 199",
+        // MU-RTS: the CTS fills the channel.
+        "wlan.trigger.he.trigger_type == 3 && wlan.trigger.he.ru_allocation == 67 && wlan.trigger.he.ul_bw == 2 && \
+         wlan.trigger.he.user_info.aid12 == 7 && wlan.trigger.he.mcs == 0",
         // A QoS Null as the response.
         "wlan.fc.type_subtype == 0x2c && radiotap.he.data_1.ppdu_format == 3 && wlan.qos.queue_size == 77",
         "wlan.ba.multi_sta.aid11 == 258 && wlan.ba.multi_sta.aid11 == 3",

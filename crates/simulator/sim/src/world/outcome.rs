@@ -111,6 +111,7 @@ impl<P: Carried> World<'_, P> {
                 reorder_delay_us: Percentiles::from(&held),
                 airtime: links.iter().fold(Airtime::default(), |sum, link| sum.plus(&link.airtime)),
                 links,
+                radios: channel.radio_times(self.now),
                 stations: stations.collect(),
             }
         });

@@ -3,6 +3,7 @@
 
 use tacit_proto::units::Instant;
 
+use super::radios::Radios;
 use crate::packet::Holders;
 use crate::wifi::cell::{Cell, earliest};
 use crate::wifi::config::BssConfig;
@@ -27,6 +28,8 @@ pub(super) struct Links {
     /// The link that holds queues, windows and reorder buffers.
     holder: usize,
     scope: BlockAckScope,
+    /// Clients with one radio for several links.
+    radios: Option<Box<Radios>>,
 }
 
 impl Link {
@@ -91,7 +94,7 @@ impl Links {
         let common = config.multi_link.take();
         let Some(mut common) = common else {
             let link = Link::new(Rules::new(config), seed, name, station_names, measure);
-            return Self { all: vec![link], holder: 0, scope: BlockAckScope::OwnLink };
+            return Self { all: vec![link], holder: 0, scope: BlockAckScope::OwnLink, radios: None };
         };
         let further = std::mem::take(&mut common.further);
         let configs: Vec<BssConfig> = std::iter::once(config).chain(further).collect();
@@ -110,7 +113,11 @@ impl Links {
             let name = if number == 0 { name.into() } else { format!("{name} link {}", number + 1) };
             Link::new(rules, seed, &name, station_names, measure)
         });
-        Self { all: all.collect(), holder: 0, scope: common.block_acks }
+        let mut all: Vec<Link> = all.collect();
+        let mut radios = Radios::new(&all, &common);
+        radios.start(&mut all);
+        let radios = (!radios.is_empty()).then(|| Box::new(radios));
+        Self { all, holder: 0, scope: common.block_acks, radios }
     }
 
     /// The cells of all links.
@@ -158,6 +165,18 @@ impl Links {
         [&mut first.cell, &mut second.cell]
     }
 
+    /// Clients with one radio for several links.
+    pub fn radios(&self) -> Option<&Radios> {
+        self.radios.as_deref()
+    }
+
+    /// Starts measuring their times at `at`.
+    pub fn start_measuring(&mut self, at: Instant) {
+        if let Some(radios) = &mut self.radios {
+            radios.start_measuring(at);
+        }
+    }
+
     /// Number of links.
     pub fn count(&self) -> usize {
         self.all.len()
@@ -168,7 +187,10 @@ impl Links {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.all.as_slice() {
             [only] => only.poll_timeout(),
-            several => several.iter().filter_map(Link::poll_timeout).min(),
+            several => {
+                let radios = self.radios.as_ref().and_then(|radios| radios.poll_timeout());
+                several.iter().filter_map(Link::poll_timeout).chain(radios).min()
+            }
         }
     }
 
@@ -191,7 +213,19 @@ impl Links {
         loop {
             let timeouts =
                 self.all.iter().enumerate().filter_map(|(link, it)| Some((it.poll_timeout()?, link)));
-            let (at, link) = timeouts.min()?;
+            let due = timeouts.min();
+            if let Some(radios) = &mut self.radios
+                && let Some(at) = radios.poll_timeout()
+                && due.is_none_or(|(due, _)| at <= due)
+            {
+                if at > now {
+                    return Some(at);
+                }
+                radios.update(&mut self.all, self.holder, at);
+                self.follow(at);
+                continue;
+            }
+            let (at, link) = due?;
             if at > now {
                 return Some(at);
             }
@@ -200,7 +234,14 @@ impl Links {
             if self.scope == BlockAckScope::Shared {
                 self.receive_early(link, at);
             }
+            let transmitter = self.radios.as_ref().and_then(|_| {
+                let Link { cell, medium } = &self.all[link];
+                medium.transmitter(cell)
+            });
             self.all[link].step(at);
+            if let Some(radios) = &mut self.radios {
+                radios.follow(&mut self.all, link, transmitter, at);
+            }
             *holders = std::mem::take(&mut self.all[link].cell.holders);
             self.gather(link);
             self.follow(at);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tacit_proto::units::{Duration, Instant};
 
 use crate::packet::{Holders, PacketRef};
-use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId};
+use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId, Trigger, TriggerUser};
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::functions::{FunctionId, Functions};
@@ -18,7 +18,7 @@ use crate::wifi::mac::protection::{Handshake, Step};
 use crate::wifi::mac::rules::Rules;
 use crate::wifi::multi_link::LinkId;
 use crate::wifi::ofdma::HackCarrier;
-use crate::wifi::phy::{Format, Mode};
+use crate::wifi::phy::{Format, Mode, TriggerKind};
 
 /// Recorded frames that were not polled yet, once recording was enabled.
 #[derive(Clone, Debug)]
@@ -213,8 +213,16 @@ impl AirLog {
         let Some(frames) = &mut self.frames else { return };
         let Exchange { begins, first_end, start, from, to, .. } = *exchange;
         let sifs = rules.phy.sifs;
+        let mut mode = rules.protection_mode(&originator.mode, &originator.control_mode);
+        let mut request = Frame::Rts;
+        if let Some(padding) = originator.gate.padding {
+            let [call, answer] = rules.phy.calling_modes(&originator.control_mode);
+            mode = if step == Step::Rts { call } else { answer };
+            request =
+                Frame::Trigger(call_to(self.whose.functions.station(to), &originator.mode, call, padding));
+        }
         let ([at, end], [transmitter, receiver], frame) = match step {
-            Step::Rts => ([begins, first_end], [from, to], Frame::Rts),
+            Step::Rts => ([begins, first_end], [from, to], request),
             Step::CtsToSelf => ([begins, first_end], [from, from], Frame::Cts),
             Step::Cts => ([first_end + sifs, start - sifs], [to, from], Frame::Cts),
         };
@@ -223,7 +231,7 @@ impl AirLog {
             link: self.whose.link,
             at,
             duration: end - at,
-            mode: rules.protection_mode(&originator.mode, &originator.control_mode),
+            mode,
             reserves: exchange.end + exchange.reserves - end,
             transmitter,
             receiver: Some(self.whose.functions.station(receiver)),
@@ -290,6 +298,18 @@ impl AirLog {
             ampdu: None,
             frame: Frame::QosNull { queue_size: left.units() },
         });
+    }
+}
+
+/// The initial control frame in mode `call` for `client`, whose channel is that of `data`. Padding fills rows of data bits.
+fn call_to(client: StationId, data: &Mode, call: Mode, padding: Duration) -> Trigger {
+    let user = TriggerUser { station: client, mode: *data, unit_index: 0, units: 1, start: 0 };
+    Trigger {
+        kind: TriggerKind::MuRts,
+        width_mhz: data.width_mhz,
+        padding_bytes: (call.rate().as_bps() / 8 * padding.as_micros() / 1_000_000) as u32,
+        l_sig_length: 0,
+        users: vec![user],
     }
 }
 

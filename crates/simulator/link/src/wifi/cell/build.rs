@@ -28,6 +28,7 @@ use crate::wifi::mac::rules::Rules;
 use crate::wifi::mac::sent_buffer::MOST_REPAIRABLE;
 use crate::wifi::mac::station::Station;
 use crate::wifi::mu_scheduler::SchedulerHandle;
+use crate::wifi::multi_link::Emlsr;
 use crate::wifi::ofdma::MuAcknowledgment;
 use crate::wifi::phy::{
     HT_CONTROL_LEN, HeOptions, Mode, MultiUser, MultiUserPpdu, Phy, ResourceUnit, block_ack_len,
@@ -61,9 +62,11 @@ fn build_function(
     let reach = numbers.peers(function, &config.direct_links);
     let mut peers: Vec<Peer> = match &reach {
         Peers::Clients { .. } => (config.stations.iter().zip(reach.iter()))
-            .map(|(client, id)| {
+            .zip(0..)
+            .map(|((client, id), number)| {
                 let link = format!("to {}", name_of(id));
-                peer(rules, (StationId::AP, category), stream, id, client, Way::down(client), &link)
+                let way = Way { radio: rules.radio_of(number), ..Way::down(client) };
+                peer(rules, (StationId::AP, category), stream, id, client, way, &link)
             })
             .collect(),
         Peers::AccessPoint(_) | Peers::Linked(_) => {
@@ -117,19 +120,33 @@ struct Way<'a> {
     acks: [LinkAcks; 2],
     /// The peer's settings for sending, if they are different.
     back: Option<&'a StationConfig>,
+    /// The one radio that the peer has for several links.
+    radio: Option<Emlsr>,
 }
 
 impl<'a> Way<'a> {
     /// From the access point to `client`.
     fn down(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
-        Self { loss: &client.downlink_loss, queue: client.downlink_queue, acks: [down, up], back: None }
+        Self {
+            loss: &client.downlink_loss,
+            queue: client.downlink_queue,
+            acks: [down, up],
+            back: None,
+            radio: None,
+        }
     }
 
     /// From `client` to its access point, or to the other end of a direct link.
     fn up(client: &'a StationConfig) -> Self {
         let BothWays { down, up } = client.link_acks;
-        Self { loss: &client.uplink_loss, queue: client.uplink_queue, acks: [up, down], back: None }
+        Self {
+            loss: &client.uplink_loss,
+            queue: client.uplink_queue,
+            acks: [up, down],
+            back: None,
+            radio: None,
+        }
     }
 }
 
@@ -146,9 +163,12 @@ fn peer(
     let config = &rules.config;
     let (phy, window) = (config.phy_at(&client.mode), config.window_at(&client.mode));
     let control = control_mode(config, client);
-    let guard = config.protection.longest(phy, &client.mode, &control);
+    let guard = match way.radio {
+        None => config.protection.longest(phy, &client.mode, &control),
+        Some(radio) => phy.calling_time(&control, radio.padding)[1],
+    };
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
-    let Way { loss, queue, acks: [acks, acks_of_peer], back } = way;
+    let Way { loss, queue, acks: [acks, acks_of_peer], back, .. } = way;
     let streams = match config.stream_queues {
         StreamQueues::Independent if phy.aggregation.is_some() => u32::from(client.mode.streams),
         StreamQueues::Joint | StreamQueues::Independent => 1,

@@ -496,6 +496,7 @@ impl Round {
             }
             TriggerKind::BufferStatusReport => self.report(cell, next_idle),
             TriggerKind::Basic => self.respond(cell, next_idle),
+            TriggerKind::MuRts => unreachable!("a round begins with no MU-RTS"),
         }
     }
 
@@ -542,7 +543,9 @@ impl Round {
                 each.max().unwrap_or_default()
             }
             (_, TriggerKind::BufferStatusReport) => Mode::triggered_l_sig_length(self.null_duration()),
-            (_, TriggerKind::Basic) => Mode::triggered_l_sig_length(self.planned(cell).min(self.longest)),
+            (_, TriggerKind::Basic | TriggerKind::MuRts) => {
+                Mode::triggered_l_sig_length(self.planned(cell).min(self.longest))
+            }
         }
     }
 }

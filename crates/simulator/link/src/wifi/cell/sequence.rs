@@ -12,7 +12,7 @@ use crate::wifi::functions::FunctionId;
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::plan::Outgoing;
 use crate::wifi::mac::protection::{Direction, Handshake, Step};
-use crate::wifi::phy::{CTS_LEN, RTS_LEN};
+use crate::wifi::phy::{CTS_LEN, RTS_LEN, TriggerKind, trigger_len};
 
 /// A sequence with a frame on the air, or due.
 #[derive(Clone, Debug)]
@@ -189,7 +189,8 @@ impl Cell {
     pub fn begin_frame(&mut self, part: Part, exchange: &Exchange, at: Instant) -> Instant {
         match part {
             Part::Protection(step @ (Step::Rts | Step::CtsToSelf)) => {
-                self.stations[exchange.from].count_handshake(step);
+                let calls = self.stations.originator(exchange).gate.padding.is_some();
+                self.stations[exchange.from].count_handshake(step, calls);
                 exchange.first_end
             }
             Part::Protection(Step::Cts) => exchange.start - self.rules.phy.sifs,
@@ -257,7 +258,11 @@ impl Cell {
     /// The first frame of `exchange` collided: its sender times out. The data behind a CTS-to-self is lost too.
     pub fn fail_collided(&mut self, part: Part, exchange: &Exchange, next_idle: u64) {
         match part {
-            Part::Protection(Step::Rts) => self.fail_protection(exchange, exchange.first_end, next_idle),
+            Part::Protection(Step::Rts) => {
+                let calls = self.stations.originator(exchange).gate.padding.is_some();
+                self.stations[exchange.from].counters.icfs += u64::from(calls);
+                self.fail_protection(exchange, exchange.first_end, next_idle);
+            }
             Part::Protection(Step::CtsToSelf) => {
                 let originator = self.stations.originator(exchange);
                 self.air.record_collided_data(exchange, originator, &mut self.holders);
@@ -297,7 +302,11 @@ impl Cell {
     ) -> Follows<Part> {
         let understood = match step {
             Step::CtsToSelf => true,
-            Step::Rts => clear && self.hears(exchange, RTS_LEN, exchange.begins, Direction::Forward),
+            Step::Rts => {
+                let calls = self.stations.originator(exchange).gate.padding.is_some();
+                let len = if calls { trigger_len(TriggerKind::MuRts, 1, 0) } else { RTS_LEN };
+                clear && self.hears(exchange, len, exchange.begins, Direction::Forward)
+            }
             Step::Cts => clear && self.hears(exchange, CTS_LEN, exchange.first_end, Direction::Back),
         };
         let outcome = match (clear, understood) {

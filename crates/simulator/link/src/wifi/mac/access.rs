@@ -6,6 +6,9 @@ use crate::random::Stream;
 use crate::wifi::category::EdcaParameters;
 use crate::wifi::phy::Phy;
 
+/// Later than any run: the end of a time that ends with an event.
+pub(crate) const AWAY: Instant = Instant::from_nanos(u64::MAX / 4);
+
 /// The backoff state of one function.
 #[derive(Clone, Debug)]
 pub(crate) struct Contention {
@@ -105,6 +108,30 @@ impl Contention {
         if self.usual.is_some() {
             self.relax(phy, at);
         }
+    }
+
+    /// The medium stays idle, but the station senses it no longer: counts down the slots that passed.
+    pub fn stand_still(&mut self, idle: &IdlePeriod, at: Instant, phy: &Phy) {
+        let from = self.countdown_from(idle);
+        let slots = (at.saturating_since(from).as_nanos() / phy.slot.as_nanos()) as u32;
+        self.counter = self.counter.saturating_sub(slots);
+    }
+
+    /// The countdown starts at `at` at the earliest, because the station senses the medium only from AIFS before that on.
+    pub fn sense_from(&mut self, at: Instant) {
+        self.not_before = at;
+    }
+
+    /// Something arrived while the station sensed nothing: draws a backoff if the last one `was_counted` to its end before.
+    pub fn renew_if_over(&mut self, was_counted: bool) {
+        if was_counted && self.is_over() {
+            self.draw();
+        }
+    }
+
+    /// When the countdown starts at the earliest.
+    pub fn senses_from(&self) -> Instant {
+        self.not_before
     }
 
     /// A packet arrived while the medium was idle and no backoff was left: transmits at once, or as soon as the medium

@@ -81,11 +81,18 @@ impl Exchange {
         }
         let (first_end, start) = if handshake == Handshake::None {
             (at, at)
+        } else if let (Handshake::Rts, Some(padding)) = (handshake, peer.originator.gate.padding) {
+            let [first, all] = rules.phy.calling_time(control, padding);
+            (at + first, at + all)
         } else {
             let guard = rules.protection_mode(mode, control);
             (at + handshake.first_duration(&guard), at + handshake.duration(&guard, rules.phy))
         };
-        let end = start + duration;
+        let padded = match (&outgoing, peer.originator.gate.ends_at) {
+            (Outgoing::Data { .. }, Some(end)) => end,
+            _ => start,
+        };
+        let end = (start + duration).max(padded);
         let (response_at, response) = if response_len == UNANSWERED {
             (end, Duration::ZERO)
         } else {

@@ -20,7 +20,7 @@ use crate::queue::{AckFilter, Queue, QueueConfig, Queued};
 use crate::waits::Waits;
 use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::{LinkAcks, RepairConfig};
-use crate::wifi::multi_link::LinkRole;
+use crate::wifi::multi_link::{Gate, LinkRole};
 use crate::wifi::phy::{BLOCK_ACK_REQUEST_LEN, Mode, ResourceUnit};
 
 /// How long packets waited before their first transmission.
@@ -71,6 +71,8 @@ pub(crate) struct Originator {
     pub upper: UpperMac,
     /// What this link carries.
     pub role: LinkRole,
+    /// What the client's radio permits on it.
+    pub gate: Gate,
     /// MPDUs of the present PPDU whose reception was decided before its end.
     pub early: Early,
     /// A Block Ack is missing or MPDUs were given up: the recipient needs the start of the window.
@@ -128,6 +130,7 @@ impl Originator {
             rate_control: None,
             upper: UpperMac::new(queue),
             role: LinkRole::ALONE,
+            gate: Gate::default(),
             early: Early::default(),
             request_due: false,
             request_retries: 0,
@@ -252,17 +255,26 @@ impl Originator {
     pub fn need_with(&self, upper: &UpperMac) -> Need {
         if self.has_stream_queues() {
             self.need_of_streams()
+        } else if self.role.is_one_of_several {
+            self.need_on_link(upper)
         } else if self.request_due {
             Need::BlockAckRequest
         } else if self.asks_due {
             Need::Ask
-        } else if self.role.is_one_of_several {
-            if upper.appending.is_empty() && self.has_data_for_link(upper) {
-                Need::Data
-            } else {
-                Need::Nothing
-            }
         } else if upper.waiting > 0 || !upper.queue.is_empty() {
+            Need::Data
+        } else {
+            Need::Nothing
+        }
+    }
+
+    /// What it needs on this link of several if it holds `upper`.
+    fn need_on_link(&self, upper: &UpperMac) -> Need {
+        if self.gate.closed {
+            Need::Nothing
+        } else if self.request_due {
+            Need::BlockAckRequest
+        } else if upper.appending.is_empty() && self.has_data_for_link(upper) {
             Need::Data
         } else {
             Need::Nothing
@@ -284,6 +296,7 @@ impl Originator {
     /// Whether the window keeps queued packets from this link of several.
     pub fn is_stalled(&self, upper: &UpperMac) -> bool {
         upper.appending.is_empty()
+            && !self.gate.closed
             && self.may_take(upper)
             && !self.is_window_open(upper)
             && self.need_with(upper) == Need::Nothing
@@ -354,7 +367,25 @@ impl Originator {
             return;
         }
         let rate = self.choose_rate(now);
+        let usual = self.limits;
+        if let Some(end) = self.gate.ends_at {
+            self.limits = usual.within(self.mode.bytes_within(end.saturating_since(now)));
+        } else if let Some([own, all]) = self.gate.part {
+            let outstanding = sequence_distance(self.window_start(), self.upper.next_sequence);
+            let room = usize::from(usual.window.saturating_sub(outstanding));
+            let waits = u64::from(self.upper.waiting) + self.upper.queue.len().min(room) as u64;
+            self.limits = usual.at_most((waits * own).div_ceil(all).max(1) as u32);
+        }
         self.assemble(now, (now, lifetime), rate, delays);
+        self.limits = usual;
+    }
+
+    /// Whether the next MPDU of `upper` ends before `end` in a PPDU that begins at `now`, with nothing before it that must be alone.
+    pub fn fits(&self, upper: &UpperMac, now: Instant, end: Instant) -> bool {
+        let waiting = upper.window.iter().find(|mpdu| mpdu.state == MpduState::Waiting).map(|mpdu| mpdu.len);
+        let next = waiting.or_else(|| Some(self.limits.mpdu_len(upper.queue.iter().next()?.len())));
+        let room = self.mode.bytes_within(end.saturating_since(now));
+        !self.request_due && next.is_some_and(|len| self.limits.subframe_len(len) <= room)
     }
 
     /// Drops packets that are too old, then assembles a PPDU that fits in `room`; the PPDU is empty if the first MPDU
@@ -493,7 +524,7 @@ impl Originator {
             self.fill_from_queue(now, ages, &mut plan, delays);
         }
         plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
-        plan.sync = self.sync_due;
+        plan.sync = self.sync_due || self.upper.unheard;
         self.last_class = plan.class();
         self.plan = plan;
         self.early = Early::default();
@@ -643,6 +674,7 @@ impl Originator {
     /// An ACK arrived for the one MPDU in flight.
     pub fn acknowledged(&mut self, holders: &mut Holders) -> Settled {
         self.sync_due = false;
+        self.upper.unheard = false;
         self.settle(|_| true, u32::MAX, Instant::ZERO, holders)
     }
 
@@ -661,6 +693,7 @@ impl Originator {
         }
         self.request_retries = 0;
         self.sync_due = false;
+        self.upper.unheard = false;
         let acked = |sequence| bitmap.contains(sequence_distance(start, sequence));
         let settled = if self.role.settles_others {
             self.settle_each((acked, true), (retry_limit, oldest), holders)
@@ -683,6 +716,7 @@ impl Originator {
         // Under an agreement, the retransmission may go in an A-MPDU, which the receiver would take as proof of
         // acknowledgment.
         self.sync_due |= agreement || settled.dropped > 0;
+        self.upper.unheard |= self.sync_due && self.gate.padding.is_some();
         settled
     }
 
@@ -690,6 +724,7 @@ impl Originator {
     /// one that the peer cannot decode.
     pub fn block_ack_missed(&mut self) {
         self.request_due = true;
+        self.upper.unheard = self.gate.padding.is_some();
         if let Some(control) = &self.rate_control {
             self.control_mode = control.surest().control_mode;
         }
@@ -699,6 +734,7 @@ impl Originator {
     /// moves on (802.11-2020 clause 10.25.6).
     pub fn request_missed(&mut self, retry_limit: u32, holders: &mut Holders) -> Settled {
         self.request_retries += 1;
+        self.upper.unheard = self.gate.padding.is_some();
         if self.request_retries <= retry_limit {
             return Settled::default();
         }

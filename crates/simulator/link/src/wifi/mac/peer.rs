@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     pub noise: Option<Noise>,
     /// Whether its data is acknowledged.
     pub answered: bool,
+    /// It hears no frame that begins before this, because its radio is on another link or on its way back.
+    pub deaf_until: Instant,
     /// When it is out of range.
     pub away: Option<(Instant, Instant)>,
     /// Forecast of the bytes that it will append to its next response to a trigger.
@@ -60,6 +62,7 @@ impl Peer {
             link_ack_loss,
             noise,
             answered: true,
+            deaf_until: Instant::ZERO,
             away: None,
             room: RoomForecast::default(),
             uplink: UplinkDemand::default(),
@@ -98,8 +101,8 @@ impl Peer {
         self.log.end_wait(at);
     }
 
-    /// True if frames sent to it at `at` do not arrive because it is out of range.
+    /// True if frames sent to it at `at` do not arrive because it is out of range, or hears nothing on this link.
     pub fn is_away(&self, at: Instant) -> bool {
-        self.away.is_some_and(|(from, to)| (from..to).contains(&at))
+        at < self.deaf_until || self.away.is_some_and(|(from, to)| (from..to).contains(&at))
     }
 }

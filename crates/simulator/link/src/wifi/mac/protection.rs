@@ -15,7 +15,8 @@ pub(crate) enum Handshake {
     None,
     /// It begins with a CTS-to-self; data follows even if the CTS is lost.
     CtsToSelf,
-    /// It begins with an RTS; data follows the CTS.
+    /// It begins with an RTS, or with an initial control frame for a client with one radio for several links; data follows
+    /// the CTS.
     Rts,
     /// It begins with its own PPDU, one SIFS after an acknowledgment to the holder of a TXOP that granted it.
     Granted,
@@ -53,6 +54,9 @@ impl Protection {
 
     /// The handshake before `outgoing` of `originator`.
     pub(crate) fn handshake(self, outgoing: &Outgoing, originator: &Originator) -> Handshake {
+        if originator.gate.calls_first() {
+            return Handshake::Rts;
+        }
         let Outgoing::Data { .. } = outgoing else { return Handshake::None };
         let (mode, plan) = (&originator.mode, originator.plan());
         match self {

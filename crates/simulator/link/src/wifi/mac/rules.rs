@@ -6,7 +6,9 @@ use super::plan::Outgoing;
 use super::protection::Handshake;
 use crate::wifi::category::AccessCategory;
 use crate::wifi::config::{BothWays, BssConfig, Bursts, ReverseDirection};
-use crate::wifi::multi_link::{BlockAckScope, LinkId, LinkRole, MultiLinkConfig};
+use crate::wifi::multi_link::{
+    BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMode, LinkRole, LinkSet, MultiLinkConfig,
+};
 use crate::wifi::ofdma::OfdmaConfig;
 use crate::wifi::phy::{Format, Mode, Phy, ResourceUnit};
 
@@ -39,13 +41,20 @@ impl LinkRules {
     /// What the link carries between the access point and `client`, counted from 0.
     pub fn role(&self, client: usize, is_down: bool) -> LinkRole {
         let BothWays { down, up } = self.common.map;
-        let links = self.common.clients[client];
+        let ClientLinks { links, mode } = self.common.clients[client];
+        let has_one_radio = matches!(mode, LinkMode::SingleRadio(_));
         let map = if is_down { down } else { up };
+        // A client that has none of the chosen links uses its own, and one with one radio sends everything where that rests.
+        let carries = |chosen: LinkSet| {
+            let chosen = links.and(chosen);
+            let any = chosen.is_empty() || has_one_radio && !is_down;
+            if any { links } else { chosen }.contains(self.link)
+        };
         LinkRole {
             link: self.link,
             is_one_of_several: true,
-            acks: links.and(self.common.acks).contains(self.link),
-            data: links.and(map).contains(self.link),
+            acks: carries(self.common.acks),
+            data: carries(map),
             settles_others: self.common.block_acks == BlockAckScope::Shared,
         }
     }
@@ -90,6 +99,14 @@ impl Rules {
     ) -> Self {
         let common = MultiLinkConfig { further: Vec::new(), ..common.clone() };
         Self { multi_link: Some(LinkRules { link, common, shares }), ..Self::new(config) }
+    }
+
+    /// The one radio that `client`, counted from 0, has for several links.
+    pub fn radio_of(&self, client: usize) -> Option<Emlsr> {
+        match self.multi_link.as_ref()?.common.clients[client].mode {
+            LinkMode::SingleRadio(radio) => Some(radio),
+            LinkMode::Simultaneous | LinkMode::SendOrReceive { .. } => None,
+        }
     }
 
     /// The link of multi-link devices whose channel it is; the first one without them.

@@ -104,7 +104,7 @@ impl StallClock {
     }
 
     /// Measures from `at` on.
-    fn start_measuring(&mut self, at: Instant) {
+    pub fn start_measuring(&mut self, at: Instant) {
         *self = Self { since: self.since.map(|_| at), total: Duration::ZERO };
     }
 }
@@ -616,9 +616,10 @@ impl Station {
         Exchange::behind(rules, handshake, at, (self.id, self.hold_limits), (peer, outgoing))
     }
 
-    /// Books the first frame of a handshake.
-    pub fn count_handshake(&mut self, step: Step) {
+    /// Books the first frame of a handshake, which `calls` a client with one radio to the link or not.
+    pub fn count_handshake(&mut self, step: Step, calls: bool) {
         match step {
+            Step::Rts if calls => self.counters.icfs += 1,
             Step::Rts => self.counters.rts += 1,
             Step::CtsToSelf | Step::Cts => self.counters.cts_to_self += 1,
         }

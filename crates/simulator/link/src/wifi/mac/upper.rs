@@ -32,6 +32,9 @@ pub(crate) struct UpperMac {
     /// Of several links, those on which a link-layer ACK with compressed TCP ACKs is on the air. No packet may overtake it on
     /// another, because the recipient decompresses in the order of sending. Ours.
     pub appending: LinkSet,
+    /// The last acknowledgment from a client with one radio did not arrive, on any link: the next PPDU says so by its SYNC
+    /// bit, as if there were one link. Ours.
+    pub(super) unheard: bool,
     /// Sent MPDUs that the recipient may still request.
     pub(super) sent: Option<Box<SentBuffer>>,
 }
@@ -50,6 +53,7 @@ impl UpperMac {
             fates: Fates::default(),
             spare: Vec::new(),
             appending: LinkSet::NONE,
+            unheard: false,
             sent: None,
         }
     }

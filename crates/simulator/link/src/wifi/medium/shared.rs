@@ -11,7 +11,7 @@ use crate::wifi::airtime::AirtimeUse;
 use crate::wifi::cell::{Access, Cell, Follows, Part, Reception, Sequence, earliest, even_shares};
 use crate::wifi::config::Eifs;
 use crate::wifi::functions::FunctionId;
-use crate::wifi::mac::access::IdlePeriod;
+use crate::wifi::mac::access::{AWAY, IdlePeriod};
 use crate::wifi::mac::exchange::Exchange;
 use crate::wifi::mac::protection::Handshake;
 use crate::wifi::phy::Phy;
@@ -131,6 +131,43 @@ impl Shared {
         sequence.exchange().filter(|(part, _)| *part == Part::Data).map(|(_, exchange)| exchange)
     }
 
+    /// The exchanges whose frames are on the air, with the frame where there is no collision.
+    pub fn on_air(&self) -> impl Iterator<Item = (Option<Part>, &Exchange)> {
+        let is_alone = matches!(self.phase, Phase::Frame { .. });
+        let alone = self.on_air.as_ref().filter(|_| is_alone).and_then(Sequence::exchange);
+        let colliding: &[Sequence] =
+            if matches!(self.phase, Phase::Collision { .. }) { &self.colliding } else { &[] };
+        let collided = colliding.iter().filter_map(Sequence::exchange).map(|(_, exchange)| (None, exchange));
+        alone.map(|(part, exchange)| (Some(part), exchange)).into_iter().chain(collided)
+    }
+
+    /// The station whose frame is on the air without a collision, beacons included.
+    pub fn transmitter(&self, cell: &Cell) -> Option<StationId> {
+        match (self.phase, self.on_air.as_ref().and_then(Sequence::exchange)) {
+            (Phase::Beacon { .. }, _) => Some(StationId::AP),
+            (Phase::Frame { .. }, Some((part, exchange))) => {
+                Some(cell.stations.station_of(part.transmitter(exchange)))
+            }
+            _ => None,
+        }
+    }
+
+    /// When the backoff of `function` ends if the medium stays idle; `None` if it is busy.
+    pub fn ready_at(&self, cell: &Cell, function: FunctionId) -> Option<Instant> {
+        let ends_at = || cell.stations[function].contention.transmits_at(&self.idle, cell.rules.phy.slot);
+        matches!(self.phase, Phase::Idle).then(ends_at)
+    }
+
+    /// The radio of `function` leaves the link at `now`: its backoff stands still until it is back.
+    pub fn sense_nothing(&self, cell: &mut Cell, now: Instant, function: FunctionId) {
+        let phy = cell.rules.phy;
+        let contention = &mut cell.stations[function].contention;
+        if matches!(self.phase, Phase::Idle) {
+            contention.stand_still(&self.idle, now, phy);
+        }
+        contention.sense_from(AWAY);
+    }
+
     /// True while an event other than a beacon is due.
     pub fn is_due(&self) -> bool {
         !matches!(self.phase, Phase::Idle) || self.next_access.is_some()
@@ -159,7 +196,11 @@ impl Shared {
         let station = &mut cell.stations[id];
         // A NAV makes the medium busy even if no frame is on it (802.11-2020 clauses 10.3.2.1 and 10.3.4.2). A station
         // that took part in the exchange has no NAV.
-        let reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
+        let mut reserved = now < self.reserved_until && !station.contention.failed_before(self.idle.number);
+        if cell.rules.multi_link.is_some() && now < station.contention.senses_from() {
+            reserved = true;
+            station.contention.renew_if_over(station.active);
+        }
         if station.start_contending(&self.idle, slot, now, on_air || reserved) {
             self.active.push(id);
         }

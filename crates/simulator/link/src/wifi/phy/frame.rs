@@ -47,6 +47,8 @@ pub enum TriggerKind {
     Basic,
     /// QoS Null frames that report queues (BSRP).
     BufferStatusReport,
+    /// A CTS (MU-RTS).
+    MuRts,
 }
 
 /// Trigger frame without User Info and padding: MAC header with two addresses, Common Info, FCS (802.11ax-2021 clause
@@ -59,6 +61,8 @@ const MU_BAR_USER_LEN: u32 = 5 + 4;
 const BASIC_USER_LEN: u32 = 5 + 1;
 /// User Info of a trigger for buffer status reports (BSRP).
 const BUFFER_STATUS_USER_LEN: u32 = 5;
+/// User Info of a MU-RTS trigger: the common part.
+const MU_RTS_USER_LEN: u32 = 5;
 
 /// MU-BAR trigger for `users` with `padding` bytes at its end.
 pub const fn mu_bar_len(users: u32, padding: u32) -> u32 {
@@ -71,6 +75,7 @@ pub const fn trigger_len(kind: TriggerKind, users: u32, padding: u32) -> u32 {
         TriggerKind::MuBar => MU_BAR_USER_LEN,
         TriggerKind::Basic => BASIC_USER_LEN,
         TriggerKind::BufferStatusReport => BUFFER_STATUS_USER_LEN,
+        TriggerKind::MuRts => MU_RTS_USER_LEN,
     };
     TRIGGER_HEAD_LEN + of_user * users + padding
 }
