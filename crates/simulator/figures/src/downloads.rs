@@ -101,6 +101,8 @@ impl Downloads {
         let receive_buffer = (tcp.receive_autotuning == ReceiveAutotuning::Off).then_some(tcp.receive_buffer);
         let (congestion, with) = match sender.name {
             "rre" => ("cubic", format!("{} rre run -- ", quoted("{tacit}"))),
+            // Linux's name.
+            "newreno" => ("reno", String::new()),
             kernels => (kernels, String::new()),
         };
         let server = format!("iperf3 -s >/dev/null & exec {with}nginx -c {{dir}}/nginx.conf");
