@@ -38,13 +38,13 @@ enum Closed {
 
 #[expect(unsafe_code, reason = "msquic passes ownership with the last event of a stream")]
 fn owned(stream: &StreamRef) -> Channel {
-    // SAFETY: called once, at `ShutdownComplete`, for a stream whose handle has no other owner.
+    // SAFETY: called once, at `ShutdownComplete`. The stream's handle has no other owner.
     unsafe { Channel::from_raw(stream.as_raw()) }
 }
 
 #[expect(unsafe_code, reason = "msquic passes ownership with the last event of a connection")]
 fn owned_connection(connection: &ConnectionRef) -> Connection {
-    // SAFETY: called once, at `ShutdownComplete`, for a connection whose handle has no other owner.
+    // SAFETY: called once, at `ShutdownComplete`. The connection's handle has no other owner.
     unsafe { Connection::from_raw(connection.as_raw()) }
 }
 
