@@ -5,7 +5,7 @@ use tacit_link::wired::PipeConfig;
 use tacit_proto::units::{BitRate, Duration, Instant};
 
 use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share, Span};
-use super::{About, Key, Keys, TextKey, Usual, named};
+use super::{About, Key, Keys, TextKey, named};
 use crate::input::{Mismatch, Node, Value, text};
 use crate::read::DEFAULT_QUEUE;
 
@@ -53,14 +53,14 @@ pub(crate) const RTT: Key<Span> = named("rtt")
 pub(super) const WIRED: Keys<PipeConfig> = &[&RATE, &RATE_SCRIPT, &RTT];
 
 const fn trace(name: &'static str) -> Key<Own<String>> {
-    Key {
-        name,
-        kind: Own { read: text, write: String::clone, allowed: "a name or path" },
-        usual: Usual::Described("required"),
-        meaning: "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
-                  `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
-                  hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
-    }
+    named(name)
+        .means(
+            "traces towards the clients and back: a path relative to the scenario's file, or a bundled trace, \
+             `\"lte-synthetic.down\"` or `\"lte-synthetic.up\"`. Results have the whole path followed by the file's \
+             hash, `\"/home/me/a.down blake3:…\"`; with a hash, the file must match it",
+        )
+        .described("required")
+        .key(Own { read: text, write: String::clone, allowed: "a name or path" })
 }
 
 pub(crate) const DOWN_TRACE: Key<Own<String>> = trace("down-trace");

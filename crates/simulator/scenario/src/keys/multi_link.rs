@@ -4,7 +4,7 @@ use tacit_link::wifi::{BlockAckScope, BothWays, Emlsr, LinkId, LinkSet, RadioRet
 use tacit_proto::units::Duration;
 
 use super::kind::{Choice, Given, Own, Span};
-use super::{Field, Key, Keys, TextKey, Usual, wifi};
+use super::{About, Field, Key, Keys, TextKey, named, wifi};
 use crate::input::{Mismatch, Node, Tree, Value, duration, integer, within};
 use crate::markdown::to_text;
 use crate::{ClientOverride, LinkUse, MultiLinkPlan};
@@ -35,121 +35,61 @@ pub(crate) const OF_A_LINK: [&str; 15] = [
 ];
 
 /// `[[wifi.link]]`.
-pub(crate) const LINKS: TextKey = TextKey {
-    name: LIST,
-    usual: Usual::Described("one link"),
-    allowed: "two or three tables `[[wifi.link]]`",
-    meaning: "802.11be: the links of all stations, each with its own `band`, rate, signal and losses; see \
+pub(crate) const LINKS: TextKey = named(LIST)
+    .means(
+        "802.11be: the links of all stations, each with its own `band`, rate, signal and losses; see \
               [several links](#several-links)",
-};
+    )
+    .described("one link")
+    .text("two or three tables `[[wifi.link]]`");
 
 /// `[wifi.multi-link]`, as a key of `[wifi]`.
-pub(crate) const COMMON: TextKey = TextKey {
-    name: TABLE,
-    usual: Usual::Nothing,
-    allowed: "a table",
-    meaning: "what several links have in common; see [below](#wifimulti-link)",
-};
+pub(crate) const COMMON: TextKey = named(TABLE)
+    .means("what several links have in common; see [below](#wifimulti-link)")
+    .optional()
+    .text("a table");
 
-type Common<K> = Field<MultiLinkPlan, K>;
+type Common = About<MultiLinkPlan>;
 
 /// `[wifi.multi-link]`.
 pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
-    &Common {
-        name: "mode",
-        kind: MODES,
-        usual: Usual::Field,
-        meaning: "what clients can do on their links at once: send and receive on each as if alone (`\"str\"`); send on one or receive on \
+    &Common::named("mode").means("what clients can do on their links at once: send and receive on each as if alone (`\"str\"`); send on one or receive on \
                   others (`\"nstr\"`); use only the fastest (`\"mlsr\"`); listen on all and exchange frames on one at a time, with one \
-                  radio (`\"emlsr\"`)",
-        of: |plan| &mut plan.mode,
-    },
-    &Common {
-        name: "padding",
-        kind: Own { read: padding, write: time, allowed: PADDINGS },
-        usual: Usual::Field,
-        meaning: "`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there",
-        of: |plan| &mut plan.emlsr.padding,
-    },
-    &Common {
-        name: "transition",
-        kind: Own { read: transition, write: time, allowed: TRANSITIONS },
-        usual: Usual::Field,
-        meaning: "`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns to listening",
-        of: |plan| &mut plan.emlsr.transition,
-    },
-    &Common {
-        name: "radio-return",
-        kind: Own { read: radio_return, write: write_return, allowed: RETURNS },
-        usual: Usual::Field,
-        meaning: "`\"emlsr\"`: when a client contends again after an exchange: after the transition delay, with a backoff that stood still; \
-                  or after this time, with a backoff that ran on (`\"0 us\"`: ns-3 without channel switch delay)",
-        of: |plan| &mut plan.emlsr.radio_return,
-    },
-    &Common {
-        name: "medium-sync",
-        kind: Span::up_to(Duration::from_millis(9)),
-        usual: Usual::Field,
-        meaning: "`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS",
-        of: |plan| &mut plan.emlsr.medium_sync,
-    },
+                  radio (`\"emlsr\"`)").field(MODES, |plan| &mut plan.mode),
+    &Common::named("padding").means("`\"emlsr\"`: padding of the frames that call a client to a link, while its radio comes there").field(Own { read: padding, write: time, allowed: PADDINGS }, |plan| &mut plan.emlsr.padding),
+    &Common::named("transition").means("`\"emlsr\"`: how long a client hears nothing on any link after an exchange, while it returns to listening").field(Own { read: transition, write: time, allowed: TRANSITIONS }, |plan| &mut plan.emlsr.transition),
+    &Common::named("radio-return").means("`\"emlsr\"`: when a client contends again after an exchange: after the transition delay, with a backoff that stood still; \
+                  or after this time, with a backoff that ran on (`\"0 us\"`: ns-3 without channel switch delay)").field(Own { read: radio_return, write: write_return, allowed: RETURNS }, |plan| &mut plan.emlsr.radio_return),
+    &Common::named("medium-sync").means("`\"emlsr\"`, `\"nstr\"`: for how long a client that heard nothing for more than 72 us begins at most one TXOP, with an RTS").field(Span::up_to(Duration::from_millis(9)), |plan| &mut plan.emlsr.medium_sync),
     &SHARE,
-    &Common {
-        name: "block-acks",
-        kind: Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]),
-        usual: Usual::Field,
-        meaning: "what a Block Ack acknowledges: what arrived on its link, the least that 802.11be demands and what hardware knows a SIFS \
-                  later; what arrived on any link, even in a PPDU that another link is still receiving, as in ns-3",
-        of: |plan| &mut plan.block_acks,
-    },
-    &Common {
-        name: "acks",
-        kind: Own { read: ack_links, write: |links| set(*links, "\"any\""), allowed: ACKS_ALLOWED },
-        usual: Usual::Field,
-        meaning: "the link on which stations send pure TCP ACKs; a sender may choose the link of each packet",
-        of: |plan| &mut plan.acks,
-    },
-    &Common {
-        name: "map",
-        kind: Own {
+    &Common::named("block-acks").means("what a Block Ack acknowledges: what arrived on its link, the least that 802.11be demands and what hardware knows a SIFS \
+                  later; what arrived on any link, even in a PPDU that another link is still receiving, as in ns-3").field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| &mut plan.block_acks),
+    &Common::named("acks").means("the link on which stations send pure TCP ACKs; a sender may choose the link of each packet").field(Own { read: ack_links, write: |links| set(*links, "\"any\""), allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
+    &Common::named("map").means("the links that carry all other packets from the access point and to it (TID-to-link mapping). Not every driver can \
+                  negotiate two different sets: Intel's offers one for both directions").field(Own {
             read: map,
             write: |map| {
                 format!("{{ down = {}, up = {} }}", set(map.down, "\"all\""), set(map.up, "\"all\""))
             },
             allowed: MAP_ALLOWED,
-        },
-        usual: Usual::Field,
-        meaning: "the links that carry all other packets from the access point and to it (TID-to-link mapping). Not every driver can \
-                  negotiate two different sets: Intel's offers one for both directions",
-        of: |plan| &mut plan.map,
-    },
+        }, |plan| &mut plan.map),
 ];
 
-pub(crate) const SHARE: Common<Choice<WindowShare>> = Common {
-    name: "share",
-    kind: Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]),
-    usual: Usual::Field,
-    meaning: "how many MPDUs of the common Block Ack window a PPDU takes: as many as fit, as in ns-3; at most the window's part \
-              that is the link's part of the sum of rates",
-    of: |plan| &mut plan.share,
-};
+pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share").means("how many MPDUs of the common Block Ack window a PPDU takes: as many as fit, as in ns-3; at most the window's part \
+              that is the link's part of the sum of rates").field(Choice(&[("greedy", WindowShare::Greedy), ("proportional", WindowShare::Proportional)]), |plan| &mut plan.share);
 
 /// `links` of `[[client]]`.
-pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = Key {
-    name: "links",
-    kind: Own { read: list, write: |links| set(*links, "\"all\""), allowed: LIST_ALLOWED },
-    usual: Usual::Described("all"),
-    meaning: "the links of this client, such as one for an older device; with `[[wifi.link]]`",
-};
+pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = named("links")
+    .means("the links of this client, such as one for an older device; with `[[wifi.link]]`")
+    .described("all")
+    .key(Own { read: list, write: |links| set(*links, "\"all\""), allowed: LIST_ALLOWED });
 
 /// `mode` of `[[client]]`.
-pub(crate) const CLIENT_MODE: Field<ClientOverride, Given<Choice<LinkUse>>> = Field {
-    name: "mode",
-    kind: Given(MODES),
-    usual: Usual::Described("as in `[wifi.multi-link]`"),
-    meaning: "what this client can do on its links at once; with `[[wifi.link]]`",
-    of: |client| &mut client.link_use,
-};
+pub(crate) const CLIENT_MODE: Field<ClientOverride, Given<Choice<LinkUse>>> =
+    About::<ClientOverride>::named("mode")
+        .means("what this client can do on its links at once; with `[[wifi.link]]`")
+        .described("as in `[wifi.multi-link]`")
+        .field(Given(MODES), |client| &mut client.link_use);
 
 const MODES: Choice<LinkUse> = Choice(&[
     ("str", LinkUse::Simultaneous),
