@@ -10,7 +10,7 @@ use tacit_hop::LiveError;
 use crate::bpf::{self, Attach, MapDefinition};
 use crate::flows::{Flow, RECORD_BYTES};
 use crate::kernel_types::{FUNC, KernelTypes, Structure};
-use crate::object::{Kind, Loaded, Object, ObjectError};
+use crate::object::{Kind, Loaded, Object, ObjectError, failed};
 use crate::{Settings, refused};
 
 /// Compiled by `bpf/build.sh`.
@@ -98,7 +98,7 @@ impl Control {
     pub fn use_in(&mut self, cgroup: &File) -> Result<(), LiveError> {
         let program = self.loaded.program(CHOOSING_PROGRAM).map_err(explained)?;
         let link = bpf::attach(program, cgroup.as_raw_fd(), Attach::CgroupSockOps);
-        self.choices.push(link.map_err(|source| explained(at("attaching to a control group", source)))?);
+        self.choices.push(link.map_err(failed("attaching to a control group")).map_err(explained)?);
         Ok(())
     }
 
@@ -125,10 +125,6 @@ fn constants(settings: Settings, name: &str, rate_sample_argument: u32) -> [u8; 
     bytes[TARGET_AT..][..4].copy_from_slice(&target_us.to_ne_bytes());
     bytes[NAME_AT..].copy_from_slice(&padded(name));
     bytes
-}
-
-fn at(what: &str, source: io::Error) -> ObjectError {
-    ObjectError { what: what.to_owned(), source }
 }
 
 fn explained(ObjectError { what, source }: ObjectError) -> LiveError {
@@ -208,7 +204,7 @@ impl Kernel {
     /// Number and offset of a member of `struct tcp_congestion_ops`.
     fn member(&self, name: &str) -> Result<(u32, usize), ObjectError> {
         let member = self.operations.member(name).map(|(number, member)| (number, member.at_byte));
-        member.ok_or_else(|| at(name, io::Error::from(io::ErrorKind::Unsupported)))
+        member.ok_or_else(|| failed(name)(io::ErrorKind::Unsupported.into()))
     }
 
     /// Makes the programs a congestion control, until the returned file is closed.
@@ -218,9 +214,7 @@ impl Kernel {
         let mut write = |member: &str, bytes: &[u8]| {
             let at_byte = data_at + self.member(member)?.1;
             let field = value.get_mut(at_byte..at_byte + bytes.len());
-            field
-                .ok_or_else(|| at(member, io::Error::from(io::ErrorKind::InvalidData)))?
-                .copy_from_slice(bytes);
+            field.ok_or_else(|| failed(member)(io::ErrorKind::InvalidData.into()))?.copy_from_slice(bytes);
             Ok(())
         };
         for (member, program) in OPERATIONS {
@@ -241,12 +235,11 @@ impl Kernel {
             bpf::write_entry(&map, 0, &value)?;
             bpf::attach(&map, 0, Attach::StructOps)
         });
-        registered.map_err(|source| at("registering a congestion control", source))
+        registered.map_err(failed("registering a congestion control"))
     }
 
     fn load_iterator(&self) -> Result<Loaded, ObjectError> {
-        let unsupported =
-            || at("listing the storage of sockets", io::Error::from(io::ErrorKind::Unsupported));
+        let unsupported = || failed("listing the storage of sockets")(io::ErrorKind::Unsupported.into());
         let function = self.iterator.ok_or_else(unsupported)?;
         Object::parse(FLOWS)?.load(&[(LISTING_PROGRAM, Kind::Iterator { function })])
     }
@@ -286,10 +279,11 @@ pub fn read_flows() -> Result<Vec<Flow>, LiveError> {
         Object::parse(RRE).and_then(|object| object.value_bytes(FLOWS_MAP)).map_err(explained)?;
     let maps = bpf::maps_named(FLOWS_MAP, value_bytes);
     let mut flows = Vec::new();
-    for map in maps.map_err(|source| explained(at("finding flows", source)))? {
+    for map in maps.map_err(failed("finding flows")).map_err(explained)? {
         let mut records = Vec::new();
         bpf::iterate(program, &map)
-            .map_err(|source| explained(at("attaching to flows", source)))?
+            .map_err(failed("attaching to flows"))
+            .map_err(explained)?
             .read_to_end(&mut records)
             .map_err(LiveError::io("flows"))?;
         flows.extend(records.chunks_exact(RECORD_BYTES).filter_map(Flow::read));

@@ -35,7 +35,8 @@ pub struct ObjectError {
     pub(crate) source: io::Error,
 }
 
-fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ObjectError {
+/// Adds what was being done to an error of the kernel.
+pub(crate) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> ObjectError {
     let what = what.into();
     move |source| ObjectError { what, source }
 }

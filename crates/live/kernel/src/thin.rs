@@ -88,7 +88,8 @@ impl Thinner {
         let mut loaded = load(&settings).map_err(not_loaded)?;
         let ring = Ring::open(loaded.take_map(RING_MAP).map_err(not_loaded)?, RING_BYTES);
         let ring = ring.map_err(refused("cannot read a ring"))?;
-        let links = [attach(&loaded, INGRESS, device.index)?, attach(&loaded, EGRESS, device.index)?];
+        let on_device = |program, to| attach(&loaded, program, to, device.index);
+        let links = [on_device(INGRESS, Attach::TcxIngress)?, on_device(EGRESS, Attach::TcxEgress)?];
         let (hold, link_octets) = (AckHold::new(HoldLaw::Thin), link_octets as usize);
         let room = Room { hold, frames, link_octets, number: 0, refused_packets: 0 };
         Ok(Self {
@@ -147,8 +148,7 @@ fn not_loaded(ObjectError { what, source }: ObjectError) -> LiveError {
 }
 
 /// Attaches a program to a device, until the returned file is closed.
-fn attach(loaded: &Loaded, program: &str, device_index: i32) -> Result<OwnedFd, LiveError> {
-    let to = if program == INGRESS { Attach::TcxIngress } else { Attach::TcxEgress };
+fn attach(loaded: &Loaded, program: &str, to: Attach, device_index: i32) -> Result<OwnedFd, LiveError> {
     bpf::attach(loaded.program(program).map_err(not_loaded)?, device_index, to).map_err(|source| {
         crate::refused("cannot attach a program to a device (tcx)", source, "use Linux 6.6 or later")
     })
@@ -161,7 +161,7 @@ fn attach(loaded: &Loaded, program: &str, device_index: i32) -> Result<OwnedFd, 
 pub fn check() -> Result<String, LiveError> {
     let loaded = load(&[0; SETTINGS_BYTES]).map_err(not_loaded)?;
     // The loopback device is the first of each network.
-    attach(&loaded, INGRESS, 1)?;
+    attach(&loaded, INGRESS, Attach::TcxIngress, 1)?;
     Ok("loads".to_owned())
 }
 

@@ -124,6 +124,13 @@ fn started_until(mut command: Command, on_error: bool, wanted: &str) -> (Killed,
     (Killed(child), read.join("\n"))
 }
 
+/// A server that has begun to listen.
+fn server() -> Killed {
+    let (server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
+    assert_eq!(ready, "ready");
+    server
+}
+
 /// The server's addresses behind the wire.
 const V4: &str = "192.0.2.1";
 const V6: &str = "2001:db8::1";
@@ -159,8 +166,7 @@ fn status_in(network: &str) -> String {
 fn downloads_arrive_whole_through_fewer_acks_and_nothing_is_left() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
-    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready");
+    let _server = server();
     let before = state();
     let [plain, plain_v6] = [V4, V6].map(megabyte);
     assert_eq!(status(), "No device is thinned.\n");
@@ -259,8 +265,7 @@ fn in_the_kernel(network: &str) -> Option<Killed> {
 fn the_kernel_thins_and_nothing_changes_and_nothing_is_left() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
-    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready");
+    let _server = server();
     let before = state();
     let [plain, plain_v6] = [V4, V6].map(megabyte);
     let Some(mut thin) = in_the_kernel(CLIENT) else { return };
@@ -289,8 +294,7 @@ fn a_router_thins_for_clients_behind_address_translation() {
     let Some(_machine) = machine(&["ip", "tc", "python3", "iptables"]) else { return };
     let Some(_networks) = Networks::new() else { return };
     let Some(_behind) = Behind::new() else { return };
-    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready");
+    let _server = server();
     let (bytes, plain_s) = download_by(BEHIND, V4, "1000000");
     assert_eq!(bytes, 1_000_000);
     // The router is the network that was the client so far.
@@ -348,8 +352,7 @@ impl Drop for Behind {
 fn a_rehearsal_sees_the_acks_of_both_versions_and_changes_nothing() {
     let Some(_machine) = machine(&["ip", "tc", "python3"]) else { return };
     let Some(_networks) = Networks::new() else { return };
-    let (_server, ready) = started(inside(SERVER, &["python3", "-c", SEND]), false);
-    assert_eq!(ready, "ready");
+    let _server = server();
     let before = state();
     let words = [env!("CARGO_BIN_EXE_tacit"), "thin", "up0", "--uplink", "20kbps", "--dry-run", "--json"];
     let (mut rehearsal, _) = started(inside(CLIENT, &words), true);
