@@ -37,7 +37,8 @@ pub use interrupt::Interrupt;
 pub use mac::ack_times::AckTimes;
 pub use mu_scheduler::{ExternalMuScheduler, MuScheduler, MuSchedulerFactory, ReadyUser, UplinkClient};
 pub use multi_link::{
-    BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, MultiLinkConfig, RadioReturn, WindowShare,
+    AckLinks, BlockAckScope, ClientLinks, Emlsr, LinkId, LinkMap, LinkMode, LinkSet, MultiLinkConfig,
+    RadioReturn, WindowShare,
 };
 pub use ofdma::{HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Sharing, Triggers};
 pub use propagation::{Decibels, PathLoss, Position, Propagation};

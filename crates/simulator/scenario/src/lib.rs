@@ -39,8 +39,8 @@ pub mod warnings;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
-    AccessCategory, BlockAckScope, BothWays, BssConfig, Emlsr, HackCarrier, HackRoom, LinkAcks, LinkSet,
-    MuAcknowledgment, OfdmaConfig, Position, Propagation, ReverseDirection, WindowShare,
+    AccessCategory, AckLinks, BlockAckScope, BothWays, BssConfig, Emlsr, HackCarrier, HackRoom, LinkAcks,
+    LinkMap, LinkSet, MuAcknowledgment, OfdmaConfig, Position, Propagation, ReverseDirection, WindowShare,
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
@@ -217,9 +217,9 @@ pub struct MultiLinkPlan {
     /// What a Block Ack acknowledges.
     pub block_acks: BlockAckScope,
     /// Links for pure TCP ACKs.
-    pub acks: LinkSet,
+    pub acks: AckLinks,
     /// Links for other packets.
-    pub map: BothWays<LinkSet>,
+    pub map: LinkMap,
     /// What clients can do on their links at once.
     pub mode: LinkUse,
     /// Times of clients with one radio.
@@ -232,8 +232,8 @@ impl Default for MultiLinkPlan {
             further: Vec::new(),
             share: WindowShare::default(),
             block_acks: BlockAckScope::default(),
-            acks: LinkSet::ALL,
-            map: BothWays::of(LinkSet::ALL),
+            acks: AckLinks::ANY,
+            map: LinkMap::ALL,
             mode: LinkUse::default(),
             emlsr: Emlsr::USUAL,
         }

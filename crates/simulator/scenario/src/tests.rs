@@ -218,6 +218,12 @@ const MISTAKES: &[(&str, &str, &[&str])] = &[
     ("a transition without a code", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.transition=100 us"]),
     ("a late return", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.radio-return=1 ms"]),
     ("a mode with one link", "base = \"wlan-11be-5765\"\n[[client]]\nmode = \"emlsr\"\n", &[]),
+    ("ACKs on links that nobody knows", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.acks=busiest"]),
+    (
+        "a category on a link that is not there",
+        "base = \"wlan-11be-mlo-5-6\"\n",
+        &["wifi.multi-link.map={ vo = [3] }"],
+    ),
     ("a map to no direction", "base = \"wlan-11be-mlo-5-6\"\n", &["wifi.multi-link.map={ left = [1] }"]),
     (
         "hidden stations on several links",

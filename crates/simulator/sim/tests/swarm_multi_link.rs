@@ -12,8 +12,8 @@ use tacit_link::loss::Loss;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Standard, Variant};
 use tacit_link::wifi::{
-    AccessCategory, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet,
-    MultiLinkConfig, Protection, RadioReturn, StationConfig, WindowShare,
+    AccessCategory, AckLinks, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode,
+    LinkSet, MultiLinkConfig, Protection, RadioReturn, StationConfig, WindowShare,
 };
 use tacit_proto::hack::{self, Coding, Variant as Holding};
 use tacit_proto::tcp::{self, AckPolicy};
@@ -134,10 +134,17 @@ fn random_setup(seed: u64) -> Setup {
     let common = MultiLinkConfig {
         share: pick(draw, &[WindowShare::Greedy, WindowShare::Proportional]),
         block_acks: pick(draw, &[BlockAckScope::OwnLink, BlockAckScope::Shared]),
-        acks: random_links(draw, count),
-        map: BothWays { down: random_links(draw, count), up: random_links(draw, count) },
+        acks: AckLinks::Among(random_links(draw, count)),
+        map: BothWays { down: random_links(draw, count), up: random_links(draw, count) }.into(),
         ..common
     };
+    let maps = &mut Stream::new(seed, "idlest links and maps of categories");
+    let acks = if maps.up_to(3) == 0 { AckLinks::Idlest } else { common.acks };
+    let mut common = MultiLinkConfig { acks, ..common };
+    if maps.up_to(3) == 0 {
+        let links = BothWays { down: random_links(maps, count), up: random_links(maps, count) };
+        *common.map.get_mut(AccessCategory::Video) = links;
+    }
     let modes = &mut Stream::new(seed, "modes");
     // Two thirds of the worlds have clients with modes.
     let common = match modes.up_to(2) {
@@ -157,6 +164,8 @@ fn random_setup(seed: u64) -> Setup {
             client.driver = ClientDriver::Hack(hack_config(draw));
         }
     }
+    // Long files are the most work by far, and find little more.
+    let most = if draw.up_to(15) == 0 { 20_000_000 } else { 1_000_000 };
     for flow in &mut setup.flows {
         let config = tcp::Config {
             ack_policy: pick(draw, &[AckPolicy::every(1), AckPolicy::every(2), AckPolicy::linux()]),
@@ -164,7 +173,7 @@ fn random_setup(seed: u64) -> Setup {
         };
         flow.traffic = Traffic::Connection {
             config: config.into(),
-            size: Some(Bytes(pick(draw, &[1, 60_000, 2_000_000, 2_000_000, 20_000_000]))),
+            size: Some(Bytes(pick(draw, &[1, 60_000, 300_000, most]))),
         };
         flow.start = Instant::ZERO + Duration::from_millis(u64::from(draw.up_to(100)));
         flow.access_category = pick(draw, &categories);

@@ -21,7 +21,7 @@ pub struct Limit {
     pub by: LimitedBy,
     /// The resource with the highest utilisation.
     pub resource: Option<Resource>,
-    /// Fraction of time in which this resource had something to carry.
+    /// Fraction of time in which this resource had something to carry, or the radio was not idle.
     pub busy: Option<f64>,
     /// Goodput as a fraction of that of saturating UDP.
     pub share_of_udp: Option<f64>,
@@ -37,6 +37,8 @@ pub struct Limit {
 pub enum LimitedBy {
     /// The Wi-Fi channel is saturated.
     Channel,
+    /// The one radio that clients have for several links is never idle, though each link is.
+    Radio,
     /// The wired or cellular link is saturated.
     Link,
     /// ACKs queue in the reverse direction.
@@ -59,6 +61,7 @@ impl Limit {
     pub(super) fn of(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
         let mean = |name: &str| Some(stock.mean(Column::named(name)?)?.mean);
         let resource = if fills_a_wire(scenario, udp) { Some(Resource::Link) } else { fullest(&[stock]) };
+        let radio = mean("radio_busy_share");
         let busy = match resource {
             Some(Resource::Channel) => mean(&airtime_name(AirtimeUse::Idle)).map(|idle| 1.0 - idle),
             // A packet in transmission at the start of the window is counted completely.
@@ -71,6 +74,7 @@ impl Limit {
         let by = match resource {
             Some(Resource::Channel) if busy >= Some(BUSY) => LimitedBy::Channel,
             Some(Resource::Link) if busy >= Some(BUSY) => LimitedBy::Link,
+            Some(Resource::Channel) if radio >= Some(BUSY) => LimitedBy::Radio,
             _ if is_way_back(mean) => LimitedBy::WayBack,
             _ if !is_greedy(scenario) => LimitedBy::Source,
             _ => LimitedBy::Ends,
@@ -78,7 +82,7 @@ impl Limit {
         Self {
             by,
             resource,
-            busy,
+            busy: if by == LimitedBy::Radio { radio } else { busy },
             share_of_udp,
             airtime_tcp_ack: mean(&airtime_name(AirtimeUse::TcpAck)),
             tcp_retransmitted_share: mean("tcp_retransmitted_share"),

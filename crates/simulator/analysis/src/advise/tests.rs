@@ -279,6 +279,27 @@ fn a_wire_that_is_the_limit_is_named_although_the_air_is_full() {
     assert!(advice.other_queues.iter().all(|other| other.set[0].starts_with("wired.down.queue=")), "{text}");
 }
 
+/// One radio for two links is never idle, and each link is for half of the time.
+#[test]
+fn one_radio_for_two_links_is_the_limit() {
+    let mut assignments = question().assignments;
+    assignments.extend(["wifi.link[1].mcs=2", "wifi.link[2].mcs=1"].map(str::to_owned));
+    let question = Question {
+        scenario: "wlan-11be-mlo-laptop".into(),
+        assignments,
+        segments_per_ack: None,
+        clients: Some(1),
+        seeds: Some(1),
+        max_seeds: Some(1),
+        ..question()
+    };
+    let advice = advise(&question, Control::unattended()).unwrap();
+    let text = advice.to_text(None);
+    assert_eq!(advice.limit.by, LimitedBy::Radio, "{text}");
+    assert!(advice.limit.busy.is_some_and(|busy| (0.9..=1.0).contains(&busy)), "{text}");
+    assert!(text.contains("The one radio that clients have for their links is the limit"), "{text}");
+}
+
 #[test]
 fn a_trace_is_run_whole() {
     let question = |set: &[&str]| Question {

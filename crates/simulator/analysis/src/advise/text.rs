@@ -116,6 +116,10 @@ fn limit(limit: &Limit, queue: Option<&Queue>) -> String {
             let acks = acks.map(|share| format!(", {} for ACKs alone", percent(Some(share), 1)));
             format!("The Wi-Fi channel is the limit, in use {busy}{}.{queue}", acks.unwrap_or_default())
         }
+        LimitedBy::Radio => format!(
+            "The one radio that clients have for their links is the limit, in use {busy}, with its ways back to listening: while it is \
+             on one link, the others are idle.{queue}"
+        ),
         LimitedBy::Link => format!(
             "The wired or cellular link is the limit, in use {busy}: ACKs can add no more than the rest.{queue}"
         ),

@@ -139,11 +139,13 @@ pub(crate) struct AirtimeLedger {
     to: Instant,
     booked_until: Instant,
     airtime: Airtime,
+    /// Time in which the channel was busy, in the window and before it.
+    busy: Duration,
 }
 
 impl AirtimeLedger {
     pub(crate) fn new(from: Instant, to: Instant) -> Self {
-        Self { from, to, booked_until: Instant::ZERO, airtime: Airtime::default() }
+        Self { from, to, booked_until: Instant::ZERO, airtime: Airtime::default(), busy: Duration::ZERO }
     }
 
     /// Accounts the time from the last call to `until` as `what`; nothing if `until` is not later. Returns the part
@@ -156,6 +158,9 @@ impl AirtimeLedger {
         let end = until.min(self.to);
         let inside = end.saturating_since(start);
         self.airtime.spent[what as usize] += inside;
+        if !matches!(what, AirtimeUse::Acquisition | AirtimeUse::Idle) {
+            self.busy += until - self.booked_until;
+        }
         self.booked_until = until;
         inside
     }
@@ -166,6 +171,11 @@ impl AirtimeLedger {
 
     pub(crate) fn airtime(&self) -> Airtime {
         self.airtime
+    }
+
+    /// Time in which the channel was busy since the start.
+    pub(crate) fn busy(&self) -> Duration {
+        self.busy
     }
 }
 

@@ -3,6 +3,7 @@
 mod deafened;
 mod early;
 mod hearing;
+mod idlest;
 mod links;
 mod radios;
 

@@ -3,6 +3,7 @@
 
 use tacit_proto::units::{Duration, Instant};
 
+use super::category::AccessCategory;
 use super::config::{BothWays, BssConfig};
 use super::mac::mpdu::Mpdu;
 use crate::packet::PayloadClass;
@@ -78,6 +79,59 @@ pub enum BlockAckScope {
     OwnLink,
     /// Those that arrived on any link, including MPDUs of a PPDU that another link is still receiving, as in ns-3.
     Shared,
+}
+
+/// Links for pure TCP ACKs, chosen by their sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckLinks {
+    /// These.
+    Among(LinkSet),
+    /// Of the links of the client, the one that was busy for the least time in the latest [`AckLinks::INTERVAL`]; any before
+    /// the first has ended.
+    Idlest,
+}
+
+impl AckLinks {
+    /// Every link.
+    pub const ANY: Self = Self::Among(LinkSet::ALL);
+    /// The usual beacon interval: access points announce the busy share of their channel over beacon intervals (BSS Load
+    /// element, 802.11-2020 clause 9.4.2.27).
+    pub const INTERVAL: Duration = Duration::from_micros(102_400);
+
+    /// The links that may become one for ACKs.
+    pub const fn possible(self) -> LinkSet {
+        match self {
+            Self::Among(links) => links,
+            Self::Idlest => LinkSet::ALL,
+        }
+    }
+}
+
+/// The links of all packets but pure TCP ACKs, by category and direction (TID-to-link mapping, 802.11be clause 35.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkMap([BothWays<LinkSet>; AccessCategory::ALL.len()]);
+
+impl LinkMap {
+    /// Every link for each category.
+    pub const ALL: Self =
+        Self([BothWays { down: LinkSet::ALL, up: LinkSet::ALL }; AccessCategory::ALL.len()]);
+
+    /// The links of `category`.
+    pub const fn get(&self, category: AccessCategory) -> BothWays<LinkSet> {
+        self.0[category as usize]
+    }
+
+    /// The links of `category`, to be changed.
+    pub const fn get_mut(&mut self, category: AccessCategory) -> &mut BothWays<LinkSet> {
+        &mut self.0[category as usize]
+    }
+}
+
+impl From<BothWays<LinkSet>> for LinkMap {
+    /// The same links for each category.
+    fn from(links: BothWays<LinkSet>) -> Self {
+        Self([links; AccessCategory::ALL.len()])
+    }
 }
 
 /// What a client can do on several links at once.
@@ -160,10 +214,10 @@ pub struct MultiLinkConfig {
     pub share: WindowShare,
     /// What a Block Ack acknowledges.
     pub block_acks: BlockAckScope,
-    /// Links for pure TCP ACKs, chosen by their sender.
-    pub acks: LinkSet,
-    /// Links for all other packets (TID-to-link mapping, 802.11be clause 35.3.7).
-    pub map: BothWays<LinkSet>,
+    /// Links for pure TCP ACKs.
+    pub acks: AckLinks,
+    /// Links for all other packets.
+    pub map: LinkMap,
     /// Links of each client, in the order of [`BssConfig::stations`]. One with a single radio sends on the fastest of those
     /// that carry all that it sends.
     pub clients: Vec<ClientLinks>,
@@ -177,8 +231,8 @@ impl MultiLinkConfig {
             further,
             share: WindowShare::default(),
             block_acks: BlockAckScope::default(),
-            acks: LinkSet::ALL,
-            map: BothWays { down: LinkSet::ALL, up: LinkSet::ALL },
+            acks: AckLinks::ANY,
+            map: LinkMap::ALL,
             clients: vec![ClientLinks::ALL; clients],
         }
     }

@@ -5,8 +5,8 @@ use crate::multi_link::{Script, W80, full, links, udp};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::{
-    BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode, LinkSet, RadioReturn,
-    StationId, WindowShare,
+    AckLinks, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMap, LinkMode, LinkSet,
+    RadioReturn, StationId, WindowShare,
 };
 use tacit_proto::units::{Duration, Instant};
 
@@ -132,7 +132,7 @@ fn times_us(script: &Script) -> Vec<u64> {
 fn a_client_is_called_once_in_a_txop() {
     let mut config = single_radio(emlsr(32, 64));
     let common = config.multi_link.as_mut().unwrap();
-    common.map.down = LinkSet::NONE.with(LinkId(0));
+    common.map = BothWays { down: LinkSet::NONE.with(LinkId(0)), up: LinkSet::ALL }.into();
     config.txop_limit = Some(Duration::from_millis(4));
     config.bursts = tacit_link::wifi::Bursts::WithinLimit;
     config.ampdu_mpdus = Some(100);
@@ -214,7 +214,7 @@ fn a_client_that_was_deaf_begins_with_an_rts() {
     let deaf = |cts_lost: bool| {
         let mut config = single_radio(emlsr(32, 64));
         let common = config.multi_link.as_mut().unwrap();
-        common.map.down = LinkSet::NONE.with(LinkId(0));
+        common.map = BothWays { down: LinkSet::NONE.with(LinkId(0)), up: LinkSet::ALL }.into();
         if cts_lost {
             // It hears neither RTS nor data: it is out of range at home until then.
             common.further[0].stations[0].away =
@@ -250,7 +250,7 @@ fn a_client_with_one_radio_sends_at_home() {
     for (acks, home) in [(LinkSet::ALL, LinkId(1)), (LinkSet::NONE.with(LinkId(0)), LinkId(0))] {
         let mut config = single_radio(emlsr(32, 64));
         let common = config.multi_link.as_mut().unwrap();
-        (common.acks, common.map) = (acks, BothWays::of(LinkSet::ALL));
+        (common.acks, common.map) = (AckLinks::Among(acks), LinkMap::ALL);
         let mut script = Script::new(config);
         script.send(ONE, AP, full(0..1000));
         script.run();

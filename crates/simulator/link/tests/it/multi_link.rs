@@ -6,8 +6,8 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension, Standard};
 use tacit_link::wifi::{
-    BlockAckScope, BothWays, BssConfig, LinkId, LinkSet, MultiLinkConfig, StationConfig, StationId,
-    WindowShare,
+    AccessCategory, AckLinks, BlockAckScope, BothWays, BssConfig, LinkId, LinkSet, MultiLinkConfig,
+    StationConfig, StationId, WindowShare,
 };
 use tacit_proto::units::{BitRate, Duration, Instant};
 
@@ -246,7 +246,7 @@ fn packets_go_on_the_links_that_are_chosen_for_them() {
     let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
     let common = config.multi_link.as_mut().unwrap();
     let [first, second] = [0, 1].map(|link| LinkSet::NONE.with(LinkId(link)));
-    (common.map, common.acks) = (BothWays { down: second, up: first }, first);
+    (common.map, common.acks) = (BothWays { down: second, up: first }.into(), AckLinks::Among(first));
     let mut script = Script::new(config);
     script.send(AP, ONE, full(0..20).chain([TestPacket::ack(20)]));
     script.send(ONE, AP, full(0..20).chain([TestPacket::ack(20)]));
@@ -258,6 +258,62 @@ fn packets_go_on_the_links_that_are_chosen_for_them() {
         assert_eq!(frame.link, expected, "{:?} of {:?}", payload, frame.transmitter);
     }
     assert_eq!(script.delivered.len(), 42, "{}", script.story());
+}
+
+/// `acks = "idlest"`: pure ACKs leave the first link, which has data for half of the time, once a beacon interval has shown that.
+#[test]
+fn acks_move_to_the_link_that_is_idle() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
+    let common = config.multi_link.as_mut().unwrap();
+    let data = LinkSet::NONE.with(LinkId(0));
+    (common.map, common.acks) = (BothWays::of(data).into(), AckLinks::Idlest);
+    let mut script = Script::new(config);
+    for number in 0..600 {
+        // Half a millisecond with data, and half of one with an ACK while both links are idle.
+        if number % 2 == 0 {
+            script.send(AP, ONE, full(0..10));
+        } else {
+            script.send(ONE, AP, [TestPacket::ack(number)]);
+        }
+        let until = script.now + Duration::from_micros(500);
+        while script.bss.poll_timeout().is_some_and(|at| at < until) {
+            script.step();
+        }
+        script.now = until;
+    }
+    let is_ack =
+        |frame: &&AirFrame<TestPacket>| frame.transmitter == ONE && matches!(frame.frame, Frame::Data { .. });
+    let known = Instant::ZERO + AckLinks::INTERVAL;
+    let (later, earlier): (Vec<_>, Vec<_>) =
+        script.frames.iter().filter(is_ack).partition(|ack| ack.at > known);
+    assert!(earlier.len() > 90 && earlier.iter().all(|ack| ack.link == LinkId(0)), "the first that is free");
+    assert!(later.len() > 190 && later.iter().all(|ack| ack.link == LinkId(1)), "the idlest");
+}
+
+/// `map = { vo = [1], be = [2] }`.
+#[test]
+fn each_category_has_its_links() {
+    let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
+    let categories = [AccessCategory::BestEffort, AccessCategory::Voice];
+    let mut common = config.multi_link.take().unwrap();
+    for (category, link) in categories.into_iter().zip([1, 0]) {
+        *common.map.get_mut(category) = BothWays::of(LinkSet::NONE.with(LinkId(link)));
+    }
+    common.further.iter_mut().for_each(|link| link.categories = categories.to_vec());
+    let config = BssConfig { categories: categories.to_vec(), multi_link: Some(common), ..config };
+    let mut script = Script::new(config);
+    for (category, number) in categories.into_iter().zip([0, 50]) {
+        let [ap, client] = [AP, ONE].map(|station| script.bss.function(station, category));
+        for packet in full(number..number + 20) {
+            assert!(script.bss.enqueue(script.now, ap, client, packet));
+        }
+    }
+    script.run();
+    for frame in &script.frames {
+        let Frame::Data { payload, .. } = &frame.frame else { continue };
+        assert_eq!(frame.link, LinkId(u8::from(payload.number < 50)), "{payload:?}");
+    }
+    assert_eq!(script.delivered.len(), 40, "{}", script.story());
 }
 
 /// The window's part of the slower link: 1024 times 144.1 of 3026 Mb/s.
@@ -284,7 +340,8 @@ fn proportional_shares_follow_the_rates() {
 #[test]
 fn no_packet_overtakes_a_block_ack_with_compressed_acks() {
     let mut config = links(&[W80, W80], 1024, WindowShare::Greedy, BlockAckScope::OwnLink);
-    config.multi_link.as_mut().unwrap().map.down = LinkSet::NONE.with(LinkId(0));
+    config.multi_link.as_mut().unwrap().map =
+        BothWays { down: LinkSet::NONE.with(LinkId(0)), up: LinkSet::ALL }.into();
     let mut script = Script::new(config);
     let client = ONE.first_function();
     script.bss.enable_hack(client, None);

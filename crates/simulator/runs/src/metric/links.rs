@@ -62,7 +62,7 @@ const SAYS: [&str; 8] = [
 ];
 
 /// The metrics of three links, and of the reorder buffers that they have in common.
-pub(super) const OF_LINKS: [Metric; 32] = [
+pub(super) const OF_LINKS: [Metric; 33] = [
     metric("reorder_held_share", "packets that waited in a reorder buffer among those passed up", |view| {
         let arrived = view.on_air(|air| air.arrived)?;
         Some(view.bss?.reorder_delay_us.count as f64 / arrived)
@@ -82,6 +82,11 @@ pub(super) const OF_LINKS: [Metric; 32] = [
         "transition_share",
         "time in which a client with EMLSR returned from an exchange to listening",
         |view| view.of_radios(|radios| radios.transition.as_secs_f64()),
+    ),
+    metric(
+        "radio_busy_share",
+        "time in which the one radio of a client with EMLSR was called, exchanged frames or returned to listening",
+        |view| view.of_radios(|radios| radios.busy.as_secs_f64()),
     ),
     metric("deaf_share", "time in which it heard nothing on a link, as a mean over its links", |view| {
         view.of_radios(|radios| radios.deaf.as_secs_f64())

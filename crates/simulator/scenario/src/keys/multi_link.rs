@@ -1,6 +1,9 @@
 //! `[[wifi.link]]` and `[wifi.multi-link]`.
 
-use tacit_link::wifi::{BlockAckScope, BothWays, Emlsr, LinkId, LinkSet, RadioReturn, WindowShare};
+use tacit_link::wifi::{
+    AccessCategory, AckLinks, BlockAckScope, BothWays, Emlsr, LinkId, LinkMap, LinkSet, RadioReturn,
+    WindowShare,
+};
 use tacit_proto::units::Duration;
 
 use super::kind::{Choice, Given, Own, Span};
@@ -64,15 +67,10 @@ pub(crate) const MULTI_LINK: Keys<MultiLinkPlan> = &[
     &SHARE,
     &Common::named("block-acks").means("what a Block Ack acknowledges: what arrived on its link, the least that 802.11be demands and what hardware knows a SIFS \
                   later; what arrived on any link, even in a PPDU that another link is still receiving, as in ns-3").field(Choice(&[("own-link", BlockAckScope::OwnLink), ("shared", BlockAckScope::Shared)]), |plan| &mut plan.block_acks),
-    &Common::named("acks").means("the link on which stations send pure TCP ACKs; a sender may choose the link of each packet").field(Own { read: ack_links, write: |links| set(*links, "\"any\""), allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
-    &Common::named("map").means("the links that carry all other packets from the access point and to it (TID-to-link mapping). Not every driver can \
-                  negotiate two different sets: Intel's offers one for both directions").field(Own {
-            read: map,
-            write: |map| {
-                format!("{{ down = {}, up = {} }}", set(map.down, "\"all\""), set(map.up, "\"all\""))
-            },
-            allowed: MAP_ALLOWED,
-        }, |plan| &mut plan.map),
+    &Common::named("acks").means("the links on which stations send pure TCP ACKs; a sender may choose the link of each packet. `\"idlest\"`: the client's link \
+                  that was busy for the least time in the latest 102.4 ms").field(Own { read: ack_links, write: write_ack_links, allowed: ACKS_ALLOWED }, |plan| &mut plan.acks),
+    &Common::named("map").means("the links that carry all other packets from the access point and to it, and those of an access category (TID-to-link \
+                  mapping). Not every driver can negotiate different sets: Intel's offers one for all").field(Own { read: map, write: write_map, allowed: MAP_ALLOWED }, |plan| &mut plan.map),
 ];
 
 pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::named("share").means("how many MPDUs of the common Block Ack window a PPDU takes: as many as fit, as in ns-3; at most the window's part \
@@ -82,7 +80,7 @@ pub(crate) const SHARE: Field<MultiLinkPlan, Choice<WindowShare>> = Common::name
 pub(crate) const CLIENT_LINKS: Key<Own<LinkSet>> = named("links")
     .means("the links of this client, such as one for an older device; with `[[wifi.link]]`")
     .described("all")
-    .key(Own { read: list, write: |links| set(*links, "\"all\""), allowed: LIST_ALLOWED });
+    .key(Own { read: list, write: |links| set(*links, ALL), allowed: LIST_ALLOWED });
 
 /// `mode` of `[[client]]`.
 pub(crate) const CLIENT_MODE: Field<ClientOverride, Given<Choice<LinkUse>>> =
@@ -101,9 +99,13 @@ const PADDINGS: &str = "`\"0 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"2
 const TRANSITIONS: &str = "`\"0 us\"`, `\"16 us\"`, `\"32 us\"`, `\"64 us\"`, `\"128 us\"`, `\"256 us\"`";
 const RETURNS: &str = "`\"as-transition\"`, or up to 256 us";
 const AS_TRANSITION: &str = "as-transition";
-const ACKS_ALLOWED: &str = "`\"any\"`, or the number of a link from 1";
-const MAP_ALLOWED: &str = "`{ down = [2], up = [1] }`, or one of the two";
-const LIST_ALLOWED: &str = "numbers of links from 1, such as `[1]`";
+const ANY: &str = "any";
+const IDLEST: &str = "idlest";
+const ACKS_ALLOWED: &str = "`\"any\"`, `\"idlest\"`, or numbers of links from 1";
+const MAP_ALLOWED: &str =
+    "`{ down = [2], up = [1] }`, one of the two, or also categories: `{ vo = [1], vi = { up = [2] } }`";
+const ALL: &str = "all";
+const LIST_ALLOWED: &str = "`\"all\"`, or numbers of links from 1, such as `[1]`";
 
 fn padding(value: &Value) -> Result<Duration, Mismatch> {
     coded(value, &Emlsr::PADDINGS_US, PADDINGS)
@@ -144,7 +146,7 @@ fn write_return(radio_return: &RadioReturn) -> String {
 
 fn set(links: LinkSet, all: &str) -> String {
     if links == LinkSet::ALL {
-        return all.to_owned();
+        return format!("\"{all}\"");
     }
     let numbers = (0..MAX_LINKS as u8).filter(|link| links.contains(LinkId(*link)));
     format!("{:?}", numbers.map(|link| link + 1).collect::<Vec<_>>())
@@ -155,8 +157,10 @@ fn link(value: &Value) -> Result<LinkId, Mismatch> {
 }
 
 fn list(value: &Value) -> Result<LinkSet, Mismatch> {
-    let Value::List(items) = value else {
-        return Err(Mismatch::new(format!("{value} is no list of links"), to_text(LIST_ALLOWED)));
+    let items = match value {
+        Value::List(items) => items,
+        Value::Text(text) if text == ALL => return Ok(LinkSet::ALL),
+        other => return Err(Mismatch::new(format!("{other} is no list of links"), to_text(LIST_ALLOWED))),
     };
     if items.is_empty() {
         return Err(Mismatch::new("no link is in it", to_text(LIST_ALLOWED)));
@@ -164,26 +168,67 @@ fn list(value: &Value) -> Result<LinkSet, Mismatch> {
     items.iter().try_fold(LinkSet::NONE, |links, Node { value, .. }| Ok(links.with(link(value)?)))
 }
 
-fn ack_links(value: &Value) -> Result<LinkSet, Mismatch> {
+fn ack_links(value: &Value) -> Result<AckLinks, Mismatch> {
     match value {
-        Value::Text(text) if text == "any" => Ok(LinkSet::ALL),
-        Value::Integer(_) => Ok(LinkSet::NONE.with(link(value)?)),
-        Value::List(_) => list(value),
+        Value::Text(text) if text == ANY => Ok(AckLinks::ANY),
+        Value::Text(text) if text == IDLEST => Ok(AckLinks::Idlest),
+        Value::Integer(_) => Ok(AckLinks::Among(LinkSet::NONE.with(link(value)?))),
+        Value::List(_) => list(value).map(AckLinks::Among),
         other => Err(Mismatch::new(format!("{other} is no link"), to_text(ACKS_ALLOWED))),
     }
 }
 
-fn map(value: &Value) -> Result<BothWays<LinkSet>, Mismatch> {
-    let Value::Table(Tree { entries }) = value else {
-        return Err(Mismatch::new(format!("{value} is no map of directions to links"), to_text(MAP_ALLOWED)));
-    };
-    let mut map = BothWays::of(LinkSet::ALL);
-    for (way, node) in entries {
-        match way.as_str() {
-            "down" => map.down = list(&node.value)?,
-            "up" => map.up = list(&node.value)?,
-            other => return Err(Mismatch::new(format!("{other} is no direction"), to_text(MAP_ALLOWED))),
-        }
+fn write_ack_links(acks: &AckLinks) -> String {
+    match acks {
+        AckLinks::Among(links) => set(*links, ANY),
+        AckLinks::Idlest => format!("\"{IDLEST}\""),
+    }
+}
+
+fn map(value: &Value) -> Result<LinkMap, Mismatch> {
+    let table = table(value)?;
+    let category = |name: &str| AccessCategory::ALL.into_iter().find(|category| category.name() == name);
+    let (own, common): (Vec<_>, Vec<_>) =
+        table.entries.iter().partition(|(name, _)| category(name).is_some());
+    let common = common.into_iter().try_fold(BothWays::of(LinkSet::ALL), direction)?;
+    let mut map = LinkMap::from(common);
+    for (name, node) in own {
+        let Some(category) = category(name) else { continue };
+        *map.get_mut(category) = match &node.value {
+            Value::Table(_) => self::table(&node.value)?.entries.iter().try_fold(common, direction)?,
+            links => BothWays::of(list(links)?),
+        };
     }
     Ok(map)
+}
+
+/// `links` with an entry for a direction.
+fn direction(links: BothWays<LinkSet>, (way, node): (&String, &Node)) -> Result<BothWays<LinkSet>, Mismatch> {
+    match way.as_str() {
+        "down" => Ok(BothWays { down: list(&node.value)?, ..links }),
+        "up" => Ok(BothWays { up: list(&node.value)?, ..links }),
+        other => Err(Mismatch::new(
+            format!("{other} is no direction and no access category"),
+            to_text(MAP_ALLOWED),
+        )),
+    }
+}
+
+fn table(value: &Value) -> Result<&Tree, Mismatch> {
+    match value {
+        Value::Table(tree) => Ok(tree),
+        other => {
+            Err(Mismatch::new(format!("{other} is no map of directions to links"), to_text(MAP_ALLOWED)))
+        }
+    }
+}
+
+/// The links of best effort, and those of each category that has others.
+fn write_map(map: &LinkMap) -> String {
+    let ways =
+        |links: BothWays<LinkSet>| format!("down = {}, up = {}", set(links.down, ALL), set(links.up, ALL));
+    let common = map.get(AccessCategory::BestEffort);
+    let own = AccessCategory::ALL.into_iter().filter(|category| map.get(*category) != common);
+    let own = own.map(|category| format!(", {} = {{ {} }}", category.name(), ways(map.get(category))));
+    format!("{{ {}{} }}", ways(common), own.collect::<String>())
 }

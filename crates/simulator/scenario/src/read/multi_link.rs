@@ -1,7 +1,7 @@
 //! `[[wifi.link]]`: each link is `[wifi]` with the settings of its table over it.
 
 use tacit_link::wifi::phy::Standard;
-use tacit_link::wifi::{LinkAcks, LinkId, LinkSet, StreamQueues, WindowShare};
+use tacit_link::wifi::{AccessCategory, LinkAcks, LinkId, LinkSet, StreamQueues, WindowShare};
 
 use super::wifi::wifi_section;
 use crate::error::InputError;
@@ -47,7 +47,9 @@ pub(super) fn wifi(root: &Section<'_>) -> Result<Option<Wifi>, InputError> {
         Ok(wifi)
     };
     let links = trees.len() as u8;
-    for (key, set) in [("acks", plan.acks), ("map", plan.map.down), ("map", plan.map.up)] {
+    let maps = AccessCategory::ALL.into_iter().map(|category| plan.map.get(category));
+    let maps = maps.flat_map(|map| [("map", map.down), ("map", map.up)]);
+    for (key, set) in maps.chain([("acks", plan.acks.possible())]) {
         if set != LinkSet::ALL && (links..MAX_LINKS as u8).any(|link| set.contains(LinkId(link))) {
             return Err(common_error(root, key, links));
         }

@@ -3,6 +3,7 @@
 
 use tacit_proto::units::Instant;
 
+use super::idlest::IdlestLink;
 use super::radios::Radios;
 use crate::packet::Holders;
 use crate::wifi::cell::{Cell, earliest};
@@ -30,6 +31,7 @@ pub(super) struct Links {
     scope: BlockAckScope,
     /// Clients with one radio for several links.
     radios: Option<Box<Radios>>,
+    idlest: Option<Box<IdlestLink>>,
 }
 
 impl Link {
@@ -94,7 +96,13 @@ impl Links {
         let common = config.multi_link.take();
         let Some(mut common) = common else {
             let link = Link::new(Rules::new(config), seed, name, station_names, measure);
-            return Self { all: vec![link], holder: 0, scope: BlockAckScope::OwnLink, radios: None };
+            return Self {
+                all: vec![link],
+                holder: 0,
+                scope: BlockAckScope::OwnLink,
+                radios: None,
+                idlest: None,
+            };
         };
         let further = std::mem::take(&mut common.further);
         let configs: Vec<BssConfig> = std::iter::once(config).chain(further).collect();
@@ -117,7 +125,8 @@ impl Links {
         let mut radios = Radios::new(&all, &common);
         radios.start(&mut all);
         let radios = (!radios.is_empty()).then(|| Box::new(radios));
-        Self { all, holder: 0, scope: common.block_acks, radios }
+        let idlest = IdlestLink::new(&common).map(Box::new);
+        Self { all, holder: 0, scope: common.block_acks, radios, idlest }
     }
 
     /// The cells of all links.
@@ -189,7 +198,8 @@ impl Links {
             [only] => only.poll_timeout(),
             several => {
                 let radios = self.radios.as_ref().and_then(|radios| radios.poll_timeout());
-                several.iter().filter_map(Link::poll_timeout).chain(radios).min()
+                let idlest = self.idlest.as_ref().map(|idlest| idlest.poll_timeout());
+                several.iter().filter_map(Link::poll_timeout).chain(radios).chain(idlest).min()
             }
         }
     }
@@ -214,21 +224,25 @@ impl Links {
             let timeouts =
                 self.all.iter().enumerate().filter_map(|(link, it)| Some((it.poll_timeout()?, link)));
             let due = timeouts.min();
-            if let Some(radios) = &mut self.radios
-                && let Some(at) = radios.poll_timeout()
-                && due.is_none_or(|(due, _)| at <= due)
+            let radios = self.radios.as_ref().and_then(|radios| radios.poll_timeout());
+            let idlest = self.idlest.as_ref().map(|idlest| idlest.poll_timeout());
+            let next = due.map(|(at, _)| at).into_iter().chain(radios).chain(idlest).min();
+            let Some(at) = next.filter(|at| *at <= now) else { return next };
+            if idlest == Some(at)
+                && let Some(idlest) = &mut self.idlest
             {
-                if at > now {
-                    return Some(at);
-                }
+                idlest.choose(&mut self.all, at);
+                self.follow(at);
+                continue;
+            }
+            if radios == Some(at)
+                && let Some(radios) = &mut self.radios
+            {
                 radios.update(&mut self.all, self.holder, at);
                 self.follow(at);
                 continue;
             }
-            let (at, link) = due?;
-            if at > now {
-                return Some(at);
-            }
+            let (_, link) = due?;
             self.lend_to(link);
             self.all[link].cell.holders = std::mem::take(holders);
             if self.scope == BlockAckScope::Shared {

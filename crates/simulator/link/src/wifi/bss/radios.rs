@@ -38,6 +38,8 @@ pub struct RadioTimes {
     pub clients: u32,
     /// Time on the way back from exchanges to listening.
     pub transition: Duration,
+    /// Time of clients with one radio in which it was called, exchanged frames or was on that way.
+    pub busy: Duration,
     /// Time without hearing on a link, as a mean over the links of a client.
     pub deaf: Duration,
 }
@@ -62,6 +64,8 @@ struct Radio {
     contends_from: Instant,
     /// Time of return to listening.
     transition: StallClock,
+    /// Time in which its radio is called, is on a link or returns to listening.
+    busy: StallClock,
     /// What it hears on each link.
     hearing: [Hearing; MOST_LINKS],
 }
@@ -191,6 +195,7 @@ impl Radios {
     pub fn start_measuring(&mut self, at: Instant) {
         for radio in &mut self.radios {
             radio.transition.start_measuring(at);
+            radio.busy.start_measuring(at);
             radio.hearing.iter_mut().for_each(|hearing| hearing.deaf.start_measuring(at));
         }
         self.deafened.iter_mut().for_each(|client| client.start_measuring(at));
@@ -199,10 +204,11 @@ impl Radios {
     /// What these clients could not hear before `now`.
     pub fn times(&self, now: Instant) -> RadioTimes {
         let transition = self.radios.iter().map(|radio| radio.transition.until(now)).sum();
+        let busy = self.radios.iter().map(|radio| radio.busy.until(now)).sum();
         let deaf = self.radios.iter().map(|radio| deaf(&radio.hearing, radio.links, now));
         let deafened = self.deafened.iter().map(|client| client.deaf(now));
         let clients = (self.radios.len() + self.deafened.len()) as u32;
-        RadioTimes { clients, transition, deaf: deaf.chain(deafened).sum() }
+        RadioTimes { clients, transition, busy, deaf: deaf.chain(deafened).sum() }
     }
 }
 
@@ -217,7 +223,9 @@ pub(super) fn deaf(hearing: &[Hearing; MOST_LINKS], links: LinkSet, now: Instant
 fn home(links: &[Link], common: &MultiLinkConfig, own: &[LinkId], client: u16) -> LinkId {
     let rate =
         |link: &LinkId| links[link.index()].cell.rules.config.stations[usize::from(client) - 1].mode.rate();
-    let sends = common.map.up.and(common.acks);
+    let categories = &links[0].cell.rules.config.categories;
+    let maps = categories.iter().map(|category| common.map.get(*category).up);
+    let sends = maps.fold(common.acks.possible(), LinkSet::and);
     let chosen = own.iter().copied().filter(|link| sends.contains(*link)).max_by_key(rate);
     chosen.or_else(|| own.iter().copied().max_by_key(rate)).unwrap_or(LinkId::FIRST)
 }
@@ -235,6 +243,7 @@ impl Radio {
             deaf_until: Instant::ZERO,
             contends_from: Instant::ZERO,
             transition: StallClock::default(),
+            busy: StallClock::default(),
             hearing: [Hearing::default(); MOST_LINKS],
         }
     }
@@ -299,6 +308,8 @@ impl Radio {
     fn note(&mut self, links: &mut [Link], now: Instant) {
         let is_away = self.on.iter().any(|on| on.has_radio());
         self.transition.note(now, !is_away && now < self.deaf_until);
+        let is_busy = self.on.iter().any(|on| *on != Engagement::Nothing) || now < self.deaf_until;
+        self.busy.note(now, is_busy);
         let senses_always = matches!(self.emlsr.radio_return, RadioReturn::After(_));
         for number in 0..links.len() {
             let is_deaf = self.is_deaf(number, now);

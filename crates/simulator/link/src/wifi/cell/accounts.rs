@@ -32,6 +32,11 @@ impl Accounts {
         ledger.airtime()
     }
 
+    /// Time in which the channel was busy since the start, until `now`: the end of a PPDU is accounted for in advance.
+    pub fn busy(&self, now: Instant) -> Duration {
+        self.ledger.busy().saturating_sub(self.booked_until().saturating_since(now))
+    }
+
     pub fn booked_until(&self) -> Instant {
         self.ledger.booked_until()
     }

@@ -91,7 +91,9 @@ fn build_function(
         let own = numbers.station(function);
         for peer in &mut peers {
             let client = if own == StationId::AP { numbers.station(peer.id) } else { own };
-            peer.originator.work_on(link, client.index() - 1, own == StationId::AP);
+            let client = client.index() - 1;
+            let role = link.role(client, own == StationId::AP, category, link.common.acks.possible());
+            peer.originator.work_on(role, link.shares[client]);
         }
     }
     let backoff = stream(format!("backoff {}", name_of(function)));

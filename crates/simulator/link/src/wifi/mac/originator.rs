@@ -11,7 +11,6 @@ use super::mpdu::{Mpdu, MpduState};
 use super::noise::Noise;
 use super::plan::PpduPlan;
 use super::rate_control::Minstrel;
-use super::rules::LinkRules;
 use super::sent_buffer::SentBuffer;
 use super::upper::UpperMac;
 use super::{SEQUENCE_MODULUS, sequence_add, sequence_distance};
@@ -148,10 +147,10 @@ impl Originator {
         self.others.push(stream);
     }
 
-    /// Works on `link` of several, between the access point and `client`, counted from 0.
-    pub fn work_on(&mut self, link: &LinkRules, client: usize, is_down: bool) {
-        self.role = link.role(client, is_down);
-        if let Some(share) = link.shares[client] {
+    /// Works on one link of several in `role`, with at most `share` MPDUs in a PPDU, if given.
+    pub fn work_on(&mut self, role: LinkRole, share: Option<u32>) {
+        self.role = role;
+        if let Some(share) = share {
             self.limits = self.limits.at_most(share);
         }
     }

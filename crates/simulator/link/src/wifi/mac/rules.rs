@@ -38,9 +38,10 @@ pub(crate) struct LinkRules {
 }
 
 impl LinkRules {
-    /// What the link carries between the access point and `client`, counted from 0.
-    pub fn role(&self, client: usize, is_down: bool) -> LinkRole {
-        let BothWays { down, up } = self.common.map;
+    /// What the link carries in `category` between the access point and `client`, counted from 0, whose pure TCP ACKs go on
+    /// `acks`.
+    pub fn role(&self, client: usize, is_down: bool, category: AccessCategory, acks: LinkSet) -> LinkRole {
+        let BothWays { down, up } = self.common.map.get(category);
         let ClientLinks { links, mode } = self.common.clients[client];
         let has_one_radio = matches!(mode, LinkMode::SingleRadio(_));
         let map = if is_down { down } else { up };
@@ -53,7 +54,7 @@ impl LinkRules {
         LinkRole {
             link: self.link,
             is_one_of_several: true,
-            acks: carries(self.common.acks),
+            acks: carries(acks),
             data: carries(map),
             settles_others: self.common.block_acks == BlockAckScope::Shared,
         }
