@@ -997,6 +997,18 @@ fn rounds_in_random_worlds() {
     assert!(worlds < 100 || parts.iter().all(|count| 6 * *count > 20 * seconds), "{parts:?} in {seconds} s");
 }
 
+/// An access point won access upon access and sent nothing, at one moment for ever: for a trigger that no TXOP has room for, and for
+/// triggers where no client has HE.
+#[test]
+fn worlds_in_which_a_trigger_can_never_be_sent() {
+    Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(
+        [400_000_323, 400_000_459].into_iter(),
+        |seed, setup| {
+            run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"));
+        },
+    );
+}
+
 /// Clients whose packets are not acknowledged used random-access units. They retransmitted packets that collided there,
 /// and their counters became wrong.
 #[test]

@@ -83,8 +83,10 @@ impl Rules {
             has_triggers: false,
             multi_link: None,
         };
-        rules.has_triggers = rules.config.ofdma.as_ref().is_some_and(OfdmaConfig::has_triggers);
         rules.most_users = rules.most_users();
+        let triggers = rules.config.ofdma.as_ref().is_some_and(OfdmaConfig::has_triggers);
+        // Without an HE client there is nobody to trigger.
+        rules.has_triggers = triggers && rules.most_users > 1;
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
         rules.may_go_on = bursts || rules.config.reverse_direction != ReverseDirection::Off;

@@ -99,8 +99,8 @@ impl Cell {
             trigger + self.rules.phy.sifs + self.rules.response_after() + control_mode.ppdu_duration(acks);
         round.longest = self.ppdu_limit(id, overhead, limit);
         if round.shortest() > round.longest {
-            // This does not fit in the rest of the TXOP either, so it needs a new access.
-            self.stations[id].trigger_due = true;
+            // What does not fit into the rest of a TXOP needs a new access; what does not fit into a whole one is never sent.
+            self.stations[id].trigger_due = limit.is_some();
             return None;
         }
         let polls = ofdma.polls && !round.users.is_empty();
