@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use data_encoding::BASE64;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use serde::Serialize;
-use tacit_link::wifi::{AccessCategory, BssConfig, EdcaParameters, StationId};
+use tacit_link::wifi::{AccessCategory, BssConfig, EdcaParameters, LinkMode, StationId};
+use tacit_proto::units::Duration;
 use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
 use tacit_runs::single::Single;
 use tacit_sim::record::ApplicationResult;
@@ -47,8 +48,17 @@ pub(super) struct Side {
     /// Number of PPDUs omitted because of the limit.
     pub left_out: u64,
     pub ppdus: usize,
-    /// The stations, access point first.
+    /// The stations, access point first, on each link.
     pub stations: Vec<String>,
+    /// Number of links, and of stations on each.
+    pub links: usize,
+    pub hosts: usize,
+    /// Most MPDUs between the start of the Block Ack window and its end.
+    pub block_ack_window: u32,
+    /// How long a reorder buffer waits for a missing MPDU.
+    pub reorder_ns: u64,
+    /// For each station, how long its one radio takes to return to listening on all links; 0 without such a radio.
+    pub transition_ns: Vec<u64>,
     pub flows: Vec<Flow>,
     pub standard: &'static str,
     pub sifs_ns: u64,
@@ -136,6 +146,11 @@ impl RunData<'_> {
             left_out: self.watch.trace.left_out,
             ppdus: self.watch.trace.ppdus.len(),
             stations: lanes.collect(),
+            links,
+            hosts: count,
+            block_ack_window: config.block_ack_window,
+            reorder_ns: config.reorder_timeout.as_nanos(),
+            transition_ns: (0..count).map(|station| transition(config, station).as_nanos()).collect(),
             flows: self
                 .single
                 .flows
@@ -233,6 +248,15 @@ impl RunData<'_> {
                 values: backlogs.iter().map(|backlog| backlog.packets as u64).collect(),
             },
         ]
+    }
+}
+
+/// How long the one radio of `station` takes to return to listening; zero without such a radio.
+fn transition(config: &BssConfig, station: usize) -> Duration {
+    let client = station.checked_sub(1).and_then(|client| config.multi_link.as_ref()?.clients.get(client));
+    match client.map(|client| client.mode) {
+        Some(LinkMode::SingleRadio(emlsr)) => emlsr.transition,
+        _ => Duration::ZERO,
     }
 }
 

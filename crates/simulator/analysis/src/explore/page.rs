@@ -15,11 +15,12 @@ use crate::compare::airtime_label;
 use crate::report::figure::{block, scroller};
 
 /// The parts of the script, in order. They share one scope.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("js/data.js"),
     include_str!("js/words.js"),
     include_str!("js/query.js"),
     include_str!("js/view.js"),
+    include_str!("js/links.js"),
     include_str!("js/lanes.js"),
     include_str!("js/plots.js"),
     include_str!("js/shares.js"),

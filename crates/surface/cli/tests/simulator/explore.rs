@@ -72,6 +72,32 @@ fn json_says_what_was_written_and_the_digest_is_that_of_the_run() {
     }
 }
 
+/// Holds in the reorder buffer, which the page computes from frames alone, are those that the run measured.
+#[test]
+fn the_window_of_several_links_is_drawn_with_what_it_holds() {
+    let Some(mut browser) = Browser::start(WIDE) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("page.html");
+    let run: Vec<&str> = "wlan-11be-mlo-5-6 --clients 1 --set wifi.mpdu-error=2% --set run.measure-from=0s"
+        .split(' ')
+        .chain(["--set", "run.duration=200ms"])
+        .collect();
+    tacit().arg("explore").args(&run).args(["--schemes", "stock", "-o"]).arg(&page).assert().success();
+    let measured = tacit().args(["run", "--json"]).args(&run).output().unwrap();
+    let measured: Value = serde_json::from_slice(&measured.stdout).unwrap();
+    browser.prefer("light");
+    browser.open(&page);
+    browser.until("'ready' in document.documentElement.dataset");
+    browser.settle();
+    browser.picture(&picture("several-links"), false);
+    let words = browser.value("document.querySelector('canvas[aria-label*=\"reorder buffer\"]').ariaLabel");
+    let words = words.as_str().unwrap();
+    let longest_ms: f64 = words.rsplit_once(" for ").unwrap().1.split_once(" ms").unwrap().0.parse().unwrap();
+    let longest_us = measured["metrics"]["reorder_delay_max_us"].as_f64().unwrap();
+    assert!((longest_ms * 1e3 / longest_us - 1.0).abs() < 0.01, "{words}; measured {longest_us} us");
+    nothing_went_wrong(&mut browser, &page);
+}
+
 #[test]
 fn a_failed_write_is_one_line_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -45,14 +45,14 @@ const CLASSES = [
   { name: 'retransmission', word: 'sent again', pattern: 'corner', height: 1 },
   { name: 'link_ack', word: 'link-layer ACKs', pattern: null, height: 0.55 },
   { name: 'compressed_ack', word: 'HACK: compressed ACKs', pattern: 'dots', height: 0.55 },
-  { name: 'protection', word: 'RTS, CTS, CF-End', pattern: 'bars', height: 0.4 },
+  { name: 'protection', word: 'RTS, CTS, CF-End, triggers', pattern: 'bars', height: 0.4 },
   { name: 'collision', word: 'collided', pattern: 'cross', height: 1 },
   { name: 'beacon', word: 'beacons', pattern: 'lines', height: 0.7 },
 ];
 const [DATA, TCP_ACK, AGAIN, LINK_ACK, HACK, PROTECTION, COLLISION, BEACON] = CLASSES.keys();
 const CLASS_OF_KIND = {
   'data': DATA, 'tcp-ack': TCP_ACK, 'ack': LINK_ACK, 'block-ack': LINK_ACK, 'block-ack-request': LINK_ACK,
-  'rts': PROTECTION, 'cts': PROTECTION, 'cf-end': PROTECTION, 'beacon': BEACON,
+  'rts': PROTECTION, 'cts': PROTECTION, 'cf-end': PROTECTION, 'trigger': PROTECTION, 'null': LINK_ACK, 'beacon': BEACON,
 };
 
 /** Counts of frames, each as a sum over all frames before a row. */

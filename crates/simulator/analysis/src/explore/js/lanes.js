@@ -125,6 +125,7 @@ function drawLanes(canvas, number) {
   pen.rect(scale.left, 0, scale.right - scale.left, height);
   pen.clip();
   const [first, last] = side.seen(...range);
+  drawDeaf(pen, side, scale, each, range);
   if (last - first <= Math.min(MOST_DRAWN, MOST_IN_PIXEL * (scale.right - scale.left))) drawFrames(pen, side, scale, each, first, last);
   else drawDensity(pen, side, scale, each, range, first, last);
   drawFound(pen, side, scale, each, first, last);

@@ -79,6 +79,10 @@ function legend() {
   item(null, 'wait', 'AIFS, backoff');
   item(null, 'nav', 'NAV');
   item(null, 'match', 'found');
+  const several = Math.max(...sides.map((side) => side.links));
+  for (let link = 0; several > 1 && link < several; link++) item(USE_CSS[CLASSES[LINK_CLASSES[link]].name], null, `link ${link + 1} in the window`);
+  if (several > 1) item('--lost', 'nav', 'held in the reorder buffer');
+  if (sides.some((side) => side.transition_ns.some((time) => time))) item(null, 'wait', 'one radio: elsewhere, darker while it returns to listening');
   return list;
 }
 
@@ -104,6 +108,7 @@ function build(app) {
       'aria-labelledby': `scheme-${side.number}`, 'aria-describedby': 'how',
       onfocus: () => { view.current = side.number; redraw(); } });
     stage.append(name, make('div', { class: 'lanes-box' }, canvas));
+    if (side.links > 1) stage.append(make('canvas', { name: `window-${side.number}`, role: 'img', 'aria-label': 'The common Block Ack window over time' }));
   }
   stage.append(legend(),
     make('p', { id: 'how', class: 'note' }, 'Arrow keys move, plus and minus zoom, square brackets go from frame to frame, a slash searches. ? lists all keys.'),
@@ -165,7 +170,10 @@ function drawAll() {
   // A page without width, as in a hidden frame, is drawn once it gets some.
   if (scaleOf([0, 1], part('overview').clientWidth).each <= 0) return;
   drawOverview(part('overview'));
-  sides.forEach((_, number) => drawLanes(part(`lanes-${number}`), number));
+  sides.forEach((side, number) => {
+    drawLanes(part(`lanes-${number}`), number);
+    if (side.links > 1) drawWindow(part(`window-${number}`), number);
+  });
   for (const plot of PLOTS) {
     drawPlot(part(`plot-${plot.id}`), plot);
     part(`read-${plot.id}`).textContent = readout(plot);
@@ -224,6 +232,7 @@ async function start() {
   app.hidden = false;
   readTheme();
   sides.forEach((_, number) => takePointers(part(`lanes-${number}`), () => number, { picks: true }));
+  for (const side of sides) if (side.links > 1) takePointers(part(`window-${side.number}`), () => side.number);
   for (const plot of PLOTS) takePointers(part(`plot-${plot.id}`), () => view.current);
   takeOverview(part('overview'));
   takeKeys();

@@ -31,6 +31,7 @@ function bits(bps) {
 const KIND_WORDS = {
   'data': 'data', 'tcp-ack': 'pure ACKs', 'ack': 'link-layer ACK', 'block-ack': 'Block Ack',
   'block-ack-request': 'Block Ack Request', 'rts': 'RTS', 'cts': 'CTS', 'cf-end': 'CF-End', 'beacon': 'beacon',
+  'trigger': 'trigger', 'null': 'buffer status report',
 };
 const CATEGORY_WORDS = { bk: 'background', be: 'best effort', vi: 'video', vo: 'voice' };
 
