@@ -86,3 +86,18 @@ def test_what_there_is_is_listed() -> None:
     assert "goodput_bps" in tacit.metrics()["name"]
     assert "hack/fig9" in tacit.figures()["id"]
     assert tacit.__version__.count(".") == 2
+
+
+def test_several_links_are_settings_and_metrics() -> None:
+    short = {"run.duration": "600ms", "run.measure-from": "200ms"}
+    laptop = Scenario("wlan-11be-mlo-laptop", short)
+    assert laptop["wifi.multi-link.mode"] == "emlsr"
+    changed = laptop.changed({"wifi.link[2].mcs": 5, "wifi.multi-link": {"acks": "idlest", "map": {"vo": [1]}}})
+    assert changed["wifi.link[2].mcs"] == 5 and changed["wifi.multi-link.acks"] == "idlest"
+    one_radio = tacit.run(laptop).metrics
+    assert one_radio["icfs_per_s"] > 0 and 0.5 < one_radio["radio_busy_share"] <= 1
+    both = tacit.run(laptop, {"wifi.multi-link.mode": "str"}).metrics
+    links = [both[f"link{number}_goodput_bps"] for number in (1, 2)]
+    assert min(links) > 0 and sum(links) == pytest.approx(both["goodput_bps"], rel=0.05)
+    with pytest.raises(InputError, match="no such link"):
+        Scenario("wlan-11be-mlo-laptop", {"wifi.multi-link.acks": 3})

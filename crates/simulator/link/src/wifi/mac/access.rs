@@ -19,6 +19,8 @@ pub(crate) struct Contention {
     cw: u32,
     cw_min: u32,
     cw_max: u32,
+    /// Accesses without success in a row: QSRC (802.11-2020 clause 10.23.2.12.1).
+    retries: u32,
     /// By how much AIFS exceeds that of the physical layer's default; zero if it is shorter.
     aifs_longer: Duration,
     /// By how much AIFS is below that of the physical layer's default; zero if it is longer.
@@ -63,6 +65,7 @@ impl Contention {
             cw: edca.cw_min,
             cw_min: edca.cw_min,
             cw_max: edca.cw_max,
+            retries: 0,
             aifs_longer: slots(edca.aifs_slots.saturating_sub(phy.aifs_slots)),
             aifs_shorter: slots(phy.aifs_slots.saturating_sub(edca.aifs_slots)),
             not_before: Instant::ZERO,
@@ -150,13 +153,13 @@ impl Contention {
 
     /// After a successful exchange: resets the window and draws a backoff.
     pub fn succeeded(&mut self) {
-        self.cw = self.cw_min;
+        (self.cw, self.retries) = (self.cw_min, 0);
         self.draw();
     }
 
     /// After a failed exchange, detected at `noticed_at`: doubles the window and draws a backoff.
     pub fn failed(&mut self, noticed_at: Instant, idle_number: u64) {
-        self.cw = (2 * self.cw + 1).min(self.cw_max);
+        self.retry();
         self.not_before = noticed_at;
         self.exempt_in = Some(idle_number);
         self.draw();
@@ -164,14 +167,22 @@ impl Contention {
 
     /// After the last retry: resets the window.
     pub fn gave_up(&mut self) {
-        self.cw = self.cw_min;
+        (self.cw, self.retries) = (self.cw_min, 0);
         self.draw();
     }
 
-    /// A more urgent category of the same station took the access: the same as a collision, except that nothing was
-    /// sent (802.11-2020 clauses 10.23.2.2 and 10.23.2.4).
-    pub fn yielded(&mut self) {
+    fn retry(&mut self) {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
+        self.retries += 1;
+    }
+
+    /// A more urgent category of the same station took the access: the same as a collision, except that nothing was
+    /// sent. Past `retry_limit` the window is reset, and no packet is given up (802.11-2020 clauses 10.23.2.2, 10.23.2.4).
+    pub fn yielded(&mut self, retry_limit: u32) {
+        self.retry();
+        if self.retries > retry_limit {
+            return self.gave_up();
+        }
         self.draw();
     }
 
@@ -298,11 +309,17 @@ mod tests {
 
     /// An internal collision counts as a collision for the function that yields (802.11-2020 clause 10.23.2.2).
     #[test]
-    fn giving_way_doubles_the_window_too() {
+    fn giving_way_doubles_the_window_too_up_to_the_retry_limit() {
         let phy = Standard::N.phy();
         let mut station = contention(phy, 0);
-        station.yielded();
-        assert_eq!(station.cw, 31);
+        let windows = [31, 63, 127, 255, 511, 1023, 1023, 15, 31];
+        assert_eq!(
+            windows.map(|_| {
+                station.yielded(7);
+                station.cw
+            }),
+            windows
+        );
     }
 
     /// The longer AIFS of a less urgent category is waited once per idle period: not again after an access in which

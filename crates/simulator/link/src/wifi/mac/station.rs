@@ -580,9 +580,9 @@ impl Station {
     }
 
     /// A more urgent category of the same station took the access.
-    pub fn yield_access(&mut self) {
+    pub fn yield_access(&mut self, retry_limit: u32) {
         self.counters.internal_collisions += 1;
-        self.contention.yielded();
+        self.contention.yielded(retry_limit);
     }
 
     /// Wins an access at `at`; returns its PPDU, `None` when all waiting packets were too old.

@@ -297,7 +297,7 @@ impl Hidden {
         self.winners = winners;
         self.refresh(cell, at);
         for id in &yielding {
-            cell.stations[*id].yield_access();
+            cell.stations[*id].yield_access(cell.rules.config.short_retry_limit);
         }
         self.yielding = yielding;
     }

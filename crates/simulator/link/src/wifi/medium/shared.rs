@@ -233,6 +233,7 @@ impl Shared {
         }
         let mut winners = std::mem::take(&mut self.winners);
         let (yielding, idle, phy) = (&self.yielding, self.idle, cell.rules.phy);
+        let retry_limit = cell.rules.config.short_retry_limit;
         self.active.retain(|id| {
             let station = &mut cell.stations[*id];
             let wins = station.has_traffic() && station.contention.transmits_at(&idle, phy.slot) <= at;
@@ -241,7 +242,7 @@ impl Shared {
                 return station.active;
             }
             if yielding.contains(id) {
-                station.yield_access();
+                station.yield_access(retry_limit);
                 return true;
             }
             winners.extend(cell.begin_access(at, *id));
