@@ -215,6 +215,19 @@ fn reno_over_802_11n_at_300() {
     arms_agree(&Case { scenario: "wlan-11n-150", assignments, congestion: "reno" });
 }
 
+/// Two links of 72 and 144 Mb/s, in the least rates of their widths, so that machines keep up.
+const SLOW_LINKS: &[&str] = &["wifi.link[1].mcs=0", "wifi.link[2].mcs=0"];
+
+#[test]
+fn cubic_over_two_links_of_802_11be() {
+    arms_agree(&Case { scenario: "wlan-11be-mlo-5-6", assignments: SLOW_LINKS, congestion: "cubic" });
+}
+
+#[test]
+fn cubic_over_one_radio_for_two_links() {
+    arms_agree(&Case { scenario: "wlan-11be-mlo-laptop", assignments: SLOW_LINKS, congestion: "cubic" });
+}
+
 /// Only measured and reported: how HACK affects a paced sender is a result, not a requirement.
 #[test]
 fn bbr_is_measured() {
