@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -91,6 +92,9 @@ struct Wanted
     // wifi.multi-link.mode = "emlsr": padding and transition delay in microseconds, such as "32:64". Its radio changes the link at
     // once, as with wifi.multi-link.radio-return = "0 us".
     std::string emlsr;
+    // The chains that listen on the links without the radio also send there, over 20 MHz, as ns-3 has it unless told: a PPDU of ACKs then
+    // takes three times as long as at 80. Otherwise the radio comes first, as in tacit.
+    bool emlsrListenersSend = true;
     uint32_t tcpBuffer = 4 << 20; // tcp.send-buffer and tcp.receive-buffer in bytes
     uint32_t wireQueue = 1000;    // wired.queue in packets
 };
@@ -401,7 +405,8 @@ Install(const Wanted& wanted, Phy& phy, Ptr<Node> accessPoint, const NodeContain
         const std::size_t colon = wanted.emlsr.find(':');
         mac.SetEmlsrManager("ns3::AdvancedEmlsrManager", "EmlsrLinkSet", StringValue("0,1"), "EmlsrPaddingDelay",
                             StringValue(wanted.emlsr.substr(0, colon) + "us"), "EmlsrTransitionDelay",
-                            StringValue(wanted.emlsr.substr(colon + 1) + "us"));
+                            StringValue(wanted.emlsr.substr(colon + 1) + "us"), "AuxPhyTxCapable",
+                            BooleanValue(wanted.emlsrListenersSend));
         phy.Set("ChannelSwitchDelay", TimeValue(Seconds(0)));
     }
     NetDeviceContainer devices;
@@ -542,6 +547,117 @@ Received(const std::vector<Ptr<PacketSink>>& sinks)
     return bytes;
 }
 
+// What one side of a link sent in the measured time.
+struct LinkCounts
+{
+    uint64_t ppdus = 0;   // of data and TCP ACKs
+    uint64_t mpdus = 0;   // in them
+    uint64_t retries = 0; // of these
+    Time air;             // how long the PPDUs lasted
+    uint16_t narrowest = UINT16_MAX; // channel width of a PPDU in MHz
+    uint64_t calls = 0;   // triggers, such as the MU-RTS that calls a client with one radio
+    uint64_t timeouts = 0; // frames without the response that they ask for
+    uint64_t calls_unanswered = 0; // calls among these
+};
+
+// By centre frequency in MHz, and by side: the access point's and that of all clients.
+std::map<uint16_t, std::array<LinkCounts, 2>> g_links;
+Time g_countFrom;
+
+void
+CountSent(Ptr<WifiPhy> phy, bool isClient, WifiConstPsduMap psdus, WifiTxVector mode, double)
+{
+    if (Simulator::Now() < g_countFrom)
+    {
+        return;
+    }
+    LinkCounts& counts = g_links[phy->GetOperatingChannel().GetFrequency()][isClient];
+    for (const auto& [station, psdu] : psdus)
+    {
+        const WifiMacHeader& header = psdu->GetHeader(0);
+        counts.calls += header.IsTrigger();
+        if (!header.IsQosData() || !header.HasData())
+        {
+            continue;
+        }
+        counts.ppdus++;
+        counts.mpdus += psdu->GetNMpdus();
+        counts.air += WifiPhy::CalculateTxDuration(psdus, mode, phy->GetPhyBand());
+        counts.narrowest = std::min<uint16_t>(counts.narrowest, mode.GetChannelWidth());
+        for (const auto& mpdu : *PeekPointer(psdu))
+        {
+            counts.retries += mpdu->GetHeader().IsRetry();
+        }
+    }
+}
+
+void
+CountTimeout(Ptr<WifiMac> mac, bool isClient, uint8_t, Ptr<const WifiPsdu> psdu, const WifiTxVector&)
+{
+    const auto link = mac->GetLinkIdByAddress(psdu->GetAddr2());
+    if (Simulator::Now() < g_countFrom || !link)
+    {
+        return;
+    }
+    LinkCounts& counts = g_links[mac->GetWifiPhy(*link)->GetOperatingChannel().GetFrequency()][isClient];
+    counts.timeouts++;
+    counts.calls_unanswered += psdu->GetHeader(0).IsTrigger();
+}
+
+// A response that did not come, for a PPDU to several stations: an MU-RTS is one.
+void
+CountTimeoutOfMany(Ptr<WifiMac> mac,
+                   bool isClient,
+                   uint8_t reason,
+                   WifiPsduMap* psdus,
+                   const std::set<Mac48Address>*,
+                   std::size_t)
+{
+    for (const auto& [station, psdu] : *psdus)
+    {
+        CountTimeout(mac, isClient, reason, psdu, WifiTxVector());
+    }
+}
+
+void
+CountOn(Ptr<NetDevice> device, bool isClient)
+{
+    auto wifi = DynamicCast<WifiNetDevice>(device);
+    for (uint8_t phy = 0; phy < wifi->GetNPhys(); phy++)
+    {
+        wifi->GetPhy(phy)->TraceConnectWithoutContext(
+            "PhyTxPsduBegin",
+            MakeBoundCallback(&CountSent, wifi->GetPhy(phy), isClient));
+    }
+    wifi->GetMac()->TraceConnectWithoutContext("PsduResponseTimeout",
+                                               MakeBoundCallback(&CountTimeout, wifi->GetMac(), isClient));
+    wifi->GetMac()->TraceConnectWithoutContext(
+        "PsduMapResponseTimeout",
+        MakeBoundCallback(&CountTimeoutOfMany, wifi->GetMac(), isClient));
+}
+
+std::string
+CountsAsJson(double seconds)
+{
+    std::ostringstream json;
+    for (const auto& [mhz, sides] : g_links)
+    {
+        json << (json.tellp() ? "," : "") << "{\"mhz\":" << mhz;
+        for (std::size_t side = 0; side < sides.size(); side++)
+        {
+            const LinkCounts& own = sides[side];
+            json << (side == 0 ? ",\"down\":{" : ",\"up\":{") << "\"ppdus_per_s\":" << own.ppdus / seconds
+                 << ",\"mpdus_per_ppdu\":" << double(own.mpdus) / std::max<uint64_t>(own.ppdus, 1)
+                 << ",\"ppdu_us\":" << own.air.GetMicroSeconds() / double(std::max<uint64_t>(own.ppdus, 1))
+                 << ",\"narrowest_mhz\":" << (own.ppdus ? own.narrowest : 0) << ",\"retry_share\":" << double(own.retries) / std::max<uint64_t>(own.mpdus, 1)
+                 << ",\"timeouts_per_s\":" << own.timeouts / seconds << ",\"calls_per_s\":" << own.calls / seconds
+                 << ",\"calls_unanswered_per_s\":" << own.calls_unanswered / seconds << "}";
+        }
+        json << "}";
+    }
+    return json.str();
+}
+
 } // namespace
 
 int
@@ -587,6 +703,7 @@ main(int argc, char* argv[])
     line.AddValue("links", "band:width:streams:MCS of each link of 11be, such as 5:80:1:11,6:80:1:11", wanted.links);
     line.AddValue("downLinks", "the links of downlink traffic, from 0, such as 0,1", wanted.downLinks);
     line.AddValue("upLinks", "the links of uplink traffic", wanted.upLinks);
+    line.AddValue("emlsrListenersSend", "what listens on a link without the radio also sends there", wanted.emlsrListenersSend);
     line.AddValue("emlsr", "clients with one radio: padding:transition in us, such as 32:64", wanted.emlsr);
     line.AddValue("tcpBuffer", "bytes of TCP's buffers", wanted.tcpBuffer);
     line.AddValue("wireQueue", "packets of each queue of the wire", wanted.wireQueue);
@@ -641,6 +758,11 @@ main(int argc, char* argv[])
     {
         stations.Add(cellDevices.Get(index));
     }
+    g_countFrom = JOINING + wanted.measureFrom;
+    for (uint32_t index = 0; index < cellDevices.GetN(); index++)
+    {
+        CountOn(cellDevices.Get(index), index > 0);
+    }
     Simulator::Schedule(JOINING, [&] { CheckThatAllJoined(stations); });
     Simulator::Schedule(JOINING + wanted.measureFrom, [&] { before = Received(sinks); });
     Simulator::Stop(JOINING + wanted.duration);
@@ -662,9 +784,10 @@ main(int argc, char* argv[])
         each += (index == 0 ? "" : ",") + std::to_string(static_cast<uint64_t>(bps));
     }
     std::printf("{\"goodput_bps\":%.0f,\"simulated_s\":%g,\"measured_s\":%g,\"cpu_s\":%.6f,\"wall_s\":%.6f,"
-                "\"events\":%llu,\"each_bps\":[%s]}\n",
+                "\"events\":%llu,\"each_bps\":[%s],\"links\":[%s]}\n",
                 goodput, wanted.duration.GetSeconds(), measured, cpu, wall,
-                static_cast<unsigned long long>(Simulator::GetEventCount()), each.c_str());
+                static_cast<unsigned long long>(Simulator::GetEventCount()), each.c_str(),
+                CountsAsJson(measured).c_str());
     Simulator::Destroy();
     return 0;
 }
