@@ -114,7 +114,7 @@ const fn skipped<T>(measurement: &Measurement<T>) -> Option<&String> {
 
 /// What must not get worse with our law, and how far chance may carry a ratio of medians.
 const LAW: &str = "tacit-quinn";
-/// quinn as it is, and with the law's sockets alone.
+/// Plain quinn, and quinn with the law's sockets alone.
 const PLAIN: [&str; 2] = ["quinn", "quinn-socket"];
 
 /// A quantity of a round, its limit as a ratio of the law's to plain quinn's, and whether less is better.
