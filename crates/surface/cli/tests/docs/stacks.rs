@@ -49,8 +49,8 @@ const WIFI_4: &[&str] = &["wlan-11n-300"];
 const WIFI_6: &[&str] = &["wlan-11ax-1200"];
 
 const PAIRS: [Pair; 13] = [
-    Pair { socket: AMPLE, ..pair("quinn, windows of 64 MiB", "quinn-large", "quic-ack2") },
-    Pair { apart: WIFI, ..pair("quinn", "quinn", "quic-ack2") },
+    Pair { socket: AMPLE, apart: WIFI_6, ..pair("quinn, windows of 64 MiB", "quinn-large", "quic-ack2") },
+    Pair { apart: WIFI_4, ..pair("quinn", "quinn", "quic-ack2") },
     Pair { apart: WIFI_4, ..pair("noq", "noq", "quic-ack2") },
     Pair { socket: AMPLE, apart: WIFI, ..pair("quic-go", "quic-go", "quic-ack2") },
     Pair { apart: WIFI, ..pair("aioquic", "aioquic", "quic-ack2") },
