@@ -91,7 +91,11 @@ impl Receiver {
             report_duplicates: false,
             duplicate: None,
             fin_at: None,
-            socket: config.socket_packets.map(|holds| Socket { holds, last_arrival: Instant::ZERO, waiting: 0 }),
+            socket: config.socket_packets.map(|holds| Socket {
+                holds,
+                last_arrival: Instant::ZERO,
+                waiting: 0,
+            }),
             acks: AckScheduler::new(config),
             mss: u64::from(config.mss()),
             scale: scale_for(config.receive_autotuning.largest(config.receive_buffer.0)),

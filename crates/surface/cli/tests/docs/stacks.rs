@@ -96,7 +96,10 @@ fn policies_acknowledge_as_often_as_their_stacks_do_live() {
     let stored = fs::read_to_string(root().join("bench/peers/stacks.json")).unwrap();
     let stored: Value = serde_json::from_str(&stored).unwrap();
     let mut runs = BTreeMap::new();
-    let mut table = format!("| stack | policy | {} |\n", PLACES.map(|(place, _)| format!("`{place}` | policy")).join(" | "));
+    let mut table = format!(
+        "| stack | policy | {} |\n",
+        PLACES.map(|(place, _)| format!("`{place}` | policy")).join(" | ")
+    );
     table += &format!("|{}\n", "---|".repeat(2 + 2 * PLACES.len()));
     let mut wrong = Vec::new();
     for pair in &PAIRS {
