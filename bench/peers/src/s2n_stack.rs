@@ -23,7 +23,7 @@ pub struct Client {
 fn limits(settings: &Settings) -> Result<limits::Limits> {
     let window = u64::from(WINDOW);
     let limits = limits::Limits::new();
-    if settings.windows == Windows::Own {
+    if settings.windows != Windows::Large {
         return Ok(limits);
     }
     Ok(limits

@@ -26,6 +26,8 @@ pub enum Congestion {
 pub enum Windows {
     /// The stack's own
     Own,
+    /// The stack's own, and the receive buffer of `tacit_quinn::bind`
+    Socket,
     /// 64 MiB, and TACK's buffers
     Large,
 }
@@ -103,6 +105,9 @@ pub trait Dial {
 
 /// A socket at `address`.
 pub fn socket(address: SocketAddr, windows: Windows) -> Result<UdpSocket> {
+    if windows == Windows::Socket {
+        return Ok(tacit_quinn::bind(address)?);
+    }
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if windows == Windows::Large {
         // The system caps them, as it caps those of TACK's sockets.

@@ -114,7 +114,8 @@ const fn skipped<T>(measurement: &Measurement<T>) -> Option<&String> {
 
 /// What must not get worse with our law, and how far chance may carry a ratio of medians.
 const LAW: &str = "tacit-quinn";
-const PLAIN: &str = "quinn";
+/// Plain quinn, and quinn with the law's sockets alone.
+const PLAIN: [&str; 2] = ["quinn", "quinn-socket"];
 
 /// A quantity of a round, its limit as a ratio of the law's to plain quinn's, and whether less is better.
 struct Claim {
@@ -149,9 +150,13 @@ const CLAIMS: [Claim; 5] = [
 
 /// Whether quinn is no worse with our law than without, where both were measured.
 pub fn claims(rows: &[Row]) -> String {
+    PLAIN.map(|plain| claims_over(plain, rows)).concat()
+}
+
+fn claims_over(plain: &str, rows: &[Row]) -> String {
     let rounds = |name: &str| rows.iter().find(|row| row.name == name).map(|row| &row.rounds);
-    let Some((ours, theirs)) = rounds(LAW).zip(rounds(PLAIN)) else { return String::new() };
-    let mut table = Table::new(&[format!("`{LAW}` over `{PLAIN}`").as_str(), "ratio", "limit", ""]);
+    let Some((ours, theirs)) = rounds(LAW).zip(rounds(plain)) else { return String::new() };
+    let mut table = Table::new(&[format!("`{LAW}` over `{plain}`").as_str(), "ratio", "limit", ""]);
     for Claim { what, value, limit, less_is_better } in CLAIMS {
         let ratio = ratios(ours, theirs, value);
         let holds =

@@ -52,6 +52,7 @@ const MSQUIC: Program =
     Program::Cargo { stack: "msquic", needs: "cmake, make, perl, a C++ compiler and libnuma-dev" };
 
 const BBR: &[&str] = &["--windows", "own", "--congestion", "bbr"];
+const SOCKET: &[&str] = &["--windows", "socket"];
 const LARGE: &[&str] = &["--windows", "large"];
 
 /// The rows, defaults before other settings.
@@ -66,7 +67,8 @@ pub const ROSTER: &[Contender] = &[
     own("quinn-bbr", "quinn", BBR, "BBR"),
     own("quinn-large", "quinn", LARGE, "windows of 64 MiB, sockets of 4 MiB"),
     own("quinn-ack-frequency", "quinn-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),
-    own("tacit-quinn", "tacit-quinn", OWN.words, "`tacit_quinn::configure`"),
+    own("quinn-socket", "quinn", SOCKET, "the sockets of `tacit_quinn::bind`"),
+    own("tacit-quinn", "tacit-quinn", SOCKET, "`tacit_quinn::configure` and `bind`"),
     own("noq", "noq", OWN.words, "nothing"),
     own("noq-bbr", "noq", BBR, "BBR version 3"),
     own("noq-ack-frequency", "noq-ack-frequency", OWN.words, "asks for an ACK per 11 packets"),

@@ -8,12 +8,15 @@ mod model;
 mod two_windows;
 mod windowed;
 
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{AckFrequencyConfig, TransportConfig, VarInt};
 
+use socket2::{Domain, Protocol, Socket, Type};
 use tacit_ack::{AckClock, Arriving, Bytes, Request};
 
 use crate::two_windows::TwoWindows;
@@ -91,6 +94,41 @@ pub fn ack_frequency(path: &Path) -> Option<AckFrequencyConfig> {
         .ack_eliciting_threshold(VarInt::from_u32(request.packets - 1))
         .reordering_threshold(REORDERING_THRESHOLD);
     Some(config)
+}
+
+/// Room for what arrives while the program does not read: an A-MPDU of 802.11be, which has 1,024 packets, takes 2.4 MB of a Linux
+/// socket's buffer.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// A socket for [`quinn::Endpoint::new`] that has room for what an access point sends at once.
+///
+/// quinn's own have the system's default, and what does not fit is lost: of an A-MPDU of 802.11ax, up to 256 packets, Linux's 212,992
+/// bytes hold 92. The end that receives needs the room.
+///
+/// Systems limit it, and this takes what they allow: Linux since 6.17 all of its 4 MiB, earlier versions 425,984 bytes unless
+/// `net.core.rmem_max` is larger.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// let socket = tacit_quinn::bind((std::net::Ipv4Addr::UNSPECIFIED, 0).into())?;
+/// let runtime = Arc::new(quinn::TokioRuntime);
+/// let client = quinn::Endpoint::new(quinn::EndpointConfig::default(), None, socket, runtime)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        // As quinn's own client: some systems have it off by default, and others allow no change.
+        let _ = socket.set_only_v6(false);
+    }
+    // Linux takes the most that it allows. Others refuse what is more.
+    let mut room = RECEIVE_BUFFER;
+    while socket.set_recv_buffer_size(room).is_err() && room > 1 {
+        room /= 2;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket.into())
 }
 
 /// Sets [`Tack`] and nothing else: peers acknowledge as they do for quinn, and no transfer is slower than quinn's own,

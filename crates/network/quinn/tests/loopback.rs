@@ -126,3 +126,23 @@ async fn an_unmodified_peer_acknowledges_far_less_often() {
     assert!(acks_of_law * 3 > acks_of_plain, "{acks_of_law} ACKs, {acks_of_plain} without the law");
     assert_eq!(law.1.stats().frame_tx.ack_frequency, 0);
 }
+
+/// What a socket keeps of more than fits, while nothing reads.
+async fn kept(socket: std::net::UdpSocket) -> Outcome<usize> {
+    socket.set_nonblocking(true)?;
+    let receiver = UdpSocket::from_std(socket)?;
+    let sender = UdpSocket::bind(ANY).await?;
+    for _ in 0..4_000 {
+        sender.send_to(&[0; 1_452], receiver.local_addr()?).await?;
+    }
+    let mut buffer = [0; 2_048];
+    Ok((0..).take_while(|_| receiver.try_recv(&mut buffer).is_ok()).count())
+}
+
+/// Linux allows at least twice its default.
+#[tokio::test]
+async fn a_socket_of_ours_has_more_room_than_quinns() {
+    let quinns = kept(std::net::UdpSocket::bind(ANY).unwrap()).await.unwrap();
+    let ours = kept(tacit_quinn::bind(ANY).unwrap()).await.unwrap();
+    assert!(2 * ours >= 3 * quinns, "{ours} packets, and {quinns}");
+}

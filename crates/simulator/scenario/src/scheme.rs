@@ -137,7 +137,7 @@ pub const ALL: &[Scheme] = &[
         .doing(|scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux))),
     receivers(
         "quic-ack2",
-        "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, msquic and lsquic have it",
+        "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, tquic and lsquic have it",
     )
     .doing(|scenario| acknowledge(scenario, AckPolicy::quic_ack2())),
     receivers(
@@ -162,6 +162,11 @@ pub const ALL: &[Scheme] = &[
         .doing(|scenario| acknowledge(scenario, AckPolicy::quiche())),
     receivers("mvfst", "mvfst's: every 10 packets, or RTT/4 up to 25 ms")
         .doing(|scenario| acknowledge(scenario, AckPolicy::mvfst())),
+    receivers(
+        "msquic",
+        "msquic's: every 2 packets, and every 45 once its sender asks, all that was read at once",
+    )
+    .doing(|scenario| acknowledge(scenario, AckPolicy::msquic())),
     receivers("tack-lite", "TACK's rate through QUIC's extension: only RTT_min/4 counts")
         .advised()
         .doing(|scenario| acknowledge(scenario, AckPolicy::tack_lite())),
@@ -305,16 +310,10 @@ pub const ALL: &[Scheme] = &[
 ];
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
-/// `QUIC_MIN_ACK_SEND_NUMBER` and `QUIC_TP_MAX_ACK_DELAY_DEFAULT` of msquic (unasked), `MAX_RETR_PACKETS_SINCE_LAST_ACK` and
-/// `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and 25 ms; `packet_tolerance` of s2n-quic is
-/// 10, as mvfst's, and both acknowledge packets out of order at once.
-const ALSO: [(&str, &str); 5] = [
-    ("quic-go", "quic-ack2"),
-    ("msquic", "quic-ack2"),
-    ("s2n-quic", "mvfst"),
-    ("lsquic", "quic-ack2"),
-    ("tquic", "quic-ack2"),
-];
+/// `MAX_RETR_PACKETS_SINCE_LAST_ACK` and `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and
+/// 25 ms; `packet_tolerance` of s2n-quic is 10, as mvfst's, and both acknowledge packets out of order at once.
+const ALSO: [(&str, &str); 4] =
+    [("quic-go", "quic-ack2"), ("s2n-quic", "mvfst"), ("lsquic", "quic-ack2"), ("tquic", "quic-ack2")];
 
 /// A candidate that is compared only if it is named. `side` has to change for it.
 const fn candidate(name: &'static str, summary: &'static str, side: Side) -> Scheme {

@@ -47,6 +47,9 @@ pub struct Config {
     pub receive_autotuning: ReceiveAutotuning,
     /// How the offered window follows a buffer that grows.
     pub window_growth: WindowGrowth,
+    /// Packets that the receiver's socket holds of those that arrive at one instant; the others are lost, as datagrams of
+    /// QUIC are. `None` for no limit, which TCP's have.
+    pub socket_packets: Option<u32>,
     /// Most bytes in flight, even if the windows allow more (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: limit of the connection's data in the host's own queue, as a time at the connection's rate;
@@ -101,6 +104,7 @@ impl Default for Config {
             receive_buffer: Bytes(4 << 20),
             receive_autotuning: ReceiveAutotuning::Off,
             window_growth: WindowGrowth::AtOnce,
+            socket_packets: None,
             send_buffer: Bytes(4 << 20),
             small_queues: None,
             rto_min: Duration::from_millis(200),

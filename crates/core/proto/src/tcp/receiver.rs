@@ -37,6 +37,14 @@ enum Tuning {
     Regulates(Rsfc),
 }
 
+/// What arrives at an instant has to fit into the socket, since a program reads all of it later.
+#[derive(Clone, Copy, Debug)]
+struct Socket {
+    holds: u32,
+    last_arrival: Instant,
+    waiting: u32,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
@@ -59,6 +67,8 @@ pub(crate) struct Receiver {
     duplicate: Option<Range>,
     /// Position of the peer's FIN, once one was seen within the window.
     fin_at: Option<Position>,
+    /// Present if its room is limited.
+    socket: Option<Socket>,
     pub acks: AckScheduler,
     /// Our own effective MSS, used for the peer's in SWS avoidance.
     mss: u64,
@@ -81,6 +91,11 @@ impl Receiver {
             report_duplicates: false,
             duplicate: None,
             fin_at: None,
+            socket: config.socket_packets.map(|holds| Socket {
+                holds,
+                last_arrival: Instant::ZERO,
+                waiting: 0,
+            }),
             acks: AckScheduler::new(config),
             mss: u64::from(config.mss()),
             scale: scale_for(config.receive_autotuning.largest(config.receive_buffer.0)),
@@ -113,6 +128,16 @@ impl Receiver {
             None => None,
         };
         self.buffer = wanted.unwrap_or(buffer);
+    }
+
+    /// False for a packet that finds no room in the socket.
+    pub fn has_room(&mut self, now: Instant) -> bool {
+        let Some(socket) = &mut self.socket else { return true };
+        if socket.last_arrival != now {
+            (socket.last_arrival, socket.waiting) = (now, 0);
+        }
+        socket.waiting += 1;
+        socket.waiting <= socket.holds
     }
 
     fn note_taken(&mut self, bytes: u64) {
@@ -270,6 +295,7 @@ impl Receiver {
             && self.fin_at.is_none()
             && self.rcv_nxt + u64::from(len) <= self.edge
             && self.tuning.is_none()
+            && self.socket.is_none()
             && !self.acks.wants_rtt()
     }
 

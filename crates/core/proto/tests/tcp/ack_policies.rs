@@ -143,6 +143,31 @@ fn picoquic_waits_for_a_quarter_of_a_window_or_ten_milliseconds() {
     );
 }
 
+/// An ACK for more than 20 packets makes room for more than a call of the sender takes.
+#[test]
+fn msquic_answers_every_second_packet_until_its_sender_asks_for_45() {
+    let mut script = receiver(AckPolicy::msquic());
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 20001", burst(1, 20)));
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 22001", burst(20_001, 2)));
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 43001", burst(22_001, 21)));
+    script.run(&format!("{}\n+25 > . 1:1(0) ack 87001", burst(43_001, 44)));
+    // One ACK for all that was read at once.
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 147001\n+25 silence", burst(87_001, 60)));
+}
+
+/// As a UDP socket with little room, whose program has not read yet.
+#[test]
+fn a_socket_loses_what_it_has_no_room_for_at_one_instant() {
+    let config = Config { socket_packets: Some(3), ..plain() };
+    let mut script = Script::connected(Config { ack_policy: AckPolicy::every(1), ..config });
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 3001", burst(1, 5)));
+    script.run(
+        "+10 silence
+         +1  < . 3001:4001(1000) ack 1
+         +0  > . 1:1(0) ack 4001",
+    );
+}
+
 #[test]
 fn tack_lite_answers_four_times_a_round_trip_however_much_comes() {
     let mut script = receiver(AckPolicy::tack_lite());

@@ -118,6 +118,7 @@ fn receiver(policy: AckPolicy, scenario: &Scenario) -> Vec<String> {
         AckPolicy::Packets(packets) => {
             let threshold = match packets.packets {
                 PacketLimit::Every(packets) => packets.to_string(),
+                PacketLimit::OnceBursts { asked, .. } => asked.to_string(),
                 PacketLimit::Unbounded => "the largest".to_owned(),
                 PacketLimit::QuarterWindow { least, most } => {
                     format!("a quarter of the window, {least} to {most}")

@@ -81,6 +81,7 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("picoquic", PURPLE, Cross),
     ("quiche", SKY, Plus),
     ("mvfst", SKY, Cross),
+    ("msquic", BLACK, Plus),
     ("tack-lite", PURPLE, Plus),
     ("cake-ack-filter", ORANGE, Dot),
     ("driver-replace", ORANGE, Square),

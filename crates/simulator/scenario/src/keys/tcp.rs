@@ -190,6 +190,7 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = named("ack-policy")
         ("picoquic", Policy::Fixed(AckPolicy::picoquic())),
         ("quiche", Policy::Fixed(AckPolicy::quiche())),
         ("mvfst", Policy::Fixed(AckPolicy::mvfst())),
+        ("msquic", Policy::Fixed(AckPolicy::msquic())),
         ("tack-lite", Policy::Fixed(AckPolicy::tack_lite())),
     ]));
 
@@ -252,6 +253,12 @@ pub(crate) const TCP: Keys<Config> = &[
         .field(OrNone(Span::between(Duration::from_millis(1), Duration::from_secs(1))), |tcp| {
             &mut tcp.timestamp_tick
         }),
+    &Tcp::named("socket-packets")
+        .means(
+            "packets that a receiver's socket holds of those that arrive at once; the others are lost. UDP sockets have that \
+             limit, and so QUIC: Linux's default of 212,992 B holds 92 of full size",
+        )
+        .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
     &Tcp::named("sack").means("selective acknowledgments (RFC 2018)").field(Flag, |tcp| &mut tcp.sack),
     &ACK_POLICY,
     &ACK_EVERY,

@@ -13,6 +13,7 @@ mod markdown;
 mod metrics;
 mod readme;
 mod shown;
+mod stacks;
 mod workflows;
 
 use std::fs;

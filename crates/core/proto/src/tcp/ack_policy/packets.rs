@@ -9,10 +9,6 @@ use super::{AckDecision, Disorder};
 use crate::congestion::position::Position;
 use crate::units::{Duration, Instant};
 
-/// Most packets that are read before an ACK is sent: quinn's `recvmmsg` takes 32, and quinn reads for 50 us at most
-/// (`RECV_TIME_BOUND`), which is time for two. Live it has 64 packets per ACK where A-MPDUs have 250.
-const BATCH: u32 = 64;
-
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     policy: PacketAcks,
@@ -28,6 +24,8 @@ pub(super) struct Packets {
     /// Missing bytes below this were reported.
     reported: Position,
     window: Window,
+    /// An ACK was for a burst ([`PacketLimit::OnceBursts`]).
+    has_burst: bool,
 }
 
 /// Estimate of the peer's window: packets that arrived in the last complete round trip.
@@ -50,6 +48,7 @@ impl Packets {
             acked: Position::default(),
             reported: Position::default(),
             window: Window::default(),
+            has_burst: false,
         }
     }
 
@@ -78,7 +77,10 @@ impl Packets {
 
     fn decide(&mut self, now: Instant, delay: Duration) -> AckDecision {
         // The timer of a batch expires when all that arrives at this instant has been counted.
-        let ends_batch = self.policy.reading == Reading::Single || self.unacked >= BATCH;
+        let ends_batch = match self.policy.reading {
+            Reading::Single => true,
+            Reading::Batch(most) => self.unacked >= most,
+        };
         if delay == Duration::ZERO && ends_batch {
             return AckDecision::Now;
         }
@@ -102,6 +104,8 @@ impl Packets {
         }
         match self.policy.packets {
             PacketLimit::Every(packets) => packets,
+            PacketLimit::OnceBursts { asked, .. } if self.has_burst => asked,
+            PacketLimit::OnceBursts { .. } => QUIC_PACKETS,
             PacketLimit::Unbounded if self.rtt.least().is_none() => QUIC_PACKETS,
             PacketLimit::Unbounded => u32::MAX,
             PacketLimit::QuarterWindow { least, most } => self.quarter_window(least, most),
@@ -153,6 +157,9 @@ impl Packets {
     /// Everything received is acknowledged.
     #[inline(never)]
     pub fn on_ack_sent(&mut self, full_segment: u64) {
+        if let PacketLimit::OnceBursts { burst, .. } = self.policy.packets {
+            self.has_burst |= self.unacked > burst;
+        }
         self.unacked = 0;
         self.due = None;
         self.acked = self.highest;

@@ -122,8 +122,11 @@ fn a_batch_is_answered_once() {
     for policy in [AckPolicy::quic_ack2(), AckPolicy::quiche(), AckPolicy::mvfst(), ackfreq] {
         assert_eq!(answers(policy), 100, "{policy:?}");
     }
-    // No stack reads more than 64 in one go.
+    // quinn reads 64 in one go, and msquic all.
     assert_eq!(answers_to(250, AckPolicy::quic_ack2()), 400);
+    assert_eq!(answers_to(250, AckPolicy::msquic()), 100);
+    // 45 are more than such an A-MPDU.
+    assert_eq!(answers(AckPolicy::msquic()), 50);
     // 42 packets leave two for the next batch.
     assert_eq!(answers(AckPolicy::chrome()), 420);
     // A quarter of what arrives in 20 ms, up to 32.

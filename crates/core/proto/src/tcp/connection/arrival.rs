@@ -445,6 +445,9 @@ impl Connection {
 
     /// Seventh and eighth: the data and the FIN.
     fn take_text(&mut self, now: Instant, placed: &Placed<'_>) {
+        if placed.segment.payload_len > 0 && !self.receiver.has_room(now) {
+            return;
+        }
         if !self.can_receive() {
             // There is no data after the peer's FIN: a segment with such data is answered and dropped (RFC 9293 section
             // 3.10.7.4).
