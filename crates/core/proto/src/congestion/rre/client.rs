@@ -183,3 +183,151 @@ impl Uplink {
         client.wait_us = self.wait_us;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_448;
+    const WINDOW: u64 = 10 * MSS;
+    /// Time of an ACK of 52 bytes through 50 kb/s.
+    const ACK_US: u64 = 8_320;
+    const HOUR_US: u64 = 3_600_000_000;
+
+    /// A connection whose `acks` of `segments` are made in `made_us`, and then wait for each other.
+    fn fetched(bound: u64, acks: u64, segments: u64, made_us: u64) -> (Uplink, u64) {
+        let mut uplink = Uplink::default();
+        if bound > 0 {
+            uplink.bind(bound);
+        }
+        let mut now_us = HOUR_US;
+        for ack in 0..acks {
+            let received_us = 7 + ack * made_us / acks;
+            now_us = HOUR_US + (ack * ACK_US).max(ack * made_us / acks);
+            uplink.count(now_us);
+            uplink.on_reading(now_us, Reading { received_us, sent_us: 0 }, ack * segments * MSS / acks, WINDOW);
+        }
+        (uplink, now_us)
+    }
+
+    /// 1 MB in 2 s: what Linux's receiver makes of a sender that fills its window, and of one that does not.
+    fn after(bound: u64, acks: u64, client: Client) -> (Client, u64) {
+        let (uplink, now_us) = fetched(bound, acks, 691, 2_000_000);
+        let mut known = client;
+        uplink.tell(&mut known, now_us, 691 * MSS, MSS);
+        (known, now_us)
+    }
+
+    #[test]
+    fn acks_beyond_one_for_two_segments_are_a_debt() {
+        let (client, now_us) = after(0, 613, Client::default());
+        assert!((2_200_000..2_300_000).contains(&client.excess_us), "{client:?}");
+        assert!((3_000_000..3_200_000).contains(&client.wait_us), "{client:?}");
+        assert_eq!(client.heard_us, now_us);
+        assert_eq!(after(0, 346, Client::default()).0, Client::default(), "no more than needed");
+        assert_eq!(after(0, 200, Client::default()).0, Client::default(), "the uplink drops them");
+    }
+
+    /// The uplink does not delay the ACKs of a receiver that acknowledges each segment.
+    #[test]
+    fn acks_that_never_waited_are_no_debt() {
+        let (uplink, now_us) = fetched(0, 613, 691, 613 * ACK_US);
+        let mut client = Client::default();
+        uplink.tell(&mut client, now_us, 691 * MSS, MSS);
+        assert!(!uplink.tells(691 * MSS, MSS));
+        assert_eq!(client.excess_us, 0);
+    }
+
+    #[test]
+    fn a_client_is_bounded_until_its_pause_is_as_long_as_the_debt() {
+        let (client, now_us) = after(0, 613, Client::default());
+        let syn_at = |idle_us| now_us + idle_us + 60_000;
+        // Its SYN waited behind ACKs for more than a second, or for less, and then it paused for 2.5 s and more.
+        assert!(client.bounds(syn_at(10_000), 60_000, true));
+        assert!(client.bounds(now_us + 190_000, 0, true), "a repeated handshake measures no round trip");
+        assert!(!client.bounds(syn_at(10_000), 60_000, false));
+        assert!(!client.bounds(syn_at(300_000), 60_000, true));
+        assert!(!Client::default().bounds(syn_at(0), 60_000, true));
+        // A bounded connection leaves no ACKs, so the pause is the idle time.
+        let (client, now_us) = after(WINDOW, 360, client);
+        assert!(client.excess_us > 2_200_000, "{client:?}");
+        let client = Client { wait_us: 100_000, ..client };
+        let syn_at = |idle_us| now_us + idle_us + 60_000;
+        assert!(client.bounds(syn_at(10_000), 60_000, false));
+        assert!(client.bounds(syn_at(2_000_000), 60_000, false));
+        assert!(!client.bounds(syn_at(2_300_000), 60_000, false));
+    }
+
+    /// A memory of the longest debt ends after a minute.
+    #[test]
+    fn no_client_is_bounded_for_longer_than_a_minute() {
+        let (uplink, now_us) = fetched(0, 60_000, 70_000, 2_000_000);
+        let mut client = Client::default();
+        uplink.tell(&mut client, now_us, 70_000 * MSS, MSS);
+        assert_eq!(client.excess_us, MAX_EXCESS_US);
+        client.wait_us = 0;
+        assert!(client.bounds(now_us + 59_000_000, 0, false));
+        assert!(!client.bounds(now_us + 60_000_000, 0, false));
+    }
+
+    /// An upload that fills the uplink delays the handshake by more than the ACKs explain.
+    #[test]
+    fn a_handshake_that_others_delay_bounds_nothing() {
+        let (client, now_us) = after(0, 613, Client::default());
+        assert!(!client.bounds(now_us + 6_000_000, 6_000_000, true));
+        assert!(client.bounds(now_us + 3_000_000, 3_000_000, true), "own ACKs explain it");
+    }
+
+    #[test]
+    fn a_receiver_that_acknowledges_each_segment_of_a_bounded_sender_is_left_alone() {
+        let (client, _) = after(0, 691, Client::default());
+        assert!(client.excess_us > 2_000_000, "{client:?}");
+        let (client, now_us) = after(WINDOW, 691, client);
+        assert_eq!((client.excess_us, client.vain_us), (0, now_us));
+        // Not even by another connection, for ten minutes.
+        let (client, _) = after(0, 691, Client { vain_us: HOUR_US - VAIN_US + 30_000_000, ..Client::default() });
+        assert_eq!(client.excess_us, 0);
+        let (client, _) = after(0, 691, Client { vain_us: HOUR_US - VAIN_US, ..Client::default() });
+        assert!(client.excess_us > 0, "{client:?}");
+    }
+
+    /// A connection in which an earlier one's debt is forgotten: it had drained.
+    #[test]
+    fn an_old_debt_is_replaced_and_a_recent_one_is_kept() {
+        let large = Client { excess_us: 9_000_000, wait_us: 1, ..Client::default() };
+        let (client, _) = after(0, 613, Client { heard_us: HOUR_US - 1_000_000, ..large });
+        assert_eq!(client.excess_us, 9_000_000);
+        let (client, _) = after(0, 613, Client { heard_us: HOUR_US - 10_000_000, ..large });
+        assert!(client.excess_us < 2_300_000, "{client:?}");
+    }
+
+    /// The bound after ten round trips of `rtt_us` behind 50 kb/s, an ACK for two segments.
+    fn bound_after_ten_rounds(rtt_us: u64) -> u64 {
+        let mut uplink = Uplink::default();
+        uplink.bind(WINDOW);
+        let (mut delivered, mut free_us, mut sent_us) = (0, HOUR_US, HOUR_US);
+        for _ in 0..10 {
+            let (flight, mut next_us) = (uplink.bound, sent_us);
+            for ack in 1..=flight / MSS / 2 {
+                let received_us = sent_us + rtt_us / 2 + ack * 3_000;
+                free_us = free_us.max(received_us) + ACK_US;
+                let now_us = free_us + rtt_us / 2;
+                uplink.count(now_us);
+                delivered += 2 * MSS;
+                let reading = Reading { received_us, sent_us: 0 };
+                uplink.on_reading(now_us, reading, delivered, flight - ack * 2 * MSS);
+                next_us = if ack == 1 { now_us } else { next_us };
+            }
+            sent_us = next_us;
+        }
+        uplink.bound / MSS
+    }
+
+    #[test]
+    fn the_bound_fills_the_uplink_and_no_more() {
+        // The uplink carries 12 segments in 50 ms, and 144 in 600 ms.
+        let (short, long) = (bound_after_ten_rounds(50_000), bound_after_ten_rounds(600_000));
+        assert!((12..=40).contains(&short), "{short}");
+        assert!((144..=640).contains(&long), "{long}");
+    }
+}
