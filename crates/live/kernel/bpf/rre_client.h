@@ -11,7 +11,6 @@
 #define RRE_STANDING_US 4000
 #define RRE_GROWTH 2
 #define RRE_QUICK_GROWTH 4
-#define RRE_HARDLY 8
 
 /* What is known of a client. */
 struct rre_client {
@@ -27,6 +26,7 @@ struct rre_uplink {
 	u64 first_us;
 	s64 least_lag_us;
 	u64 wait_us;
+	u64 read_us;
 	u64 bound;
 	u64 round_end;
 	u64 round_us;
@@ -67,7 +67,7 @@ RRE u64 rre_spacing_us(const struct rre_uplink *uplink, u64 now_us)
 RRE_STEP u32 rre_uplink_on_reading(struct rre_uplink *uplink, u64 now_us, const struct rre_reading *reading,
 				   u64 delivered, u64 in_flight)
 {
-	u64 standing_us, last_wait_us, growth;
+	u64 standing_us, last_us, growth;
 	s64 lag_us;
 	u32 grows;
 
@@ -78,7 +78,8 @@ RRE_STEP u32 rre_uplink_on_reading(struct rre_uplink *uplink, u64 now_us, const 
 		uplink->lag_known = 1;
 		uplink->least_lag_us = lag_us;
 	}
-	last_wait_us = uplink->wait_us;
+	last_us = uplink->read_us;
+	uplink->read_us = now_us;
 	uplink->wait_us = lag_us - uplink->least_lag_us;
 	if (uplink->bound == 0 || delivered <= uplink->round_end) {
 		uplink->round_wait_us = rre_min(uplink->round_wait_us, uplink->wait_us);
@@ -87,7 +88,9 @@ RRE_STEP u32 rre_uplink_on_reading(struct rre_uplink *uplink, u64 now_us, const 
 	standing_us = rre_max(RRE_STANDING_ACKS * rre_spacing_us(uplink, now_us), RRE_STANDING_US);
 	grows = !uplink->is_fresh && uplink->round_wait_us <= standing_us;
 	if (grows) {
-		growth = last_wait_us < (now_us - uplink->round_us) / RRE_HARDLY ? RRE_QUICK_GROWTH : RRE_GROWTH;
+		growth = RRE_GROWTH;
+		if (RRE_QUICK_GROWTH * (last_us - uplink->round_us) <= now_us - uplink->round_us)
+			growth = RRE_QUICK_GROWTH;
 		uplink->bound = rre_min(growth * uplink->bound, RRE_MAX_WINDOW);
 	}
 	uplink->is_fresh = grows || uplink->round_end == 0;

@@ -27,11 +27,10 @@ const VAIN_US: u64 = 600_000_000;
 /// The uplink is never idle while this many ACKs wait there; and the least such time that can be measured.
 const STANDING_ACKS: u64 = 2;
 const STANDING_US: u64 = 4_000;
-/// The bound grows by this factor after a round trip in which the uplink was idle, as in slow start; and by the second one if
-/// the last ACK hardly waited, for less than this part of the round trip. Every other round trip, so as fast as slow start.
+/// The bound grows by this factor after a round trip in which the uplink was idle, and by the second one if it was idle for
+/// all but that part of it. That is every other round trip, so not faster than slow start.
 const GROWTH: u64 = 2;
 const QUICK_GROWTH: u64 = 4;
-const HARDLY: u64 = 8;
 
 /// What is known of a client. All zeros if nothing is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +89,8 @@ pub(super) struct Uplink {
     pub(super) lag_known: bool,
     pub(super) least_lag_us: i64,
     pub(super) wait_us: u64,
+    /// Arrival of the latest ACK whose receiver's time is known.
+    pub(super) read_us: u64,
     /// Most bytes that may be outstanding, 0 without a bound.
     pub(super) bound: u64,
     /// The round trip: the delivered bytes at which it ends, its beginning, and the shortest wait in it.
@@ -129,7 +130,7 @@ impl Uplink {
             self.lag_known = true;
             self.least_lag_us = lag_us;
         }
-        let last_wait_us = self.wait_us;
+        let last_us = std::mem::replace(&mut self.read_us, now_us);
         self.wait_us = (lag_us - self.least_lag_us) as u64;
         if self.bound == 0 || delivered <= self.round_end {
             self.round_wait_us = self.round_wait_us.min(self.wait_us);
@@ -139,8 +140,9 @@ impl Uplink {
         // ACKs of the round that follows a change answer data from before it.
         let grows = !self.is_fresh && self.round_wait_us <= standing_us;
         if grows {
-            let is_quick = last_wait_us < (now_us - self.round_us) / HARDLY;
-            let growth = if is_quick { QUICK_GROWTH } else { GROWTH };
+            // All ACKs of the round trip came in a small part of it.
+            let is_short = QUICK_GROWTH * (last_us - self.round_us) <= now_us - self.round_us;
+            let growth = if is_short { QUICK_GROWTH } else { GROWTH };
             self.bound = (growth * self.bound).min(MAX_WINDOW);
         }
         // In the first round the first ACK never waits.

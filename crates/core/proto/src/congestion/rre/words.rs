@@ -11,7 +11,7 @@ use super::super::steering::Steering;
 use super::{Core, Parameters};
 
 /// Number of words.
-pub const WORDS: usize = 91;
+pub const WORDS: usize = 92;
 
 impl Core {
     /// The complete state, in the order of `kernel/bpf/rre_words.h`. The tests detect a field that is added here but not in C.
@@ -101,6 +101,7 @@ impl Core {
                     round_us,
                     round_wait_us,
                     is_fresh,
+                    read_us,
                 },
         } = *self;
         let clock = clock_words(&clock);
@@ -196,6 +197,7 @@ impl Core {
             round_us,
             round_wait_us,
             is_fresh.into(),
+            read_us,
         ]
     }
 }
