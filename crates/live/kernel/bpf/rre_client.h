@@ -7,7 +7,7 @@
 #define RRE_SYN_WAIT_US 500000
 #define RRE_MAX_EXCESS_US 60000000
 #define RRE_VAIN_BOUND_US 600000000
-#define RRE_STANDING_ACKS 2
+#define RRE_STANDING_ACKS 1
 #define RRE_STANDING_US 4000
 #define RRE_GROWTH 2
 #define RRE_QUICK_GROWTH 4
@@ -30,7 +30,6 @@ struct rre_uplink {
 	u64 bound;
 	u64 round_end;
 	u64 round_us;
-	u64 round_wait_us;
 	u32 lag_known;
 	u32 is_fresh;
 };
@@ -49,7 +48,6 @@ RRE void rre_uplink_forget(struct rre_uplink *uplink)
 {
 	uplink->lag_known = 0;
 	uplink->wait_us = 0;
-	uplink->round_wait_us = 0;
 }
 
 RRE void rre_uplink_count(struct rre_uplink *uplink, u64 now_us)
@@ -81,22 +79,19 @@ RRE_STEP u32 rre_uplink_on_reading(struct rre_uplink *uplink, u64 now_us, const 
 	last_us = uplink->read_us;
 	uplink->read_us = now_us;
 	uplink->wait_us = lag_us - uplink->least_lag_us;
-	if (uplink->bound == 0 || delivered <= uplink->round_end) {
-		uplink->round_wait_us = rre_min(uplink->round_wait_us, uplink->wait_us);
+	if (uplink->bound == 0 || delivered <= uplink->round_end)
 		return 0;
-	}
 	standing_us = rre_max(RRE_STANDING_ACKS * rre_spacing_us(uplink, now_us), RRE_STANDING_US);
-	grows = !uplink->is_fresh && uplink->round_wait_us <= standing_us;
+	grows = !uplink->is_fresh && uplink->wait_us <= standing_us;
 	if (grows) {
 		growth = RRE_GROWTH;
 		if (RRE_QUICK_GROWTH * (last_us - uplink->round_us) <= now_us - uplink->round_us)
 			growth = RRE_QUICK_GROWTH;
 		uplink->bound = rre_min(growth * uplink->bound, RRE_MAX_WINDOW);
 	}
-	uplink->is_fresh = grows || uplink->round_end == 0;
+	uplink->is_fresh = grows;
 	uplink->round_end = delivered + in_flight;
 	uplink->round_us = now_us;
-	uplink->round_wait_us = uplink->wait_us;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "rre.h"
 
-#define RRE_WORDS 97
+#define RRE_WORDS 96
 
 /* As crates/live/kernel/tests/same_in_c.rs writes it. */
 struct rre_told {
@@ -189,14 +189,13 @@ RRE void rre_words(const struct rre *rre, const struct rre_client *client, u64 w
 	words[86] = rre->uplink.bound;
 	words[87] = rre->uplink.round_end;
 	words[88] = rre->uplink.round_us;
-	words[89] = rre->uplink.round_wait_us;
-	words[90] = rre->uplink.is_fresh;
-	words[91] = rre->uplink.read_us;
-	words[92] = rre_silent_at_us(rre);
-	words[93] = client->heard_us;
-	words[94] = client->wait_us;
-	words[95] = client->excess_us;
-	words[96] = client->vain_us;
+	words[89] = rre->uplink.is_fresh;
+	words[90] = rre->uplink.read_us;
+	words[91] = rre_silent_at_us(rre);
+	words[92] = client->heard_us;
+	words[93] = client->wait_us;
+	words[94] = client->excess_us;
+	words[95] = client->vain_us;
 }
 
 #endif

@@ -11,7 +11,7 @@ use super::super::steering::Steering;
 use super::{Core, Parameters};
 
 /// Number of words.
-pub const WORDS: usize = 92;
+pub const WORDS: usize = 91;
 
 impl Core {
     /// The complete state, in the order of `kernel/bpf/rre_words.h`. The tests detect a field that is added here but not in C.
@@ -99,7 +99,6 @@ impl Core {
                     bound,
                     round_end: bound_round_end,
                     round_us,
-                    round_wait_us,
                     is_fresh,
                     read_us,
                 },
@@ -195,7 +194,6 @@ impl Core {
             bound,
             bound_round_end,
             round_us,
-            round_wait_us,
             is_fresh.into(),
             read_us,
         ]
