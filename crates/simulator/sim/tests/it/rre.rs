@@ -4,15 +4,13 @@ use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{RateScript, Service};
-use tacit_proto::congestion::rre::{self, Memory};
 use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::rre::{self, Memory};
 use tacit_proto::tcp;
 use tacit_proto::tcp::{Profile, WindowGrowth};
 use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
 use tacit_sim::record::{ApplicationResult, RunOutcome};
-use tacit_sim::setup::{
-    Application, ApplicationSetup, End, FlowSetup, Law, Objects, RequestResponse, Span,
-};
+use tacit_sim::setup::{Application, ApplicationSetup, End, FlowSetup, Law, Objects, RequestResponse, Span};
 use tacit_sim::{Setup, run};
 
 /// Fraction of payload in a full IP packet.
@@ -154,8 +152,7 @@ fn fetches(algorithm: Algorithm, clients: u32, fetches: u32, pause: Duration) ->
         window_growth: WindowGrowth::BySegment,
         ..Profile::Linux.config()
     };
-    let mut setup =
-        wired(BitRate::from_mbps(8), Duration::from_millis(25), 1_000, Loss::None, bulk(config));
+    let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 1_000, Loss::None, bulk(config));
     setup.wired[0].backward.service = Service::Rate(BitRate::from_kbps(50));
     setup.wired[0].backward.queue = QueueLimit { packets: Some(1_000), bytes: None }.into();
     setup.flows = vec![setup.flows[0].clone(); (clients * fetches) as usize];
@@ -202,7 +199,8 @@ fn fetches_in_a_row_after_the_second_take_no_longer_than_with_cubic() {
 
 #[test]
 fn a_client_that_pauses_until_its_uplink_is_free_is_not_bounded() {
-    let (own, forgetful) = (fetches(with(Memory::Address), 1, 4, secs(8)), fetches(with(Memory::None), 1, 4, secs(8)));
+    let (own, forgetful) =
+        (fetches(with(Memory::Address), 1, 4, secs(8)), fetches(with(Memory::None), 1, 4, secs(8)));
     assert_eq!(own, forgetful);
 }
 

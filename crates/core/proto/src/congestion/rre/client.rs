@@ -203,7 +203,12 @@ mod tests {
             let received_us = 7 + ack * made_us / acks;
             now_us = HOUR_US + (ack * ACK_US).max(ack * made_us / acks);
             uplink.count(now_us);
-            uplink.on_reading(now_us, Reading { received_us, sent_us: 0 }, ack * segments * MSS / acks, WINDOW);
+            uplink.on_reading(
+                now_us,
+                Reading { received_us, sent_us: 0 },
+                ack * segments * MSS / acks,
+                WINDOW,
+            );
         }
         (uplink, now_us)
     }
@@ -283,7 +288,8 @@ mod tests {
         let (client, now_us) = after(WINDOW, 691, client);
         assert_eq!((client.excess_us, client.vain_us), (0, now_us));
         // Not even by another connection, for ten minutes.
-        let (client, _) = after(0, 691, Client { vain_us: HOUR_US - VAIN_US + 30_000_000, ..Client::default() });
+        let (client, _) =
+            after(0, 691, Client { vain_us: HOUR_US - VAIN_US + 30_000_000, ..Client::default() });
         assert_eq!(client.excess_us, 0);
         let (client, _) = after(0, 691, Client { vain_us: HOUR_US - VAIN_US, ..Client::default() });
         assert!(client.excess_us > 0, "{client:?}");
