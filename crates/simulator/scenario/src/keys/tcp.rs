@@ -86,7 +86,7 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
 pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
     .means(
         "connections that share what TCP-RRE finds out about the uplink: those to the same address, which all \
-         clients have as behind a NAT, those to the same client, or none",
+         clients have as behind a NAT, those to the same client (those of a wire are one), or none",
     )
     .is("\"address\"")
     .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
