@@ -88,6 +88,13 @@ impl Controller {
         }
     }
 
+    /// Shares what is known of the client from now on, if the controller has a use for it.
+    pub fn recall(&mut self, client: &rre::SharedClient, now: Instant) {
+        if let Self::Rre(rre) = self {
+            rre.recall(client.clone(), now);
+        }
+    }
+
     fn inner(&self) -> &dyn CongestionControl {
         match self {
             Self::Reno(reno) => reno,

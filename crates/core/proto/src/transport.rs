@@ -3,6 +3,7 @@
 //! Users choose a transport by a [`Config`] and name none after that. Another transport is a variant here and a module with
 //! the methods that the arms below call. Datagrams have no connection: see [`udp`](crate::udp).
 
+use crate::congestion::rre::SharedClient;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::Packet;
 use crate::tack;
@@ -79,6 +80,14 @@ impl Connection {
     pub fn set_connection_id_implied(&mut self, implied: bool) {
         if let Self::Tack(tack) = self {
             tack.set_connection_id_implied(implied);
+        }
+    }
+
+    /// Shares what TCP-RRE knows of the peer with other connections to it, before the connection is established. Of no
+    /// effect without TCP-RRE.
+    pub fn share_client(&mut self, client: &SharedClient) {
+        if let Self::Tcp(tcp) = self {
+            tcp.share_client(client.clone());
         }
     }
 

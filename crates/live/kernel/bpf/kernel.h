@@ -8,7 +8,8 @@
 #include "rre.h"
 
 /* include/uapi/linux/bpf.h */
-enum { BPF_MAP_TYPE_SK_STORAGE = 24 };
+enum { BPF_MAP_TYPE_LRU_HASH = 9, BPF_MAP_TYPE_SK_STORAGE = 24 };
+enum { BPF_ANY = 0 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 
 #include <bpf/bpf_helpers.h>
@@ -88,6 +89,7 @@ struct tcp_sock {
 	u32 snd_cwnd_clamp;
 	u32 snd_ssthresh;
 	u32 app_limited;
+	u32 total_retrans;
 	/* Linux 6.7: timestamps may tick in microseconds. */
 	u8 tcp_usec_ts : 1;
 } CORE;

@@ -15,6 +15,11 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 #define CA_EVENT_TX_START 0
 #define TCP_CONG_NAME_MAX 16
 #define SK_PACING_NEEDED 1
+/* include/linux/socket.h */
+#define AF_INET 2
+#define AF_INET6 10
+/* ::ffff:0:0/96, the third 32 bits in network order (RFC 4291 section 2.5.5.2) */
+#define MAPPED_IPV4 0xffff0000
 /* include/uapi/linux/bpf.h, include/uapi/linux/tcp.h */
 #define BPF_SOCK_OPS_TCP_CONNECT_CB 3
 #define BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB 5
@@ -54,6 +59,22 @@ struct {
 	__type(value, struct flow);
 } tacit_rre_flows SEC(".maps");
 
+/* Clients by address, of IPv6 by the 64 bits that all hosts of a home have in common and that hosts do not change by
+ * themselves (RFC 8981). The kernel drops those that were not used for the longest time.
+ */
+struct client_name {
+	u64 network;
+	u32 namespace_inode;
+	u32 family;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct client_name);
+	__type(value, struct rre_client);
+} rre_clients SEC(".maps");
+
 static __always_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
@@ -89,6 +110,41 @@ static __always_inline u32 sender_tick_us(struct tcp_sock *tp)
 	return 1000;
 }
 
+static __always_inline struct client_name name_of_client(struct sock *sk)
+{
+	struct client_name name = {
+		.network = sk->__sk_common.skc_daddr,
+		.namespace_inode = sk->__sk_common.skc_net.net->ns.inum,
+		.family = AF_INET,
+	};
+
+	/* IPv6 sockets that carry IPv4 have its address in skc_daddr too. */
+	if (sk->__sk_common.skc_family == AF_INET6 && bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
+		const u64 *address = (const u64 *)sk->__sk_common.skc_v6_daddr.octets;
+
+		if (address[0] != 0 || (u32)address[1] != MAPPED_IPV4) {
+			name.network = address[0];
+			name.family = AF_INET6;
+		}
+	}
+	return name;
+}
+
+/* Several processors may write at the same time. One of them wins, and either is right. */
+static __always_inline void remember(struct sock *sk, const struct rre *rre)
+{
+	struct client_name name = name_of_client(sk);
+	struct rre_client *known = bpf_map_lookup_elem(&rre_clients, &name);
+	struct rre_client first = {};
+
+	if (known) {
+		rre_tell(rre, known);
+		return;
+	}
+	rre_tell(rre, &first);
+	bpf_map_update_elem(&rre_clients, &name, &first, BPF_ANY);
+}
+
 static __always_inline void start(struct tcp_sock *tp, struct flow *flow)
 {
 	struct rre_parameters parameters = {
@@ -98,6 +154,8 @@ static __always_inline void start(struct tcp_sock *tp, struct flow *flow)
 		.sender_tick_us = sender_tick_us(tp),
 		.target_us = settings.target_us,
 	};
+	struct client_name name = name_of_client((struct sock *)tp);
+	const struct rre_client *client = bpf_map_lookup_elem(&rre_clients, &name);
 
 	flow->is_started = 1;
 	flow->counted_acked_octets = tp->bytes_acked;
@@ -106,6 +164,8 @@ static __always_inline void start(struct tcp_sock *tp, struct flow *flow)
 	rre_start(&flow->rre, &parameters, tp->tcp_mstamp);
 	if (BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
 		rre_on_handshake(&flow->rre, tp->tcp_mstamp, tp->rx_opt.rcv_tsval, tp->rx_opt.rcv_tsecr);
+	if (client)
+		rre_recall(&flow->rre, client, tp->tcp_mstamp, tp->total_retrans > 0);
 	apply(tp, &flow->rre);
 }
 
@@ -200,6 +260,8 @@ int rre_cong_control(unsigned long long *arguments)
 	tell_silence(&flow->rre, tp->tcp_mstamp);
 	gather(tp, flow, sample, &ack);
 	rre_on_ack(&flow->rre, &ack);
+	if (rre_tells(&flow->rre))
+		remember(sk, &flow->rre);
 	apply(tp, &flow->rre);
 	return 0;
 }

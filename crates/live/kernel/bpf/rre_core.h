@@ -37,6 +37,8 @@
 #define RRE_NO_DELAY_US 0x7fffffffffffffffLL
 #define RRE_NEVER_US 0xffffffffffffffffULL
 
+#include "rre_client.h"
+
 enum rre_state { RRE_START, RRE_FILL, RRE_DRAIN, RRE_REFRESH, RRE_MONITOR, RRE_COMPETE };
 
 enum rre_event {
@@ -134,6 +136,7 @@ struct rre {
 	u32 lower;
 	u32 competing;
 	u32 spare;
+	struct rre_uplink uplink;
 };
 
 RRE u32 rre_next(u32 state, u32 event)
@@ -246,6 +249,7 @@ RRE void rre_forget_delays(struct rre *rre, u64 now_us)
 	rre->buffer_us = 0;
 	rre->vain_at_us = 0;
 	rre->round_read = 0;
+	rre_uplink_forget(&rre->uplink);
 }
 
 RRE void rre_end_period(struct rre *rre, u64 now_us)
@@ -381,6 +385,8 @@ RRE_STEP u32 rre_steer(struct rre *rre, u64 now_us)
 		window = rre_max(rre->rate, rre->estimate.rate) * held_us / 1000000 + RRE_SPARE_WINDOW;
 	if (rre->estimate.provisional && !rre->restarted)
 		window = rre_min(window, rre->start_window);
+	if (rre->uplink.bound > 0)
+		window = rre_min(window, rre->uplink.bound);
 	rre->window = rre->collapsed ? mss : rre_clamp(window, 2 * mss, RRE_MAX_WINDOW);
 	if (now_us >= rre->top_until_us) {
 		rre->last_top_rate = rre->top_rate;
@@ -417,6 +423,27 @@ RRE void rre_on_handshake(struct rre *rre, u64 now_us, u32 value, u32 echo)
 	rre_clock_on_ack(&rre->clock, now_us, value, echo, 1, rre->parameters.sender_tick_us);
 }
 
+/* Considers, before the first data, what is known of the client. */
+RRE void rre_recall(struct rre *rre, const struct rre_client *client, u64 now_us, u32 repeated)
+{
+	if (!rre_client_bounds(client, now_us, rre->parameters.handshake_rtt_us, repeated))
+		return;
+	rre->uplink.bound = rre->start_window;
+	rre->uplink.is_fresh = 1;
+	rre_steer(rre, now_us);
+}
+
+RRE u32 rre_tells(const struct rre *rre)
+{
+	return rre_uplink_tells(&rre->uplink, rre->delivered, rre->parameters.mss);
+}
+
+/* Adds what this connection shows, if rre_tells, to what is known of its client. */
+RRE void rre_tell(const struct rre *rre, struct rre_client *client)
+{
+	rre_uplink_tell(&rre->uplink, client, rre->heard_us, rre->delivered, rre->parameters.mss);
+}
+
 RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 {
 	u32 halvings = rre->silences & 63;
@@ -434,8 +461,10 @@ RRE void rre_hear(struct rre *rre, const struct rre_ack *ack)
 		rre->estimate.marked = 0;
 		rre->silences = 0;
 	}
-	if (ack->delivered > 0)
+	if (ack->delivered > 0) {
 		rre->collapsed = 0;
+		rre_uplink_count(&rre->uplink, ack->now_us);
+	}
 }
 
 RRE_STEP u32 rre_read(struct rre *rre, const struct rre_ack *ack, struct rre_reading *reading)
@@ -724,6 +753,7 @@ RRE void rre_on_ack(struct rre *rre, const struct rre_ack *ack)
 
 	rre_hear(rre, ack);
 	if (rre_read(rre, ack, &reading) && !ends_wait) {
+		rre_uplink_on_reading(&rre->uplink, ack->now_us, &reading, rre->delivered, ack->in_flight);
 		rre_measure(rre, ack->now_us, &reading, ack->repairing);
 		if (rre->state != RRE_START || rre->restarted)
 			rre_estimate_rate(rre, ack->now_us, &reading);

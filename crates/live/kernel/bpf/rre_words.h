@@ -1,12 +1,12 @@
 /* For tests: events as they are told, and all that the algorithm remembers as numbers, in the order of
- * crates/core/proto/src/congestion/rre/words.rs; then when silence is due.
+ * crates/core/proto/src/congestion/rre/words.rs; then when silence is due, and what is known of the client.
  */
 #ifndef TACIT_RRE_WORDS_H
 #define TACIT_RRE_WORDS_H
 
 #include "rre.h"
 
-#define RRE_WORDS 82
+#define RRE_WORDS 96
 
 /* As crates/live/kernel/tests/same_in_c.rs writes it. */
 struct rre_told {
@@ -23,6 +23,8 @@ enum rre_told_kind {
 	RRE_TOLD_UNDO,
 	RRE_TOLD_TRANSMIT_START,
 	RRE_TOLD_SILENCE,
+	RRE_TOLD_RECALL,
+	RRE_TOLD_ANOTHER_CLIENT,
 };
 
 RRE void rre_happen_start(struct rre *rre, const struct rre_told *event)
@@ -61,7 +63,8 @@ RRE void rre_happen_ack(struct rre *rre, const struct rre_told *event)
 	rre_on_ack(rre, &ack);
 }
 
-RRE void rre_happen(struct rre *rre, const struct rre_told *event)
+/* `client` is known across connections. */
+RRE void rre_happen(struct rre *rre, struct rre_client *client, const struct rre_told *event)
 {
 	switch (event->kind) {
 	case RRE_TOLD_START:
@@ -82,12 +85,20 @@ RRE void rre_happen(struct rre *rre, const struct rre_told *event)
 	case RRE_TOLD_TRANSMIT_START:
 		rre_on_transmit_start(rre, event->now_us);
 		break;
+	case RRE_TOLD_RECALL:
+		rre_recall(rre, client, event->now_us, event->numbers[0]);
+		break;
+	case RRE_TOLD_ANOTHER_CLIENT:
+		__builtin_memset(client, 0, sizeof(*client));
+		return;
 	default:
 		rre_on_silence(rre, event->now_us);
 	}
+	if (rre_tells(rre))
+		rre_tell(rre, client);
 }
 
-RRE void rre_words(const struct rre *rre, u64 words[RRE_WORDS])
+RRE void rre_words(const struct rre *rre, const struct rre_client *client, u64 words[RRE_WORDS])
 {
 	words[0] = rre->parameters.mss;
 	words[1] = rre->parameters.initial_window;
@@ -170,7 +181,21 @@ RRE void rre_words(const struct rre *rre, u64 words[RRE_WORDS])
 	words[78] = rre->top_until_us;
 	words[79] = rre->rate;
 	words[80] = rre->window;
-	words[81] = rre_silent_at_us(rre);
+	words[81] = rre->uplink.acks;
+	words[82] = rre->uplink.first_us;
+	words[83] = rre->uplink.lag_known;
+	words[84] = rre->uplink.least_lag_us;
+	words[85] = rre->uplink.wait_us;
+	words[86] = rre->uplink.bound;
+	words[87] = rre->uplink.round_end;
+	words[88] = rre->uplink.round_us;
+	words[89] = rre->uplink.is_fresh;
+	words[90] = rre->uplink.read_us;
+	words[91] = rre_silent_at_us(rre);
+	words[92] = client->heard_us;
+	words[93] = client->wait_us;
+	words[94] = client->excess_us;
+	words[95] = client->vain_us;
 }
 
 #endif

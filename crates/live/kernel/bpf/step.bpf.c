@@ -11,6 +11,7 @@ char program_license[] SEC("license") = "Dual MIT/GPL";
 
 struct state {
 	struct rre rre;
+	struct rre_client client;
 	u64 words[RRE_WORDS];
 };
 
@@ -30,7 +31,7 @@ int rre_step(struct rre_told *context)
 
 	if (!state)
 		return 1;
-	rre_happen(&state->rre, &event);
-	rre_words(&state->rre, state->words);
+	rre_happen(&state->rre, &state->client, &event);
+	rre_words(&state->rre, &state->client, state->words);
 	return 0;
 }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use tacit_proto::congestion::rre::{Ack, Core, Parameters, WORDS};
+use tacit_proto::congestion::rre::{Ack, Client, Core, Parameters, WORDS};
 
 use compiled::{Draws, compiled};
 use event::Event;
@@ -25,13 +25,20 @@ const EVENTS: usize = 1_000;
 /// The event as `struct event` of `rre_host.c`.
 fn bytes(event: Event) -> Vec<u8> {
     let (name, numbers) = event.name_and_numbers();
-    let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence"];
+    let kinds = ["start", "handshake", "ack", "timeout", "undo", "transmit-start", "silence", "recall"];
     let kind = kinds.iter().position(|kind| *kind == name).unwrap() as u32;
     let (now_us, rest) = numbers.split_first().unwrap();
     let mut bytes = now_us.to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
     bytes.extend(rest.iter().flat_map(|number| u32::try_from(*number).unwrap().to_ne_bytes()));
     bytes.resize(64, 0);
+    bytes
+}
+
+/// An event of `bpf/rre_words.h` that no core has: from now on another client is meant.
+fn another_client() -> Vec<u8> {
+    let mut bytes = bytes(Event::Recall(0, false));
+    bytes[8] += 1;
     bytes
 }
 
@@ -155,16 +162,25 @@ fn sequence(seed: u64) -> Vec<Event> {
         sender_tick_us: if draws.one_in(5) { 1 } else { 1_000 },
         target_us: if draws.one_in(4) { draws.within(1, 200_000) as u32 } else { 0 },
     };
-    let mut core = Core::new(parameters, path.now_us);
-    let mut events = vec![Event::Start(path.now_us, parameters)];
-    if path.stamped {
-        let ack = path.ack(&core, 0, &mut draws);
-        events.push(Event::Handshake(path.now_us, ack.value, ack.echo));
-        events[1].happen(&mut core);
-    }
+    let (mut core, mut client) = (Core::new(parameters, path.now_us), Client::default());
+    let mut events = Vec::new();
     while events.len() < EVENTS {
+        // The client comes back, mostly before its uplink has forwarded all ACKs.
+        if events.is_empty() || draws.one_in(EVENTS as u64 / 3) {
+            events.push(Event::Start(path.now_us, parameters));
+            core = Core::new(parameters, path.now_us);
+            if path.stamped {
+                let ack = path.ack(&core, 0, &mut draws);
+                events.push(Event::Handshake(path.now_us, ack.value, ack.echo));
+            }
+            events.push(Event::Recall(path.now_us, draws.one_in(2)));
+            let of_start = events.iter().rposition(|event| matches!(event, Event::Start(..))).unwrap();
+            for event in &events[of_start + 1..] {
+                event.happen_to(&mut core, &mut client);
+            }
+        }
         let event = path.event(&core, &mut draws);
-        event.happen(&mut core);
+        event.happen_to(&mut core, &mut client);
         events.push(event);
     }
     events
@@ -196,8 +212,14 @@ fn golden() -> Vec<Vec<Event>> {
     texts.iter().map(events).collect()
 }
 
-/// The whole state of the C code after an event, and when its silence timer is due.
-type Words = [u64; WORDS + 1];
+/// Number of words of the C code: its state, when its silence timer is due, and what is known of the client.
+const ALL_WORDS: usize = WORDS + 5;
+
+/// [`Core::words`] has the bound there.
+const BOUND_AT: usize = 86;
+
+/// All of them after an event.
+type Words = [u64; ALL_WORDS];
 
 fn words_of(bytes: &[u8]) -> Words {
     let words: Vec<u64> =
@@ -211,26 +233,46 @@ fn on_the_host(program: &Path, directory: &Path, events: &[Event]) -> Vec<Words>
     std::fs::write(&file, events.iter().flat_map(|event| bytes(*event)).collect::<Vec<u8>>()).unwrap();
     let output = Command::new(program).stdin(File::open(&file).unwrap()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout.chunks_exact(8 * (WORDS + 1)).map(words_of).collect()
+    output.stdout.chunks_exact(8 * ALL_WORDS).map(words_of).collect()
+}
+
+/// What the events of all sequences reached.
+#[derive(Default)]
+struct Seen {
+    /// States, and verdicts on the clock.
+    states: BTreeSet<(u64, u64)>,
+    /// Whether the connection was bounded, and whether its client was known to need that or found not to.
+    clients: BTreeSet<(bool, bool, bool)>,
+}
+
+impl Seen {
+    /// Bounded connections, of clients that were then found not to need it too, and clients that were found to need it.
+    fn has_all_clients(&self) -> bool {
+        [(true, true, false), (true, false, true), (false, true, false)]
+            .iter()
+            .all(|client| self.clients.contains(client))
+    }
 }
 
 /// Compares the state of both after each event, and when the silence timer is due.
 fn compare(
     sequences: impl Iterator<Item = Vec<Event>>,
     mut answers: impl FnMut(&[Event]) -> Vec<Words>,
-) -> BTreeSet<(u64, u64)> {
-    let mut seen = BTreeSet::new();
+) -> Seen {
+    let mut seen = Seen::default();
     for (number, events) in sequences.enumerate() {
         let answers = answers(&events);
         assert_eq!(answers.len(), events.len(), "sequence {number}");
-        let mut core = Core::new(Parameters::default(), 0);
+        let (mut core, mut client) = (Core::new(Parameters::default(), 0), Client::default());
         for (step, (event, in_c)) in events.into_iter().zip(answers).enumerate() {
             let before = core.words();
-            event.happen(&mut core);
-            let in_rust = [&core.words()[..], &[core.silent_at_us()]].concat();
+            event.happen_to(&mut core, &mut client);
+            let Client { heard_us, wait_us, excess_us, vain_us } = client;
+            let known = [core.silent_at_us(), heard_us, wait_us, excess_us, vain_us];
+            let in_rust = [&core.words()[..], &known].concat();
             assert_eq!(in_c[..], in_rust, "sequence {number}, event {step}: {event:?} after {before:?}");
-            // The state, and the verdict on the clock.
-            seen.insert((in_rust[5], in_rust[7]));
+            seen.states.insert((in_rust[5], in_rust[7]));
+            seen.clients.insert((in_rust[BOUND_AT] > 0, excess_us > 0, vain_us > 0));
         }
     }
     seen
@@ -243,7 +285,9 @@ fn a_million_random_events_leave_the_same_in_both() {
     let seen =
         compare((0..SEQUENCES).map(sequence), |events| on_the_host(&program, directory.path(), events));
     let all: BTreeSet<_> = (0..5).flat_map(|state| (1..3).map(move |trust| (state, trust))).collect();
-    assert!(seen.is_superset(&all), "not every state was reached with and without a clock: {seen:?}");
+    let Seen { states, clients } = &seen;
+    assert!(states.is_superset(&all), "not every state was reached with and without a clock: {states:?}");
+    assert!(seen.has_all_clients(), "not every kind of client was reached: {clients:?}");
 }
 
 #[test]
@@ -286,10 +330,12 @@ mod loaded {
     }
 
     fn in_the_kernel(loaded: &Loaded, events: &[Event]) -> Vec<Words> {
+        // Of another client than that of the sequence before.
+        loaded.run("rre_step", &mut another_client()).unwrap();
         let step = |event: &Event| {
             loaded.run("rre_step", &mut bytes(*event)).unwrap();
             let value = loaded.value("step_state").unwrap();
-            words_of(&value[value.len() - 8 * (WORDS + 1)..])
+            words_of(&value[value.len() - 8 * ALL_WORDS..])
         };
         events.iter().map(step).collect()
     }
@@ -301,6 +347,8 @@ mod loaded {
         compare(golden().into_iter(), |events| in_the_kernel(&object, events));
         compare((0..20).map(wild), |events| in_the_kernel(&object, events));
         let seen = compare((0..LOADED_SEQUENCES).map(sequence), |events| in_the_kernel(&object, events));
-        assert!(seen.len() >= 10, "not every state was reached with and without a clock: {seen:?}");
+        let Seen { states, clients } = &seen;
+        assert!(states.len() >= 10, "not every state was reached with and without a clock: {states:?}");
+        assert!(seen.has_all_clients(), "not every kind of client was reached: {clients:?}");
     }
 }

@@ -101,6 +101,7 @@ pub const ALL: &[Bundled] = bundled![
     "tack/baselines-11ac",
     "rre/slow-uplink",
     "rre/fetches",
+    "rre/come-and-go",
     "rre/utilisation",
     "rre/normal",
     "rre/concurrent-upload",

@@ -94,6 +94,7 @@ const TCP: &[Effective] = &[
         _ => written(&tcp::BBR_POLICER, Some(&bbr::Config::USUAL.policer)),
     }),
     effective("tcp.rre-target", PROFILE, |scenario| written(&tcp::RRE_TARGET, Some(&scenario.rre.target))),
+    effective("tcp.rre-memory", PROFILE, |scenario| written(&tcp::RRE_MEMORY, Some(&scenario.rre.memory))),
     effective("tcp.receive-buffer", PROFILE, |scenario| {
         let size = match scenario.tcp.receive_autotuning {
             ReceiveAutotuning::Off => ReceiveBuffer::Size(scenario.tcp.receive_buffer),

@@ -16,6 +16,7 @@ use tacit_proto::packet::Packet;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::units::{FlowId, HostId, Instant};
 
+use crate::clients::Clients;
 use crate::drivers::fwp::{ReaderRequest, ToReader};
 use crate::flow::{End, Feeder, Flow};
 use crate::record::{ApplicationOutcome, ApplicationResult};
@@ -120,9 +121,10 @@ pub(crate) fn build(
         }
         apps.push(App::new(application, setup.flows[first.0 as usize].start, setup.seed, &name(first)));
     }
+    let mut clients = Clients::default();
     let flows = setup.flows.iter().zip(feeders).zip((0..).map(FlowId));
     let flows = flows.map(|((flow, feeder), id)| {
-        Flow::new(id, flow.clone(), feeder, own_queues(flow), setup.seed, &name(id))
+        Flow::new(id, flow.clone(), feeder, own_queues(flow), &mut clients, setup.seed, &name(id))
     });
     (flows.collect(), apps)
 }

@@ -10,6 +10,7 @@ use tacit_proto::transport::{self, Connection, Stats};
 use tacit_proto::udp::{self, Datagram};
 use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
+use crate::clients::Clients;
 use crate::record::{Reports, SeriesPoint};
 use crate::setup::{FlowSetup, Traffic};
 
@@ -91,6 +92,7 @@ impl Flow {
         setup: FlowSetup,
         feeder: Feeder,
         own_queues: [Option<OwnQueue>; 2],
+        clients: &mut Clients,
         seed: u64,
         name: &str,
     ) -> Self {
@@ -116,6 +118,9 @@ impl Flow {
                     // A server has one socket for all connections, whichever end opens them. It is the host with the
                     // lowest number.
                     connection.set_connection_id_implied(ends.local > ends.remote);
+                    if let Some(client) = clients.of(config, ends) {
+                        connection.share_client(client);
+                    }
                     connection
                 };
                 Protocol::Connection(Box::new(Connected {

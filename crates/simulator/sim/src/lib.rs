@@ -3,6 +3,7 @@
 mod apps;
 pub mod capture;
 mod carried;
+mod clients;
 mod digest;
 mod drivers;
 mod flow;

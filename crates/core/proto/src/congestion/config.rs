@@ -52,7 +52,7 @@ impl Algorithm {
     }
 
     /// TCP-RRE with its default options.
-    pub const RRE: Self = Self::Rre(rre::Config { target: None });
+    pub const RRE: Self = Self::Rre(rre::Config { target: None, memory: rre::Memory::Address });
 }
 
 /// Configuration of the congestion control of one sender, of any transport.

@@ -8,6 +8,7 @@
 //! [`Core`] does not use this crate: its inputs and outputs are numbers, so that a kernel can run the same algorithm in
 //! C.
 
+mod client;
 mod clock;
 mod compete;
 mod core;
@@ -19,6 +20,7 @@ mod states;
 mod steering;
 
 pub use self::core::{Ack, Core, Parameters, WORDS};
+pub use client::{Client, SharedClient};
 pub use clock::Trust;
 pub use states::{Event, State};
 
@@ -32,6 +34,20 @@ use crate::units::{BitRate, Duration, Instant};
 pub struct Config {
     /// Target buffer delay at 250 kb/s and below; above, it falls with the square root of the rate. `None`: 80 ms.
     pub target: Option<Duration>,
+    /// Which connections share a memory.
+    pub memory: Memory,
+}
+
+/// Which connections share what they find out about their client's uplink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// Those to the same address; all clients of a scenario have one, as behind a NAT, or are in one IPv6 prefix.
+    #[default]
+    Address,
+    /// Those to the same client.
+    Client,
+    /// None.
+    None,
 }
 
 /// The controller.
@@ -39,6 +55,9 @@ pub struct Config {
 pub(crate) struct Rre {
     window: Window,
     core: Core,
+    client: Option<SharedClient>,
+    /// The handshake measured the round-trip time.
+    is_measured: bool,
 }
 
 impl Rre {
@@ -55,9 +74,17 @@ impl Rre {
         if let Some(stamps) = start.stamps {
             core.on_handshake(now_us, stamps.receiver, stamps.sender);
         }
-        let mut rre = Self { window, core };
+        let mut rre = Self { window, core, client: None, is_measured: start.rtt.is_some() };
         rre.update_window();
         rre
+    }
+
+    /// Shares what is known of `client` from now on.
+    pub fn recall(&mut self, client: SharedClient, now: Instant) {
+        // A repeated handshake measures no round-trip time.
+        self.core.recall(&client.get(), micros_at(now), !self.is_measured);
+        self.client = Some(client);
+        self.update_window();
     }
 
     fn update_window(&mut self) {
@@ -88,6 +115,11 @@ impl CongestionControl for Rre {
             limited: sample.app_limited,
             repairing: delivery.repair != Repair::None,
         });
+        if self.core.tells()
+            && let Some(client) = &self.client
+        {
+            client.change(|client| self.core.tell(client));
+        }
         self.update_window();
     }
 

@@ -17,6 +17,7 @@ use super::ecn::Echo;
 use super::receiver::{ReadPolicy, Receiver};
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
 use crate::congestion::position::Position;
+use crate::congestion::rre::SharedClient;
 use crate::endpoint::{Endpoint, Ends, Event};
 use crate::packet::{Packet, Transport};
 use crate::stats::Stats;
@@ -156,6 +157,11 @@ impl Connection {
             last_challenge: None,
             identification: 0,
         }
+    }
+
+    /// Shares what TCP-RRE knows of the client with its other connections, before the connection is established.
+    pub fn share_client(&mut self, client: SharedClient) {
+        self.sender.client = Some(client);
     }
 
     /// Adds `bytes` to the data to send. The amount saturates: `write(u64::MAX)` is a source that never ends. Before

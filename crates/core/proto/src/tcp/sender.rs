@@ -19,6 +19,7 @@ use super::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use super::undo::{Episode, Frto, Undo};
 use crate::congestion::pacing::Pacer;
 use crate::congestion::position::Position;
+use crate::congestion::rre::SharedClient;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{AckSample, Controller, Stamps, Start};
 use crate::ranges::Range;
@@ -141,6 +142,8 @@ pub(crate) struct Sender {
     pub board: Scoreboard,
     pub rtt: RttEstimator,
     pub congestion: Controller,
+    /// What is known of the client, for a controller that shares it.
+    pub client: Option<SharedClient>,
     pacer: Option<Pacer>,
     phase: Phase,
     /// A feature of [`extended`] is enabled.
@@ -212,6 +215,7 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RttEstimator::new(config.rto_min),
             congestion: Controller::new(&config.congestion, u32::from(config.mss()), Start::default()),
+            client: None,
             pacer: None,
             phase: Phase::Open,
             extended: config.recovery != Recovery::Rfc6675 || config.undo != Undo::Never,
@@ -251,6 +255,9 @@ impl Sender {
             tick: TIMESTAMP_TICK,
         };
         self.congestion = Controller::new(&config.congestion, mss, start);
+        if let Some(client) = &self.client {
+            self.congestion.recall(client, now);
+        }
         self.set_up_rate_control(config.congestion.pacing);
         self.initial_window = config.congestion.initial_window_bytes(mss);
         self.recover = self.snd_una - 1;

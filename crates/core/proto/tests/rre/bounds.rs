@@ -1,7 +1,7 @@
 //! Invariants of the core for any input, including numbers that no path would give, in any order.
 
 use proptest::prelude::*;
-use tacit_proto::congestion::rre::{Ack, Core, Parameters, State};
+use tacit_proto::congestion::rre::{Ack, Client, Core, Parameters, State};
 
 use crate::event::Event;
 
@@ -78,6 +78,7 @@ fn event(ack: impl Strategy<Value = Ack> + 'static) -> impl Strategy<Value = Eve
         1 => time().prop_map(Event::Undo),
         1 => time().prop_map(Event::TransmitStart),
         1 => time().prop_map(Event::Silence),
+        1 => (time(), any::<bool>()).prop_map(|(now, repeated)| Event::Recall(now, repeated)),
     ]
 }
 
@@ -117,19 +118,24 @@ fn hold_bounds(core: &Core, parameters: &Parameters) {
 
 fn run(parameters: Parameters, events: Vec<Event>) {
     let mut core = Core::new(parameters, 1_000_000);
+    let mut client = Client::default();
     let mss = u64::from(parameters.mss.clamp(1, 65_535));
     hold_bounds(&core, &parameters);
     for event in events {
         let before = core.rate();
         let collapsed = core.window() == mss;
-        event.happen(&mut core);
+        event.happen_to(&mut core, &mut client);
         match event {
             Event::Ack(ack) => assert!(!collapsed || ack.delivered > 0 || core.window() == mss, "{core:?}"),
             Event::Timeout(_) => assert_eq!(core.window(), mss, "one segment after a timeout"),
             Event::Silence(_) => {
                 assert!(core.rate() <= before.max(2 * mss * 1_000_000 / LEAST_RATE_US), "{core:?}");
             }
-            Event::Start(..) | Event::Handshake(..) | Event::Undo(_) | Event::TransmitStart(_) => {}
+            Event::Start(..)
+            | Event::Handshake(..)
+            | Event::Undo(_)
+            | Event::TransmitStart(_)
+            | Event::Recall(..) => {}
         }
         assert!(core.silent_at_us() > 0);
         hold_bounds(&core, &parameters);
@@ -153,6 +159,7 @@ fn running(events: Vec<Event>) -> Vec<Event> {
         Event::TransmitStart(_) => Event::TransmitStart(now_us),
         Event::Silence(_) => Event::Silence(now_us),
         Event::Start(_, parameters) => Event::Start(now_us, parameters),
+        Event::Recall(_, repeated) => Event::Recall(now_us, repeated),
     };
     events.into_iter().map(&mut on).collect()
 }

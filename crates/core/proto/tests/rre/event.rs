@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tacit_proto::congestion::rre::{Ack, Core, Parameters, State, Trust};
+use tacit_proto::congestion::rre::{Ack, Client, Core, Parameters, State, Trust};
 
 /// Format of the lines in a file of vectors.
 pub const FORMAT: &str = "\
@@ -12,6 +12,7 @@ pub const FORMAT: &str = "\
 # handshake NOW TSVAL TSECR
 # ack NOW HAS-TIMESTAMPS TSVAL TSECR ADVANCED DELIVERED LOST IN-FLIGHT RTT SMOOTHED-RTT LIMITED REPAIRING
 # timeout NOW, undo NOW, transmit-start NOW, silence NOW
+# recall NOW SYN-REPEATED: before the first data, what earlier connections showed of the client
 # Then: RATE WINDOW STATE RECEIVE-RATE BUFFER-DELAY CLOCK TICK SILENT-AT
 ";
 
@@ -24,12 +25,19 @@ pub enum Event {
     Undo(u64),
     TransmitStart(u64),
     Silence(u64),
+    Recall(u64, bool),
 }
 
 impl Event {
-    /// Applies the event to `core`; a start replaces it.
+    /// Applies the event to `core`, for a client of which nothing is known; a start replaces it.
     pub fn happen(self, core: &mut Core) {
+        self.happen_to(core, &mut Client::default());
+    }
+
+    /// Applies the event to `core` and to what is known of its client across connections.
+    pub fn happen_to(self, core: &mut Core, client: &mut Client) {
         match self {
+            Self::Recall(now_us, repeated) => core.recall(client, now_us, repeated),
             Self::Start(now_us, parameters) => *core = Core::new(parameters, now_us),
             Self::Handshake(now_us, value, echo) => core.on_handshake(now_us, value, echo),
             Self::Ack(ack) => core.on_ack(&ack),
@@ -37,6 +45,9 @@ impl Event {
             Self::Undo(_) => core.on_undo(),
             Self::TransmitStart(now_us) => core.on_transmit_start(now_us),
             Self::Silence(now_us) => core.on_silence(now_us),
+        }
+        if core.tells() {
+            core.tell(client);
         }
     }
 
@@ -62,6 +73,7 @@ impl Event {
             Self::Undo(now) => ("undo", vec![now]),
             Self::TransmitStart(now) => ("transmit-start", vec![now]),
             Self::Silence(now) => ("silence", vec![now]),
+            Self::Recall(now, repeated) => ("recall", wide(now, &[u32::from(repeated)])),
         }
     }
 
@@ -111,6 +123,7 @@ impl Event {
             ("undo", []) => Self::Undo(*now),
             ("transmit-start", []) => Self::TransmitStart(*now),
             ("silence", []) => Self::Silence(*now),
+            ("recall", &[repeated]) => Self::Recall(*now, repeated == 1),
             _ => return None,
         })
     }

@@ -4,6 +4,7 @@ use std::mem::discriminant;
 
 use tacit_proto::congestion::bbr::PolicerDetection;
 use tacit_proto::congestion::cubic::SlowStart;
+use tacit_proto::congestion::rre::Memory;
 use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
@@ -81,6 +82,14 @@ pub(crate) const RRE_TARGET: Key<Own<Option<Duration>>> = named("rre-target")
         write: |target| target.as_ref().map_or_else(|| "\"auto\"".to_owned(), |target| TARGET.write(target)),
         allowed: "1 ms to 5 s, or `\"auto\"`",
     });
+
+pub(crate) const RRE_MEMORY: Key<Choice<Memory>> = named("rre-memory")
+    .means(
+        "connections that share what TCP-RRE finds out about the uplink: those to the same address, which all \
+         clients have as behind a NAT, those to the same client (those of a wire are one), or none",
+    )
+    .is("\"address\"")
+    .key(Choice(&[("address", Memory::Address), ("client", Memory::Client), ("none", Memory::None)]));
 
 const TARGET: Span = Span::between(Duration::from_millis(1), Duration::from_secs(5));
 
@@ -235,6 +244,7 @@ pub(crate) const TCP: Keys<Config> = &[
         }),
     &BBR_POLICER,
     &RRE_TARGET,
+    &RRE_MEMORY,
     &Tcp::named("byte-counting-limit")
         .means("most segments that the window grows by per ACK in slow start (RFC 3465's L)")
         .field(

@@ -26,7 +26,10 @@ pub(super) fn tcp_section(
     let largest = if has_wifi { MAX_WIFI_PACKET } else { Bytes(65_535) };
     config.mtu = section.or(keys::MTU, config.mtu, within(smallest..=largest, byte_count))?;
     (config.receive_buffer, config.receive_autotuning) = receive_buffer(&section, &usual)?;
-    let rre = rre::Config { target: keys::RRE_TARGET.given(&section)?.flatten() };
+    let rre = rre::Config {
+        target: keys::RRE_TARGET.given(&section)?.flatten(),
+        memory: keys::RRE_MEMORY.or(&section, rre::Memory::default())?,
+    };
     let cubic = cubic_choices(&section, usual.congestion.algorithm)?;
     config.congestion.algorithm = algorithm(&section, usual.congestion.algorithm, cubic, rre)?;
     let acks = AckOptions::read(&section)?;

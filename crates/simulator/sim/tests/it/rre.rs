@@ -5,10 +5,12 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{RateScript, Service};
 use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::rre::{self, Memory};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
-use tacit_sim::record::RunOutcome;
-use tacit_sim::setup::FlowSetup;
+use tacit_proto::tcp::{Profile, WindowGrowth};
+use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
+use tacit_sim::record::{ApplicationResult, RunOutcome};
+use tacit_sim::setup::{Application, ApplicationSetup, End, FlowSetup, Law, Objects, RequestResponse, Span};
 use tacit_sim::{Setup, run};
 
 /// Fraction of payload in a full IP packet.
@@ -140,4 +142,77 @@ fn a_link_that_comes_back_otherwise_is_used_again() {
         let most = 2 * before.max(after).as_bps();
         assert!(top.as_bps() <= most, "{before_kbps} to {after_kbps} kb/s: {top:?}");
     }
+}
+
+/// Seconds of each of `fetches` of 1 MB with `pause` between them, ascending, by each of `clients`: 8 Mb/s down, 50 kb/s up,
+/// 50 ms, and a receiver that acknowledges each segment that widens its window.
+fn fetches(algorithm: Algorithm, clients: u32, fetches: u32, pause: Duration) -> Vec<Vec<f64>> {
+    let config = tcp::Config {
+        congestion: algorithm.into(),
+        window_growth: WindowGrowth::BySegment,
+        ..Profile::Linux.config()
+    };
+    let mut setup = wired(BitRate::from_mbps(8), Duration::from_millis(25), 1_000, Loss::None, bulk(config));
+    setup.wired[0].backward.service = Service::Rate(BitRate::from_kbps(50));
+    setup.wired[0].backward.queue = QueueLimit { packets: Some(1_000), bytes: None }.into();
+    setup.flows = vec![setup.flows[0].clone(); (clients * fetches) as usize];
+    let plan = RequestResponse {
+        requester: End::Sink,
+        objects: Objects::Listed(vec![Bytes(1_000_000)]),
+        request: Bytes(400),
+        think: Span { mean: pause, law: Law::Fixed },
+        keeps_connections: false,
+        repair: None,
+    };
+    setup.applications = (0..clients)
+        .map(|client| ApplicationSetup {
+            name: format!("client {client}"),
+            flows: (client * fetches..(client + 1) * fetches).map(FlowId).collect(),
+            application: Application::RequestResponse(plan.clone()),
+        })
+        .collect();
+    setup.duration = (pause + secs(12)) * u64::from(fetches * clients);
+    setup.measure_from = Instant::ZERO;
+    let loads = run(&setup).unwrap().applications.into_iter().map(|application| match application.result {
+        ApplicationResult::Pages(pages) => pages.load_times.iter().map(|time| time.as_secs_f64()).collect(),
+        other => panic!("{other:?}"),
+    });
+    loads.collect()
+}
+
+fn with(memory: Memory) -> Algorithm {
+    Algorithm::Rre(rre::Config { memory, ..rre::Config::default() })
+}
+
+/// The second fetch pays for the first one's ACKs. No later one waits longer than CUBIC's.
+#[test]
+fn fetches_in_a_row_after_the_second_take_no_longer_than_with_cubic() {
+    let cubic = fetches(Algorithm::CUBIC, 1, 6, Duration::ZERO).remove(0);
+    let own = fetches(with(Memory::Address), 1, 6, Duration::ZERO).remove(0);
+    let forgetful = fetches(with(Memory::None), 1, 6, Duration::ZERO).remove(0);
+    println!("{own:.2?}, without a memory {forgetful:.2?}, CUBIC {cubic:.2?}");
+    assert!((own.len(), forgetful.len(), cubic.len()) == (6, 6, 6));
+    assert!(own[4] <= 1.05 * cubic[5], "{own:?}, CUBIC {cubic:?}");
+    assert!(own[0] == forgetful[0] && own[0] < 0.7 * cubic[0], "the first is as before: {own:?}");
+    assert!(forgetful[4] > 1.4 * cubic[5], "{forgetful:?}");
+}
+
+#[test]
+fn a_client_that_pauses_until_its_uplink_is_free_is_not_bounded() {
+    let (own, forgetful) =
+        (fetches(with(Memory::Address), 1, 4, secs(8)), fetches(with(Memory::None), 1, 4, secs(8)));
+    assert_eq!(own, forgetful);
+}
+
+/// Clients behind one address share what the sender knows; with an address each they do not.
+#[test]
+fn clients_behind_one_address_are_bounded_by_what_any_of_them_left() {
+    let mean = |memory| {
+        let loads = fetches(with(memory), 4, 4, Duration::ZERO).concat();
+        assert_eq!(loads.len(), 16);
+        loads.iter().sum::<f64>() / 16.0
+    };
+    let (address, none) = (mean(Memory::Address), mean(Memory::None));
+    println!("{address:.2} s, without a memory {none:.2} s");
+    assert!(address < 0.85 * none, "{address} s, without a memory {none} s");
 }

@@ -9,6 +9,7 @@ mod words;
 
 pub use words::WORDS;
 
+use super::client::{Client, Uplink};
 use super::clock::{Clock, Reading, Trust};
 use super::compete::Competition;
 use super::delay::{DELAY_LIFETIME_US, DELAY_PERIODS, Delay, MAX_DELAY_US};
@@ -107,6 +108,7 @@ pub struct Core {
     competition: Competition,
     feedback: Feedback,
     steering: Steering,
+    uplink: Uplink,
 }
 
 impl Core {
@@ -130,6 +132,7 @@ impl Core {
             competition: Competition::default(),
             feedback: Feedback::new(parameters.handshake_rtt_us, now_us),
             steering: Steering::new(now_us),
+            uplink: Uplink::default(),
         };
         core.steer(now_us);
         core
@@ -140,6 +143,24 @@ impl Core {
         self.clock.on_ack(now_us, value, echo, true, self.parameters.sender_tick_us);
     }
 
+    /// Considers, before the first data, what is known of the client. `repeated` if its SYN was repeated.
+    pub fn recall(&mut self, client: &Client, now_us: u64, repeated: bool) {
+        if client.bounds(now_us, self.parameters.handshake_rtt_us.into(), repeated) {
+            self.uplink.bind(self.search.start_window);
+            self.steer(now_us);
+        }
+    }
+
+    /// Whether this connection has something to [`tell`](Self::tell).
+    pub fn tells(&self) -> bool {
+        self.uplink.tells(self.delivered, self.mss())
+    }
+
+    /// Adds what this connection shows to what is known of its client.
+    pub fn tell(&self, client: &mut Client) {
+        self.uplink.tell(client, self.feedback.heard_us, self.delivered, self.mss());
+    }
+
     /// Handles an ACK.
     pub fn on_ack(&mut self, ack: &Ack) {
         let now_us = ack.now_us;
@@ -147,6 +168,7 @@ impl Core {
         let ends_wait = self.steering.collapsed || self.feedback.silences > 0;
         self.record_counts(ack);
         if let Some(reading) = self.read(ack).filter(|_| !ends_wait) {
+            self.uplink.on_reading(now_us, reading, self.delivered, ack.in_flight.into());
             self.measure(now_us, reading, ack.repairing);
             if self.state != State::Start || self.search.restarted {
                 self.estimate_rate(now_us, reading);
@@ -250,6 +272,7 @@ impl Core {
         }
         if ack.delivered > 0 {
             self.steering.collapsed = false;
+            self.uplink.count(ack.now_us);
         }
     }
 
@@ -286,6 +309,7 @@ impl Core {
         self.delay.forget(now_us);
         self.competition.vain_at_us = 0;
         self.search.round_read = false;
+        self.uplink.forget();
     }
 
     /// Measures the relative delay, its minimum, and the buffer delay (slides 11 and 12).
@@ -556,6 +580,7 @@ impl Core {
             _ if self.estimate.provisional && !self.search.restarted => product.min(self.search.start_window),
             _ => product,
         };
+        let window = if self.uplink.bound > 0 { window.min(self.uplink.bound) } else { window };
         self.steering.window =
             if self.steering.collapsed { self.mss() } else { window.clamp(2 * self.mss(), MAX_WINDOW) };
         self.steering.note_top(now_us, self.feedback.smoothed_us());

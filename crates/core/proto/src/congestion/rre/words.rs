@@ -1,5 +1,6 @@
 //! The algorithm's complete state as numbers, for comparison with its state in C.
 
+use super::super::client::Uplink;
 use super::super::clock::{Clock, Reading};
 use super::super::compete::{Competition, Cubic};
 use super::super::delay::Delay;
@@ -10,7 +11,7 @@ use super::super::steering::Steering;
 use super::{Core, Parameters};
 
 /// Number of words.
-pub const WORDS: usize = 81;
+pub const WORDS: usize = 91;
 
 impl Core {
     /// The complete state, in the order of `kernel/bpf/rre_words.h`. The tests detect a field that is added here but not in C.
@@ -87,6 +88,19 @@ impl Core {
                     top_until_us,
                     rate,
                     window,
+                },
+            uplink:
+                Uplink {
+                    acks,
+                    first_us,
+                    lag_known,
+                    least_lag_us,
+                    wait_us,
+                    bound,
+                    round_end: bound_round_end,
+                    round_us,
+                    is_fresh,
+                    read_us,
                 },
         } = *self;
         let clock = clock_words(&clock);
@@ -172,6 +186,16 @@ impl Core {
             top_until_us,
             rate,
             window,
+            acks,
+            first_us,
+            lag_known.into(),
+            least_lag_us as u64,
+            wait_us,
+            bound,
+            bound_round_end,
+            round_us,
+            is_fresh.into(),
+            read_us,
         ]
     }
 }

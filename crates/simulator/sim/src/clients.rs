@@ -1,0 +1,27 @@
+//! What hosts know of those that they send to.
+
+use std::collections::BTreeMap;
+
+use tacit_proto::congestion::Algorithm;
+use tacit_proto::congestion::rre::{Memory, SharedClient};
+use tacit_proto::endpoint::Ends;
+use tacit_proto::transport::Config;
+use tacit_proto::units::HostId;
+
+/// The clients of each host that uses TCP-RRE; one for all where they share an address.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(BTreeMap<(HostId, Option<HostId>), SharedClient>);
+
+impl Clients {
+    /// The client at the other end of a connection.
+    pub fn of(&mut self, config: &Config, ends: Ends) -> Option<&SharedClient> {
+        let Config::Tcp(tcp) = config else { return None };
+        let Algorithm::Rre(rre) = tcp.congestion.algorithm else { return None };
+        let remote = match rre.memory {
+            Memory::Address => None,
+            Memory::Client => Some(ends.remote),
+            Memory::None => return None,
+        };
+        Some(self.0.entry((ends.local, remote)).or_default())
+    }
+}
