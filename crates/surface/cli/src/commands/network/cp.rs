@@ -297,7 +297,7 @@ impl Client {
         (progress, outages): (&Progress, &Outages),
         reported: &mut BTreeSet<(String, Option<String>)>,
     ) -> Result<Option<CopyReport>, Failure> {
-        let (link, keeping) = self.keep(server, |event| outages.on_event(server, &event))?;
+        let (link, keeping) = self.keep(server, args.quiet, |event| outages.on_event(server, &event))?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
         let to_stdout = matches!(job, Job::PullInto(_));
         let copying = link.clone();
