@@ -1,7 +1,7 @@
 //! The task that owns a socket: receives and sends datagrams, in batches if the system supports them.
 
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
@@ -9,6 +9,7 @@ use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit};
 use tacit_proto::packet::Ecn;
 use tacit_proto::units::Instant;
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::clock::Timer;
 use crate::datagram::Datagram;
@@ -68,6 +69,8 @@ struct Driver {
     tried_again: bool,
     /// Batches in a row that the system could not cut.
     uncut: u32,
+    /// The socket, while its send buffer is full.
+    room: Option<AsyncFd<UdpSocket>>,
     lookout: Lookout,
     buffers: Vec<Vec<u8>>,
 }
@@ -83,6 +86,7 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         next: None,
         tried_again: false,
         uncut: 0,
+        room: None,
         lookout: Lookout::default(),
         buffers,
     };
@@ -128,9 +132,13 @@ impl Driver {
                 continue;
             };
             timer.set(now, at)?;
+            if !blocked {
+                self.room = None;
+            }
+            let socket = &self.group.sockets[usize::from(self.shared.shard.index)];
             tokio::select! {
-                ready = self.socket().socket.ready(Interest::READABLE | Interest::ERROR) => { ready?; }
-                ready = self.socket().socket.writable(), if blocked => ready?,
+                ready = socket.socket.ready(Interest::READABLE | Interest::ERROR) => ready?.retain_ready(),
+                ready = has_room(socket, &mut self.room), if blocked => ready?,
                 expired = timer.expired() => expired?,
                 () = self.shared.work.notified() => {}
             }
@@ -146,8 +154,8 @@ impl Driver {
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| slices.next().expect("as many buffers were made"));
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
-            let received =
-                socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut metas));
+            let received = socket
+                .try_io(Interest::READABLE, |socket| state.recv(socket.into(), &mut slices, &mut metas));
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -177,7 +185,7 @@ impl Driver {
     fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
-            let heard = socket.try_io(Interest::ERROR, || icmp::next(socket));
+            let heard = socket.try_io(Interest::ERROR, icmp::next);
             let Ok(error) = heard else { return };
             if let Some(error) = error {
                 let mut hub = self.shared.hub();
@@ -222,16 +230,14 @@ impl Driver {
                 src_ip: None,
             };
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
-            match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
+            match state.try_send(socket.get_ref().into(), &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The error may concern datagrams sent before this batch.
                 Err(error)
                     if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
                 Err(error) if transmit.segment_size.is_some() && is_uncut(&error) => {
-                    one_by_one(&transmit, |one| {
-                        socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), one))
-                    });
+                    one_by_one(&transmit, |one| state.try_send(socket.get_ref().into(), one));
                     // Without a longer packet than the path takes, the same batch would have passed.
                     self.uncut += u32::from(error.raw_os_error() != Some(Errno::EMSGSIZE as i32));
                     self.batch.clear();
@@ -275,6 +281,16 @@ impl Driver {
         drop(hub);
         batch.bytes = bytes;
     }
+}
+
+/// Waits until the send buffer of `socket` has room. Cancel safe.
+async fn has_room(socket: &Socket, room: &mut Option<AsyncFd<UdpSocket>>) -> io::Result<()> {
+    let room = match room {
+        Some(room) => room,
+        none => none.insert(socket.watch_room()?),
+    };
+    room.writable().await?.clear_ready();
+    Ok(())
 }
 
 /// The received datagrams in `buffers`.

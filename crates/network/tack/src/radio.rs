@@ -66,6 +66,7 @@ impl Lookout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn a_radio_is_an_interface_with_a_phy() {
