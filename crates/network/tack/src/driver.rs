@@ -32,6 +32,9 @@ const UNCUT_MAX: u32 = 8;
 /// Batches that are received before sending is attempted, and the other way round. Ours.
 const TURNS: usize = 16;
 
+/// Fewest batches that a call asks for. With one more than arrives, the call shows that there are no more.
+const WANTED_MIN: usize = 2;
+
 /// Exists as long as a clone of the endpoint does.
 pub(crate) struct Alive(pub Arc<[Arc<Shared>]>);
 
@@ -73,6 +76,8 @@ struct Driver {
     room: Option<AsyncFd<UdpSocket>>,
     lookout: Lookout,
     buffers: Vec<Vec<u8>>,
+    /// Batches that the next call asks for.
+    wanted: usize,
 }
 
 /// Drives the socket until the endpoint and all its connections are gone.
@@ -89,6 +94,7 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         room: None,
         lookout: Lookout::default(),
         buffers,
+        wanted: WANTED_MIN,
     };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());
@@ -154,8 +160,10 @@ impl Driver {
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| slices.next().expect("as many buffers were made"));
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
-            let received = socket
-                .try_io(Interest::READABLE, |socket| state.recv(socket.into(), &mut slices, &mut metas));
+            let wanted = self.wanted;
+            let received = socket.try_io(Interest::READABLE, |socket| {
+                state.recv(socket.into(), &mut slices[..wanted], &mut metas[..wanted])
+            });
             let count = match received {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -163,6 +171,14 @@ impl Driver {
                 Err(error) if is_of_the_network(&error) => continue,
                 Err(error) => return Err(error),
             };
+            let is_drained = count < wanted;
+            if is_drained {
+                // The system had no more: with the next datagram it wakes this driver, so it is not asked again.
+                let drained = socket
+                    .try_io(Interest::READABLE, |_| Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock)));
+                debug_assert!(drained.is_err());
+            }
+            self.wanted = next_wanted(wanted, count);
             let mut hub = self.shared.hub();
             let now = self.shared.clock.now();
             let mut strangers = 0;
@@ -176,6 +192,9 @@ impl Driver {
                 hub.counters.datagrams_handed_on += strangers;
                 drop(hub);
                 self.hand_on(now, &metas[..count]);
+            }
+            if is_drained {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -293,6 +312,16 @@ async fn has_room(socket: &Socket, room: &mut Option<AsyncFd<UdpSocket>>) -> io:
     Ok(())
 }
 
+/// Batches that the call asks for which follows one that asked for `wanted` and got `count`. Each costs some 400 bytes of memory
+/// that the call prepares.
+fn next_wanted(wanted: usize, count: usize) -> usize {
+    match count {
+        _ if count == wanted => (wanted * 2).min(BATCH_SIZE),
+        _ if count < wanted / 4 => (wanted / 2).max(WANTED_MIN),
+        _ => wanted,
+    }
+}
+
 /// The received datagrams in `buffers`.
 fn datagrams<'a>(metas: &'a [RecvMeta], buffers: &'a mut [Vec<u8>]) -> impl Iterator<Item = Datagram<'a>> {
     metas.iter().zip(buffers).flat_map(|(meta, buffer)| {
@@ -387,6 +416,16 @@ mod tests {
         for errno in [Errno::EBADF, Errno::ENOMEM, Errno::ENOTCONN] {
             assert!(!is_of_the_network(&errno.into()), "{errno}");
         }
+    }
+
+    #[test]
+    fn calls_ask_for_about_as_many_batches_as_arrive() {
+        let after =
+            |counts: &[usize]| counts.iter().fold(WANTED_MIN, |wanted, count| next_wanted(wanted, *count));
+        assert_eq!(after(&[1, 1, 1]), 2);
+        assert_eq!(after(&[2, 4, 8, 16, 32, 32]), 32);
+        assert_eq!(after(&[2, 4, 8, 16, 20, 9]), 32);
+        assert_eq!(after(&[2, 4, 8, 16, 1, 1, 1, 1, 1]), 4);
     }
 
     /// quinn#2399, quinn#2202: the system says that it cuts batches, and then an interface does not.
