@@ -76,6 +76,8 @@ struct Net {
     lose: fn(u64) -> bool,
     /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
+    /// Of the server's datagrams this many of a hundred are lost, by chance, and where the chance begins.
+    lose_back: (u64, u64),
     one_way: Duration,
     /// Bytes of the longest datagram that the path carries.
     longest: usize,
@@ -116,6 +118,7 @@ impl Net {
             order: 0,
             lose: |_| false,
             lose_at: |_| false,
+            lose_back: (0, 0),
             one_way: Duration::from_millis(5),
             longest: usize::MAX,
             per_byte: Duration::from_nanos(0),
@@ -155,7 +158,10 @@ impl Net {
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if bytes.len() <= self.longest && !(self.lose)(self.order) && !(self.lose_at)(self.now)
+                } else if bytes.len() <= self.longest
+                    && !(self.lose)(self.order)
+                    && !(self.lose_at)(self.now)
+                    && !(is_server && scattered(self.order ^ self.lose_back.1) % 100 < self.lose_back.0)
                 {
                     self.launch(from, to, bytes);
                 } else {
