@@ -13,7 +13,7 @@ use crate::trust::Store;
 /// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
 const AGAIN_LAST: Duration = Duration::from_secs(15);
-/// The upper limit where an attempt costs nobody a packet, and for a user that waits for the first connection. Ours.
+/// The upper limit where an attempt sends no packet, and while a user waits for the first connection. Ours.
 const AGAIN_SOON: Duration = Duration::from_secs(2);
 /// Time for which [`open`] tries. Ours: as long as an open connection may be silent. A machine that wakes up has joined its
 /// Wi-Fi by then.

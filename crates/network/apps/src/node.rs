@@ -270,7 +270,7 @@ async fn reach(
         Ok((node, address, reached))
     });
     reached.await.map_err(|failures| {
-        // What a server or the network has said is told before silence, and silence before an address that was not tried.
+        // An answer of a server or the network explains more than silence, and silence more than an address without a route.
         let rank = |failure: &NodeError| match failure {
             NodeError::NoRoute { .. } => 2,
             NodeError::Connection { source: ConnectionError::TimedOut, .. } => 1,

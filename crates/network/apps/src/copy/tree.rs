@@ -235,8 +235,8 @@ impl Tree {
     }
 
     /// `path` with links to directories replaced by where they lead, as long as that is below this directory. A last name
-    /// that is a link is followed only with `follows_last`. Nothing is opened through a link: a path that cannot be
-    /// replaced stays as it is, and is refused where it is opened.
+    /// that is a link is followed only with `follows_last`. Nothing is opened through a link: opening refuses a path in
+    /// which one remains.
     pub fn followed(&self, path: &Relative, follows_last: bool) -> Relative {
         self.try_followed(path, follows_last).unwrap_or_else(|| path.clone())
     }

@@ -217,7 +217,7 @@ fn a_partial_file_that_is_a_link_or_has_a_second_name_is_replaced() {
     fs::write(&victim, b"victim").unwrap();
     let obstructions: [&dyn Fn(); 3] =
         [&|| symlink(&victim, &partial).unwrap(), &|| fs::hard_link(&victim, &partial).unwrap(), &|| {
-            fs::create_dir(&partial).unwrap()
+            fs::create_dir(&partial).unwrap();
         }];
     for (at, obstruct) in obstructions.iter().enumerate() {
         obstruct();

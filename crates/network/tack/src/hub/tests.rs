@@ -145,6 +145,13 @@ impl Net {
         self.launch(from, server_address(), bytes);
     }
 
+    /// True if the next datagram of that end is lost.
+    fn is_lost(&self, is_server: bool) -> bool {
+        let (percent, seed) = self.lose_back;
+        let by_chance = is_server && scattered(self.order ^ seed) % 100 < percent;
+        by_chance || (self.lose)(self.order) || (self.lose_at)(self.now)
+    }
+
     fn drain(&mut self) {
         for is_server in [false, true] {
             loop {
@@ -158,11 +165,7 @@ impl Net {
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if bytes.len() <= self.longest
-                    && !(self.lose)(self.order)
-                    && !(self.lose_at)(self.now)
-                    && !(is_server && scattered(self.order ^ self.lose_back.1) % 100 < self.lose_back.0)
-                {
+                } else if !(self.is_lost(is_server) || bytes.len() > self.longest) {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;
