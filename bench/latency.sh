@@ -128,10 +128,10 @@ listens() {
 }
 
 "$tacit" keys make >/dev/null
-within "$there" python3 "$measure" serve $server 7000
+within "$there" python3 "$measure" serve "$server" 7000
 within "$there" /usr/sbin/sshd -D -e -f "$work/sshd_config"
-listens "$here" $server 7000
-listens "$here" $server 22
+listens "$here" "$server" 7000
+listens "$here" "$server" 22
 
 for mtu in "${mtus[@]}"; do
     for space in "$here" "$there"; do
@@ -139,14 +139,14 @@ for mtu in "${mtus[@]}"; do
         nsenter --net="$space" ip link set "$device" mtu "$mtu"
     done
     before=${#pids[@]}
-    within "$there" "$tacit" proxy --serve --listen $server:4434 --allow $server:7000
+    within "$there" "$tacit" proxy --serve --listen "$server:4434" --allow "$server:7000"
     sleep 0.5
-    within "$here" "$tacit" proxy $server:4434 --forward 127.0.0.1:8001=$server:7000
-    within "$here" ssh -N -L 127.0.0.1:8002:$server:7000 -i "$work/keys/user" -o StrictHostKeyChecking=no \
-        -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR root@$server
+    within "$here" "$tacit" proxy "$server:4434" --forward "127.0.0.1:8001=$server:7000"
+    within "$here" ssh -N -L "127.0.0.1:8002:$server:7000" -i "$work/keys/user" -o StrictHostKeyChecking=no \
+        -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR "root@$server"
     listens "$here" 127.0.0.1 8001
     listens "$here" 127.0.0.1 8002
-    nsenter --net="$here" python3 "$measure" ask direct=$server:7000 tacit=127.0.0.1:8001 ssh=127.0.0.1:8002 \
+    nsenter --net="$here" python3 "$measure" ask "direct=$server:7000" tacit=127.0.0.1:8001 ssh=127.0.0.1:8002 \
         --rounds "$rounds" --requests "$requests" | sed "s/^{/{\"mtu\": $mtu, /" | tee -a "$work/results"
     for pid in "${pids[@]:before}"; do
         kill "$pid" 2>/dev/null || true
