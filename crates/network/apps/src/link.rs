@@ -3,9 +3,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity};
+use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::node::{self, Home, Node, NodeError, wait_told};
 use crate::trust::Store;
@@ -13,6 +13,11 @@ use crate::trust::Store;
 /// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
 const AGAIN_LAST: Duration = Duration::from_secs(15);
+/// The upper limit where an attempt sends no packet, and while a user waits for the first connection. Ours.
+const AGAIN_SOON: Duration = Duration::from_secs(2);
+/// Time for which [`open`] tries. Ours: as long as an open connection may be silent. A machine that wakes up has joined its
+/// Wi-Fi by then.
+pub const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Gives its users the current connection.
 #[derive(Clone)]
@@ -99,7 +104,10 @@ pub fn keep(
             report(LinkEvent::Broken(&why));
             // Dropping a node joins its thread, which takes a while.
             drop(tokio::task::spawn_blocking(move || drop(node)));
-            (node, connection) = match again(home, &store, &identity, &config, &name, &report).await {
+            // The user is not asked again: a server that was not trusted at first is not trusted now.
+            let failed = |why: &NodeError, wait| report(LinkEvent::RetryFailed(why, wait));
+            let made = attempts(home, &store, &identity, &config, &name, |_| false, None, failed).await;
+            (node, connection) = match made {
                 Ok(made) => made,
                 Err(error) => return error,
             };
@@ -113,31 +121,57 @@ pub fn keep(
     (Link { current, taken: 0 }, keeping)
 }
 
-async fn again(
+/// Opens the first connection to the server `name`, as [`node::connect`] does. Tries again for up to [`OPEN_TIMEOUT`] where
+/// a later attempt may succeed: there is no network yet, or the server does not answer yet. `failed` receives the failures
+/// that another attempt follows.
+///
+/// # Errors
+/// The last failure, or the first one that will not change, such as a name that does not exist.
+pub async fn open(
     home: Home,
     store: &Store,
     identity: &Identity,
     config: &Config,
     name: &str,
-    report: &impl Fn(LinkEvent<'_>),
+    ask: impl FnMut(PublicKey) -> bool,
+    failed: impl FnMut(&NodeError, Duration),
 ) -> Result<(Node, Connection), NodeError> {
-    let mut wait = AGAIN_FIRST;
+    attempts(home, store, identity, config, name, ask, Some(OPEN_TIMEOUT), failed).await
+}
+
+#[expect(clippy::too_many_arguments, reason = "those of `node::connect`, and how often")]
+async fn attempts(
+    home: Home,
+    store: &Store,
+    identity: &Identity,
+    config: &Config,
+    name: &str,
+    mut ask: impl FnMut(PublicKey) -> bool,
+    patience: Option<Duration>,
+    mut failed: impl FnMut(&NodeError, Duration),
+) -> Result<(Node, Connection), NodeError> {
+    let (begun, mut wait) = (Instant::now(), AGAIN_FIRST);
     loop {
-        // The user is not asked again: a server that was not trusted at first is not trusted now.
-        match node::connect(home, store, identity, config, name, |_| false).await {
-            Err(error) if !is_final(&error) => {
-                report(LinkEvent::RetryFailed(&error, wait));
-                sleep(wait).await;
-                wait = (wait * 2).min(AGAIN_LAST);
-            }
+        let why = match node::connect(home, store, identity, config, name, &mut ask).await {
+            Err(why) if !is_final(&why) => why,
             done => return done,
+        };
+        // In another network, such as that of a hotel before its login, a name may be unknown for a while.
+        if patience.is_some_and(|patience| why.is_unknown_name() || begun.elapsed() + wait > patience) {
+            return Err(why);
         }
+        failed(&why, wait);
+        sleep(wait).await;
+        let is_soon = patience.is_some() || why.is_local();
+        wait = (wait * 2).min(if is_soon { AGAIN_SOON } else { AGAIN_LAST });
     }
 }
 
 /// True if further attempts would fail with the same error.
 fn is_final(error: &NodeError) -> bool {
-    let is_of_the_path =
-        matches!(error, NodeError::Connection { source: ConnectionError::PathTooNarrow, .. });
-    is_of_the_path || matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
+    let will_not_change = matches!(
+        error,
+        NodeError::Connection { source: ConnectionError::PathTooNarrow | ConnectionError::OtherVersion, .. }
+    );
+    will_not_change || matches!(error, NodeError::Trust(_) | NodeError::Refused { .. } | NodeError::Io { .. })
 }

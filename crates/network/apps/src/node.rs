@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tacit_tack::happy_eyeballs::{local_for, race};
+use tacit_tack::happy_eyeballs::{local_for, race, source_for};
 use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -32,6 +32,14 @@ pub enum NodeError {
     #[error("{name}: {source}")]
     Resolve {
         /// The name.
+        name: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The system has no route to an address of the server.
+    #[error("{name}: no way there from this machine: {source}")]
+    NoRoute {
+        /// The server.
         name: String,
         /// The reason.
         source: io::Error,
@@ -68,6 +76,26 @@ impl NodeError {
             }
             source => Self::Connection { name: name.to_owned(), source },
         }
+    }
+
+    /// True if a resolver has answered that the name does not exist. Without a network it reports a temporary failure.
+    pub(crate) fn is_unknown_name(&self) -> bool {
+        // The standard library keeps the text of getaddrinfo(3) alone. These are glibc's, then musl's. Another text only
+        // means that the name is looked up again.
+        const UNKNOWN: [&str; 4] = [
+            "Name or service not known",
+            "No address associated with hostname",
+            "Name does not resolve",
+            "Name has no usable address",
+        ];
+        let Self::Resolve { source, .. } = self else { return false };
+        let text = source.to_string();
+        source.kind() == io::ErrorKind::InvalidInput || UNKNOWN.iter().any(|unknown| text.ends_with(unknown))
+    }
+
+    /// True if this machine had no path on which a packet could leave.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::NoRoute { .. } | Self::Resolve { .. })
     }
 }
 
@@ -224,6 +252,7 @@ async fn reach(
     let addresses = addresses.map_err(|source| NodeError::Resolve { name: name.to_owned(), source })?;
     let failed = |source| NodeError::of_connection(name, identity.public_key(), source);
     let reached = race(addresses, async |address| {
+        source_for(address).map_err(|source| NodeError::NoRoute { name: name.to_owned(), source })?;
         let node = Node::client(home, address, identity.clone(), config.clone())?;
         let reached = match known {
             Some(key) => timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await.map(|there| {
@@ -241,11 +270,13 @@ async fn reach(
         Ok((node, address, reached))
     });
     reached.await.map_err(|failures| {
-        let is_silence = |failure: &NodeError| {
-            matches!(failure, NodeError::Connection { source: ConnectionError::TimedOut, .. })
+        // An answer of a server or the network explains more than silence, and silence more than an address without a route.
+        let rank = |failure: &NodeError| match failure {
+            NodeError::NoRoute { .. } => 2,
+            NodeError::Connection { source: ConnectionError::TimedOut, .. } => 1,
+            _ => 0,
         };
-        let told = failures.into_iter().find(|failure| !is_silence(failure));
-        told.unwrap_or_else(|| failed(ConnectionError::TimedOut))
+        failures.into_iter().min_by_key(rank).unwrap_or_else(|| failed(ConnectionError::TimedOut))
     })
 }
 
@@ -259,4 +290,31 @@ async fn connect_as(
     let connection = timeout(CONNECT_TIMEOUT, node.endpoint.connect(address, key)).await;
     let connection = connection.unwrap_or(Err(ConnectionError::TimedOut));
     connection.map_err(|source| NodeError::of_connection(name, identity.public_key(), source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_does_not_exist_is_not_one_that_cannot_be_looked_up() {
+        let resolve = |text: &str| {
+            let source = io::Error::other(format!("failed to lookup address information: {text}"));
+            NodeError::Resolve { name: "box".into(), source }
+        };
+        assert!(resolve("Name or service not known").is_unknown_name());
+        // Without a network: glibc, then musl.
+        for later in ["Temporary failure in name resolution", "Try again"] {
+            assert!(!resolve(later).is_unknown_name(), "{later}");
+        }
+    }
+
+    /// A name that really is looked up, with the library that this is linked with. RFC 6761 section 6.4: it never exists.
+    #[tokio::test]
+    async fn the_resolver_is_understood() {
+        let source = tokio::net::lookup_host("tacit.invalid:4433").await.map(|_| ()).unwrap_err();
+        let why = NodeError::Resolve { name: "tacit.invalid".into(), source };
+        // The machine of this test may have no network.
+        assert_ne!(why.is_unknown_name(), why.to_string().contains("emporary failure"), "{why}");
+    }
 }

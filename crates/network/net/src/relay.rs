@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, copy_bidirectional_with_sizes};
 use tokio::time::timeout;
 
 /// Most bytes per read.
-const BUFFER_BYTES: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Why [`relay`] ended before both directions had.
 #[derive(Debug, Error)]

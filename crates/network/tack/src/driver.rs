@@ -1,7 +1,7 @@
 //! The task that owns a socket: receives and sends datagrams, in batches if the system supports them.
 
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
@@ -9,6 +9,7 @@ use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit};
 use tacit_proto::packet::Ecn;
 use tacit_proto::units::Instant;
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::clock::Timer;
 use crate::datagram::Datagram;
@@ -30,6 +31,9 @@ const UNCUT_MAX: u32 = 8;
 
 /// Batches that are received before sending is attempted, and the other way round. Ours.
 const TURNS: usize = 16;
+
+/// Fewest batches that a call asks for. With one more than arrives, the call shows that there are no more.
+const WANTED_MIN: usize = 2;
 
 /// Exists as long as a clone of the endpoint does.
 pub(crate) struct Alive(pub Arc<[Arc<Shared>]>);
@@ -68,8 +72,12 @@ struct Driver {
     tried_again: bool,
     /// Batches in a row that the system could not cut.
     uncut: u32,
+    /// The socket, while its send buffer is full.
+    room: Option<AsyncFd<UdpSocket>>,
     lookout: Lookout,
     buffers: Vec<Vec<u8>>,
+    /// Batches that the next call asks for.
+    wanted: usize,
 }
 
 /// Drives the socket until the endpoint and all its connections are gone.
@@ -83,8 +91,10 @@ pub(crate) async fn run(group: Arc<Group>, index: usize, alive: Weak<Alive>) {
         next: None,
         tried_again: false,
         uncut: 0,
+        room: None,
         lookout: Lookout::default(),
         buffers,
+        wanted: WANTED_MIN,
     };
     if let Err(error) = driver.drive(&alive).await {
         shared.hub().fail(&error.to_string());
@@ -128,9 +138,13 @@ impl Driver {
                 continue;
             };
             timer.set(now, at)?;
+            if !blocked {
+                self.room = None;
+            }
+            let socket = &self.group.sockets[usize::from(self.shared.shard.index)];
             tokio::select! {
-                ready = self.socket().socket.ready(Interest::READABLE | Interest::ERROR) => { ready?; }
-                ready = self.socket().socket.writable(), if blocked => ready?,
+                ready = socket.socket.ready(Interest::READABLE | Interest::ERROR) => ready?.retain_ready(),
+                ready = has_room(socket, &mut self.room), if blocked => ready?,
                 expired = timer.expired() => expired?,
                 () = self.shared.work.notified() => {}
             }
@@ -146,15 +160,23 @@ impl Driver {
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
                 std::array::from_fn(|_| slices.next().expect("as many buffers were made"));
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
-            let received =
-                socket.try_io(Interest::READABLE, || state.recv(socket.into(), &mut slices, &mut metas));
-            let count = match received {
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            let wanted = self.wanted;
+            let mut count = 0;
+            let received = socket.try_io(Interest::READABLE, |socket| {
+                count = state.recv(socket.into(), &mut slices[..wanted], &mut metas[..wanted])?;
+                // The system had no more: with the next datagram it wakes this driver, so it is not asked again. Said within this call,
+                // that forgets no datagram that arrives meanwhile.
+                if count < wanted { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match received {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && count == 0 => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // An ICMP error for a datagram sent earlier; any host can provoke one.
                 Err(error) if is_of_the_network(&error) => continue,
                 Err(error) => return Err(error),
-            };
+            }
+            self.wanted = next_wanted(wanted, count);
             let mut hub = self.shared.hub();
             let now = self.shared.clock.now();
             let mut strangers = 0;
@@ -169,6 +191,9 @@ impl Driver {
                 drop(hub);
                 self.hand_on(now, &metas[..count]);
             }
+            if count < wanted {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -177,7 +202,7 @@ impl Driver {
     fn read_icmp_errors(&mut self) {
         let Socket { socket, .. } = &self.group.sockets[usize::from(self.shared.shard.index)];
         for _ in 0..TURNS {
-            let heard = socket.try_io(Interest::ERROR, || icmp::next(socket));
+            let heard = socket.try_io(Interest::ERROR, icmp::next);
             let Ok(error) = heard else { return };
             if let Some(error) = error {
                 let mut hub = self.shared.hub();
@@ -222,16 +247,14 @@ impl Driver {
                 src_ip: None,
             };
             let Socket { socket, state } = &self.group.sockets[usize::from(self.shared.shard.index)];
-            match socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), &transmit)) {
+            match state.try_send(socket.get_ref().into(), &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((false, true)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The error may concern datagrams sent before this batch.
                 Err(error)
                     if is_of_the_network(&error) && !std::mem::replace(&mut self.tried_again, true) => {}
                 Err(error) if transmit.segment_size.is_some() && is_uncut(&error) => {
-                    one_by_one(&transmit, |one| {
-                        socket.try_io(Interest::WRITABLE, || state.try_send(socket.into(), one))
-                    });
+                    one_by_one(&transmit, |one| state.try_send(socket.get_ref().into(), one));
                     // Without a longer packet than the path takes, the same batch would have passed.
                     self.uncut += u32::from(error.raw_os_error() != Some(Errno::EMSGSIZE as i32));
                     self.batch.clear();
@@ -274,6 +297,26 @@ impl Driver {
         });
         drop(hub);
         batch.bytes = bytes;
+    }
+}
+
+/// Waits until the send buffer of `socket` has room. Cancel safe.
+async fn has_room(socket: &Socket, room: &mut Option<AsyncFd<UdpSocket>>) -> io::Result<()> {
+    let room = match room {
+        Some(room) => room,
+        none => none.insert(socket.watch_room()?),
+    };
+    room.writable().await?.clear_ready();
+    Ok(())
+}
+
+/// Batches that the call asks for which follows one that asked for `wanted` and got `count`. Each costs some 400 bytes of memory
+/// that the call prepares.
+fn next_wanted(wanted: usize, count: usize) -> usize {
+    match count {
+        _ if count == wanted => (wanted * 2).min(BATCH_SIZE),
+        _ if count < wanted / 4 => (wanted / 2).max(WANTED_MIN),
+        _ => wanted,
     }
 }
 
@@ -371,6 +414,16 @@ mod tests {
         for errno in [Errno::EBADF, Errno::ENOMEM, Errno::ENOTCONN] {
             assert!(!is_of_the_network(&errno.into()), "{errno}");
         }
+    }
+
+    #[test]
+    fn calls_ask_for_about_as_many_batches_as_arrive() {
+        let after =
+            |counts: &[usize]| counts.iter().fold(WANTED_MIN, |wanted, count| next_wanted(wanted, *count));
+        assert_eq!(after(&[1, 1, 1]), 2);
+        assert_eq!(after(&[2, 4, 8, 16, 32, 32]), 32);
+        assert_eq!(after(&[2, 4, 8, 16, 20, 9]), 32);
+        assert_eq!(after(&[2, 4, 8, 16, 1, 1, 1, 1, 1]), 4);
     }
 
     /// quinn#2399, quinn#2202: the system says that it cuts batches, and then an interface does not.

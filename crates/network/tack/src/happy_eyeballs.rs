@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -45,6 +46,16 @@ pub fn local_for(remote: SocketAddr) -> SocketAddr {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
+}
+
+/// The address from which datagrams to `remote` leave; none is sent to learn it.
+///
+/// # Errors
+/// If the system has no route to `remote`.
+pub fn source_for(remote: SocketAddr) -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind(local_for(remote))?;
+    socket.connect(remote)?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// Races `attempt`s at `addresses` and returns the first success; the others are dropped. Each attempt starts 250 ms after the

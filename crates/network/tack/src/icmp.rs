@@ -5,14 +5,13 @@
 //! which identify the connection. They are only hints, because any host that has seen a datagram can forge one.
 
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::libc::{self, sock_extended_err};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
-use tokio::net::UdpSocket;
 
 /// Bytes of a datagram that are needed: its kind and its connection number.
 const BEGINS: usize = 5;
@@ -83,21 +82,20 @@ fn of_storage(address: &SockaddrStorage) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::socket::Socket;
     use std::net::Ipv4Addr;
     use tokio::io::Interest;
 
     #[tokio::test]
     async fn a_port_where_nobody_listens_is_told_with_the_datagram() {
-        let gone = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let gone = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         // An endpoint's socket asks for further ancillary data.
-        crate::socket::offloads(&socket).unwrap();
-        ask_for(&socket).unwrap();
-        assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        socket.send_to(b"1234567", gone).await.unwrap();
-        socket.ready(Interest::ERROR).await.unwrap();
+        let socket = Socket::bind_all((Ipv4Addr::LOCALHOST, 0).into(), 1, true).unwrap().remove(0).socket;
+        assert_eq!(next(socket.get_ref()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        socket.get_ref().send_to(b"1234567", gone).unwrap();
+        drop(socket.ready(Interest::ERROR).await.unwrap());
         let error = IcmpError { to: gone, begins: *b"12345", by_host: true };
-        assert_eq!(next(&socket).unwrap(), Some(error));
-        assert_eq!(next(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(next(socket.get_ref()).unwrap(), Some(error));
+        assert_eq!(next(socket.get_ref()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -2,13 +2,14 @@
 //! does not slow its sender down until a round trip later, as a loss in the network does. So senders leave little in that
 //! queue, and send in aggregates.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::units::{Duration, Instant};
+
+use crate::happy_eyeballs::source_for;
 
 /// Bytes that the system is asked to hold for a socket whose datagrams leave by a radio: those of an A-MPDU of 802.11n. Linux holds
 /// twice as many, headers of its own included, and says that there is room again once half of that is gone: an A-MPDU is on the air and
@@ -29,17 +30,6 @@ pub(crate) fn own_queue(remote: SocketAddr) -> Option<OwnQueue> {
 /// True where datagrams to `remote` leave by a radio, as far as the system says.
 fn leads_to(remote: SocketAddr) -> bool {
     source_for(remote).is_ok_and(|source| has_radio(source, Path::new("/sys/class/net")))
-}
-
-/// The address from which datagrams to `remote` leave; none is sent to learn it.
-fn source_for(remote: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = match remote {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(remote)?;
-    Ok(socket.local_addr()?.ip())
 }
 
 /// True where an interface with this address is a radio's, by its directory in `interfaces` (Linux: cfg80211 links each to its PHY).
@@ -76,6 +66,7 @@ impl Lookout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn a_radio_is_an_interface_with_a_phy() {

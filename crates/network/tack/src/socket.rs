@@ -1,13 +1,14 @@
 //! UDP sockets, with the system's support for batches of datagrams.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
-use tokio::net::UdpSocket;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::icmp;
 use crate::radio;
@@ -18,7 +19,9 @@ pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
 
 /// A UDP socket of an endpoint that sends and receives batches.
 pub(crate) struct Socket {
-    pub socket: UdpSocket,
+    /// The runtime watches only whether it can be read. If it watched for room too, the system would wake the driver for each
+    /// datagram that has left.
+    pub socket: AsyncFd<UdpSocket>,
     pub state: UdpSocketState,
 }
 
@@ -28,7 +31,7 @@ impl Socket {
         let first = Self::bind(address, shards > 1)?;
         if is_client {
             // Only clients: a server would not end a connection because of an ICMP error.
-            icmp::ask_for(&first.socket)?;
+            icmp::ask_for(first.socket.get_ref())?;
         }
         let address = first.local_addr()?;
         let mut sockets = vec![first];
@@ -36,7 +39,7 @@ impl Socket {
             sockets.push(Self::bind(address, true)?);
         }
         if shards > 1 {
-            shard::steer(&sockets[0].socket, shards)?;
+            shard::steer(sockets[0].socket.get_ref(), shards)?;
         }
         Ok(sockets)
     }
@@ -51,37 +54,51 @@ impl Socket {
         }
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
-        let socket = UdpSocket::from_std(socket.into())?;
+        let socket = UdpSocket::from(socket);
         let state = offloads(&socket)?;
         // A request above the system's limit does not fail; the limit is used.
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER);
-        Ok(Self { socket, state })
+        Ok(Self { socket: watched(socket, Interest::READABLE)?, state })
+    }
+
+    /// The same socket, to wait until a full send buffer has room again.
+    pub fn watch_room(&self) -> io::Result<AsyncFd<UdpSocket>> {
+        watched(self.socket.get_ref().try_clone()?, Interest::WRITABLE)
     }
 
     /// Leaves little to the queue of this host, or as much as at first: a send waits then until some of that has gone out.
     pub fn keep_own_queue_short(&self, short: bool) {
         let bytes = if short { radio::SEND_BUFFER } else { SOCKET_BUFFER };
         // What the system grants is enough either way.
-        let _ = self.state.set_send_buffer_size((&self.socket).into(), bytes);
+        let _ = self.state.set_send_buffer_size(self.socket.get_ref().into(), bytes);
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.socket.get_ref().local_addr()
     }
 
     /// Sizes of the system's buffers for sending and receiving, in bytes; 0 if unknown.
     pub fn buffers(&self) -> [usize; 2] {
-        let socket = UdpSockRef::from(&self.socket);
+        let socket = UdpSockRef::from(self.socket.get_ref());
         [
             self.state.send_buffer_size(socket).unwrap_or(0),
-            self.state.recv_buffer_size((&self.socket).into()).unwrap_or(0),
+            self.state.recv_buffer_size(self.socket.get_ref().into()).unwrap_or(0),
         ]
     }
 
     pub fn max_gso(&self) -> usize {
         self.state.max_gso_segments()
     }
+}
+
+/// The runtime watches `socket` for `interest` alone.
+#[expect(
+    deprecated,
+    reason = "unsound for types that give away their descriptor; a socket keeps it as long as it lives"
+)]
+fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
+    AsyncFd::with_interest(socket, interest)
 }
 
 /// Makes the system send and receive in batches, with ECN marks.

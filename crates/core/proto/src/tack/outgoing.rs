@@ -44,6 +44,8 @@ struct Stream {
     held: bool,
     /// Its limit is asked for if it stays held.
     watched: bool,
+    /// The peer has told its limit since that was last asked for.
+    answered: bool,
     /// Given up for a reason of the application, which the peer has heard of.
     reset: Option<u32>,
     reset_acked: bool,
@@ -291,6 +293,18 @@ impl Outgoing {
         stream.watched
     }
 
+    /// The limit of `id` is asked for: what the peer has told before is no answer.
+    pub fn forget_answer(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(id) {
+            stream.answered = false;
+        }
+    }
+
+    /// True when the peer has told the limit of `id` since it was asked for.
+    pub fn is_answered(&self, id: StreamId) -> bool {
+        self.streams.get(id).is_none_or(|stream| stream.answered)
+    }
+
     /// The peer takes bytes of all streams up to `limit`.
     pub fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
@@ -305,6 +319,7 @@ impl Outgoing {
     pub fn raise_stream_limit(&mut self, id: StreamId, limit: crate::units::SeqNumber) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let before = stream.limit;
+        stream.answered = true;
         stream.limit = before.max(before.nearest(limit));
         let raised = stream.limit > before;
         stream.held &= !raised;

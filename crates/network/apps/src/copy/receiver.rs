@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
+use rustix::fs::FileType;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use super::committer::{Committed, Committer, CompleteFile, NotLanded, Replace, Writeback};
@@ -384,7 +385,19 @@ impl<'a> Receiver<'a> {
             Some(left) if offset_bytes > 0 => (left.file, left.hasher),
             Some(left) => (left.file, blake3::Hasher::new()),
             None => {
-                let file = self.tree.write_alone(&self.partial(path)?).map_err(|error| error.to_string())?;
+                let partial = self.partial(path)?;
+                let opened = self.tree.write_alone(&partial).or_else(|error| {
+                    // Nothing but a part has such a name. A link, a directory or another file's second name there would
+                    // hinder this file for ever; what a link leads to, and the other name, stay.
+                    let stat = self.tree.stat(&partial)?;
+                    let kind = tree::file_type(&stat);
+                    if kind == FileType::RegularFile && stat.st_nlink == 1 {
+                        return Err(error);
+                    }
+                    self.tree.remove(partial.as_str(), kind == FileType::Directory)?;
+                    self.tree.write_alone(&partial)
+                });
+                let file = opened.map_err(|error| error.to_string())?;
                 (file, blake3::Hasher::new())
             }
         };

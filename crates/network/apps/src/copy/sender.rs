@@ -156,6 +156,7 @@ impl Source {
         for path in paths {
             let named = Relative::parse(path.strip_suffix('/').unwrap_or(path))?;
             let slash = if path.ends_with('/') { "/" } else { "" };
+            let named = tree.followed(&named, !slash.is_empty());
             for found in tree.expand(&named).map_err(|error| format!("{path}: {error}"))? {
                 let root = root_below(tree, &format!("{}{slash}", found.as_str()));
                 source.add(root.map_err(|error| format!("{path}: {error}"))?)?;
@@ -167,7 +168,9 @@ impl Source {
     /// For `listing`: the entries at `paths` below `tree` and, for a single directory, its entries; or everything below.
     pub(super) fn to_list(tree: &Tree, paths: &[String], listing: &Listing) -> Result<Self, String> {
         let one = match paths {
-            [path] => Relative::parse(path.trim_end_matches('/')).ok(),
+            [path] => Relative::parse(path.trim_end_matches('/'))
+                .ok()
+                .map(|named| tree.followed(&named, path.ends_with('/'))),
             _ => None,
         };
         let inside = one.and_then(|path| tree.subtree(&path).ok());

@@ -1,7 +1,7 @@
 //! Files below one directory. Each component of a path is opened relative to its parent and symbolic links are not
 //! followed, so no name or link leads outside, even if other processes change the tree concurrently.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
@@ -110,6 +110,9 @@ impl Relative {
 /// A directory and everything below it.
 #[derive(Debug)]
 pub struct Tree(Option<OwnedFd>);
+
+/// Links that a path may lead through: as Linux (`MAXSYMLINKS`).
+const LINKS_MAX: u32 = 40;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -229,6 +232,43 @@ impl Tree {
         let (directory, name) = path.split();
         let target = rustix::fs::readlinkat(self.directory(directory)?, name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    /// `path` with links to directories replaced by where they lead, as long as that is below this directory. A last name
+    /// that is a link is followed only with `follows_last`. Nothing is opened through a link: opening refuses a path in
+    /// which one remains.
+    pub fn followed(&self, path: &Relative, follows_last: bool) -> Relative {
+        self.try_followed(path, follows_last).unwrap_or_else(|| path.clone())
+    }
+
+    fn try_followed(&self, path: &Relative, follows_last: bool) -> Option<Relative> {
+        let mut at = Relative::default();
+        let mut left: VecDeque<_> = path.as_str().split('/').map(ToOwned::to_owned).collect();
+        let mut links = 0;
+        while let Some(name) = left.pop_front() {
+            match &name[..] {
+                "" | "." => continue,
+                ".." => at = Relative(at.split().0.to_owned()),
+                _ => {
+                    let next = at.join(&name).ok()?;
+                    let is_link =
+                        self.stat(&next).ok().map(|stat| file_type(&stat)) == Some(FileType::Symlink);
+                    if is_link && (follows_last || !left.is_empty()) {
+                        let target = self.link_target(&next).ok()?.into_string().ok()?;
+                        links += 1;
+                        if links > LINKS_MAX || !next.keeps_inside(&target, false) {
+                            return None;
+                        }
+                        for name in target.rsplit('/') {
+                            left.push_front(name.to_owned());
+                        }
+                    } else {
+                        at = next;
+                    }
+                }
+            }
+        }
+        Some(at)
     }
 
     /// Names in the directory `path`, sorted.
@@ -564,5 +604,33 @@ mod tests {
         let path = vec![name; PATH_BYTES_MAX / 200 + 1].join("/");
         let found = rustix::fs::fstat(Tree::open(folder.path()).unwrap().directory(&path).unwrap()).unwrap();
         assert_eq!(found.st_ino, rustix::fs::fstat(tree.directory("").unwrap()).unwrap().st_ino);
+    }
+
+    #[test]
+    fn links_that_stay_below_lead_to_what_is_read() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().join("top");
+        std::fs::create_dir_all(top.join("releases/x/deep")).unwrap();
+        for (target, link) in [
+            ("releases/x", "current"),
+            ("../current/deep", "releases/hop"),
+            ("/etc", "absolute"),
+            ("../top/releases", "out"),
+            ("releases/x/../../..", "around"),
+            ("circle", "circle"),
+        ] {
+            symlink(target, top.join(link)).unwrap();
+        }
+        let tree = Tree::open(&top).unwrap();
+        let followed =
+            |path: &str, follows_last| tree.followed(&Relative::parse(path).unwrap(), follows_last).0;
+        assert_eq!(followed("current/f", false), "releases/x/f");
+        assert_eq!(followed("current", false), "current", "the link itself");
+        assert_eq!(followed("current", true), "releases/x");
+        assert_eq!(followed("releases/hop/f", false), "releases/x/deep/f");
+        for stays in ["absolute/passwd", "out/x", "around/f", "circle/f", "none/f", ""] {
+            assert_eq!(followed(stays, true), stays);
+        }
     }
 }

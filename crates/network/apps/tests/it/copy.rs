@@ -83,6 +83,17 @@ fn a_served_tree_is_fetched_in_part_and_nothing_outside_it_is() {
             "{path}"
         );
     }
+    // oc-rsync#7510: `current -> releases/today` is how many deploy.
+    symlink("in", from.path().join("tree/current")).unwrap();
+    for (path, arrives) in
+        [("current/", "ner/small"), ("current/ner", "ner/small"), ("current/n*", "ner/small")]
+    {
+        let to = tempfile::tempdir().unwrap();
+        pulled(&from.path().join("tree"), path, to.path()).unwrap();
+        assert_eq!(fs::read(to.path().join(arrives)).unwrap(), b"small", "{path}");
+    }
+    pulled(&from.path().join("tree"), "current", to.path()).unwrap();
+    assert_eq!(fs::read_link(to.path().join("current")).unwrap(), Path::new("in"), "the link itself");
     let one = from.path().join("tree/in/big");
     assert!(pulled(&one, "link", to.path()).is_err(), "it stands beside the file that is served");
     assert_eq!(pulled(&one, "", to.path()).unwrap().summary.received_bytes, 300_000);
@@ -197,22 +208,28 @@ fn contents_that_are_too_long_too_short_or_altered_make_no_file() {
     assert_eq!(fs::read(to.path().join("f")).unwrap(), b"123");
 }
 
+/// oc-rsync#7657: neither is it written through, nor does it hinder the file for ever.
 #[test]
-fn a_partial_file_that_is_a_link_or_has_a_second_name_is_not_written_through() {
+fn a_partial_file_that_is_a_link_or_has_a_second_name_is_replaced() {
     let (to, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let victim = outside.path().join("victim");
     let partial = to.path().join(partial_name("f"));
-    let copy = || {
-        let hash = blake3::hash(b"123").to_hex().to_string();
-        fs::write(&victim, b"").unwrap();
-        hostile(to.path(), vec![entry("f", FILE), END], &contents(b"123", &hash)).unwrap()
-    };
-    symlink(&victim, &partial).unwrap();
-    assert_eq!(copy().summary.failed, 1);
-    fs::remove_file(&partial).unwrap();
-    fs::hard_link(&victim, &partial).unwrap();
-    assert_eq!(copy().summary.failed, 1);
-    assert_eq!(fs::read(&victim).unwrap(), b"");
+    fs::write(&victim, b"victim").unwrap();
+    let obstructions: [&dyn Fn(); 3] =
+        [&|| symlink(&victim, &partial).unwrap(), &|| fs::hard_link(&victim, &partial).unwrap(), &|| {
+            fs::create_dir(&partial).unwrap();
+        }];
+    for (at, obstruct) in obstructions.iter().enumerate() {
+        obstruct();
+        let content = format!("12{at}").into_bytes();
+        let hash = blake3::hash(&content).to_hex().to_string();
+        let outcome = hostile(to.path(), vec![entry("f", FILE), END], &contents(&content, &hash)).unwrap();
+        assert_eq!(outcome.summary.copied, 1, "{at}: {outcome:?}");
+        assert_eq!(fs::read(to.path().join("f")).unwrap(), content);
+        assert_eq!(fs::read(&victim).unwrap(), b"victim");
+        fs::remove_file(to.path().join("f")).unwrap();
+        assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0);
+    }
 }
 
 #[test]

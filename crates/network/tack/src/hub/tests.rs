@@ -76,6 +76,8 @@ struct Net {
     lose: fn(u64) -> bool,
     /// Times at which all datagrams are lost.
     lose_at: fn(Instant) -> bool,
+    /// Of the server's datagrams this many of a hundred are lost, by chance, and where the chance begins.
+    lose_back: (u64, u64),
     one_way: Duration,
     /// Bytes of the longest datagram that the path carries.
     longest: usize,
@@ -116,6 +118,7 @@ impl Net {
             order: 0,
             lose: |_| false,
             lose_at: |_| false,
+            lose_back: (0, 0),
             one_way: Duration::from_millis(5),
             longest: usize::MAX,
             per_byte: Duration::from_nanos(0),
@@ -142,6 +145,13 @@ impl Net {
         self.launch(from, server_address(), bytes);
     }
 
+    /// True if the next datagram of that end is lost.
+    fn is_lost(&self, is_server: bool) -> bool {
+        let (percent, seed) = self.lose_back;
+        let by_chance = is_server && scattered(self.order ^ seed) % 100 < percent;
+        by_chance || (self.lose)(self.order) || (self.lose_at)(self.now)
+    }
+
     fn drain(&mut self) {
         for is_server in [false, true] {
             loop {
@@ -155,8 +165,7 @@ impl Net {
                 self.seen.push((from, to, bytes.clone()));
                 if to == attacker_address() {
                     self.to_attacker += bytes.len();
-                } else if bytes.len() <= self.longest && !(self.lose)(self.order) && !(self.lose_at)(self.now)
-                {
+                } else if !(self.is_lost(is_server) || bytes.len() > self.longest) {
                     self.launch(from, to, bytes);
                 } else {
                     self.order += 1;

@@ -18,7 +18,7 @@ fn wait_ms(millis: u64) {
 }
 
 /// Whether `unshare` works here with these arguments. A test that is skipped reports this.
-fn can_unshare(words: &[&str]) -> bool {
+pub fn can_unshare(words: &[&str]) -> bool {
     let tried = Command::new("unshare").args(words).arg("true").output();
     let can = tried.is_ok_and(|tried| tried.status.success());
     if !can {

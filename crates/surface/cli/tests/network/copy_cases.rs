@@ -478,3 +478,76 @@ fn links_that_lead_in_circles_are_links() {
     let said = users.done("client", &["cp", "bin", &server.at("")]);
     assert!(said.starts_with("0 copied"), "{said}");
 }
+
+/// croc#362, croc#363: a link without a target hindered the copy, and one that was copied alone made its target as an empty file.
+#[test]
+fn links_are_copied_without_their_targets() {
+    let (users, server) = writable();
+    fs::create_dir_all(users.path("links")).unwrap();
+    symlink("nowhere", users.path("links/dangling")).unwrap();
+    fs::write(users.path("links/target"), b"1").unwrap();
+    symlink("target", users.path("links/link")).unwrap();
+    users.done("client", &["cp", "links/dangling", "links/link", &server.at("")]);
+    assert_eq!(names(&users.path("served")), ["dangling", "link"]);
+    users.done("client", &["cp", &server.at("dangling"), &server.at("link"), "back/"]);
+    assert_eq!(names(&users.path("back")), ["dangling", "link"]);
+    assert_eq!(fs::read_link(users.path("back/dangling")).unwrap().to_str(), Some("nowhere"));
+}
+
+/// croc#618: a file arrived without any permission.
+#[test]
+fn permissions_arrive_as_they_are() {
+    let (users, server) = writable();
+    fs::create_dir_all(users.path("modes")).unwrap();
+    // A sender that is not root cannot read without permission.
+    let modes = [0o400, 0o444, 0o600, 0o640, 0o755, 0o777];
+    for mode in modes {
+        let path = users.path("modes").join(format!("{mode:o}"));
+        fs::write(&path, b"1").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    }
+    users.done("client", &["cp", "modes", &server.at("")]);
+    for mode in modes {
+        let about = fs::metadata(users.path("served/modes").join(format!("{mode:o}"))).unwrap();
+        assert_eq!(about.permissions().mode() & 0o7777, mode, "{mode:o}");
+    }
+}
+
+/// rsync#603: a link at the destination was removed when the copy began, and programs had neither for as long as it took.
+#[test]
+fn a_link_at_the_destination_stays_until_the_file_is_whole() {
+    let (users, server) = writable();
+    fs::write(users.path("big"), bytes(50_000_000)).unwrap();
+    fs::write(users.path("served/target"), b"old").unwrap();
+    symlink("target", users.path("served/big")).unwrap();
+    let mut copy = users.command("client", &["cp", "-q", "--bwlimit", "2MB/s", "big", &server.at("")]);
+    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    let part = || names(&users.path("served")).into_iter().find(|name| name.ends_with(".tacit-part"));
+    while part().is_none() {
+        assert!(copy.try_wait().unwrap().is_none(), "it ended before it began");
+        #[expect(clippy::disallowed_methods, reason = "waits for another process, which no event announces")]
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(fs::read(users.path("served/big")).unwrap(), b"old", "through the link");
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    assert_eq!(fs::read(users.path("served/big")).unwrap(), b"old", "through the link");
+    users.done("client", &["cp", "-q", "big", &server.at("")]);
+    assert!(fs::read(users.path("served/big")).unwrap() == bytes(50_000_000));
+    assert_eq!(fs::read(users.path("served/target")).unwrap(), b"old");
+    assert_eq!(part(), None);
+}
+
+/// A file that is being executed cannot be opened for writing (ETXTBSY).
+#[test]
+fn a_program_is_replaced_while_it_runs() {
+    let (users, server) = writable();
+    fs::copy("/bin/sleep", users.path("served/program")).unwrap();
+    fs::write(users.path("program"), b"#!/bin/sh\n").unwrap();
+    let mut running = Command::new(users.path("served/program")).arg("1000").spawn().unwrap();
+    users.done("client", &["cp", "program", &server.at("")]);
+    assert!(running.try_wait().unwrap().is_none(), "it runs on");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert_eq!(fs::read(users.path("served/program")).unwrap(), b"#!/bin/sh\n");
+}

@@ -145,6 +145,61 @@ fn programs_that_stop_reading_hold_no_other() {
     }
 }
 
+/// s2n-quic#3093: each stream that was stopped with data on the way kept its share of the connection's window, until nothing moved.
+#[test]
+fn programs_that_leave_in_the_middle_take_no_window_with_them() {
+    let users = Users::new();
+    let (port, flood_port) = (echo(), flood());
+    let (_server, proxy) = socks_proxy(&users, "127.0.0.1:*");
+    // Together they leave more behind than the 64 MiB that wait for all readers.
+    for number in 0..400 {
+        let (mut tcp, answer) = socks(&proxy.address, flood_port);
+        assert_eq!(answer, 0, "{number}");
+        tcp.read_exact(&mut [0; 1000]).unwrap();
+    }
+    let (tcp, answer) = socks(&proxy.address, port);
+    assert_eq!(answer, 0);
+    tcp.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert!(echoed(tcp, &bytes(10_000_000)) == bytes(10_000_000));
+}
+
+/// quinn#774, node#63304: many echoes at once, in pieces of odd lengths, by readers that pause.
+#[test]
+fn echoes_in_odd_pieces_come_back_whole() {
+    const PIECES: [usize; 10] = [60_000, 12, 1_000_000, 50_000, 1_600, 20_000, 1_000_000, 30_000, 1, 100];
+    let users = Users::new();
+    let port = echo();
+    let (_server, proxy) = socks_proxy(&users, "127.0.0.1:*");
+    let content = bytes(PIECES.iter().sum());
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let (content, proxy) = (&content, &proxy.address);
+            scope.spawn(move || {
+                let (mut tcp, answer) = socks(proxy, port);
+                assert_eq!(answer, 0);
+                let mut writer = tcp.try_clone().unwrap();
+                scope.spawn(move || {
+                    let mut left = &content[..];
+                    for at in 0..PIECES.len() {
+                        let (piece, rest) = left.split_at(PIECES[(at + number) % PIECES.len()]);
+                        writer.write_all(piece).unwrap();
+                        left = rest;
+                    }
+                    writer.shutdown(std::net::Shutdown::Write).unwrap();
+                });
+                let (mut back, mut piece) = (Vec::new(), vec![0; 100 + 7_000 * number]);
+                loop {
+                    match tcp.read(&mut piece).unwrap() {
+                        0 => break,
+                        count => back.extend_from_slice(&piece[..count]),
+                    }
+                }
+                assert!(back == *content, "{number}");
+            });
+        }
+    });
+}
+
 #[test]
 fn above_the_limit_programs_hear_no_and_half_requests_take_no_place() {
     let users = Users::new();

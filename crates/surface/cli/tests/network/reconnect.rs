@@ -1,8 +1,9 @@
 //! Copies whose connection breaks: they connect again by themselves, and say what happened.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::chaos::can_unshare;
 use crate::peers::{Server, Users, bytes, terminate};
 
 const BIG: usize = 200_000_000;
@@ -109,6 +111,79 @@ fn copies_outlive_a_suspension_of_either_end() {
         assert_eq!((&report["reconnections"], &report["error"]), (&1.into(), &Value::Null), "{report}");
         assert!(fs::read(users.path("back/big")).unwrap() == content);
     }
+}
+
+/// A copy and a proxy that begin before their server does.
+#[test]
+fn the_first_connection_waits_for_the_server() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"contents").unwrap();
+    let mut server = users.serve(&["served"]);
+    users.introduce(&server);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let mut copy = users.command("client", &["cp", &server.at("file"), "copied"]);
+    let mut copy = copy.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut says = BufReader::new(copy.stderr.take().unwrap());
+    let mut said = String::new();
+    says.read_line(&mut said).unwrap();
+    assert!(said.contains("reports it unreachable; trying for up to 30 s"), "{said}");
+    let _again = again(&users, &server);
+    says.read_to_string(&mut said).unwrap();
+    assert!(copy.wait().unwrap().success(), "{said}");
+    assert!(said.ends_with(&format!("tacit: connected to {}\n", server.address)), "{said}");
+    assert_eq!(said.lines().count(), 2, "each is said once: {said}");
+    assert_eq!(fs::read(users.path("copied")).unwrap(), b"contents");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_looked_for_half_a_minute() {
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    let server = users.serve(&["served"]);
+    users.introduce(&server);
+    let address = server.at("file");
+    drop(server);
+    #[expect(clippy::disallowed_methods, reason = "how long users wait")]
+    let begun = std::time::Instant::now();
+    let said = users.refused("client", &["cp", "-q", &address, "."], 4);
+    assert!(begun.elapsed() > Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(!said.contains("trying"), "-q: {said}");
+}
+
+/// A machine that wakes up: it has no route at first, and its server is there later.
+#[test]
+#[ignore = "namespaces are root's: ./ci.sh hops"]
+fn the_first_connection_waits_for_a_network() {
+    const SCRIPT: &str = "\
+        \"$@\" 2>said & copy=$!
+        until grep -q 'no way there from this machine: Network is unreachable' said; do
+            kill -0 $copy || exit 99
+            sleep 0.02
+        done
+        ip link set lo up
+        XDG_CONFIG_HOME=$PWD/server $1 serve -q served --listen 127.0.0.1:4433 & server=$!
+        wait $copy
+        code=$?
+        kill $server
+        exit $code";
+    if !can_unshare(&["--net"]) {
+        return;
+    }
+    let users = Users::new();
+    fs::create_dir_all(users.path("served")).unwrap();
+    fs::write(users.path("served/file"), b"contents").unwrap();
+    let (server, client) = (users.key("server"), users.key("client"));
+    users.done("server", &["keys", "trust", "laptop", &client, "--client"]);
+    users.done("client", &["keys", "trust", "127.0.0.1:4433", &server]);
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_tacit")]);
+    command.args(["cp", "tack://127.0.0.1/file", "copied"]).current_dir(users.folder.path());
+    let status = command.env("XDG_CONFIG_HOME", users.path("client")).status().unwrap();
+    let said = fs::read_to_string(users.path("said")).unwrap();
+    assert!(status.success(), "{status}: {said}");
+    assert_eq!(fs::read(users.path("copied")).unwrap(), b"contents");
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(in crate::tack) struct ControlsAndDatagrams {
     advertising: bool,
     /// Streams that their limits hold, by when these are asked for; with the wait until then.
     held: BTreeMap<(Instant, StreamId), Duration>,
+    /// Streams whose limits were asked for, and the peer has the question.
+    questions_heard: Vec<StreamId>,
     /// Lengths of datagrams, and the number of the first.
     datagrams: VecDeque<u32>,
     first: u64,
@@ -115,8 +117,10 @@ impl Sender {
 
     /// The peer has the message.
     pub(super) fn on_control_acked(&mut self, control: Control) {
-        if let Control::Reset { stream, .. } = control {
-            self.streams.on_reset_acked(stream);
+        match control {
+            Control::Reset { stream, .. } => self.streams.on_reset_acked(stream),
+            Control::Held { stream } => self.controls.questions_heard.push(stream),
+            Control::Stop { .. } | Control::Streams { .. } => (),
         }
     }
 
@@ -148,6 +152,16 @@ impl Sender {
         }
     }
 
+    /// The peer answers in the acknowledgment of the question. Where only a later one came, the answer was lost, and the question is
+    /// asked again at once. Call this after the limits of an acknowledgment are known.
+    pub(super) fn ask_again_unanswered(&mut self) {
+        while let Some(stream) = self.controls.questions_heard.pop() {
+            if self.streams.is_stream_held(stream) && !self.streams.is_answered(stream) {
+                self.controls.push(Control::Held { stream });
+            }
+        }
+    }
+
     /// Asks for the limits of streams that a limit has held for that long.
     pub(super) fn ask_for_limits(&mut self, now: Instant) {
         while let Some(entry) = self.controls.held.first_entry()
@@ -155,6 +169,7 @@ impl Sender {
         {
             let ((_, stream), wait) = entry.remove_entry();
             if self.streams.still_held(stream) {
+                self.streams.forget_answer(stream);
                 self.controls.push(Control::Held { stream });
                 let wait = wait.saturating_mul(2).min(LONGEST_ASKING);
                 self.controls.held.insert((now + wait, stream), wait);

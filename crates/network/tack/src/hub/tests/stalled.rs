@@ -158,3 +158,29 @@ fn a_reader_that_goes_on_after_a_while_gets_all_of_it() {
     let taken = carried.taken(stream) - before;
     assert!(taken > 10_000_000, "{taken} bytes in a second of 12.5 MB/s");
 }
+
+/// Milliseconds that 20 MB take which are read at once, where this many of a hundred acknowledgments are lost.
+fn with_lost_acknowledgments(percent: u64, seed: u64) -> u64 {
+    let mut carried = Carried::new();
+    carried.net.lose_back = (percent, seed << 32);
+    let stream = carried.open(Reads::All);
+    let mut millis = 0;
+    while carried.taken(stream) < 20_000_000 {
+        carried.run(10);
+        millis += 10;
+        assert!(millis < 600_000, "{} bytes after ten minutes", carried.taken(stream));
+    }
+    millis
+}
+
+/// Limits of streams are in acknowledgments, and those are lost: a stream that its limit holds asks until it has an answer.
+#[test]
+fn lost_limits_hold_a_stream_for_few_round_trips() {
+    let whole = with_lost_acknowledgments(0, 1);
+    for (percent, times) in [(50, 3), (70, 6)] {
+        let mut took: Vec<_> = (1..=9).map(|seed| with_lost_acknowledgments(percent, seed)).collect();
+        took.sort_unstable();
+        println!("{percent} % lost: {took:?} ms; none: {whole} ms");
+        assert!(took[4] <= times * whole, "{percent} % lost: {took:?} ms; none: {whole} ms");
+    }
+}

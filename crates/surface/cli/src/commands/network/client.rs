@@ -4,9 +4,9 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use tacit_apps::copy::CopyError;
 use tacit_apps::link::{self, Link, LinkEvent};
-use tacit_apps::node::{self, Home, Node, NodeError};
+use tacit_apps::node::{Home, Node, NodeError};
 use tacit_apps::pair::{Code, PairError};
-use tacit_apps::trust::Peer;
+use tacit_apps::trust::{Peer, Store};
 use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
 use tokio::runtime::Runtime;
 
@@ -16,7 +16,7 @@ use crate::args::LogArgs;
 use crate::output::{Failure, NetworkFailure, note, printable};
 
 /// Asks the user whether to trust `key`. Returns false without a terminal.
-pub fn confirm_key(server: &str, key: PublicKey) -> bool {
+fn confirm_key(server: &str, key: PublicKey) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return false;
     }
@@ -30,9 +30,34 @@ pub fn confirm_key(server: &str, key: PublicKey) -> bool {
     answer.trim().eq_ignore_ascii_case("yes")
 }
 
+/// Opens the first connection to `server`, and says once if that takes more than one attempt, unless `is_quiet`: see
+/// [`link::open`].
+pub async fn open(
+    home: Home,
+    store: &Store,
+    identity: &Identity,
+    config: &Config,
+    server: &str,
+    is_quiet: bool,
+) -> Result<(Node, Connection), NodeError> {
+    let mut has_failed = false;
+    let failed = |why: &NodeError, _| {
+        if !std::mem::replace(&mut has_failed, true) && !is_quiet {
+            let seconds = link::OPEN_TIMEOUT.as_secs();
+            note(&printable(&format!("tacit: {why}; trying for up to {seconds} s")));
+        }
+    };
+    let confirm = |key| confirm_key(server, key);
+    let opened = link::open(home, store, identity, config, server, confirm, failed).await?;
+    if has_failed && !is_quiet {
+        note(&printable(&format!("tacit: connected to {server}")));
+    }
+    Ok(opened)
+}
+
 /// A client that uses this user's key.
 pub struct Client {
-    store: tacit_apps::trust::Store,
+    store: Store,
     identity: Identity,
     config: Config,
     pub runtime: Runtime,
@@ -80,10 +105,7 @@ impl Client {
 
     /// Connects to `server`.
     pub fn reach(&self, server: &str) -> Result<Reached, Failure> {
-        let confirm = |key| confirm_key(server, key);
-        let connect =
-            node::connect(Home::OwnThread, &self.store, &self.identity, &self.config, server, confirm);
-        let (node, connection) = self.runtime.block_on(connect)?;
+        let (node, connection) = self.open(server, false)?;
         Ok(Reached { connection, _node: node })
     }
 
@@ -91,14 +113,17 @@ impl Client {
     pub fn keep<'a>(
         &self,
         server: &str,
+        is_quiet: bool,
         report: impl Fn(LinkEvent<'_>) + 'a,
     ) -> Result<(Link, impl Future<Output = NodeError> + 'a), Failure> {
-        let confirm = |key| confirm_key(server, key);
-        let connect =
-            node::connect(Home::OwnThread, &self.store, &self.identity, &self.config, server, confirm);
-        let first = self.runtime.block_on(connect)?;
+        let first = self.open(server, is_quiet)?;
         let (store, identity, config) = (self.store.clone(), self.identity.clone(), self.config.clone());
         Ok(link::keep(Home::OwnThread, first, store, identity, config, server.to_owned(), report))
+    }
+
+    fn open(&self, server: &str, is_quiet: bool) -> Result<(Node, Connection), NodeError> {
+        let opening = open(Home::OwnThread, &self.store, &self.identity, &self.config, server, is_quiet);
+        self.runtime.block_on(opening)
     }
 
     /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal

@@ -297,19 +297,23 @@ impl Client {
         (progress, outages): (&Progress, &Outages),
         reported: &mut BTreeSet<(String, Option<String>)>,
     ) -> Result<Option<CopyReport>, Failure> {
-        let (link, keeping) = self.keep(server, |event| outages.on_event(server, &event))?;
+        let (link, keeping) = self.keep(server, args.quiet, |event| outages.on_event(server, &event))?;
         let rate = args.bwlimit.and_then(NonZeroU64::new);
         let to_stdout = matches!(job, Job::PullInto(_));
         let copying = link.clone();
         let copy = async {
-            tokio::select! {
+            let mut keeping = std::pin::pin!(keeping);
+            let ended = tokio::select! {
                 biased;
                 outcome = copy_over(copying, job, options, rate, progress) => {
-                    Ok(Some(outcome.map_err(|error| self.said_by(server, error))?))
+                    outcome.map(Some).map_err(|error| self.said_by(server, error))
                 }
-                why = keeping => Err(why.into()),
+                why = &mut keeping => Err(why.into()),
                 stopped = signals::stop() => stopped.map(|()| None),
-            }
+            };
+            // Before `keeping` is dropped: with it goes the endpoint, once the server knows.
+            link.close();
+            ended
         };
         progress::of_bytes(!args.quiet && !args.json && !to_stdout, |bar| {
             self.runtime.block_on(async {
@@ -318,7 +322,6 @@ impl Client {
                     let done = tokio::time::timeout(DRAWN_EVERY, &mut copy).await;
                     draw(bar, progress, outages, args.quiet, reported);
                     if let Ok(done) = done {
-                        link.close();
                         return done;
                     }
                 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tacit_apps::PROXY_PORT;
 use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
-use tacit_apps::node::{self, Home, Node, wait_told};
+use tacit_apps::node::{Home, Node, wait_told};
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
@@ -22,7 +22,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::client::confirm_key;
+use super::client;
 use super::clients::{clients, name_of};
 use super::streams::LAST_TIMEOUT;
 use super::{identity, remote, seen, signals};
@@ -298,10 +298,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
     let server = plan.server;
     let store = identity::store()?;
     let identity = identity::identity(&store)?;
-    let first = node::connect(Home::ThisRuntime, &store, &identity, &config, &server, |key| {
-        confirm_key(&server, key)
-    })
-    .await?;
+    let first = client::open(Home::ThisRuntime, &store, &identity, &config, &server, false).await?;
     let proxy = Proxy::new(args);
     proxy.counts.links.fetch_add(1, Relaxed);
     let counted = proxy.clone();

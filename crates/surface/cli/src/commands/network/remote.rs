@@ -28,7 +28,16 @@ pub fn remote(text: &str) -> Result<Option<Remote>, String> {
         None => (None, place),
     };
     let server = server(host, SERVE_PORT).ok_or_else(wrong)?;
-    Ok(Some(Remote { server, path: path.trim_start_matches('/').to_owned(), code }))
+    Ok(Some(Remote { server, path: without_dots(path), code }))
+}
+
+/// `path` without a slash in front and without `.`, which is no name: `DIR/.` is `DIR/`, as for rsync.
+fn without_dots(path: &str) -> String {
+    let mut names: Vec<_> = path.split('/').filter(|name| *name != ".").collect();
+    if path.ends_with("/.") {
+        names.push("");
+    }
+    names.join("/").trim_start_matches('/').to_owned()
 }
 
 /// Adds the default port to `host` if it has none; `None` if `host` is not valid.
@@ -53,6 +62,9 @@ mod tests {
             ("tack://Box:99", "box:99", ""),
             ("tack://[::1]/", "[::1]:4433", ""),
             ("tack://[::1]:99//a/", "[::1]:99", "a/"),
+            ("tack://box/.", "box:4433", ""),
+            ("tack://box/./a/./b/.", "box:4433", "a/b/"),
+            ("tack://box/.a/b.", "box:4433", ".a/b."),
         ] {
             let wanted = Remote { server: server.into(), path: path.into(), code: None };
             assert_eq!(remote(text), Ok(Some(wanted)), "{text}");
