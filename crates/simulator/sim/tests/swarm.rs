@@ -206,7 +206,7 @@ fn setup_with_rounds(seed: u64) -> Setup {
     }
     config.ofdma = Some(ofdma(draw));
     // Rounds repeat within milliseconds: more worlds find more than longer ones.
-    if seed % 8 != 0 {
+    if !seed.is_multiple_of(8) {
         setup.duration = Duration::from_secs(1);
     }
     setup

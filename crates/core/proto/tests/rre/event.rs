@@ -29,7 +29,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Applies the event to `core`, for a client of which nothing is known; a start replaces it.
+    /// Applies the event to `core`, for an unknown client; a start replaces it.
     pub fn happen(self, core: &mut Core) {
         self.happen_to(core, &mut Client::default());
     }

@@ -57,7 +57,7 @@ impl Client {
             _ if repeated => 0,
             _ => self.wait_us.saturating_sub(SYN_WAIT_US),
         };
-        // Of a longer handshake others are the cause, such as an upload. Then waiting for ACKs would help nobody.
+        // Others, such as an upload, cause a longer handshake. Then waiting for ACKs would not help.
         let is_own = handshake_rtt_us <= self.excess_us + self.wait_us;
         pause_us < self.excess_us && is_own
     }
@@ -192,7 +192,7 @@ mod tests {
     const ACK_US: u64 = 8_320;
     const HOUR_US: u64 = 3_600_000_000;
 
-    /// A connection whose `acks` of `segments` are made in `made_us`, and then wait for each other.
+    /// A connection whose receiver makes `acks` for `segments` in `made_us`; the ACKs then wait for each other.
     fn fetched(bound: u64, acks: u64, segments: u64, made_us: u64) -> (Uplink, u64) {
         let mut uplink = Uplink::default();
         if bound > 0 {

@@ -20,7 +20,7 @@ pub(super) struct IdlestLink {
 }
 
 impl IdlestLink {
-    /// `None` where ACKs do not go on the idlest link.
+    /// `None` unless ACKs use the idlest link.
     pub fn new(common: &MultiLinkConfig) -> Option<Self> {
         (common.acks == AckLinks::Idlest).then(|| Self {
             clients: common.clients.iter().map(|client| client.links).collect(),

@@ -38,7 +38,7 @@ pub(crate) struct LinkRules {
 }
 
 impl LinkRules {
-    /// What the link carries in `category` between the access point and `client`, counted from 0, whose pure TCP ACKs go on
+    /// What the link carries in `category` between the access point and `client`, counted from 0, with pure TCP ACKs on
     /// `acks`.
     pub fn role(&self, client: usize, is_down: bool, category: AccessCategory, acks: LinkSet) -> LinkRole {
         let BothWays { down, up } = self.common.map.get(category);
@@ -85,7 +85,7 @@ impl Rules {
         };
         rules.most_users = rules.most_users();
         let triggers = rules.config.ofdma.as_ref().is_some_and(OfdmaConfig::has_triggers);
-        // Without an HE client there is nobody to trigger.
+        // Only HE clients answer a trigger.
         rules.has_triggers = triggers && rules.most_users > 1;
         let bursts =
             rules.config.categories.iter().any(|category| rules.hold_limits(*category).burst.is_some());
