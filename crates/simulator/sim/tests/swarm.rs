@@ -1009,6 +1009,12 @@ fn worlds_in_which_a_trigger_can_never_be_sent() {
     );
 }
 
+/// A client that sent to another over a direct link believed that it had to send a trigger, which none but access points do.
+#[test]
+fn a_world_in_which_clients_send_to_each_other_beside_triggers() {
+    Swarm::new(&three_hundred_random_worlds, random_setup).check([430_012_026].into_iter(), check);
+}
+
 /// Clients whose packets are not acknowledged used random-access units. They retransmitted packets that collided there,
 /// and their counters became wrong.
 #[test]

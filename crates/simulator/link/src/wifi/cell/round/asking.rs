@@ -111,6 +111,10 @@ impl Cell {
     pub fn note_uplink(&mut self, exchange: &Exchange) {
         let Some(ofdma) = self.rules.config.ofdma else { return };
         if !self.stations[exchange.to].is_access_point() {
+            if !self.stations[exchange.from].is_access_point() {
+                // A direct link.
+                return;
+            }
             // The access point's data was acknowledged or lost; TCP ACKs for it are expected.
             let mpdus = self.stations.originator(exchange).plan().mpdus;
             let peer = exchange.peer();
