@@ -141,7 +141,7 @@ impl CongestionControl for Rre {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        Some(Instant::ZERO + Duration::from_micros(self.core.silent_at_us()))
+        self.core.next_silence_us().map(|at_us| Instant::ZERO + Duration::from_micros(at_us))
     }
 
     fn handle_timeout(&mut self, now: Instant) {

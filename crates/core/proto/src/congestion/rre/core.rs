@@ -203,6 +203,11 @@ impl Core {
         self.feedback.silent_at_us()
     }
 
+    /// The same, but `None` once the rate has been halved as often as one silence can.
+    pub fn next_silence_us(&self) -> Option<u64> {
+        (!self.feedback.is_longest_silence()).then(|| self.silent_at_us())
+    }
+
     /// Data is about to be sent while none is in flight, so no ACK was due before.
     pub fn on_transmit_start(&mut self, now_us: u64) {
         self.feedback.heard_us = now_us;
@@ -607,6 +612,20 @@ mod tests {
 
     /// A repeated handshake measures no round-trip time, and behind an upload the first ACK takes longer than the
     /// silence limit.
+    /// After an outage of 16 times the first silence the timer stayed due, and a run did not end.
+    #[test]
+    fn the_longest_silence_ends_the_timer() {
+        let mut core = Core::new(Parameters { mss: 1_448, ..Parameters::default() }, 0);
+        let silences = std::iter::from_fn(|| {
+            let at_us = core.next_silence_us()?;
+            core.on_silence(at_us);
+            Some(at_us)
+        });
+        let all: Vec<u64> = silences.take(100).collect();
+        assert_eq!(all.len(), 16);
+        assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
+    }
+
     #[test]
     fn silence_before_the_first_ack_makes_up_no_rate() {
         let parameters =

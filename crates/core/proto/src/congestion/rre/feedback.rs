@@ -52,6 +52,11 @@ impl Feedback {
         self.silences = (self.silences + 1).min(MAX_SILENCES);
     }
 
+    /// Whether a longer silence changes nothing.
+    pub fn is_longest_silence(&self) -> bool {
+        self.silences == MAX_SILENCES
+    }
+
     /// When the next silence is reached if no ACK arrives.
     pub fn silent_at_us(&self) -> u64 {
         self.heard_us + SILENCE_US.max(2 * self.delay_us()) * u64::from(self.silences + 1)
