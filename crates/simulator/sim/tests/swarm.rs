@@ -974,6 +974,10 @@ fn fwp_in_random_worlds() {
     assert!(worlds < 100 || tally.whole.min(tally.failed) > worlds / 16, "{tally:?}");
 }
 
+fn run_rounds(seed: u64, setup: &Setup) -> RunOutcome {
+    run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"))
+}
+
 #[test]
 fn rounds_in_random_worlds() {
     let mut parts = [0; 2];
@@ -982,7 +986,7 @@ fn rounds_in_random_worlds() {
     let worlds = seeds.end - seeds.start;
     Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(seeds, |seed, setup| {
         seconds += setup.duration.as_millis() / 1000;
-        let outcome = run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"));
+        let outcome = run_rounds(seed, setup);
         for station in &outcome.bss[0].stations {
             parts[0] += station.counters.shared_parts;
             parts[1] += station.counters.triggered_ppdus;
@@ -1001,12 +1005,8 @@ fn rounds_in_random_worlds() {
 /// triggers where no client has HE.
 #[test]
 fn worlds_in_which_a_trigger_can_never_be_sent() {
-    Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(
-        [400_000_323, 400_000_459].into_iter(),
-        |seed, setup| {
-            run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"));
-        },
-    );
+    Swarm::new(&rounds_in_random_worlds, setup_with_rounds)
+        .check([400_000_323, 400_000_459].into_iter(), |seed, setup| drop(run_rounds(seed, setup)));
 }
 
 /// A client that sent to another over a direct link believed that it had to send a trigger, which none but access points do.
@@ -1019,12 +1019,8 @@ fn a_world_in_which_clients_send_to_each_other_beside_triggers() {
 /// and their counters became wrong.
 #[test]
 fn worlds_in_which_unacknowledged_clients_are_offered_units() {
-    Swarm::new(&rounds_in_random_worlds, setup_with_rounds).check(
-        [1_050_348, 1_050_632].into_iter(),
-        |seed, setup| {
-            run(setup).unwrap_or_else(|error| panic!("rounds, seed {seed}: {error}"));
-        },
-    );
+    Swarm::new(&rounds_in_random_worlds, setup_with_rounds)
+        .check([1_050_348, 1_050_632].into_iter(), |seed, setup| drop(run_rounds(seed, setup)));
 }
 
 /// Worlds in which flows wait for a long time, correctly: behind five others on a wire of 2 Mb/s whose short queue

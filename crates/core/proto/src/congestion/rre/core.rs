@@ -610,8 +610,6 @@ fn log2(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A repeated handshake measures no round-trip time, and behind an upload the first ACK takes longer than the
-    /// silence limit.
     /// After an outage of 16 times the first silence the timer stayed due, and a run did not end.
     #[test]
     fn the_longest_silence_ends_the_timer() {
@@ -626,6 +624,8 @@ mod tests {
         assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
     }
 
+    /// A repeated handshake measures no round-trip time, and behind an upload the first ACK takes longer than the
+    /// silence limit.
     #[test]
     fn silence_before_the_first_ack_makes_up_no_rate() {
         let parameters =

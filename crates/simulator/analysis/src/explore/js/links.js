@@ -18,7 +18,7 @@ function pairOf(side) {
   return null;
 }
 
-/** Data from one station to another over all links: PPDUs with their place in the window, and how long each was held. */
+/** Data from one station to another over all links: PPDUs with their place in the window, how long each was held, and that in words. */
 function windowOf(side) {
   const pair = pairOf(side);
   if (!pair) return null;
@@ -65,7 +65,7 @@ function makeWindow(side, { from, to, category }) {
     flying.push(box);
   }
   release(boxes, side.reorder_ns);
-  return boxes;
+  return { boxes, words: windowWords(side, boxes) };
 }
 
 /** When the last packet of each PPDU left the reorder buffer: when all numbers below had arrived, or were given up. */
@@ -112,7 +112,7 @@ function drawWindow(canvas, number) {
   pen.fillStyle = ink.text;
   pen.fillText('window', 6, 14, scale.left - 12);
   if (!shown) return;
-  canvas.setAttribute('aria-label', windowWords(side, shown));
+  canvas.setAttribute('aria-label', shown.words);
   const top = 6;
   const y = (place) => height - top - place / side.block_ack_window * (height - 2 * top);
   pen.textAlign = 'right';
@@ -127,7 +127,7 @@ function drawWindow(canvas, number) {
   pen.globalAlpha = 0.35;
   pen.fillRect(scale.left, y(side.block_ack_window), scale.right - scale.left, height - 2 * top);
   pen.globalAlpha = 1;
-  for (const { at, end, from, to, link, released } of shown) {
+  for (const { at, end, from, to, link, released } of shown.boxes) {
     if (Math.max(end, released ?? end) < range[0] || at > range[1]) continue;
     pen.fillStyle = ink.of[LINK_CLASSES[link]];
     pen.fillRect(scale.x(at), y(to), Math.max(1, (end - at) * scale.each), Math.max(1.5, y(from) - y(to)));

@@ -12,8 +12,6 @@ use crate::wifi::multi_link::{AckLinks, LinkId, LinkSet, MultiLinkConfig};
 /// Chooses the link for pure TCP ACKs of each client and to it, once in [`AckLinks::INTERVAL`].
 #[derive(Clone, Debug)]
 pub(super) struct IdlestLink {
-    /// The links of each client.
-    clients: Vec<LinkSet>,
     /// How long each link was busy until the latest choice.
     busy: [Duration; MOST_LINKS],
     next: Instant,
@@ -22,11 +20,8 @@ pub(super) struct IdlestLink {
 impl IdlestLink {
     /// `None` unless ACKs use the idlest link.
     pub fn new(common: &MultiLinkConfig) -> Option<Self> {
-        (common.acks == AckLinks::Idlest).then(|| Self {
-            clients: common.clients.iter().map(|client| client.links).collect(),
-            busy: [Duration::ZERO; MOST_LINKS],
-            next: Instant::ZERO + AckLinks::INTERVAL,
-        })
+        (common.acks == AckLinks::Idlest)
+            .then(|| Self { busy: [Duration::ZERO; MOST_LINKS], next: Instant::ZERO + AckLinks::INTERVAL })
     }
 
     /// When it chooses next.
@@ -43,8 +38,10 @@ impl IdlestLink {
             *idle = AckLinks::INTERVAL.saturating_sub(until_now - std::mem::replace(busy, until_now));
         }
         let count = links.len() as u8;
-        let chosen = self.clients.iter().map(|own| {
-            let own = (0..count).map(LinkId).filter(|link| own.contains(*link));
+        let clients = links.first().and_then(|link| link.cell.rules.multi_link.as_ref());
+        let clients = clients.map_or(&[][..], |rules| &rules.common.clients);
+        let chosen = clients.iter().map(|client| {
+            let own = (0..count).map(LinkId).filter(|link| client.links.contains(*link));
             let idlest = own.max_by_key(|link| (idle[link.index()], Reverse(*link)));
             idlest.map_or(LinkSet::ALL, |link| LinkSet::NONE.with(link))
         });
