@@ -385,6 +385,8 @@ pub struct HackPlan {
     pub turnaround: Duration,
     /// Maximum waiting time, for all variants.
     pub hold_limit: Duration,
+    /// Maximum time without access in which ACKs overtake other packets.
+    pub overtake_limit: Duration,
     /// Maximum number of bytes appended to one link-layer ACK.
     pub appended_limit: Option<u32>,
     /// Space for compressed ACKs in trigger-based Block Acks.
@@ -453,6 +455,7 @@ impl HackPlan {
             coding: self.coding,
             turnaround: self.turnaround,
             hold_limit: self.hold_limit,
+            overtake_limit: self.overtake_limit,
             appended_limit: self.appended_limit,
         })
     }

@@ -54,6 +54,10 @@ pub struct Config {
     /// Longest wait of an ACK. The paper has no such limit. It is needed if announced data never arrives (packets
     /// dropped for their age), which would otherwise cause a retransmission timeout.
     pub hold_limit: Duration,
+    /// Longest time without access in which ACKs overtake a waiting packet of the same station on link-layer ACKs. Beyond it they
+    /// queue behind that packet, as without TCP/HACK. Ours: a client with one radio for several links (EMLSR) wins no access
+    /// while its access point has data for it, so ACKs that ride would keep its packets waiting without end.
+    pub overtake_limit: Duration,
 }
 
 impl Default for Config {
@@ -65,6 +69,7 @@ impl Default for Config {
             turnaround: Duration::from_micros(100),
             // Below the smallest retransmission timeout in use, Linux's 200 ms.
             hold_limit: Duration::from_millis(150),
+            overtake_limit: Duration::from_millis(10),
             appended_limit: None,
         }
     }

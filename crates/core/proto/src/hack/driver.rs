@@ -41,6 +41,8 @@ pub struct Driver<P> {
     /// The earlier deadline of each peer, and the earliest of all; most calls change neither.
     deadlines: Vec<Option<Instant>>,
     next_deadline: Option<Instant>,
+    /// Since when a packet other than an ACK has waited, if the station has sent nothing since.
+    packets_wait_since: Option<Instant>,
     actions: VecDeque<Action<P>>,
     counters: Counters,
     /// Scratch buffer, kept to reuse its capacity.
@@ -55,6 +57,7 @@ impl<P: AckPacket> Driver<P> {
             peers: (0..peers).map(|_| Peer::new(&config)).collect(),
             deadlines: vec![None; peers],
             next_deadline: None,
+            packets_wait_since: None,
             actions: VecDeque::new(),
             counters: Counters::default(),
             bytes: Vec::new(),
@@ -104,15 +107,19 @@ impl<P: AckPacket> Driver<P> {
     /// The stack sends `packet` to `peer`.
     pub fn handle_outgoing(&mut self, now: Instant, peer: usize, packet: P) {
         if packet.rides() == Rides::Never {
+            self.packets_wait_since.get_or_insert(now);
             self.actions.push_back(Action::Send(peer, packet));
             return;
         }
         let state = &self.peers[peer];
-        let may_wait = match self.config.variant {
-            // Both ways at once, unless some ACKs can no longer be taken back.
-            Variant::Opportunistic => state.all_natives() as usize == state.held(),
-            variant => state.will_send(variant, now),
-        };
+        let overtakes_too_long =
+            self.packets_wait_since.is_some_and(|since| now >= since + self.config.overtake_limit);
+        let may_wait = !overtakes_too_long
+            && match self.config.variant {
+                // Both ways at once, unless some ACKs can no longer be taken back.
+                Variant::Opportunistic => state.all_natives() as usize == state.held(),
+                variant => state.will_send(variant, now),
+            };
         let comes_later = match self.config.variant {
             Variant::Opportunistic => false,
             _ => self.thins().is_some() || state.has_no_room_for(&packet),
@@ -250,6 +257,7 @@ impl<P: AckPacket> Driver<P> {
 
     /// Packets for `peer` are being sent: ACKs that also wait for a link-layer ACK must not be sent twice.
     pub fn handle_drained(&mut self, peer: usize) {
+        self.packets_wait_since = None;
         if self.config.variant == Variant::Opportunistic {
             self.forget_waiting(peer);
             self.forget_retained(peer);

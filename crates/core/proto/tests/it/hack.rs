@@ -439,6 +439,25 @@ fn only_pure_acks_wait() {
     assert_eq!(client.driver.counters().native_acks, 1, "the one that made the context");
 }
 
+/// A client that wins no access would send its ACKs on Block Acks for ever, and its packets never.
+#[test]
+fn acks_do_not_overtake_packets_that_wait_for_too_long() {
+    let mut client = Client::new(Variant::MoreData);
+    client.hears(true);
+    client.sends(at(1_000), data(0));
+    let limit_us = Config::default().overtake_limit.as_nanos() / 1_000;
+    client.sends(at(999 + limit_us), ack(1));
+    assert_eq!(client.queued, [data(0)], "the packet has not waited for that long");
+    client.sends(at(1_000 + limit_us), ack(2));
+    assert_eq!(client.queued, [data(0), ack(1), ack(2)], "behind the packet, in order");
+    client.driver.handle_drained(0);
+    for number in [1, 2] {
+        client.driver.handle_settled(at(2_000 + limit_us), 0, &ack(number), true);
+    }
+    client.sends(at(3_000 + limit_us), ack(3));
+    assert_eq!(client.queued.len(), 3, "the station sends again: its ACKs ride");
+}
+
 fn flagged(number: u32, flags: Flags) -> Packet {
     let mut packet = ack(number);
     let Transport::Tcp(segment) = &mut packet.transport else { unreachable!("a segment") };

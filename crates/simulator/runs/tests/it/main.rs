@@ -5,4 +5,5 @@
 mod ideal;
 mod l4s;
 mod monotone;
+mod one_radio;
 mod short_queue;

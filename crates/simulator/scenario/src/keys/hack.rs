@@ -37,6 +37,7 @@ pub(crate) fn usual_of(rule: HackRule) -> HackPlan {
         coding: rule.usual_coding(),
         turnaround: usual.turnaround,
         hold_limit: usual.hold_limit,
+        overtake_limit: usual.overtake_limit,
         appended_limit: usual.appended_limit,
         mu_room: HackRoom::Forecast,
         mu_carrier: HackCarrier::BlockAck,
@@ -87,6 +88,12 @@ pub(crate) const HACK: Keys<HackPlan> = &[
     &Hack::named("hold-limit")
         .means("longest wait, with every variant")
         .field(HOST_TIME, |hack| &mut hack.hold_limit),
+    &Hack::named("overtake-limit")
+        .means(
+            "longest time in which a station sends nothing while ACKs overtake its other packets on link-layer \
+             ACKs; beyond it ACKs queue behind those packets",
+        )
+        .field(HOST_TIME, |hack| &mut hack.overtake_limit),
     &Hack::named("appended-limit")
         .means(
             "most bytes appended to one link-layer ACK; the rest goes to the next. Where it is given, no ACK \
