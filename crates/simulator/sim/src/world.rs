@@ -148,6 +148,8 @@ pub struct World<'o, P: Carried = Packet> {
     series: Vec<SeriesPoint>,
     digest: Digest,
     events: u64,
+    /// The time when the number of events was last a multiple of [`invariants::EVENTS_AT_ONE_MOMENT`].
+    progressed_to: Option<Instant>,
     wire: Option<WireCheck>,
     broken: Option<String>,
     /// Packets that are no flow's of this world.
@@ -232,6 +234,7 @@ impl<'o, P: Carried> World<'o, P> {
             series: Vec::new(),
             digest: Digest::new(),
             events: 0,
+            progressed_to: None,
             wire: setup.wire.then(WireCheck::default),
             broken: None,
             arrived: VecDeque::new(),
@@ -400,6 +403,9 @@ impl<'o, P: Carried> World<'o, P> {
         }
         self.now = at;
         self.events += 1;
+        if self.events.is_multiple_of(invariants::EVENTS_AT_ONE_MOMENT) {
+            self.check_progress(component);
+        }
         self.digest.mix(at.as_nanos() ^ u64::from(component) << 48);
     }
 

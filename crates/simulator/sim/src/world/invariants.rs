@@ -1,4 +1,4 @@
-//! Invariants of a world: the counts of packets, airtime and goodput are consistent.
+//! Invariants of a world: the counts of packets, airtime and goodput are consistent, and time advances.
 
 use tacit_link::wifi::StationId;
 
@@ -6,7 +6,20 @@ use super::{Channel, Wire, World, stations};
 use crate::Carried;
 use crate::flow::{End, Feeder};
 
+/// Number of events at one moment that means a run without end: a component that is always due. No start of flows comes near it.
+pub(super) const EVENTS_AT_ONE_MOMENT: u64 = 1 << 20;
+
 impl<P: Carried> World<'_, P> {
+    /// Ends a run in which time stands still.
+    #[cold]
+    pub(super) fn check_progress(&mut self, component: u32) {
+        if self.progressed_to.replace(self.now) == Some(self.now) {
+            let component = self.components[component as usize];
+            let what = format!("{EVENTS_AT_ONE_MOMENT} events at one moment, the last of {component:?}");
+            self.broken.get_or_insert(what);
+        }
+    }
+
     /// Checks that packets add up on each pipe and channel, and the invariants of flows and drivers.
     pub(super) fn check(&self) -> Result<(), String> {
         for (index, flow) in self.flows.iter().enumerate() {
@@ -84,5 +97,40 @@ impl<P: Carried> World<'_, P> {
             return Err(format!("flows have {got_by_all} bytes of the {carried_by_all} that came to them"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::Setup;
+    use tacit_proto::packet::Packet;
+    use tacit_proto::units::{Duration, Instant};
+
+    /// Four faults of the medium did this, each in one of a hundred worlds, and looked like slow runs.
+    #[test]
+    fn a_component_that_is_always_due_ends_the_run() {
+        let setup = Setup {
+            hosts: vec!["host".into()],
+            wired: Vec::new(),
+            bss: Vec::new(),
+            flows: Vec::new(),
+            applications: Vec::new(),
+            duration: Duration::from_secs(1),
+            measure_from: Instant::ZERO,
+            seed: 1,
+            wire: false,
+            sample_interval: None,
+            adopters: None,
+        };
+        let mut world = World::<Packet>::new(&setup, None).expect("a host alone is a setup");
+        let at = Instant::ZERO + Duration::from_millis(1);
+        let measure = 0;
+        let broken = (1..=2 * EVENTS_AT_ONE_MOMENT).find(|_| {
+            world.begin_event(at, measure);
+            world.broken.is_some()
+        });
+        assert_eq!(broken, Some(2 * EVENTS_AT_ONE_MOMENT));
+        assert!(world.broken.is_some_and(|what| what.ends_with("the last of Measure")));
     }
 }
