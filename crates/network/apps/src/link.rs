@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tacit_tack::{Config, Connection, ConnectionError, Endpoint, Identity, PublicKey};
+use tacit_tack::{Connection, ConnectionError, Endpoint, PublicKey};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::node::{self, Home, Node, NodeError, wait_told};
-use crate::trust::Store;
+use crate::node::{Connector, Node, NodeError, wait_told};
 
 /// Delays before the next attempt: the first one, and the upper limit of its doubling. Ours.
 const AGAIN_FIRST: Duration = Duration::from_millis(250);
@@ -80,14 +79,10 @@ pub enum LinkEvent<'a> {
 
 /// Keeps a connection open. Returns its link, and a future that must be polled to keep it; the future ends with an
 /// error that further attempts would meet as well, such as a server that refuses or has another key. `report` receives
-/// the events. Endpoints run at `home`.
+/// the events.
 pub fn keep(
-    home: Home,
+    connector: Connector,
     first: (Node, Connection),
-    store: Store,
-    identity: Identity,
-    config: Config,
-    name: String,
     report: impl Fn(LinkEvent<'_>),
 ) -> (Link, impl Future<Output = NodeError>) {
     let (endpoint, connection) = (first.0.endpoint().clone(), Some(first.1.clone()));
@@ -97,7 +92,7 @@ pub fn keep(
         loop {
             let why = connection.closed().await;
             sender.send_modify(|current| current.connection = None);
-            let why = NodeError::of_connection(&name, identity.public_key(), why);
+            let why = NodeError::of_connection(&connector.server, connector.identity.public_key(), why);
             if is_final(&why) {
                 return why;
             }
@@ -106,7 +101,7 @@ pub fn keep(
             drop(tokio::task::spawn_blocking(move || drop(node)));
             // The user is not asked again: a server that was not trusted at first is not trusted now.
             let failed = |why: &NodeError, wait| report(LinkEvent::RetryFailed(why, wait));
-            let made = attempts(home, &store, &identity, &config, &name, |_| false, None, failed).await;
+            let made = attempts(&connector, |_| false, None, failed).await;
             (node, connection) = match made {
                 Ok(made) => made,
                 Err(error) => return error,
@@ -121,38 +116,29 @@ pub fn keep(
     (Link { current, taken: 0 }, keeping)
 }
 
-/// Opens the first connection to the server `name`, as [`node::connect`] does. Tries again for up to [`OPEN_TIMEOUT`] where
-/// a later attempt may succeed: there is no network yet, or the server does not answer yet. `failed` receives the failures
-/// that another attempt follows.
+/// Opens the first connection, as [`Connector::connect`] does. Tries again for up to [`OPEN_TIMEOUT`] where a later attempt may
+/// succeed: there is no network yet, or the server does not answer yet. `failed` receives the failures that another attempt
+/// follows.
 ///
 /// # Errors
 /// The last failure, or the first one that will not change, such as a name that does not exist.
 pub async fn open(
-    home: Home,
-    store: &Store,
-    identity: &Identity,
-    config: &Config,
-    name: &str,
+    connector: &Connector,
     ask: impl FnMut(PublicKey) -> bool,
     failed: impl FnMut(&NodeError, Duration),
 ) -> Result<(Node, Connection), NodeError> {
-    attempts(home, store, identity, config, name, ask, Some(OPEN_TIMEOUT), failed).await
+    attempts(connector, ask, Some(OPEN_TIMEOUT), failed).await
 }
 
-#[expect(clippy::too_many_arguments, reason = "those of `node::connect`, and how often")]
 async fn attempts(
-    home: Home,
-    store: &Store,
-    identity: &Identity,
-    config: &Config,
-    name: &str,
+    connector: &Connector,
     mut ask: impl FnMut(PublicKey) -> bool,
     patience: Option<Duration>,
     mut failed: impl FnMut(&NodeError, Duration),
 ) -> Result<(Node, Connection), NodeError> {
     let (begun, mut wait) = (Instant::now(), AGAIN_FIRST);
     loop {
-        let why = match node::connect(home, store, identity, config, name, &mut ask).await {
+        let why = match connector.connect(&mut ask).await {
             Err(why) if !is_final(&why) => why,
             done => return done,
         };

@@ -195,31 +195,45 @@ impl Drop for Node {
     }
 }
 
-/// Connects to the server `name` (HOST:PORT), at the first of its addresses that answers (RFC 8305). The server must
-/// have the known key, or one that `ask` accepts. A server with the key of `identity` itself is accepted without
-/// asking, because the holder of the private key is the same user.
-///
-/// # Errors
-/// If none of its addresses answers, or its key is not trusted.
-pub async fn connect(
-    home: Home,
-    store: &Store,
-    identity: &Identity,
-    config: &Config,
-    name: &str,
-    ask: impl FnOnce(PublicKey) -> bool,
-) -> Result<(Node, Connection), NodeError> {
-    // A known key is required in the handshake, so an attacker that answers faster cannot impersonate the server.
-    let (node, address, reached) = reach(home, identity, config, name, store.key_of(name)?).await?;
-    let key = match reached {
-        Found::Connection(connection) => return Ok((node, connection)),
-        Found::Key(key) => key,
-    };
-    if key != identity.public_key() {
-        store.judge(name, key, || ask(key))?;
+/// What a client needs to connect to one server.
+#[derive(Clone)]
+pub struct Connector {
+    /// Where its endpoints run.
+    pub home: Home,
+    /// Keys of servers.
+    pub store: Store,
+    /// The client's key.
+    pub identity: Identity,
+    /// Settings of endpoints.
+    pub config: Config,
+    /// The server, as HOST:PORT.
+    pub server: String,
+}
+
+impl Connector {
+    /// Connects at the first of the server's addresses that answers (RFC 8305). The server must have the known key, or one
+    /// that `ask` accepts. A server with the client's own key is accepted without asking, because the holder of the private
+    /// key is the same user.
+    ///
+    /// # Errors
+    /// If no address answers, or the server's key is not trusted.
+    pub async fn connect(
+        &self,
+        ask: impl FnOnce(PublicKey) -> bool,
+    ) -> Result<(Node, Connection), NodeError> {
+        let Self { home, store, identity, config, server } = self;
+        // A known key is required in the handshake, so an attacker that answers faster cannot impersonate the server.
+        let (node, address, reached) = reach(*home, identity, config, server, store.key_of(server)?).await?;
+        let key = match reached {
+            Found::Connection(connection) => return Ok((node, connection)),
+            Found::Key(key) => key,
+        };
+        if key != identity.public_key() {
+            store.judge(server, key, || ask(key))?;
+        }
+        let connection = connect_as(&node, identity, server, address, key).await?;
+        Ok((node, connection))
     }
-    let connection = connect_as(&node, identity, name, address, key).await?;
-    Ok((node, connection))
 }
 
 /// Connects to any machine that answers as `name`; its key is not checked.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use tacit_apps::copy::CopyError;
 use tacit_apps::link::{self, Link, LinkEvent};
-use tacit_apps::node::{Home, Node, NodeError};
+use tacit_apps::node::{Connector, Home, Node, NodeError};
 use tacit_apps::pair::{Code, PairError};
 use tacit_apps::trust::{Peer, Store};
 use tacit_tack::{Config, Connection, ConnectionError, Identity, PublicKey, StreamError};
@@ -30,16 +30,9 @@ fn confirm_key(server: &str, key: PublicKey) -> bool {
     answer.trim().eq_ignore_ascii_case("yes")
 }
 
-/// Opens the first connection to `server`, and says once if that takes more than one attempt, unless `is_quiet`: see
-/// [`link::open`].
-pub async fn open(
-    home: Home,
-    store: &Store,
-    identity: &Identity,
-    config: &Config,
-    server: &str,
-    is_quiet: bool,
-) -> Result<(Node, Connection), NodeError> {
+/// Opens the first connection, and says once if that takes more than one attempt, unless `is_quiet`: see [`link::open`].
+pub async fn open(connector: &Connector, is_quiet: bool) -> Result<(Node, Connection), NodeError> {
+    let server = &connector.server;
     let mut has_failed = false;
     let failed = |why: &NodeError, _| {
         if !std::mem::replace(&mut has_failed, true) && !is_quiet {
@@ -48,7 +41,7 @@ pub async fn open(
         }
     };
     let confirm = |key| confirm_key(server, key);
-    let opened = link::open(home, store, identity, config, server, confirm, failed).await?;
+    let opened = link::open(connector, confirm, failed).await?;
     if has_failed && !is_quiet {
         note(&printable(&format!("tacit: connected to {server}")));
     }
@@ -117,13 +110,16 @@ impl Client {
         report: impl Fn(LinkEvent<'_>) + 'a,
     ) -> Result<(Link, impl Future<Output = NodeError> + 'a), Failure> {
         let first = self.open(server, is_quiet)?;
-        let (store, identity, config) = (self.store.clone(), self.identity.clone(), self.config.clone());
-        Ok(link::keep(Home::OwnThread, first, store, identity, config, server.to_owned(), report))
+        Ok(link::keep(self.connector(server), first, report))
     }
 
     fn open(&self, server: &str, is_quiet: bool) -> Result<(Node, Connection), NodeError> {
-        let opening = open(Home::OwnThread, &self.store, &self.identity, &self.config, server, is_quiet);
-        self.runtime.block_on(opening)
+        self.runtime.block_on(open(&self.connector(server), is_quiet))
+    }
+
+    fn connector(&self, server: &str) -> Connector {
+        let (store, identity, config) = (self.store.clone(), self.identity.clone(), self.config.clone());
+        Connector { home: Home::OwnThread, store, identity, config, server: server.to_owned() }
     }
 
     /// Distinguishes a server that refuses this user's key from one that has gone. The client learns of the refusal

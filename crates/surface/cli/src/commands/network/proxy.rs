@@ -11,7 +11,7 @@ use serde::Serialize;
 use tacit_apps::PROXY_PORT;
 use tacit_apps::link::{self, Link, LinkEvent};
 use tacit_apps::metrics::{Page, ProxyCounts};
-use tacit_apps::node::{Home, Node, wait_told};
+use tacit_apps::node::{Connector, Home, Node, wait_told};
 use tacit_apps::proxy::allow::AllowList;
 use tacit_apps::proxy::relay::{self, Limits, PLACE_TIMEOUT, RelayReport};
 use tacit_apps::proxy::target::Target;
@@ -298,7 +298,8 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
     let server = plan.server;
     let store = identity::store()?;
     let identity = identity::identity(&store)?;
-    let first = client::open(Home::ThisRuntime, &store, &identity, &config, &server, false).await?;
+    let connector = Connector { home: Home::ThisRuntime, store, identity, config, server: server.clone() };
+    let first = client::open(&connector, false).await?;
     let proxy = Proxy::new(args);
     proxy.counts.links.fetch_add(1, Relaxed);
     let counted = proxy.clone();
@@ -308,10 +309,7 @@ async fn client(args: &ProxyArgs, plan: Plan) -> Result<(), Failure> {
         page.into_text()
     });
     let reporting = proxy.clone();
-    let (link, keeping) =
-        link::keep(Home::ThisRuntime, first, store, identity, config, server.clone(), move |happened| {
-            tell(&reporting, &happened);
-        });
+    let (link, keeping) = link::keep(connector, first, move |happened| tell(&reporting, &happened));
     for (listener, purpose) in listeners {
         let what = match &purpose {
             Purpose::Socks => "socks5".to_owned(),
