@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tacit_captures::audit::{Report, audit_reader};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_theory::hop::usual;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,12 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_proto::FlowKey;
+use tacit_packet::{FlowKey, IpHeader, Packet, Transport};
 use tacit_proto::fwp::control::{ToReader, ToShim};
 use tacit_proto::fwp::{Config, Readers, Shim};
-use tacit_proto::packet::{IpHeader, Packet, Transport};
-use tacit_proto::tcp::{Flags, Segment, Timestamps};
-use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::tcp::{Flags, Segment, Timestamps};
+use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 
 const STREAM: usize = 4096;
 const WINDOW: u16 = 700;

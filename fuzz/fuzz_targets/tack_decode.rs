@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_proto::tack::packet::TAG_LEN;
-use tacit_proto::tack::wire::{decode, encode};
+use tacit_packet::tack::packet::TAG_LEN;
+use tacit_packet::tack::wire::{decode, encode};
 
 fuzz_target!(|plain: &[u8]| {
     // A tag of zeros is appended. A tag in the input would be mutated most of the time without any benefit.

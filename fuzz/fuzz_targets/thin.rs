@@ -5,9 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
-use tacit_proto::units::{Bytes, Duration, Instant};
-use tacit_proto::wire;
-use tacit_proto::wire::headers::Headers;
+use tacit_packet::units::{Bytes, Duration, Instant};
+use tacit_packet::wire;
+use tacit_packet::wire::headers::Headers;
 
 /// Longer than any ACK waits.
 const LONGEST: Duration = Duration::from_millis(100);

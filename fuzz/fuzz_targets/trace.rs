@@ -9,7 +9,7 @@ use tacit_link::cellular::{OPPORTUNITY, Trace};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{Pipe, PipeConfig, Service};
 use tacit_link::{Payload, PayloadClass};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 #[derive(Clone)]
 struct Full;

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 pub use self::thin::ThinFlow;
 pub use self::uplink::{QueueCounts, Uplink};
-use crate::FlowKey;
 use crate::hack::AckPacket;
-use crate::tcp::{AckInfo, Flags, Segment};
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::{AckInfo, Flags, Segment};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Most flows that are tracked. Beyond that, a new one takes the place of the one that was silent for longest.
 const MAX_FLOWS: usize = 1_024;
@@ -376,9 +376,9 @@ impl<P> Flow<P> {
 
 #[cfg(test)]
 mod tests {
-    use crate::packet::{IpHeader, Packet, Transport};
-    use crate::tcp::{Flags, Segment};
-    use crate::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::tcp::{Flags, Segment};
+    use tacit_packet::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::{IpHeader, Packet, Transport};
 
     use super::*;
 

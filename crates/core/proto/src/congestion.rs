@@ -13,7 +13,7 @@
 //! of all controllers, and applies the rules they share.
 //!
 //! This module also has the parts that every transport needs: pacing, rate samples, round-trip time estimates, stream
-//! positions. Nothing in it refers to a transport (`tests/layers.rs` checks this).
+//! positions. Nothing in it refers to a transport.
 
 #[cfg(test)]
 pub(crate) mod alarm;
@@ -27,7 +27,6 @@ pub mod external;
 mod hystart;
 pub(crate) mod pacing;
 mod pcc;
-pub(crate) mod position;
 mod prague;
 pub(crate) mod rate;
 mod reno;
@@ -37,10 +36,10 @@ mod signals;
 mod vegas;
 mod window;
 
-use crate::units::{BitRate, Duration, Instant};
 use control::{CongestionControl, Pause};
 use pacing::{Bursts, Pacer};
 use rate::RateSampler;
+use tacit_packet::units::{BitRate, Duration, Instant};
 use window::Window;
 
 pub use config::{Algorithm, Config};

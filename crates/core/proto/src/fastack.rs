@@ -17,8 +17,8 @@ mod uplink;
 pub use agent::Agent;
 pub use counters::Counters;
 
-use crate::packet::Packet;
-use crate::units::{Bytes, Duration};
+use tacit_packet::Packet;
+use tacit_packet::units::{Bytes, Duration};
 
 /// Limits and timeouts of an [`Agent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub use packet::SegmentPacket;
 pub use readers::Readers;
 pub use shim::Shim;
 
-use crate::units::{Bytes, Duration};
+use tacit_packet::units::{Bytes, Duration};
 
 /// How the shim detects holes that the link caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 //! A [`Connection`] is one end. `sender` and `receiver` are its halves, with the variables of RFC 9293 section 3.3.1;
 //! `sack` is the scoreboard, `reorder` holds early arrivals, and `ack_policy` decides when to acknowledge.
 //! [`congestion`](crate::congestion), shared with other transports, limits the bytes in flight. The stream is a count
-//! of bytes: nothing is stored, and payload bytes are computed from their position (see [`wire`](crate::wire)).
+//! of bytes: nothing is stored, and payload bytes are computed from their position (see [`wire`](tacit_packet::wire)).
 
-mod ack_info;
 pub mod ack_policy;
 mod autotune;
 mod config;
@@ -20,12 +19,10 @@ mod receiver;
 mod reorder;
 mod rsfc;
 mod sack;
-mod segment;
 mod sender;
 mod small_queues;
 mod undo;
 
-pub use ack_info::AckInfo;
 pub use ack_policy::{
     AckDecision, AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reading, Reordering,
 };
@@ -37,5 +34,4 @@ pub use profile::Profile;
 pub use prr::Recovery;
 pub use rack::LossDetection;
 pub use receiver::ReadPolicy;
-pub use segment::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 pub use undo::Undo;

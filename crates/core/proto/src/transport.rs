@@ -1,16 +1,15 @@
 //! All connection-oriented transports behind one type.
 //!
 //! Users choose a transport by a [`Config`] and name none after that. Another transport is a variant here and a module with
-//! the methods that the arms below call. Datagrams have no connection: see [`udp`](crate::udp).
+//! the methods that the arms below call. Datagrams have no connection: see [`udp`](tacit_packet::udp).
 
 use crate::congestion::rre::SharedClient;
-use crate::endpoint::{Endpoint, Ends, Event};
-use crate::packet::Packet;
-use crate::tack;
-use crate::tcp;
-use crate::units::{Bytes, Instant, SeqNumber};
+use crate::{tack, tcp};
+use tacit_packet::Packet;
+use tacit_packet::endpoint::{Endpoint, Ends, Event};
+use tacit_packet::units::{Bytes, Instant, SeqNumber};
 
-pub use crate::stats::Stats;
+pub use tacit_packet::Stats;
 
 /// Which transport, and how it is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

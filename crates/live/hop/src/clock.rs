@@ -7,7 +7,7 @@
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// Maximum lag of the medium behind the wall clock before it is stopped. A burst of 42 packets costs a receiving kernel
 /// about 150 us. The medium can catch up with a few of these, but not with a machine that does not schedule the

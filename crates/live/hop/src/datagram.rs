@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
+use tacit_packet::tcp::{Flags, Segment, Timestamps};
+use tacit_packet::units::{Bytes, FlowId, HostId, Instant};
+use tacit_packet::wire::headers::{Fragment, Headers, TcpOption, Transport};
+use tacit_packet::{Ecn, FlowKey, Packet, udp, wire};
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
-use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::{Flags, Segment, Timestamps};
-use tacit_proto::units::{Bytes, FlowId, HostId, Instant};
-use tacit_proto::wire::headers::{Fragment, Headers, TcpOption, Transport};
-use tacit_proto::{FlowKey, Packet, udp, wire};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
 
@@ -384,8 +383,8 @@ impl FrameBytes for Frame {
 mod tests {
     use etherparse::{Ipv4HeaderSlice, PacketBuilder};
     use proptest::prelude::*;
-    use tacit_proto::tcp::SackRange;
-    use tacit_proto::units::SeqNumber;
+    use tacit_packet::tcp::SackRange;
+    use tacit_packet::units::SeqNumber;
 
     use super::*;
     use crate::address::Block;

@@ -2,9 +2,9 @@
 
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
-use tacit_proto::FlowKey;
-use tacit_proto::tcp::Flags;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::Flags;
+use tacit_packet::units::{Duration, Instant};
 
 use crate::datagram::{Content, Datagram, Summary};
 
@@ -247,7 +247,7 @@ fn is_after(one: u32, other: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;
-    use tacit_proto::units::HostId;
+    use tacit_packet::units::HostId;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tacit_link::packet::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationAirtime};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_proto::{fwp, hack};
 
 use crate::clock::Punctuality;
@@ -383,7 +383,7 @@ fn reasons_against(ended: &Ended) -> Vec<String> {
 impl Way {
     fn new(meter: &Meter, direction: Direction) -> Self {
         let totals = meter.totals(direction);
-        let at = |instant: Option<tacit_proto::units::Instant>| {
+        let at = |instant: Option<tacit_packet::units::Instant>| {
             instant.map_or(0.0, |at| Duration::from_nanos(at.as_nanos()).as_secs_f64())
         };
         let (start, end) = (at(totals.first), at(totals.last.or(totals.first)));

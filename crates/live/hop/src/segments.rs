@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use tacit_proto::FlowKey;
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::Segment;
+use tacit_packet::units::SeqNumber;
+use tacit_packet::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 use tacit_proto::fwp::{Marker, SegmentPacket};
-use tacit_proto::tcp::Segment;
-use tacit_proto::units::SeqNumber;
-use tacit_proto::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
 
 use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP};
 use crate::datagram::Datagram;
@@ -145,11 +145,11 @@ fn unmark(byte: &mut u8, shift: u8) {
 #[cfg(test)]
 mod tests {
     use etherparse::{Ipv4HeaderSlice, PacketBuilder, TcpHeaderSlice, TcpOptionElement};
-    use tacit_proto::tcp::Flags;
-    use tacit_proto::units::HostId;
+    use tacit_packet::tcp::Flags;
+    use tacit_packet::units::HostId;
 
     use super::*;
-    use tacit_proto::tcp::Timestamps;
+    use tacit_packet::tcp::Timestamps;
 
     const MARKER: Marker = Marker::new([5; 16]);
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use tacit_proto::units::{FlowId, HostId};
-use tacit_proto::{Packet, wire};
+use tacit_packet::units::{FlowId, HostId};
+use tacit_packet::{Packet, wire};
 
 use crate::address::Block;
 
@@ -62,8 +62,8 @@ impl AddressTable {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::packet::{IpHeader, Transport};
-    use tacit_proto::tcp::{Flags, Segment};
+    use tacit_packet::tcp::{Flags, Segment};
+    use tacit_packet::{IpHeader, Transport};
 
     use super::*;
 

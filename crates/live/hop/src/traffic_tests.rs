@@ -1,7 +1,7 @@
 //! Passes packets as sent by real kernels through a world with HACK: every packet comes out once, byte by byte.
 
 use etherparse::{IpNumber, PacketBuilder, TcpHeader, TcpOptionElement};
-use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_packet::units::{Duration, HostId, Instant};
 use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single::Options;
 use tacit_sim::{Arrived, World};

@@ -1,4 +1,4 @@
-/* TCP segments in IP packets: crates/core/proto/src/wire/segments.rs in C. What is not understood is no segment. */
+/* TCP segments in IP packets: crates/core/packet/src/wire/segments.rs in C. What is not understood is no segment. */
 #ifndef TACIT_THIN_PARSE_H
 #define TACIT_THIN_PARSE_H
 

@@ -11,11 +11,10 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tacit_hop::LiveError;
 use tacit_hop::thin::{Counters, Device, FrameSocket, LOOK_EVERY, Queue, StatusSocket, refused, wait};
-use tacit_proto::FlowKey;
+use tacit_packet::units::{BitRate, Duration, Instant};
+use tacit_packet::wire::headers::Headers;
+use tacit_packet::{FlowKey, wire};
 use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts, Uplink};
-use tacit_proto::units::{BitRate, Duration, Instant};
-use tacit_proto::wire;
-use tacit_proto::wire::headers::Headers;
 
 use crate::bpf::{self, Attach};
 use crate::object::{Kind, Loaded, Object, ObjectError};

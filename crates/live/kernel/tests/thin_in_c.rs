@@ -9,10 +9,10 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use tacit_packet::tcp::{AckInfo, Segment};
+use tacit_packet::units::{Bytes, Instant};
+use tacit_packet::wire;
 use tacit_proto::ack_hold::{QueueCounts, ThinFlow, Uplink};
-use tacit_proto::tcp::{AckInfo, Segment};
-use tacit_proto::units::{Bytes, Instant};
-use tacit_proto::wire;
 
 use compiled::{Draws, compiled};
 

@@ -75,7 +75,7 @@ impl Default for Settings {
 const HELD_MAX: u64 = 64 << 20;
 /// How long a hole may stay open, and how often it is requested. No reader waits for the first bytes of a file, and at
 /// high loss rates further requests are much faster than TCP without repair.
-const DEADLINE: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(60);
+const DEADLINE: tacit_packet::units::Duration = tacit_packet::units::Duration::from_secs(60);
 const ATTEMPTS_MAX: u32 = 200;
 
 impl Settings {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use tacit_packet::units::Instant;
 use tacit_proto::fwp::repair::{Config, Counters, Patience, Range, Repair};
-use tacit_proto::units::Instant;
 use tokio::sync::mpsc;
 
 use crate::answers::{RANGES_MAX, Request, Several, Unusable};
@@ -127,14 +127,14 @@ const PIECE: u64 = 64 * 1024;
 /// one request cost little, and every further answer has a head that may be hit.
 const GATHER: Duration = Duration::from_millis(40);
 /// Requests need no timeout, because their connections have one.
-const NEVER: tacit_proto::units::Duration = tacit_proto::units::Duration::from_secs(1 << 30);
+const NEVER: tacit_packet::units::Duration = tacit_packet::units::Duration::from_secs(1 << 30);
 
-fn std_time(span: tacit_proto::units::Duration) -> Duration {
+fn std_time(span: tacit_packet::units::Duration) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }
 
-fn core_time(span: Duration) -> tacit_proto::units::Duration {
-    tacit_proto::units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+fn core_time(span: Duration) -> tacit_packet::units::Duration {
+    tacit_packet::units::Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
 type Opening = std::pin::Pin<Box<dyn Future<Output = Result<MainAnswer, NetError>> + Send>>;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 use zeroize::Zeroizing;
 
 use crate::error::Busy;

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use tacit_proto::packet::Ecn;
-use tacit_proto::units::Instant;
+use tacit_packet::Ecn;
+use tacit_packet::units::Instant;
 
 use crate::socket::SOCKET_BUFFER;
 
@@ -83,7 +83,7 @@ mod tests {
             (2, datagram(0), b""),
             (3, datagram(2), b"de"),
         ];
-        let at = |ms| Instant::ZERO + tacit_proto::units::Duration::from_millis(ms);
+        let at = |ms| Instant::ZERO + tacit_packet::units::Duration::from_millis(ms);
         for _ in 0..2 {
             for (ms, arrival, bytes) in pushed {
                 assert!(backlog.push(at(ms), arrival, bytes));

@@ -7,7 +7,7 @@ use std::time::Instant as Wall;
 
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 use tokio::net::unix::pipe;
 
 /// Measures the time since an endpoint was created.

@@ -3,9 +3,9 @@
 use std::num::NonZeroU16;
 use std::time;
 
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{self, AckClock};
-use tacit_proto::units::{Bytes, Duration};
 
 /// Smallest IP packet size that every path supports: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
 const MIN_MTU: u16 = 1228;

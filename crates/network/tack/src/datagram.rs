@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use tacit_proto::packet::Ecn;
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::tack::wire::Prefix;
+use tacit_packet::Ecn;
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::tack::wire::Prefix;
 
 /// First bytes of datagrams that are not packets of the core: type 15 and flags.
 pub(crate) mod kind {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit};
-use tacit_proto::packet::Ecn;
-use tacit_proto::units::Instant;
+use tacit_packet::Ecn;
+use tacit_packet::units::Instant;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tacit_proto::tack::packet::StreamId;
+use tacit_packet::tack::packet::StreamId;
 use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
 

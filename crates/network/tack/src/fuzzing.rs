@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tacit_proto::packet::Ecn;
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::tack::wire;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::Ecn;
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::tack::wire;
+use tacit_packet::units::{Duration, Instant};
 
 use crate::admission::Clients;
 use crate::config::Config;

@@ -1,13 +1,13 @@
 //! The handshake: Noise XX (revision 34, section 7.5) in three datagrams, each of one packet.
 //!
-//! The core's opening packets travel inside the Noise messages: the [`Open`](tacit_proto::tack::Body::Open) unencrypted
-//! in the first, the [`Answer`](tacit_proto::tack::Body::Answer) encrypted in the second. The third message
+//! The core's opening packets travel inside the Noise messages: the [`Open`](tacit_packet::tack::Body::Open) unencrypted
+//! in the first, the [`Answer`](tacit_packet::tack::Body::Answer) encrypted in the second. The third message
 //! authenticates the client; the server has authenticated itself in the second. `docs/references/tack-wire.md`
 //! specifies the datagrams.
 
 use snow::{Builder, HandshakeState};
-use tacit_proto::tack::packet::{ConnectionId, Packet, Stamp};
-use tacit_proto::tack::{Body, wire};
+use tacit_packet::tack::packet::{ConnectionId, Packet, Stamp};
+use tacit_packet::tack::{Body, wire};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::datagram::{addressed, datagram, kind, take};

@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, MutexGuard};
 
 use rustc_hash::FxHashMap;
-use tacit_proto::packet::Ecn;
+use tacit_packet::Ecn;
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::tack::wire::Prefix;
+use tacit_packet::units::Instant;
 use tacit_proto::tack::OwnQueue;
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::tack::wire::Prefix;
-use tacit_proto::units::Instant;
 
 use crate::admission::{Admission, Clients, Verdict};
 use crate::backlog::Arrival;

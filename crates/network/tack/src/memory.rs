@@ -72,7 +72,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacit_proto::units::Bytes;
+    use tacit_packet::units::Bytes;
 
     fn memory(max: u64) -> Arc<Memory> {
         Memory::of(&Config { max_memory: Bytes(max), ..Config::default() })

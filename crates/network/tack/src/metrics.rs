@@ -1,9 +1,9 @@
 //! Counters and readings of an endpoint, for monitoring.
 
-use tacit_proto::transport::Stats;
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::Stats;
+use tacit_packet::units::{BitRate, Duration};
 
-tacit_proto::counters! {
+tacit_packet::counters! {
     /// Counters of an endpoint.
     #[non_exhaustive]
     pub struct Counters {
@@ -56,7 +56,7 @@ tacit_proto::counters! {
     }
 }
 
-tacit_proto::counters! {
+tacit_packet::counters! {
     /// Sums over all connections, ended ones included.
     #[non_exhaustive]
     pub struct Totals {

@@ -6,9 +6,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::tack::{self, Body, Transmit};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::tack::Body;
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::tack::{self, Transmit};
 use tracing::{debug, info, trace};
 
 use crate::error::ConnectionError;
@@ -140,7 +141,13 @@ impl Observer {
     /// Records a packet of the peer with its full packet `number`. `start` is the stream offset of the first byte it
     /// carries, if known.
     #[inline]
-    pub fn on_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
+    pub fn on_received(
+        &mut self,
+        now: Instant,
+        packet: &tacit_packet::tack::Packet,
+        number: u64,
+        start: Option<u64>,
+    ) {
         let epoch = number >> EPOCH;
         if epoch > self.received_epoch {
             self.received_epoch = epoch;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::handshake::{INITIATION_LEN, SHORT_INITIATION_LEN};
 

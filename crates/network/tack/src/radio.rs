@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
+use tacit_packet::units::{Duration, Instant};
 use tacit_proto::tack::OwnQueue;
-use tacit_proto::units::{Duration, Instant};
 
 use crate::happy_eyeballs::source_for;
 

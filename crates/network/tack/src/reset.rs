@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::units::{Duration, Instant};
 
 use crate::datagram::{datagram, kind};
 use crate::identity::Identity;

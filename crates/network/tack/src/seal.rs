@@ -5,7 +5,7 @@
 //! which overwrites them when they are freed.
 
 use aws_lc_rs::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use tacit_proto::tack::{Forged, Protector, Tag};
+use tacit_packet::tack::{Forged, Protector, Tag};
 use zeroize::Zeroizing;
 
 use crate::suite::Suite;

@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tacit_proto::Endpoint as _;
-use tacit_proto::endpoint::{Ends, Event};
-use tacit_proto::packet::Ecn;
-use tacit_proto::tack::packet::{CloseCode, ConnectionId, Reason, StreamId};
-use tacit_proto::tack::wire::encode_from;
-use tacit_proto::tack::{self, Body, StreamEvent, Transmit};
-use tacit_proto::units::{Duration, FlowId, HostId, Instant};
+use tacit_packet::endpoint::{Ends, Event};
+use tacit_packet::tack::Body;
+use tacit_packet::tack::packet::{CloseCode, ConnectionId, Reason, StreamId};
+use tacit_packet::tack::wire::encode_from;
+use tacit_packet::units::{Duration, FlowId, HostId, Instant};
+use tacit_packet::{Ecn, Endpoint as _};
+use tacit_proto::tack::{self, StreamEvent, Transmit};
 use tokio::sync::Notify;
 
 use crate::buffers::{StreamBuffers, wake};
@@ -253,7 +253,7 @@ impl Session {
         self.end.is_some() && self.handles == 0 && self.outbox.is_empty()
     }
 
-    pub fn stats(&self) -> tacit_proto::transport::Stats {
+    pub fn stats(&self) -> tacit_packet::Stats {
         self.core.stats()
     }
 
@@ -271,7 +271,7 @@ impl Session {
 
     /// Sets how much the peer may make it buffer, and whether writers have to wait.
     pub fn set_memory(&mut self, shared_buffer: u64, is_tight: bool) {
-        self.core.set_shared_buffer(tacit_proto::units::Bytes(shared_buffer.min(self.shared_buffer_max)));
+        self.core.set_shared_buffer(tacit_packet::units::Bytes(shared_buffer.min(self.shared_buffer_max)));
         self.is_tight = is_tight;
     }
 
@@ -429,7 +429,8 @@ impl Session {
         let connection = self.core.peer_id();
         let Stage::Established(established) = &mut self.stage else { panic!("there are no keys yet") };
         let key = established.keys.sealer.of(number.into());
-        let packet = tack::Packet { connection, number: tacit_proto::units::SeqNumber(number), body };
+        let packet =
+            tacit_packet::tack::Packet { connection, number: tacit_packet::units::SeqNumber(number), body };
         let mut bytes = Vec::new();
         encode_from(&packet, |into| into.extend_from_slice(content), number.into(), key, &mut bytes)
             .expect("the content is as long as the packet says");
@@ -598,7 +599,7 @@ const ENDS: Ends = Ends { flow: FlowId(0), local: HostId(0), remote: HostId(1) }
 
 /// The configuration for a path to `remote`; IPv6 has longer headers.
 fn config_for(config: &tack::Config, remote: SocketAddr) -> tack::Config {
-    use tacit_proto::packet::IpVersion;
+    use tacit_packet::IpVersion;
     let v6 = matches!(remote, SocketAddr::V6(address) if address.ip().to_ipv4_mapped().is_none());
     tack::Config { ip: if v6 { IpVersion::V6 } else { IpVersion::V4 }, ..*config }
 }

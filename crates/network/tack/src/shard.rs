@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::datagram;
     use std::net::{Ipv4Addr, UdpSocket};
-    use tacit_proto::tack::packet::ConnectionId;
+    use tacit_packet::tack::packet::ConnectionId;
 
     #[test]
     fn numbers_are_of_their_shard() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tacit_proto::transport::Stats;
+use tacit_packet::Stats;
 
 /// Counters of a connection since its start, and current readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct ConnectionStats {
 
 impl ConnectionStats {
     pub(crate) fn new(stats: &Stats, packets_lost: u64) -> Self {
-        let time = |time: tacit_proto::units::Duration| Duration::from_nanos(time.as_nanos());
+        let time = |time: tacit_packet::units::Duration| Duration::from_nanos(time.as_nanos());
         Self {
             packets_sent: stats.packets_sent,
             packets_received: stats.packets_received,

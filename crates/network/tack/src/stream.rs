@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tacit_proto::tack::packet::StreamId;
+use tacit_packet::tack::packet::StreamId;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::{ReadExactError, ReadToEndError, StreamError};

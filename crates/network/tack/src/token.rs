@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use aws_lc_rs::hmac;
-use tacit_proto::tack::packet::ConnectionId;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::tack::packet::ConnectionId;
+use tacit_packet::units::{Duration, Instant};
 
 /// Bytes of a token: its time of issue and its authentication code.
 pub(crate) const LEN: usize = 24;

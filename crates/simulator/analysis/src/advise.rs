@@ -17,7 +17,7 @@ mod text;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_runs::RunsError;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::store::Store;

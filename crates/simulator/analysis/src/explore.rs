@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 use tacit_runs::RunsError;
 use tacit_runs::air::{Watch, Window};
 use tacit_runs::single::{self, Prepared, Reached, Single};

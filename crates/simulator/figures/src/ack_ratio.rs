@@ -4,7 +4,7 @@
 use std::thread;
 
 use super::live_runs::TransferReport;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::Mean;
 use tacit_scenario::scheme::Scheme;

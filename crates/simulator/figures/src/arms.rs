@@ -214,6 +214,6 @@ fn push(
 
 /// Makes all clients start with the hop, as in a live run.
 fn together(mut scenario: Scenario) -> Scenario {
-    scenario.stagger = tacit_proto::units::Duration::ZERO;
+    scenario.stagger = tacit_packet::units::Duration::ZERO;
     scenario
 }

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 
 use crate::{InputError, Mismatch, Value, did_you_mean};
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tacit_proto::units::{BitRate, Bytes, Instant};
+use tacit_packet::units::{BitRate, Bytes, Instant};
 
 /// Bytes per opportunity: a packet of Ethernet's MTU, or the same number of bytes of several packets.
 pub const OPPORTUNITY: Bytes = Bytes(1_500);
@@ -202,7 +202,7 @@ impl Position {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::Duration;
+    use tacit_packet::units::Duration;
 
     use super::*;
 

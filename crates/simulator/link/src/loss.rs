@@ -1,6 +1,6 @@
 //! Which packets a link loses.
 
-use tacit_proto::units::Ratio;
+use tacit_packet::units::Ratio;
 
 use crate::random::Stream;
 

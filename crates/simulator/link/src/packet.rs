@@ -1,9 +1,8 @@
 //! Handles of packets. A link moves handles; the caller that offered a packet keeps the content.
 
-use tacit_proto::FlowKey;
-use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::{AckInfo, Segment};
-use tacit_proto::units::Bytes;
+use tacit_packet::tcp::{AckInfo, Segment};
+use tacit_packet::units::Bytes;
+use tacit_packet::{Ecn, FlowKey};
 
 /// How a packet is accounted for in airtime statistics; it must not affect its treatment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +149,7 @@ impl Holders {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tacit_proto::Packet;
+    use tacit_packet::Packet;
     use tacit_proto::hack::AckPacket;
 
     use super::*;

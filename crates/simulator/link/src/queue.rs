@@ -7,7 +7,7 @@ mod dual_pi2;
 mod fifo;
 mod fq_codel;
 
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 pub use self::ack_filter::AckFilter;
 pub use self::bounded::Bounded;

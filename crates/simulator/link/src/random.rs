@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use tacit_proto::units::Ratio;
+use tacit_packet::units::Ratio;
 
 /// A portable stream of random numbers.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Distribution of waiting times.
 
 use hdrhistogram::Histogram;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Waiting times in microseconds. Values below 2^`EXACT_BITS` have a bucket each; above that, each power of two has
 /// half that number of buckets. With 6 bits the error is below 3 %, and with 8 bits below 1 %, as in a histogram with

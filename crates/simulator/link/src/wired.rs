@@ -9,9 +9,9 @@ mod thinner;
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
-use tacit_proto::FlowKey;
-use tacit_proto::tcp::Segment;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::Segment;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 pub use self::impair::{Distribution, Impairments, Jitter, Order, Reordering};
 use self::line::DropTailTransmitter;
@@ -57,7 +57,7 @@ impl PipeConfig {
     }
 }
 
-tacit_proto::counters! {
+tacit_packet::counters! {
     /// What happened to the packets given to a pipe. Each of those `offered` and `duplicated` was delivered, dropped or
     /// lost, or is still in the pipe.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -374,9 +374,9 @@ impl Pipe {
 mod tests {
     use std::sync::Arc;
 
-    use tacit_proto::packet::{IpHeader, Packet, Transport};
-    use tacit_proto::udp::Datagram;
-    use tacit_proto::units::{FlowId, HostId, Ratio};
+    use tacit_packet::udp::Datagram;
+    use tacit_packet::units::{FlowId, HostId, Ratio};
+    use tacit_packet::{IpHeader, Packet, Transport};
 
     use super::*;
     use crate::cellular::Trace;

@@ -1,7 +1,7 @@
 //! Results of each program in a run, in flat form.
 
 use serde::{Deserialize, Serialize};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_scenario::table::{TextTable, number, number_or_dash};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::{

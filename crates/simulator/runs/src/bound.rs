@@ -1,6 +1,6 @@
 //! A scenario in which two hosts are real.
 
-use tacit_proto::units::{Duration, HostId};
+use tacit_packet::units::{Duration, HostId};
 use tacit_sim::Setup;
 
 use crate::error::RunsError;
@@ -43,7 +43,7 @@ pub fn bind(options: &Options, background: u32) -> Result<Bound, RunsError> {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::Instant;
+    use tacit_packet::units::Instant;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::StationId;
 use tacit_link::wired::{PipeCounters, Service};
-use tacit_proto::units::{Bytes, HostId};
+use tacit_packet::units::{Bytes, HostId};
 use tacit_sim::record::{Percentiles, PipeOutcome, StationOutcome};
 use tacit_sim::{RunOutcome, Setup};
 

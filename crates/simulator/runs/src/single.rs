@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use tacit_link::AirFrame;
 use tacit_link::wired::PipeCounters;
-use tacit_proto::Packet;
+use tacit_packet::Packet;
 use tacit_sim::capture::{self, AtomicFile, Recorder};
 use tacit_sim::{Observer, RunOutcome, Setup};
 

@@ -1,7 +1,7 @@
 //! The state of a flow over time, stored for runs that are inspected in detail.
 
 use serde::{Deserialize, Serialize};
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 use tacit_scenario::Scenario;
 use tacit_sim::record::SeriesPoint;
 use tacit_sim::{RunOutcome, Setup};

@@ -105,7 +105,7 @@ pub(crate) fn mark(name: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use tacit_proto::units::Bytes;
+    use tacit_packet::units::Bytes;
 
     use super::*;
     use crate::scheme::{Role, find, select};

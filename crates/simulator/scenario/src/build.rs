@@ -7,7 +7,7 @@ use tacit_link::wifi::{
     RateControl, StationConfig, StationId,
 };
 use tacit_link::wired::Service;
-use tacit_proto::units::{Duration, HostId, Instant};
+use tacit_packet::units::{Duration, HostId, Instant};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, StationSetup, WiredSetup};
 
 use super::{
@@ -422,7 +422,7 @@ mod tests {
     use tacit_link::Loss;
     use tacit_link::wifi::phy::{Band, PacketExtension, Standard};
     use tacit_link::wired::{Order, PipeConfig, Service};
-    use tacit_proto::units::{BitRate, Ratio};
+    use tacit_packet::units::{BitRate, Ratio};
 
     use super::*;
 

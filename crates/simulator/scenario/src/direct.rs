@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tacit_link::wifi::{BothWays, DirectLink, StationConfig, StationId};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use crate::error::InputError;
 use crate::input::{Mismatch, Value, integer};

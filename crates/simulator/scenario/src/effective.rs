@@ -2,9 +2,9 @@
 
 use tacit_link::wifi::phy::{HeOptions, Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
+use tacit_packet::units::Duration;
 use tacit_proto::congestion::{Algorithm, bbr};
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
-use tacit_proto::units::Duration;
 
 use super::{Hop, Scenario, Wifi};
 use crate::keys::kind::{Kind, NONE};

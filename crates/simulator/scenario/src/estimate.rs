@@ -1,7 +1,7 @@
 //! What a run takes, estimated from above before it starts: packets, and memory for what it keeps.
 
 use tacit_link::queue::QueueConfig;
-use tacit_proto::units::{Bytes, HostId, Instant};
+use tacit_packet::units::{Bytes, HostId, Instant};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 
 use crate::InputError;

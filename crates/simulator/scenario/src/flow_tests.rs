@@ -1,10 +1,10 @@
 //! Tests of `[traffic]` and `[[flow]]`.
 
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::transport;
-use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::setup::{Application, ClientDriver, FlowSetup, Traffic};
 
 use super::*;
@@ -144,7 +144,7 @@ fn clients_send_to_clients() {
     };
     let ends = |scenario: &Scenario, clients| {
         let setup = scenario.setup(clients, 1).unwrap();
-        let host = |id: tacit_proto::units::HostId| setup.hosts[id.0 as usize].clone();
+        let host = |id: tacit_packet::units::HostId| setup.hosts[id.0 as usize].clone();
         setup.flows.iter().map(|flow| (host(flow.source), host(flow.sink))).collect::<Vec<_>>()
     };
     let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());

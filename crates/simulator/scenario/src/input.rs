@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use tacit_link::wifi::Decibels;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::{GilbertElliott, Loss, QueueLimit};
-use tacit_proto::units::{Bytes, Ratio};
+use tacit_packet::units::{Bytes, Ratio};
 
 pub use tacit_input::{
     Asked, Log, MAX_DURATION, Mismatch, Node, Origin, Section, Tree, Value, argument, bit_rate, byte_count,

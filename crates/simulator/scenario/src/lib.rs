@@ -44,12 +44,11 @@ use tacit_link::wifi::{
 };
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
+use tacit_packet::units::Duration;
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::congestion::{cubic, rre};
-use tacit_proto::fastack;
-use tacit_proto::hack;
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks};
-use tacit_proto::units::Duration;
+use tacit_proto::{fastack, hack};
 
 pub use self::adoption::Adoption;
 pub use self::direct::{ClientPair, DirectPairs, DirectPlan};

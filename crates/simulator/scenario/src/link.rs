@@ -1,7 +1,7 @@
 //! A link in the words of a box or a specification: Wi-Fi 6, 80 MHz, two streams, 30 ms.
 
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard, Variant};
-use tacit_proto::units::BitRate;
+use tacit_packet::units::BitRate;
 
 use crate::input::{argument, bit_rate, parse_rtt, standard};
 use crate::{InputError, MAX_CLIENTS, Scenario, ScenarioError};

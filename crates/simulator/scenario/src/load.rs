@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::{MAX_CLIENTS, Scenario, bounded, library, quoted, read, traces};
 use crate::error::{InputError, ScenarioError};

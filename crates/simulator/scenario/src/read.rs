@@ -14,7 +14,7 @@ pub(super) mod wifi;
 
 use tacit_link::QueueLimit;
 use tacit_link::wifi::{LinkAcks, StreamQueues};
-use tacit_proto::units::{Bytes, Duration};
+use tacit_packet::units::{Bytes, Duration};
 
 use self::clients::client_overrides;
 use self::fwp::fwp_section;

@@ -6,11 +6,11 @@ use std::mem::discriminant;
 
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
+use tacit_packet::units::Duration;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
-use tacit_proto::units::Duration;
 
 use crate::brought;
 use crate::error::InputError;

@@ -1,8 +1,8 @@
 //! The TACK settings of a scenario, and the connection configuration that results from them.
 
-use tacit_proto::packet::IpVersion;
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::tack::{AckClock, Config};
-use tacit_proto::units::{Bytes, Duration};
 
 /// `[tack]`: both ends of each TACK connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fs;
 
 use tacit_link::QueueLimit;
 use tacit_link::wifi::{RateControl, StationId};
-use tacit_proto::units::BitRate;
+use tacit_packet::units::BitRate;
 
 use super::*;
 
@@ -391,8 +391,8 @@ fn files_that_are_no_text_are_refused() {
 
 #[test]
 fn a_tcp_profile_gives_way_to_keys() {
+    use tacit_packet::units::Bytes;
     use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
-    use tacit_proto::units::Bytes;
 
     let tcp = |keys: &str| {
         let text = format!("base = \"hack-2014-11n-150\"\n[tcp]\n{keys}\n");
@@ -436,7 +436,7 @@ fn a_wire_has_a_delay_or_a_round_trip_time() {
 #[test]
 fn queues_have_a_limit_or_a_discipline() {
     use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig, QueueConfig};
-    use tacit_proto::units::Duration;
+    use tacit_packet::units::Duration;
 
     let queue = |text: &str| {
         let text = format!("base = \"wlan-11n-150\"\n[wifi]\nap-queue = {text}\n");

@@ -2,11 +2,11 @@
 
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
+use tacit_packet::IpVersion;
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::congestion::{self, Algorithm};
-use tacit_proto::packet::IpVersion;
 use tacit_proto::transport;
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
     Traffic,
@@ -489,5 +489,5 @@ fn control(config: &mut congestion::Config, plan: &TrafficPlan) {
 
 /// Payload of a datagram whose IP packet has a length of `mtu`.
 fn datagram_filling(mtu: Bytes, ip: IpVersion) -> Bytes {
-    mtu - Bytes(u64::from(ip.header_len() + tacit_proto::udp::Datagram::HEADER_LEN))
+    mtu - Bytes(u64::from(ip.header_len() + tacit_packet::udp::Datagram::HEADER_LEN))
 }

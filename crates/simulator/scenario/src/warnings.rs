@@ -4,7 +4,7 @@
 use tacit_link::wifi::error_rate::{mpdu_success, preamble_success};
 use tacit_link::wifi::phy::{Mode, block_ack_len, mpdu_len};
 use tacit_link::wifi::{BssConfig, Decibels, RateControl, StationConfig};
-use tacit_proto::units::{HostId, Instant};
+use tacit_packet::units::{HostId, Instant};
 use tacit_sim::Setup;
 
 use crate::build::FULL_PACKET;

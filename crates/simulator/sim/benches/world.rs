@@ -7,8 +7,8 @@ mod common;
 use common::{bulk, saturating, wlan};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tacit_link::wifi::phy::Standard;
+use tacit_packet::units::{Duration, Instant};
 use tacit_proto::tcp;
-use tacit_proto::units::{Duration, Instant};
 use tacit_sim::Setup;
 
 /// One second after a warm-up of two, so that windows are open and queues full.

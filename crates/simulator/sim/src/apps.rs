@@ -12,9 +12,9 @@ pub(crate) mod setup;
 mod stream;
 
 use tacit_link::random::Stream;
-use tacit_proto::packet::Packet;
+use tacit_packet::Packet;
+use tacit_packet::units::{FlowId, HostId, Instant};
 use tacit_proto::tack::OwnQueue;
-use tacit_proto::units::{FlowId, HostId, Instant};
 
 use crate::clients::Clients;
 use crate::drivers::fwp::{ReaderRequest, ToReader};

@@ -19,8 +19,8 @@ use std::io::{self, Write};
 
 use tacit_link::wifi::AirFrame;
 use tacit_link::wifi::phy::Band;
-use tacit_proto::units::{Duration, Instant};
-use tacit_proto::{Packet, wire};
+use tacit_packet::units::{Duration, Instant};
+use tacit_packet::{Packet, wire};
 
 /// Link type of 802.11 frames after radiotap headers.
 const LINK_TYPE_RADIOTAP: u16 = 127;

@@ -4,10 +4,9 @@ use std::fmt::Debug;
 
 use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
+use tacit_packet::units::{Bytes, FlowId, HostId};
+use tacit_packet::{Ecn, Packet, Transport, wire};
 use tacit_proto::hack::AckPacket;
-use tacit_proto::packet::{Ecn, Packet, Transport};
-use tacit_proto::units::{Bytes, FlowId, HostId};
-use tacit_proto::wire;
 
 /// What a world carries: simulated packets, or both those and the bytes of a live hop.
 pub trait Carried: Clone + AckPacket + From<Packet> + Debug {

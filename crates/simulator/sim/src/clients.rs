@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use tacit_packet::endpoint::Ends;
+use tacit_packet::units::HostId;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::rre::{Memory, SharedClient};
-use tacit_proto::endpoint::Ends;
 use tacit_proto::transport::Config;
-use tacit_proto::units::HostId;
 
 /// The clients of each host that uses TCP-RRE; one for all where they share an address.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ mod oracle;
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Functions, Interrupt, StationId};
+use tacit_packet::units::{FlowId, HostId, Instant};
 use tacit_proto::hack::{Config as HackConfig, FlowCounters};
-use tacit_proto::units::{FlowId, HostId, Instant};
 
 use self::ack_hold::HoldDriver;
 use self::fastack::ApAgent;

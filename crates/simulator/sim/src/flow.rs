@@ -1,14 +1,13 @@
 //! A running flow: two transport endpoints, and the traffic that feeds them unless a program does.
 
 use tacit_link::random::Stream;
-use tacit_proto::Endpoint;
-use tacit_proto::endpoint::Ends;
-use tacit_proto::packet::{Packet, Transport};
+use tacit_packet::endpoint::Ends;
+use tacit_packet::udp::{self, Datagram};
+use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
+use tacit_packet::{Endpoint, Packet, Stats, Transport};
 use tacit_proto::tack::{self, OwnQueue};
 use tacit_proto::tcp;
-use tacit_proto::transport::{self, Connection, Stats};
-use tacit_proto::udp::{self, Datagram};
-use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
+use tacit_proto::transport::{self, Connection};
 
 use crate::clients::Clients;
 use crate::record::{Reports, SeriesPoint};

@@ -22,8 +22,8 @@ pub use world::{Arrived, World};
 
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
-use tacit_proto::Packet;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::Packet;
+use tacit_packet::units::{Duration, Instant};
 
 /// Observes a run without influencing it.
 pub trait Observer<P = Packet>: Send {

@@ -1,7 +1,7 @@
 //! The packets of a world. Links move their handles.
 
 use tacit_link::{Holders, PacketRef};
-use tacit_proto::packet::{Ecn, Packet};
+use tacit_packet::{Ecn, Packet};
 
 use crate::Carried;
 

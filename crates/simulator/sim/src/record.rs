@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use tacit_link::wifi::{Airtime, StationAirtime, Turns};
 use tacit_link::wired::PipeCounters;
-use tacit_proto::transport::Stats;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
+use tacit_packet::Stats;
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::{fastack, fwp, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.

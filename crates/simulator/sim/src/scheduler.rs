@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 /// Most events that a new one passes on its way to its place in the list; if it is further, the event goes to the heap.
 const PASSED: usize = 16;

@@ -12,14 +12,11 @@ use tacit_link::wifi::{
     StreamQueues,
 };
 use tacit_link::wired::PipeConfig;
+use tacit_packet::IpVersion;
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::ack_hold::HoldLaw;
-use tacit_proto::fastack;
-use tacit_proto::fwp;
-use tacit_proto::hack;
-use tacit_proto::packet::IpVersion;
-use tacit_proto::transport;
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
+use tacit_proto::{fastack, fwp, hack, transport};
 
 use crate::RunError;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tacit_link::wifi::{FunctionId, StationId};
-use tacit_proto::units::HostId;
+use tacit_packet::units::HostId;
 
 use crate::RunError;
 use crate::setup::Setup;

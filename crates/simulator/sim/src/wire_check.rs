@@ -1,7 +1,6 @@
 //! Encodes and decodes packets to check that structs and codec agree.
 
-use tacit_proto::packet::Packet;
-use tacit_proto::wire;
+use tacit_packet::{Packet, wire};
 
 /// Encodes and decodes packets.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use tacit_link::PacketRef;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{AccessCategory, Bss, FunctionId, LinkCounts, Offered, StationCounters, StationId};
 use tacit_link::wired::{Pipe, PipeCounters};
-use tacit_proto::packet::Packet;
-use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant};
+use tacit_packet::Packet;
+use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
@@ -115,7 +115,7 @@ pub struct Arrived<P> {
 /// Hosts, flows and links under one scheduler.
 ///
 /// Either [`World::run`] moves time to the end, or a driver does, with the contract of
-/// [`Endpoint`](tacit_proto::Endpoint): after any call drain [`World::poll_arrived`], then read
+/// [`Endpoint`](tacit_packet::Endpoint): after any call drain [`World::poll_arrived`], then read
 /// [`World::poll_timeout`].
 pub struct World<'o, P: Carried = Packet> {
     setup: Setup,

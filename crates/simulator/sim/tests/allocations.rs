@@ -8,9 +8,8 @@ use std::alloc::System;
 use common::{bulk, wlan};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::fastack;
-use tacit_proto::tcp;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
+use tacit_proto::{fastack, tcp};
 use tacit_sim::Setup;
 use tacit_sim::setup::ApDriver;
 

@@ -7,9 +7,9 @@ use common::{bulk, speak_hack, wlan};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::packet::IpVersion;
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::tack::{self, LossReports};
-use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
@@ -72,7 +72,7 @@ fn tack_sent_through_bytes_makes_the_same_run() {
 fn watching_changes_nothing() {
     struct Count(u64);
     impl Observer for Count {
-        fn on_air(&mut self, _: usize, _: &tacit_link::AirFrame<tacit_proto::Packet>) {
+        fn on_air(&mut self, _: usize, _: &tacit_link::AirFrame<tacit_packet::Packet>) {
             self.0 += 1;
         }
     }
@@ -89,7 +89,7 @@ fn looking_changes_nothing() {
     #[derive(Default)]
     struct Looks(Vec<(u64, u64)>, usize);
     impl Observer for Looks {
-        fn on_air(&mut self, _: usize, _: &tacit_link::AirFrame<tacit_proto::Packet>) {}
+        fn on_air(&mut self, _: usize, _: &tacit_link::AirFrame<tacit_packet::Packet>) {}
         fn looks_every(&self) -> Option<Duration> {
             Some(Duration::from_micros(700))
         }

@@ -24,14 +24,13 @@ use tacit_link::wifi::{
     Sharing, StationConfig, StationCounters, StationId, StreamQueues, Triggers,
 };
 use tacit_link::wired::Service;
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
+use tacit_packet::{IpVersion, Packet};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::fastack;
 use tacit_proto::hack::{self, Coding, Rule, Variant};
-use tacit_proto::packet::{IpVersion, Packet};
 use tacit_proto::tcp::{self, AckPolicy};
-use tacit_proto::transport;
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
+use tacit_proto::{fastack, transport};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, World, run};

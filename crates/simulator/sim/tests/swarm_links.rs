@@ -19,12 +19,12 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
+use tacit_packet::IpVersion;
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
-use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy};
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};
 

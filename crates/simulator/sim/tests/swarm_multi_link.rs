@@ -15,9 +15,9 @@ use tacit_link::wifi::{
     AccessCategory, AckLinks, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMode,
     LinkSet, MultiLinkConfig, Protection, RadioReturn, StationConfig, WindowShare,
 };
+use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::hack::{self, Coding, Variant as Holding};
 use tacit_proto::tcp::{self, AckPolicy};
-use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 

@@ -9,7 +9,7 @@ use common::*;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AccessCategory, Bursts, ReverseDirection};
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 use tacit_sim::run;
 use tacit_sim::setup::Setup;
 

@@ -3,8 +3,8 @@
 use tacit_link::wifi::phy::{
     ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
 };
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::tack::{AckClock, Arriving};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 /// Mean number of bytes that compressed TCP ACKs add to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]

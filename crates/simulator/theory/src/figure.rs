@@ -4,8 +4,8 @@ use core::fmt;
 
 use serde::Serialize;
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
+use tacit_packet::units::{BitRate, Duration};
 use tacit_proto::tack::AckClock;
-use tacit_proto::units::{BitRate, Duration};
 
 use super::rounds::RoundWay;
 use super::{

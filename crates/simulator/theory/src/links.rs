@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 use tacit_link::wifi::phy::{Standard, block_ack_len};
 use tacit_link::wifi::{BlockAckScope, Emlsr, RadioReturn, WindowShare};
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 use tacit_scenario::InputError;
 use tacit_scenario::table::{TextTable, count, number, percent};
 
@@ -279,7 +279,7 @@ impl LinkBounds {
 #[cfg(test)]
 mod tests {
     use tacit_link::wifi::phy::{Coding, GuardInterval, HeOptions, Mode, PacketExtension};
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::*;
     use crate::AckCoding;

@@ -8,7 +8,7 @@ use tacit_link::wifi::phy::{
     block_ack_len, mpdu_len, mu_bar_len, multi_sta_block_ack_len, subframe_len, trigger_len,
 };
 use tacit_link::wifi::{MuAcknowledgment, OfdmaConfig, Triggers};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use crate::capacity::between_integers;
 use crate::capacity::{AckCoding, AckExchange, Airtime, Capacity, Cycle, Feedback, Hop, Traffic};

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use tacit_link::PayloadClass;
-use tacit_proto::FlowKey;
+use tacit_packet::tcp::Segment;
+use tacit_packet::units::{Bytes, FlowId, HostId};
+use tacit_packet::{Ecn, FlowKey, Packet};
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
-use tacit_proto::packet::{Ecn, Packet};
-use tacit_proto::tcp::Segment;
-use tacit_proto::units::{Bytes, FlowId, HostId};
 use tacit_sim::Carried;
 
 use crate::HEADERS;

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frame::{Datagram, Frame};
-use tacit_proto::units::{self, HostId, Instant};
+use tacit_packet::units::{self, HostId, Instant};
 use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, ScenarioError, Subject, scheme};
 use tacit_sim::{RunError, World};
 

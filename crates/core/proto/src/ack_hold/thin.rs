@@ -6,8 +6,8 @@
 //! `crates/live/kernel/bpf/thin.h` is the same in C: the kernel runs it.
 
 use super::uplink::Uplink;
-use crate::tcp::{AckInfo, Flags, SackBlocks, Segment};
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::tcp::{AckInfo, Flags, SackBlocks, Segment};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 
 /// Segments at the beginning of a flow, and after a pause, whose ACKs all pass: slow start counts ACKs. Chrome's
 /// receiver begins to thin after as many packets.

@@ -2,7 +2,7 @@
 //!
 //! `crates/live/kernel/bpf/thin.h` is the same in C. Its numbers have 64 bits, so those here stay within them.
 
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// A rate is measured over this many times the largest packet, so that the packet in transmission at either end changes
 /// it by a quarter at most.

@@ -3,7 +3,7 @@
 use super::AckSample;
 use super::control::{CongestionControl, Pause, own_window};
 use super::window::Window;
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// Its window never grows. It is halved after every 50 ms without an ACK for new data, which is sooner than any
 /// retransmission timeout.

@@ -2,7 +2,7 @@
 
 use super::window::Window;
 use super::{AckSample, Delivery};
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Why no data is in flight when data is about to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod window;
 use super::Delivery;
 use super::control::{CongestionControl, own_window};
 use super::window::Window;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use window::Extreme;
 
 /// 1/delta in default mode: delta is 0.5 (section 2.1).

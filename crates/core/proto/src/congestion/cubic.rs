@@ -4,7 +4,7 @@ use super::AckSample;
 use super::control::{CongestionControl, own_window};
 use super::hystart::HyStart;
 use super::window::Window;
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// beta_cubic = 0.7 (RFC 9438 section 4.6).
 const BETA: (u64, u64) = (7, 10);
@@ -257,7 +257,7 @@ fn cube_root(value: u128) -> u64 {
 mod tests {
     use super::*;
     use crate::congestion;
-    use crate::congestion::position::Position;
+    use tacit_packet::position::Position;
 
     const MSS: u64 = 1000;
 

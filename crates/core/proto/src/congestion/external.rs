@@ -10,7 +10,7 @@ use super::control::{CongestionControl, own_window};
 use super::signals::{Delivery, Repair};
 use super::window::Window;
 use crate::factory::{FactoryRef, Named};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// Largest window in bytes: larger than any path needs, and small enough that sums stay far below 2^63.
 const MAX_WINDOW: u64 = 1 << 40;

@@ -2,8 +2,8 @@
 //! "Taming the elephants: new TCP slow start", 2011).
 
 use super::AckSample;
-use super::position::Position;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Duration, Instant};
 
 /// Below this window in segments, slow start never ends early.
 const LOW_WINDOW_SEGMENTS: u64 = 16;
@@ -80,7 +80,7 @@ impl HyStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

@@ -3,7 +3,7 @@
 //! Segments leave in bursts of about a millisecond, the size that Linux chooses for the interface. The next burst waits
 //! for the time in which the whole burst would have left at the rate.
 
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// Duration of a burst at the rate: 2^-10 s (Linux `sk_pacing_shift` 10).
 const BURST_TIME: Duration = Duration::from_nanos(1_000_000_000 >> 10);

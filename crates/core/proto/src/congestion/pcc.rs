@@ -16,9 +16,9 @@ use super::chance::Chance;
 use super::control::{CongestionControl, own_window};
 use super::window::Window;
 use super::{Delivery, Start};
-use crate::units::{BitRate, Bytes, Duration, Instant};
 use allegro::{Allegro, Decision};
 use interval::{Interval, Purpose, Report};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use vivace::Vivace;
 
 /// The variant of PCC.

@@ -6,9 +6,9 @@
 
 use super::AckSample;
 use super::control::{CongestionControl, own_window};
-use super::position::Position;
 use super::window::Window;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Duration, Instant};
 
 /// A share of one. Shares of marks are fractions of it.
 const ONE: u64 = 1 << 20;
@@ -130,7 +130,7 @@ impl CongestionControl for Prague {
 mod tests {
     use super::*;
     use crate::congestion;
-    use crate::units::SeqNumber;
+    use tacit_packet::units::SeqNumber;
 
     const MSS: u64 = 1_000;
 

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// State when a segment was last sent.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::AckSample;
 use super::control::{CongestionControl, own_window};
 use super::window::Window;
-use crate::units::Instant;
+use tacit_packet::units::Instant;
 
 /// Additive increase by one segment per round trip, multiplicative decrease by half.
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@ pub use states::{Event, State};
 use super::control::{CongestionControl, Pause, own_window};
 use super::window::Window;
 use super::{Delivery, Repair, Start};
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Options of TCP-RRE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

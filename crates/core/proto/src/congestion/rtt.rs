@@ -1,6 +1,6 @@
 //! Round-trip time estimate and retransmission timeout (RFC 6298).
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// RTO before the first measurement (RFC 6298 section 2.1).
 const INITIAL_RTO: Duration = Duration::from_secs(1);

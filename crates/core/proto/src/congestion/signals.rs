@@ -1,8 +1,8 @@
 //! Inputs of a controller.
 
-use super::position::Position;
 use super::rate::RateSample;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// An acknowledgment of new data, as a controller sees it.
 #[derive(Clone, Copy, Debug)]

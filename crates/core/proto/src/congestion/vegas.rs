@@ -3,9 +3,9 @@
 
 use super::AckSample;
 use super::control::{CongestionControl, own_window};
-use super::position::Position;
 use super::window::Window;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Duration, Instant};
 
 /// Segments that should be queued in the path: at least alpha, at most beta, and gamma in slow start. The paper gives
 /// "2 and 4" for alpha and beta; gamma is as in Linux.

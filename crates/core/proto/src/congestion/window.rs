@@ -1,7 +1,7 @@
 //! The congestion window, and the rules of RFC 5681 that several controllers share.
 
 use super::AckSample;
-use crate::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 /// State that every controller has.
 #[derive(Clone, Debug)]

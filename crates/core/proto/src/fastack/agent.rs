@@ -2,13 +2,13 @@
 
 use super::flow::{Flow, Key, Outbox};
 use super::{Config, Counters, Verdict};
-use crate::packet::{Packet, Transport};
-use crate::tcp::{Flags, Segment};
-use crate::units::Instant;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::Instant;
+use tacit_packet::{Packet, Transport};
 
 /// An access point's agent.
 ///
-/// The contract is that of [`Endpoint`](crate::Endpoint), for an agent between two ends: after any call, drain
+/// The contract is that of [`Endpoint`](tacit_packet::Endpoint), for an agent between two ends: after any call, drain
 /// [`Agent::poll_up`] and [`Agent::poll_down`] to `None`, then read [`Agent::poll_timeout`]. A packet with a verdict is
 /// forwarded before these.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::Packet;
-use crate::tcp::SackBlocks;
-use crate::units::{Instant, SeqNumber};
+use tacit_packet::Packet;
+use tacit_packet::tcp::SackBlocks;
+use tacit_packet::units::{Instant, SeqNumber};
 
 /// Most copies per flow, of any size.
 const MOST_SEGMENTS: usize = 1 << 14;

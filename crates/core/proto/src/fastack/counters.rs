@@ -1,6 +1,6 @@
 //! Counters of an agent.
 
-crate::counters! {
+tacit_packet::counters! {
     /// Counters of an [`Agent`](super::Agent).
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use super::cache::{Cache, Cached};
 use super::{Config, Counters, Verdict};
-use crate::packet::{Ecn, IpHeader, Packet, Transport};
-use crate::tcp::{Flags, SackBlocks, Segment, Timestamps};
-use crate::units::{FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::tcp::{Flags, SackBlocks, Segment, Timestamps};
+use tacit_packet::units::{FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Ecn, IpHeader, Packet, Transport};
 
 /// "the maximum scale exponent is limited to 14" (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;

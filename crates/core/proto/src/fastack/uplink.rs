@@ -3,9 +3,9 @@
 use super::cache::DUPLICATES;
 use super::flow::{Flow, Outbox};
 use super::{Config, Verdict};
-use crate::packet::Packet;
-use crate::tcp::{Flags, SackBlocks, Segment};
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::Packet;
+use tacit_packet::tcp::{Flags, SackBlocks, Segment};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 
 /// Without SACK, duplicate ACKs do not identify a segment: they count against a copy only after this time since it was
 /// sent.

@@ -1,6 +1,6 @@
 //! Counters of a shim.
 
-crate::counters! {
+tacit_packet::counters! {
     /// Counters of a [`Shim`](super::Shim).
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {

@@ -7,11 +7,11 @@ use super::packet::SegmentPacket;
 use super::readers::Readers;
 use super::switch::{Limit, LinkFrames, RoundTrip, Switch};
 use super::{Config, Counters, Marker, Placeholders};
-use crate::FlowKey;
-use crate::congestion::position::Position;
-use crate::ranges::{Range, RangeSet};
-use crate::tcp::{Flags, Segment, Timestamps};
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::FlowKey;
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::tcp::{Flags, Segment, Timestamps};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 
 /// A position beyond all waiting segments.
 const END: Position = Position::first(SeqNumber(0)).saturating_add(u64::MAX);

@@ -1,9 +1,9 @@
 //! Handshakes of connections that are not registered yet: a flow can be registered only if its handshake was seen.
 
-use crate::FlowKey;
-use crate::congestion::position::Position;
-use crate::tcp::{Flags, Segment};
-use crate::units::SeqNumber;
+use tacit_packet::FlowKey;
+use tacit_packet::position::Position;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::SeqNumber;
 
 /// The SYNs of a connection, and its progress.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! Packets as the shim sees them, with the implementation for simulated ones.
 
 use super::Marker;
-use crate::FlowKey;
-use crate::packet::{Ecn, IpHeader, Packet, Transport};
-use crate::tcp::Segment;
+use tacit_packet::tcp::Segment;
+use tacit_packet::{Ecn, FlowKey, IpHeader, Packet, Transport};
 
 /// A packet that carries a TCP segment past a [`Shim`](super::Shim): of a simulation, or the bytes of a real one.
 pub trait SegmentPacket: Sized {

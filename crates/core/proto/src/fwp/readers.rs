@@ -1,6 +1,6 @@
 //! The interface of the shim to the readers of flows.
 
-use crate::FlowKey;
+use tacit_packet::FlowKey;
 
 /// The readers of registered flows.
 pub trait Readers {

@@ -17,8 +17,8 @@ pub use patience::Patience;
 
 use std::collections::BTreeMap;
 
-use crate::units::{Duration, Instant};
 use missing::{Missing, Part};
+use tacit_packet::units::{Duration, Instant};
 
 /// The bytes `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +121,7 @@ pub enum Failure {
     Holes,
 }
 
-crate::counters! {
+tacit_packet::counters! {
     /// Counts since the start.
     pub struct Counters {
         /// Reported holes.

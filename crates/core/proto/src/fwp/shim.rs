@@ -9,9 +9,9 @@ use super::packet::SegmentPacket;
 use super::readers::Readers;
 use super::switch::{Limit, LinkFrames};
 use super::{Config, Counters, Marker};
-use crate::FlowKey;
-use crate::tcp::{Flags, Segment};
-use crate::units::Instant;
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::Instant;
 
 /// Handshakes remembered per possible flow, because it is known only later which connections are registered.
 const HANDSHAKES_PER_FLOW: usize = 4;
@@ -22,7 +22,7 @@ const PRIOR: LinkFrames = LinkFrames { arrived: 9, lost: 1 };
 
 /// The shim of a receiver.
 ///
-/// The contract is that of [`Endpoint`](crate::Endpoint), for a stage between a link and a host: after any call, drain
+/// The contract is that of [`Endpoint`](tacit_packet::Endpoint), for a stage between a link and a host: after any call, drain
 /// [`Shim::poll_down`] to `None`, then read [`Shim::poll_timeout`]. A flow is identified by the key of the direction
 /// that carries data, and positions in its stream count from 0.
 #[derive(Clone, Debug)]

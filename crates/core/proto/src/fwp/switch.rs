@@ -1,8 +1,8 @@
 //! The bi-stable switch: whether a flow's holes are due to the link or to congestion (section V-C of the paper).
 
 use super::Placeholders;
-use crate::tcp::Timestamps;
-use crate::units::{Duration, Instant};
+use tacit_packet::tcp::Timestamps;
+use tacit_packet::units::{Duration, Instant};
 
 /// Losses are counted in parts per million.
 const MILLION: u64 = 1_000_000;

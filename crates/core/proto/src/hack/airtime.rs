@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Airtime of ACKs to one peer, supplied to the driver by code that knows the physical layer.
 pub trait AckAirtime: Debug + Send {

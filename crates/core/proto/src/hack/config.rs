@@ -2,7 +2,7 @@
 
 use tacit_rohc::hack::Coding;
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// When an ACK waits for a link-layer ACK (paper section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

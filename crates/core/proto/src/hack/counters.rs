@@ -1,6 +1,6 @@
 //! Counters of a driver.
 
-crate::counters! {
+tacit_packet::counters! {
     /// Counters of a driver.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct Counters {
@@ -33,7 +33,7 @@ crate::counters! {
     }
 }
 
-crate::counters! {
+tacit_packet::counters! {
     /// Counters of a driver for one flow.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct FlowCounters {

@@ -13,8 +13,8 @@ use super::counters::{Counters, FlowCounters};
 use super::nic::{Response, SolicitedBy};
 use super::packet::{AckPacket, Rides};
 use super::peer::{Finished, Fresh, POSTPONED_ACKS, Peer, Waiting};
-use crate::FlowKey;
-use crate::units::{Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::units::{Duration, Instant};
 
 /// An action of the driver for the peer with number `.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use super::packet::{AckPacket, FlowTimestamps};
-use crate::FlowKey;
-use crate::units::{Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::units::{Duration, Instant};
 
 /// Most tracked flows of a peer. Ours.
 const FLOWS: usize = 64;

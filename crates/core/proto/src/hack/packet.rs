@@ -1,9 +1,7 @@
 //! Packets as the driver sees them, with the implementation for simulated ones.
 
-use crate::FlowKey;
-use crate::packet::{Packet, Transport};
-use crate::tcp::{AckInfo, Segment, Timestamps};
-use crate::wire;
+use tacit_packet::tcp::{AckInfo, Segment, Timestamps};
+use tacit_packet::{FlowKey, Packet, Transport, wire};
 
 /// How a packet may be appended to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use super::config::{Config, Variant};
 use super::counters::FlowCounters;
 use super::echoes::Echoes;
 use super::packet::AckPacket;
-use crate::FlowKey;
-use crate::tcp::AckInfo;
-use crate::units::{Duration, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::AckInfo;
+use tacit_packet::units::{Duration, Instant};
 
 /// State for one peer.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 
 use tacit_ack::{RelativeDelay, WindowedMin};
 
-use super::packet::Stamp;
-use crate::units::{Duration, Instant};
+use tacit_packet::tack::packet::Stamp;
+use tacit_packet::units::{Duration, Instant};
 
 /// A queue that counts: an access to a busy channel takes less.
 const QUEUEING_MIN: Duration = Duration::from_millis(10);

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::base_loss::{BaseLoss, Wait};
 use super::timing::RecentMax;
-use crate::congestion::position::Position;
-use crate::ranges::{Range, RangeSet};
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::units::{Duration, Instant};
 
 /// Separate ranges that are remembered at most; of more, the lowest is forgotten.
 const MAX_RANGES: usize = 4096;
@@ -316,7 +316,7 @@ impl LossMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     const RTT: Duration = Duration::from_millis(40);
 

@@ -6,7 +6,7 @@
 use tacit_ack::RelativeDelay;
 
 use super::timing::RecentMax;
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// A delay in the lowest part of the range of the last second is of no queue: the others of a flow that fills one are above.
 const LOW_PART: u64 = 4;

@@ -4,8 +4,8 @@ use tacit_ack::{AckClock, StartUp};
 
 use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::{self, Controller};
-use crate::packet::IpVersion;
-use crate::units::{Bytes, Duration};
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration};
 
 /// Length of the lists of blocks in acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,14 +192,14 @@ impl Config {
     }
 
     fn payload_of(&self, mtu: Bytes) -> u32 {
-        let headers = u64::from(self.ip.header_len() + super::packet::UDP_HEADER_LEN);
+        let headers = u64::from(self.ip.header_len() + tacit_packet::tack::packet::UDP_HEADER_LEN);
         // Most bytes that an IPv4 packet carries.
         u32::try_from(mtu.0.saturating_sub(headers)).unwrap_or(u32::MAX).min(65_507)
     }
 
     /// Bytes of data that every packet of [`mtu`](Self::mtu) has room for, at least 1: short packets hold four or eight more.
     pub fn mss(&self) -> u32 {
-        super::packet::room_for_data(self.payload()).max(1)
+        tacit_packet::tack::packet::room_for_data(self.payload()).max(1)
     }
 }
 

@@ -10,15 +10,16 @@ use tacit_ack::AckClock;
 
 use super::config::{Config, Reader};
 use super::incoming::Accepted;
-use super::packet::{self, Body, CloseCode, ConnectionId, Control, Hello, Reason, Stamp, StreamId};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::silence::Silence;
 use super::violation::Violation;
-use crate::endpoint::{Endpoint, Ends, Event};
-use crate::packet::{Ecn, IpHeader, Packet, Transport};
-use crate::stats::Stats;
-use crate::units::{Bytes, Duration, Instant, SeqNumber};
+use tacit_packet::endpoint::{Endpoint, Ends, Event};
+use tacit_packet::tack::packet::{
+    self, Body, CloseCode, ConnectionId, Control, Hello, Reason, Stamp, StreamId,
+};
+use tacit_packet::units::{Bytes, Duration, Instant, SeqNumber};
+use tacit_packet::{Ecn, IpHeader, Packet, Stats, Transport};
 
 pub use driver::{Received, TooLong, Transmit};
 

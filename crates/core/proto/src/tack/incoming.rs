@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use super::config::Config;
-use super::packet::{Data, StreamId};
 use super::streams::{Half, Named, Numbers, StreamEvent, Table, news};
 use super::violation::Violation;
 use super::windows::{self, Path, Pool, Progress, Window};
-use crate::congestion::position::Position;
-use crate::ranges::{Range, RangeSet};
-use crate::units::{Instant, SeqNumber};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::tack::packet::{Data, StreamId};
+use tacit_packet::units::{Instant, SeqNumber};
 
 /// Separate ranges of one stream that are held at most.
 const MAX_RANGES: usize = 4096;
@@ -552,8 +552,8 @@ impl Buffer {
 mod tests {
     use super::*;
     use crate::tack::config::Reader;
-    use crate::units::{Bytes, Duration};
     use proptest::prelude::*;
+    use tacit_packet::units::{Bytes, Duration};
 
     fn of(receive_buffer: u64, max: u64, stream_buffer: u64) -> Incoming {
         let config = Config {

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use super::incoming::START;
-use super::layout::Layout;
-use super::packet::{Control, StreamId};
 use super::streams::{Half, StreamEvent, Table, news};
-use crate::congestion::position::Position;
-use crate::ranges::{Range, RangeSet};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::tack::packet::{Control, StreamId};
 
 /// Bytes of a stream that travel in one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,7 +315,7 @@ impl Outgoing {
     }
 
     /// The peer takes bytes of one stream up to the position nearest to `limit`.
-    pub fn raise_stream_limit(&mut self, id: StreamId, limit: crate::units::SeqNumber) {
+    pub fn raise_stream_limit(&mut self, id: StreamId, limit: tacit_packet::units::SeqNumber) {
         let Some(stream) = self.streams.get_mut(id) else { return };
         let before = stream.limit;
         stream.answered = true;
@@ -497,7 +496,7 @@ impl Outgoing {
 
 /// Bytes of stream `id` in a packet with room for `room` of stream 0, which goes without its number.
 pub(super) fn room_for(id: StreamId, room: u32) -> u32 {
-    if id == StreamId(0) { room } else { room.saturating_sub(id.width()).max(1) }
+    if id == StreamId(0) { room } else { room.saturating_sub(id.wire_len()).max(1) }
 }
 
 impl Stream {
@@ -580,7 +579,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use tacit_packet::units::SeqNumber;
 
     fn outgoing(limit: u64, stream_limit: u64) -> Outgoing {
         let mut streams = Outgoing::new();

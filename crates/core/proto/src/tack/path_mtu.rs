@@ -7,7 +7,7 @@
 //! it, so the sender hears of the long ones that are lost. Packets shrink then to a size that passes, and the search begins again at
 //! once: where the path lost packets of every size for a while, it costs a round trip.
 
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// "The default value of MAX_PROBES is 3" (RFC 8899 section 5.1.2).
 const MAX_PROBES: u8 = 3;

@@ -9,16 +9,16 @@ use super::arrivals::{Arrival, Arrivals};
 use super::base_loss::Wait;
 use super::config::{Config, Lists, LossReports};
 use super::incoming::{Accepted, Incoming, START, Taken};
-use super::packet::{
-    BURST_UNIT, Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len,
-    room_for_blocks,
-};
 use super::timing::Reference;
 use super::violation::Violation;
 use super::windows::Path;
-use crate::congestion::position::Position;
-use crate::ranges::Range;
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tack::packet::{
+    BURST_UNIT, Block, Body, Cause, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, limits_len,
+    room_for_blocks,
+};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 
 /// Blocks of each list that are repeated at least, even where the sender asks for fewer.
 const LEAST_BLOCKS: u8 = 4;

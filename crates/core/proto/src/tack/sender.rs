@@ -11,17 +11,18 @@ use tacit_ack::{AckClock, Arriving};
 
 use super::config::Config;
 use super::incoming::START;
-use super::layout::Layout;
 use super::outgoing::{Chunk, Outgoing, room_for};
-use super::packet::{Body, Control, Data, Stamp, Sync, padding_for, room_for_data, room_for_short_data};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
 use crate::congestion::Start;
 use crate::congestion::pacing::Pacer;
-use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
-use crate::ranges::{Range, RangeSet};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::tack::packet::{
+    Body, Control, Data, SYNC_LEN, Stamp, padding_for, room_for_data, room_for_short_data,
+};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 use controls::ControlsAndDatagrams;
 use path::{Path, Stall};
@@ -547,7 +548,7 @@ impl Sender {
     /// Bytes of data of stream 0 in the next packet: a [`Sync`] takes room where the packet must fit.
     fn room(&self, now: Instant) -> u32 {
         let shorter = self.config.fit_sync && self.tells_now(now);
-        self.room_beside_sync(now).saturating_sub(if shorter { Sync::WIDTH } else { 0 }).max(1)
+        self.room_beside_sync(now).saturating_sub(if shorter { SYNC_LEN } else { 0 }).max(1)
     }
 
     fn room_beside_sync(&self, now: Instant) -> u32 {
@@ -604,7 +605,7 @@ impl Sender {
         let (short, room) = (self.is_short(now), room_for(chunk.stream, self.room_beside_sync(now)));
         let departed = Stamp::at(now, self.clock_offset);
         let number = self.push(now, Carried::Data(chunk), u64::from(chunk.len));
-        let fits = !self.config.fit_sync || chunk.len + Sync::WIDTH <= room;
+        let fits = !self.config.fit_sync || chunk.len + SYNC_LEN <= room;
         let sync = if fits { self.next_sync(now, number) } else { None };
         Body::Data(Data {
             stream: chunk.stream,

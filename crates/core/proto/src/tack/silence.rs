@@ -3,7 +3,7 @@
 //! A sender finds out by its probe timeout that it hears nothing. A receiver that only receives has nothing of its own to time:
 //! where the sender forgot the connection, or sends to an address that this end had, both would wait for ever.
 
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// Round trips without a packet after which the peer is asked. Ours: a lost round of packets and its repair take two.
 const ROUND_TRIPS: u64 = 4;

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use crate::congestion::chance::Chance;
-use crate::congestion::position::Position;
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Packets from one to the next at most, where time does not ask for more. Ours.
 const MOST_PACKETS: u32 = 4096;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::packet::StreamId;
 use super::violation::Violation;
+use tacit_packet::tack::packet::StreamId;
 
 /// Streams of either side in the life of a connection at most: as many as there are numbers.
 pub(super) const MAX_COUNT: u32 = StreamId::MAX / 2 + 1;

@@ -7,7 +7,7 @@
 //! docs/design/tack-endpoint.md.
 
 use super::config::{Config, Reader};
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// A window is a multiple of the bytes that its reader takes, or that arrive, in a round-trip time, where `loss` 65,536ths of the
 /// packets sent are lost: neither a start-up, which doubles, nor a repair, which takes a round trip, is to be held by it. Where much
@@ -186,8 +186,8 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Bytes;
     use proptest::prelude::*;
+    use tacit_packet::units::Bytes;
 
     const RTT: Duration = Duration::from_millis(40);
 

@@ -8,12 +8,12 @@ mod rtt;
 
 use super::config::Config;
 use super::reorder::ReorderQueue;
-use crate::congestion::position::Position;
-use crate::ranges::Range;
-use crate::units::{Duration, Instant};
 use linux::Linux;
 use packets::Packets;
 use rtt::ReceiverRtt;
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::units::{Duration, Instant};
 
 pub use policy::{
     AckPolicy, DelayLimit, DelayedAcks, LinuxAcks, PacketAcks, PacketLimit, Reading, Reordering,

@@ -1,8 +1,8 @@
 //! A receive buffer that grows with the application's reading rate: dynamic right-sizing (Fisk and Feng, "Dynamic
 //! right-sizing in TCP", 2001), with the rule and the limits of Linux.
 
-use crate::congestion::position::Position;
-use crate::units::{Bytes, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 /// Whether the receive buffer grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl Autotune {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     const MSS: u64 = 1000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

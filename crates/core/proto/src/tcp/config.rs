@@ -6,8 +6,8 @@ use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
 use crate::congestion;
-use crate::packet::IpVersion;
-use crate::units::{Bytes, Duration};
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration};
 
 /// Configuration of one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

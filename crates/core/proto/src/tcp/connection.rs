@@ -16,13 +16,12 @@ use super::counters::Counters;
 use super::ecn::Echo;
 use super::receiver::{ReadPolicy, Receiver};
 use super::sender::{MAX_RETRIES, Sender, Timer, Timers};
-use crate::congestion::position::Position;
 use crate::congestion::rre::SharedClient;
-use crate::endpoint::{Endpoint, Ends, Event};
-use crate::packet::{Packet, Transport};
-use crate::stats::Stats;
-use crate::units::{Bytes, Instant, SeqNumber};
 use output::Reset;
+use tacit_packet::endpoint::{Endpoint, Ends, Event};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Bytes, Instant, SeqNumber};
+use tacit_packet::{Packet, Stats, Transport};
 
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

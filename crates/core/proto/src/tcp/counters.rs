@@ -1,6 +1,6 @@
 //! Counters of a connection, for reports and tests.
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Counters and readings of one end of a connection since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

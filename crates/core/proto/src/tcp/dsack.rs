@@ -1,9 +1,9 @@
 //! Duplicate SACK (RFC 2883): in the first block a receiver reports data that it already had, so that the sender learns
 //! of an unnecessary retransmission.
 
-use super::segment::SackBlocks;
-use crate::congestion::position::Position;
-use crate::ranges::Range;
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tcp::SackBlocks;
 
 /// The duplicate reported by the first of `blocks` in an ACK for `ack`; `None` if there is no such report, or if it
 /// cannot be true: data above `snd_nxt`, or further below `ack` than `reach`, the largest window.
@@ -50,8 +50,8 @@ impl CopyLedger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::segment::SackRange;
-    use crate::units::SeqNumber;
+    use tacit_packet::tcp::SackRange;
+    use tacit_packet::units::SeqNumber;
 
     fn at(byte: u64) -> Position {
         Position::first(SeqNumber(u32::MAX - 500)) + byte

@@ -1,8 +1,8 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1): the state of each half of a connection.
 
-use super::segment::Flags;
-use crate::congestion::position::Position;
-use crate::packet::Ecn;
+use tacit_packet::Ecn;
+use tacit_packet::position::Position;
+use tacit_packet::tcp::Flags;
 
 /// Flags of a SYN that offers ECN, and of the SYN-ACK that accepts (RFC 3168 section 6.1.1).
 pub(crate) const OFFER: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
@@ -85,7 +85,7 @@ impl Reductions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::SeqNumber;
+    use tacit_packet::units::SeqNumber;
 
     #[test]
     fn the_echo_lasts_from_ce_to_cwr() {

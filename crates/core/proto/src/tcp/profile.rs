@@ -7,7 +7,7 @@ use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
 use crate::congestion::{self, Algorithm, cubic};
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// A named set of options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! [`Rack`] keeps the variables of section 5.3 and computes the tolerated reordering. The scoreboard walks through
 //! segments (`sack/timed.rs`), and the sender has timers and probes (`sender/rack_tlp.rs`).
 
-use super::segment::TIMESTAMP_TICK;
-use crate::congestion::position::Position;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::tcp::TIMESTAMP_TICK;
+use tacit_packet::units::{Duration, Instant};
 
 /// How a sender detects that a segment is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 

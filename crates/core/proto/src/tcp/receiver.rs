@@ -6,10 +6,10 @@ use super::config::Config;
 use super::counters::Counters;
 use super::reorder::ReorderQueue;
 use super::rsfc::Rsfc;
-use super::segment::{SackBlocks, SackRange};
-use crate::congestion::position::Position;
-use crate::ranges::Range;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tcp::{SackBlocks, SackRange};
+use tacit_packet::units::{Duration, Instant};
 
 /// When the application reads data from the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -388,8 +388,8 @@ fn scale_for(buffer: u64) -> u8 {
 mod tests {
     use super::super::profile::Profile;
     use super::*;
-    use crate::congestion::position::at;
-    use crate::units::Bytes;
+    use tacit_packet::position::at;
+    use tacit_packet::units::Bytes;
 
     const SEGMENT: u64 = 1448;
 

@@ -1,8 +1,8 @@
 //! Reassembly: which bytes beyond RCV.NXT have arrived, and which of them to report first.
 
-use super::segment::{SackBlocks, SackRange};
-use crate::congestion::position::Position;
-use crate::ranges::{Range, RangeSet};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::tcp::{SackBlocks, SackRange};
 
 /// Most separate ranges. If a peer sends every other byte, the list would otherwise become as long as the window. Data
 /// that needs another range is dropped, as if the network had lost it.
@@ -115,7 +115,7 @@ impl ReorderQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     fn range(start: u64, end: u64) -> Range {
         Range { start: at(start), end: at(end) }

@@ -5,8 +5,8 @@
 //! The slides of TCP-RRE only describe the paper's signal: the relative delay between the clocks of both ends, from TCP
 //! timestamps, minus its minimum, is the queueing delay. The numbers here are our own.
 
-use crate::congestion::position::Position;
-use crate::units::{Bytes, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 /// Target queueing delay.
 const TARGET: Duration = Duration::from_millis(50);
@@ -153,7 +153,7 @@ impl super::ReceiveAutotuning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use tacit_packet::position::at;
 
     const MSS: u64 = 1_000;
     const MS: fn(u64) -> Duration = Duration::from_millis;

@@ -8,10 +8,10 @@ mod timed;
 
 use std::collections::VecDeque;
 
-use crate::congestion::position::Position;
 use crate::congestion::rate::RateSampler;
-use crate::ranges::{Range, RangeSet};
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::{Range, RangeSet};
+use tacit_packet::units::{Duration, Instant};
 use timed::Timed;
 
 /// "DupThresh ... is defined to be 3" (RFC 6675 section 2).
@@ -475,9 +475,9 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
     use crate::tcp::rack::Rack;
     use proptest::prelude::*;
+    use tacit_packet::position::at;
 
     const MSS: u32 = 100;
 

@@ -15,18 +15,18 @@ use super::ecn::Reductions;
 use super::prr::{Prr, Recovery};
 use super::rack::{LossDetection, Rack};
 use super::sack::{DUP_THRESH, Scoreboard};
-use super::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use super::undo::{Episode, Frto, Undo};
 use crate::congestion::pacing::Pacer;
-use crate::congestion::position::Position;
 use crate::congestion::rre::SharedClient;
 use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{AckSample, Controller, Stamps, Start};
-use crate::ranges::Range;
-use crate::timer::{TimerKind, TimerTable};
-use crate::units::{Duration, Instant};
+use crate::congestion::{AckSample, Controller, Start};
 use extended::Seen;
 use rack_tlp::RackTlp;
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tcp::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
+use tacit_packet::timer::{TimerKind, TimerTable};
+use tacit_packet::units::{Duration, Instant};
 
 /// Retransmissions of the same data before the connection is abandoned (RFC 9293 section 3.8.3's R2; Linux
 /// tcp_retries2).
@@ -173,7 +173,7 @@ pub(crate) struct Sender {
     window_limited_until: Position,
     last_sent: Option<Instant>,
     retries: u32,
-    /// Probes since the window last opened, for the back-off.
+    /// Probes since the window last opened, which the back-off counts.
     probes: u32,
     /// Probes since the peer's last answer.
     unanswered: u32,
@@ -251,7 +251,7 @@ impl Sender {
             seed: self.snd_una.wire().0,
             at: now,
             rtt: self.rtt.smoothed(),
-            stamps: timestamps.map(Stamps::from),
+            stamps: timestamps.map(delivery::stamps),
             tick: TIMESTAMP_TICK,
         };
         self.congestion = Controller::new(&config.congestion, mss, start);

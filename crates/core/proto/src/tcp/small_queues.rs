@@ -1,6 +1,6 @@
 //! TCP small queues: how much of a connection's data may be in its own host's queue (Linux `tcp_small_queue_check`).
 
-use crate::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 /// Limit for a connection without a pacer (Linux `tcp_limit_output_bytes`, 1 MiB from 4.20 to 6.18).
 const LIMIT_OUTPUT: Bytes = Bytes(1 << 20);

@@ -2,10 +2,10 @@
 //!
 //! [`Episode`] keeps the state that is needed for detecting and undoing it; `sender/undo.rs` uses it.
 
-use super::segment::TIMESTAMP_TICK;
 use crate::congestion::Controller;
-use crate::congestion::position::Position;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::tcp::TIMESTAMP_TICK;
+use tacit_packet::units::{Duration, Instant};
 
 /// How a sender detects that it retransmitted unnecessarily. In that case the congestion window is restored (RFC 4015)
 /// and segments are no longer declared lost.
@@ -129,8 +129,8 @@ pub(crate) enum Frto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
     use crate::congestion::{self, Start};
+    use tacit_packet::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 

@@ -1,10 +1,10 @@
 //! FastACK's agent, packet by packet: data to the client, its fate on the link, the client's ACKs, and the ACKs that
 //! the sender gets. Numbers are stream bytes from 0; segments have 1000 bytes.
 
+use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Ecn, IpHeader, Packet, Transport};
 use tacit_proto::fastack::{Agent, Config, Verdict};
-use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
-use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 
 const SENDER: HostId = HostId(0);
 const CLIENT: HostId = HostId(2);
@@ -565,7 +565,7 @@ fn numbers_wrap_around() {
 
 #[test]
 fn a_full_cache_leaves_the_rest_to_the_client() {
-    let cache = tacit_proto::units::Bytes(3_000);
+    let cache = tacit_packet::units::Bytes(3_000);
     let mut s = Script::with(Config { cache, ..Config::USUAL }, SeqNumber(1));
     s.delivers(&[0, 1_000, 2_000, 3_000, 4_000]);
     assert_eq!(s.numbers(), [2_000, 3_000]);
@@ -584,7 +584,7 @@ fn a_full_cache_leaves_the_rest_to_the_client() {
 
 #[test]
 fn segments_behind_a_hole_make_room_for_its_repair() {
-    let cache = tacit_proto::units::Bytes(2_000);
+    let cache = tacit_packet::units::Bytes(2_000);
     let mut s = Script::with(Config { cache, ..Config::USUAL }, SeqNumber(1));
     s.sends(&[0, 1_000, 2_000]);
     s.block_ack(&[(s.data(0), false), (s.data(1_000), true), (s.data(2_000), true)]);

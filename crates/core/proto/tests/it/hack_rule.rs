@@ -2,11 +2,10 @@
 //! packets.
 
 use proptest::prelude::*;
+use tacit_packet::tcp::{Flags, SackRange, Segment, Timestamps};
+use tacit_packet::units::{Duration, FlowId, Instant, SeqNumber};
+use tacit_packet::{Packet, Transport, wire};
 use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Nic, Rule, SolicitedBy, Variant};
-use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::tcp::{Flags, SackRange, Segment, Timestamps};
-use tacit_proto::units::{Duration, FlowId, Instant, SeqNumber};
-use tacit_proto::wire;
 
 use crate::hack::{self, TURNAROUND, at};
 

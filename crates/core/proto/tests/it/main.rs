@@ -1,5 +1,4 @@
-//! Tests of protocols through their public interfaces: packets, HACK, FastACK, FWP; and of the dependencies between
-//! modules and crates.
+//! Tests of protocols through their public interfaces: HACK, FastACK, FWP.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod fastack;
@@ -8,8 +7,6 @@ mod fwp;
 mod fwp_property;
 mod hack;
 mod hack_rule;
-mod layers;
 mod nic_vectors;
 mod tack_wire;
 mod thin;
-mod wire;

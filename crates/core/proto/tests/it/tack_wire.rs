@@ -6,17 +6,18 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::{env, fs, path::Path};
 
-use tacit_proto::endpoint::{Ends, Event};
-use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
-use tacit_proto::tack::packet::{
+use tacit_packet::endpoint::{Ends, Event};
+use tacit_packet::tack::packet::{
     Block, Body, Cause, CloseCode, ConnectionId, Control, Data, Datagram, Hello, InstantAck, MAX_LIST,
     Packet, Reason, Stamp, StreamId, Sync, TAG_LEN, Tack, Token,
 };
-use tacit_proto::tack::wire::{DecodeError, EncodeError, Prefix, Unsound, decode, encode};
-use tacit_proto::tack::wire::{decode_sealed, encode_sealed};
-use tacit_proto::tack::{AckClock, Config, Connection, Forged, Lists, Protector, Tag};
-use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
-use tacit_proto::{Endpoint as _, Transport, wire};
+use tacit_packet::tack::wire::{
+    DecodeError, EncodeError, Prefix, Unsound, decode, decode_sealed, encode, encode_sealed,
+};
+use tacit_packet::tack::{Forged, Protector, Tag};
+use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Ecn, Endpoint as _, IpHeader, IpVersion, Transport, wire};
+use tacit_proto::tack::{AckClock, Config, Connection, Lists};
 
 /// Widths of the fields type and flags, connection, packet number.
 fn prefix(packet: &Packet) -> &'static [usize] {
@@ -487,8 +488,8 @@ fn a_protector_sees_header_body_and_whole_number() {
     assert!((0..9 + TAG).all(|len| decode_sealed(&mut vec![0; len], 0, &toy).is_err()));
 }
 
-fn carried(packet: Packet) -> tacit_proto::Packet {
-    tacit_proto::Packet {
+fn carried(packet: Packet) -> tacit_packet::Packet {
+    tacit_packet::Packet {
         flow: FlowId(7),
         source: HostId(1),
         destination: HostId(2),
@@ -503,7 +504,7 @@ fn a_datagram_is_tacks_by_its_port() {
     let bytes = wire::encode(&packet).unwrap();
     assert_eq!(bytes[20..24], [0x3c, 0xb7, 0x20, 0x21], "flow 7 to 8225");
     assert_eq!(wire::decode(&bytes), Ok(packet.clone()));
-    let back = tacit_proto::Packet { source: HostId(2), destination: HostId(1), ..packet };
+    let back = tacit_packet::Packet { source: HostId(2), destination: HostId(1), ..packet };
     assert_eq!(wire::decode(&wire::encode(&back).unwrap()), Ok(back));
     // To the other service it is a datagram. The port is smaller by 3224, the checksum larger.
     let mut elsewhere = bytes;

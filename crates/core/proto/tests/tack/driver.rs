@@ -4,13 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use tacit_proto::Endpoint;
-use tacit_proto::endpoint::Event;
-use tacit_proto::packet::Ecn;
-use tacit_proto::tack::packet::{Body, StreamId};
-use tacit_proto::tack::wire::{Prefix, decode_sealed, encode_sealed};
-use tacit_proto::tack::{Config, Connection, Forged, Protector, Received, StreamEvent, Tag, Transmit};
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{Body, StreamId};
+use tacit_packet::tack::wire::{Prefix, decode_sealed, encode_sealed};
+use tacit_packet::tack::{Forged, Protector, Tag};
+use tacit_packet::units::{Duration, Instant};
+use tacit_packet::{Ecn, Endpoint};
+use tacit_proto::tack::{Config, Connection, Received, StreamEvent, Transmit};
 
 use crate::joined::{Random, ends};
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tacit_proto::Endpoint;
-use tacit_proto::endpoint::Event;
-use tacit_proto::tack::packet::{
+use tacit_packet::Endpoint;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{
     Block, Body, Cause, CloseCode, Control, Data, Datagram, InstantAck, Stamp, StreamId, Sync, Tack, Token,
 };
+use tacit_packet::units::{Bytes, SeqNumber};
 use tacit_proto::tack::{Config, Reader};
-use tacit_proto::units::{Bytes, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms};
 

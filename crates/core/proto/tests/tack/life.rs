@@ -1,9 +1,9 @@
 //! How connections begin and end.
 
-use tacit_proto::endpoint::Event;
-use tacit_proto::tack::packet::{Body, CloseCode, Hello, StreamId};
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{Body, CloseCode, Hello, StreamId};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::tack::{Config, Reader};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::script::{Script, at_ms};
 use crate::{ms, pipe};

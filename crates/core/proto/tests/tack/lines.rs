@@ -16,9 +16,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tacit_proto::Endpoint;
-use tacit_proto::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Tack};
-use tacit_proto::units::{Duration, Instant, SeqNumber};
+use tacit_packet::Endpoint;
+use tacit_packet::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Tack};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 
 use crate::script::{FULL, Script};
 

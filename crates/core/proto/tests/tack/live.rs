@@ -1,10 +1,10 @@
 //! Needs of live transports beside streams: datagrams, paths that change, packets that must be shorter, reasons for an end.
 
-use tacit_proto::Endpoint;
-use tacit_proto::endpoint::Event;
-use tacit_proto::tack::packet::{Body, Control, Reason, StreamId};
+use tacit_packet::Endpoint;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{Body, Control, Reason, StreamId};
+use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_proto::tack::{Config, Reader, TooLong};
-use tacit_proto::units::{Bytes, Duration, Instant};
 
 use crate::driver::Net;
 use crate::ms;

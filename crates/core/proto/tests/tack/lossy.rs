@@ -1,7 +1,7 @@
 //! Paths that lose much, under any traffic.
 
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::tack::{Config, Connection};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::joined::{Link, Pipe, Random};
 use crate::{ms, transfer_time};

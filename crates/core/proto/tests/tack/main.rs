@@ -1,6 +1,6 @@
 //! TACK from outside: packet scripts, whole transfers, hostile peers.
 
-#[path = "../common/joined.rs"]
+#[path = "../../../packet/tests/common/joined.rs"]
 mod joined;
 
 mod driver;
@@ -20,8 +20,8 @@ mod slow_uplink;
 mod streams;
 
 use joined::{Link, Pipe, ends};
+use tacit_packet::units::{BitRate, Duration, Instant};
 use tacit_proto::tack::{Config, Connection};
-use tacit_proto::units::{BitRate, Duration, Instant};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

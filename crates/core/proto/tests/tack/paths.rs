@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tacit_proto::Endpoint;
+use tacit_packet::Endpoint;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{Block, Body, Data, Stamp, Sync, Tack};
+use tacit_packet::units::{BitRate, Bytes, Duration, SeqNumber};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::endpoint::Event;
-use tacit_proto::tack::packet::{Block, Body, Data, Stamp, Sync, Tack};
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
-use tacit_proto::units::{BitRate, Bytes, Duration, SeqNumber};
 
 use crate::joined::Random;
 use crate::script::{FULL, Script, at_ms};

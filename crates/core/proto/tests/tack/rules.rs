@@ -1,8 +1,8 @@
 //! Packet scripts: one for each rule of when an acknowledgment is sent and of its content.
 
-use tacit_proto::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
+use tacit_packet::tack::packet::{Block, Body, Cause, Data, InstantAck, Stamp, Sync, Tack};
+use tacit_packet::units::{Bytes, Duration, SeqNumber};
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, StartUp, Timing};
-use tacit_proto::units::{Bytes, Duration, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms, only_tack, steady};
 

@@ -1,11 +1,10 @@
 //! One end and a script that plays its peer.
 
-use tacit_proto::Endpoint;
-use tacit_proto::endpoint::Event;
-use tacit_proto::packet::{Ecn, IpHeader, Packet, Transport};
-use tacit_proto::tack::packet::{self, Body, ConnectionId, Data, Hello, Stamp, StreamId, Sync, Tack};
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{self, Body, ConnectionId, Data, Hello, Stamp, StreamId, Sync, Tack};
+use tacit_packet::units::{Instant, SeqNumber};
+use tacit_packet::{Ecn, Endpoint, IpHeader, Packet, Transport};
 use tacit_proto::tack::{AckClock, Config, Connection};
-use tacit_proto::units::{Instant, SeqNumber};
 
 use crate::joined::ends;
 use crate::ms;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tacit_proto::Endpoint;
+use tacit_packet::Endpoint;
+use tacit_packet::tack::packet::{Body, Data, Stamp, Sync, Tack};
+use tacit_packet::units::{BitRate, SeqNumber};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::Config;
-use tacit_proto::tack::packet::{Body, Data, Stamp, Sync, Tack};
-use tacit_proto::units::{BitRate, SeqNumber};
 
 use crate::script::{FULL, Script, at_ms};
 use crate::{long_pipe, ms};

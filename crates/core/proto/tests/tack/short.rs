@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tacit_proto::endpoint::Event;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::{Body, ConnectionId, Data, Stamp, StreamId, Tack};
+use tacit_packet::units::{BitRate, SeqNumber};
 use tacit_proto::tack::Config;
-use tacit_proto::tack::packet::{Body, ConnectionId, Data, Stamp, StreamId, Tack};
-use tacit_proto::units::{BitRate, SeqNumber};
 
 use crate::joined::Side;
 use crate::script::{FULL, Script, at_ms, only_tack, steady};
@@ -157,7 +157,7 @@ fn data_that_no_longer_fits_continues_in_the_next_packet() {
         other => panic!("{other:?}"),
     };
     let block =
-        |first, last| tacit_proto::tack::packet::Block { first: SeqNumber(first), last: SeqNumber(last) };
+        |first, last| tacit_packet::tack::packet::Block { first: SeqNumber(first), last: SeqNumber(last) };
     missing.unacked = vec![block(numbers[0], last - 1)];
     missing.acked = vec![block(last, last)];
     missing.repeated = 1;

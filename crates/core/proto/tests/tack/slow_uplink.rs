@@ -1,7 +1,7 @@
 //! A way back that carries few ACKs: the case of TCP-RRE's slides, for TACK.
 
+use tacit_packet::units::{BitRate, Duration};
 use tacit_proto::tack::Config;
-use tacit_proto::units::{BitRate, Duration};
 
 use crate::joined::Link;
 use crate::{ms, transfer_time};

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use tacit_proto::endpoint::Event;
-use tacit_proto::tack::packet::StreamId;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tack::packet::StreamId;
+use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_proto::tack::{Config, Reader, StreamEvent};
-use tacit_proto::units::{Bytes, Duration, Instant};
 
 use crate::driver::{End, Net};
 use crate::joined::Random;

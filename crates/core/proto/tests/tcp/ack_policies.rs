@@ -1,8 +1,8 @@
 //! ACKs under the policies of other transports, one by one. The handshake took 100 ms, and the policies know nothing
 //! else about the path.
 
+use tacit_packet::units::Duration;
 use tacit_proto::tcp::{AckPolicy, Config, LinuxAcks};
-use tacit_proto::units::Duration;
 
 use crate::script::{Script, plain};
 

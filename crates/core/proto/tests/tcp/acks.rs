@@ -1,7 +1,7 @@
 //! When and how the receiver answers: ACK policy, SACK blocks, timestamps, windows.
 
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::tcp::{Config, DelayedAcks};
-use tacit_proto::units::{Bytes, Duration};
 
 use crate::script::{Script, plain};
 

@@ -1,9 +1,9 @@
 //! Receive windows that grow with the path (dynamic right-sizing).
 
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::tcp::{Config, ReadPolicy, ReceiveAutotuning};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tacit_proto::Endpoint as _;
+use tacit_packet::units::{BitRate, Duration, Instant, SeqNumber};
+use tacit_packet::{Endpoint as _, Transport};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::packet::Transport;
 use tacit_proto::tcp::{Config, Connection, Profile};
-use tacit_proto::units::{BitRate, Duration, Instant, SeqNumber};
 
 use crate::joined::ends;
 use crate::pipe::{Link, Pipe};

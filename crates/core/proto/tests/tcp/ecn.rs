@@ -1,8 +1,8 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
+use tacit_packet::units::{BitRate, Duration};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection, Undo};
-use tacit_proto::units::{BitRate, Duration};
 
 use crate::pipe::{Link, Pipe};
 use crate::script::{Script, plain};

@@ -1,13 +1,12 @@
 //! ACK policies and controllers that a program supplies.
 
-use tacit_proto::congestion::external as control;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::congestion::external::{Acknowledged, Control, Steering};
-use tacit_proto::congestion::{self, Algorithm, Pacing};
+use tacit_proto::congestion::{self, Algorithm, Pacing, external as control};
 use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::ack_policy::external as acks;
 use tacit_proto::tcp::ack_policy::external::{Acknowledge, Arrival};
 use tacit_proto::tcp::{AckDecision, AckPolicy, Config};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::pipe::{Link, Pipe};
 use crate::script::{Script, plain};

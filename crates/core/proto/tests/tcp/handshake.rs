@@ -1,7 +1,7 @@
 //! Opening and closing (RFC 9293 sections 3.5, 3.6, 3.10.7).
 
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::tcp::Config;
-use tacit_proto::units::{Bytes, Duration};
 
 use crate::script::{Script, plain};
 

@@ -8,7 +8,7 @@ mod ecn;
 mod external;
 mod handshake;
 mod hostile;
-#[path = "../common/joined.rs"]
+#[path = "../../../packet/tests/common/joined.rs"]
 mod joined;
 mod pipe;
 mod prr;

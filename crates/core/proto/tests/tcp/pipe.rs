@@ -1,7 +1,7 @@
 //! Two TCP connections joined by two links.
 
+use tacit_packet::units::{Duration, Instant, SeqNumber};
 use tacit_proto::tcp::{Config, Connection, State};
-use tacit_proto::units::{Duration, Instant, SeqNumber};
 
 use crate::joined::ends;
 pub use crate::joined::{Link, Random};

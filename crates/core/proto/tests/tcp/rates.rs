@@ -1,8 +1,8 @@
 //! Pacing and rate-based congestion control.
 
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::congestion::{self, Algorithm, Pacing};
 use tacit_proto::tcp::{Config, Counters};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
 use crate::script::{Script, plain};

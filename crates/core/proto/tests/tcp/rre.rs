@@ -1,8 +1,8 @@
 //! TCP-RRE over bad networks: data keeps flowing, the rate recovers, and there are no bursts.
 
+use tacit_packet::units::{BitRate, Duration, Instant};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, Profile};
-use tacit_proto::units::{BitRate, Duration, Instant};
 
 use crate::pipe::{Link, Pipe};
 

@@ -19,13 +19,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use tacit_proto::endpoint::{Ends, Event};
-use tacit_proto::packet::{Ecn, IpHeader};
-use tacit_proto::tcp::{
-    Config, Connection, Counters, DelayedAcks, Flags, ReadPolicy, SackBlocks, SackRange, Segment, Timestamps,
-};
-use tacit_proto::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
-use tacit_proto::{Endpoint, Packet, Transport};
+use tacit_packet::endpoint::{Ends, Event};
+use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Ecn, Endpoint, IpHeader, Packet, Transport};
+use tacit_proto::tcp::{Config, Connection, Counters, DelayedAcks, ReadPolicy};
 
 /// Initial sequence numbers near the end of the number space, so that most scripts cross the wrap.
 const OUR_ISS: SeqNumber = SeqNumber(u32::MAX - 4_000);

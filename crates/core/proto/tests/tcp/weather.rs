@@ -1,10 +1,10 @@
 //! Guarantees of the recovery choices, over randomly chosen whole transfers.
 
 use proptest::prelude::*;
+use tacit_packet::units::{BitRate, Bytes, Duration};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::tcp::{Config, LossDetection, Profile, Recovery, State, Undo};
-use tacit_proto::units::{BitRate, Bytes, Duration};
 
 use crate::pipe::{Link, Pipe};
 

@@ -26,7 +26,7 @@ pub fn wait<T>(work: impl Future<Output = T>) -> T {
 
 pub fn settings(shim: &ShimName) -> Settings {
     let mut settings = Settings { shim: shim.clone(), ..Settings::default() };
-    settings.repair.deadline = tacit_proto::units::Duration::from_secs(3);
+    settings.repair.deadline = tacit_packet::units::Duration::from_secs(3);
     settings.idle_timeout = Duration::from_secs(2);
     settings.head_timeout = Duration::from_secs(4);
     settings
@@ -43,7 +43,7 @@ fn wait_until(condition: impl Fn() -> bool) {
 /// Settings with time limits that a slow machine meets, too.
 pub fn patient(shim: &ShimName) -> Settings {
     let mut settings = settings(shim);
-    settings.repair.deadline = tacit_proto::units::Duration::from_secs(30);
+    settings.repair.deadline = tacit_packet::units::Duration::from_secs(30);
     settings
 }
 

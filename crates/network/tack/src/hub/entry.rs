@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use crate::admission::Attempt;
 use crate::backlog::Backlog;

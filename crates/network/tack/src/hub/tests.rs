@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tacit_proto::tack::packet::StreamId;
-use tacit_proto::units::Duration;
+use tacit_packet::tack::packet::StreamId;
+use tacit_packet::units::Duration;
 
 use super::*;
 use crate::admission::{MAX_HALF_OPEN, RETRY_FROM};

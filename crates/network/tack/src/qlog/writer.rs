@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::format::{Event, Header};
 

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use tacit_proto::packet::Ecn;
-use tacit_proto::tack::wire::{DecodeError, Prefix, decode_sealed};
-use tacit_proto::tack::{self, Body, Received};
-use tacit_proto::units::Instant;
+use tacit_packet::Ecn;
+use tacit_packet::tack::Body;
+use tacit_packet::tack::wire::{DecodeError, Prefix, decode_sealed};
+use tacit_packet::units::Instant;
+use tacit_proto::tack::{self, Received};
 
 use super::{Established, Expect, Session, Stage};
 use crate::datagram::{datagram, kind};
@@ -197,7 +198,7 @@ impl Session {
         now: Instant,
         from: SocketAddr,
         ecn: Ecn,
-        packet: &tack::Packet,
+        packet: &tacit_packet::tack::Packet,
         content: &[u8],
         newest: Option<usize>,
     ) {

@@ -1,7 +1,7 @@
 //! The user's calls on a connection: streams, datagrams, and closing.
 
 use bytes::Bytes;
-use tacit_proto::tack::packet::StreamId;
+use tacit_packet::tack::packet::StreamId;
 
 use super::{BEYOND_LIMIT, Session};
 use crate::buffers::StreamBuffers;

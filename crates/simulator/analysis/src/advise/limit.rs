@@ -5,7 +5,7 @@ use tacit_link::QueueConfig;
 use tacit_link::queue::Discipline;
 use tacit_link::wifi::AirtimeUse;
 use tacit_link::wired::Service;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 use tacit_runs::aggregate::{Column, Group};
 use tacit_runs::metric::airtime_name;
 use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, TrafficPlan};

@@ -1,7 +1,7 @@
 //! Recommendations as settings that people can type.
 
+use tacit_packet::units::Duration;
 use tacit_proto::tcp::{AckPolicy, DelayLimit, PacketLimit, Reordering};
-use tacit_proto::units::Duration;
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::{Scheme, Side};
 

@@ -6,7 +6,7 @@ use data_encoding::BASE64;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use serde::Serialize;
 use tacit_link::wifi::{AccessCategory, BssConfig, EdcaParameters, LinkMode, StationId};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_runs::air::{Kind, Ppdu, Rate, Watch};
 use tacit_runs::single::Single;
 use tacit_sim::record::ApplicationResult;

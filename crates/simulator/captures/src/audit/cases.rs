@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::super::*;
 use super::{n150, pcap};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use tacit_proto::tcp::Flags;
+use tacit_packet::tcp::Flags;
 
 use super::copies::{Copies, Interface};
 use super::segment::{Counters, Segment};

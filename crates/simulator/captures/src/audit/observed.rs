@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::{Audit, FlowSummary};
 

@@ -1,7 +1,7 @@
 //! Predicts what a capture's acknowledgments cost on a Wi-Fi hop, and what they would cost with each scheme.
 
 use serde::Serialize;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::Audit;
 use tacit_theory::{AckCoding, Capacity, Feedback, Hop, Traffic, capacity};

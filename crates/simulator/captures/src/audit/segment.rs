@@ -1,6 +1,6 @@
 //! Kinds of TCP segments, and counts of segments.
 
-use tacit_proto::counters;
+use tacit_packet::counters;
 
 use super::tcp::Tcp;
 

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use tacit_proto::tcp::Flags;
-use tacit_proto::wire::headers::{self, Fragment, Headers, TcpOption, Transport};
+use tacit_packet::tcp::Flags;
+use tacit_packet::wire::headers::{self, Fragment, Headers, TcpOption, Transport};
 
 use crate::capture::link::IpBytes;
 

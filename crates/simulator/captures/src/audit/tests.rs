@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use etherparse::{PacketBuilder, TcpOptionElement};
 use proptest::prelude::*;
 use tacit_link::wifi::phy::{Band, Mode, Standard};
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 
 use super::*;
 
@@ -293,7 +293,7 @@ fn schemes_come_out_in_the_known_order() {
 /// A simulated channel on which everything is sent in `mode` and the first copy of each frame is lost.
 fn on_the_air(mode: Mode) -> Vec<u8> {
     use tacit_link::wifi::air::{Frame, Outcome, StationId};
-    use tacit_proto::units::{Duration, Instant};
+    use tacit_packet::units::{Duration, Instant};
 
     let mut writer = tacit_sim::capture::CaptureWriter::new(Vec::new()).unwrap();
     let mut write = |i: usize, transmitter, receiver, outcome, frame| {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 use tacit_sim::capture::{AtomicFile, pcapng};
 
 /// Link type of Ethernet.

@@ -1,7 +1,7 @@
 //! Selects PPDUs: the start of a time line, and those that claims count.
 
 use tacit_link::wifi::StationId;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::InputError;

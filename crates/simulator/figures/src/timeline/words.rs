@@ -6,7 +6,7 @@ use tacit_link::wifi::StationId;
 
 use tacit_analysis::chart::Ink;
 use tacit_analysis::chart::timeline::{Exchange, Frame, LOST, Note, Part};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_runs::air::{Kind, Ppdu};
 use tacit_scenario::table::count;
 

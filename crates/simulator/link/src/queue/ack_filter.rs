@@ -1,8 +1,8 @@
 //! Filters, for any queue, that drop pure TCP ACKs if a later one contains all their information.
 
-use tacit_proto::FlowKey;
-use tacit_proto::tcp::AckInfo;
-use tacit_proto::units::Instant;
+use tacit_packet::FlowKey;
+use tacit_packet::tcp::AckInfo;
+use tacit_packet::units::Instant;
 
 use super::Queue;
 use crate::packet::{Holders, PacketRef};
@@ -100,9 +100,9 @@ fn replace(queue: &mut Queue, newest: PacketRef, holders: &mut Holders) -> bool 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tacit_proto::packet::{IpHeader, Packet, Transport};
-    use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
-    use tacit_proto::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+    use tacit_packet::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::{IpHeader, Packet, Transport};
 
     use super::*;
     use crate::packet::tests::Store;

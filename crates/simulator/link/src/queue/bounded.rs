@@ -1,6 +1,6 @@
 //! A FIFO queue with a limit.
 
-use tacit_proto::units::{Bytes, Instant};
+use tacit_packet::units::{Bytes, Instant};
 
 use super::fifo::Fifo;
 use super::{QueueLimit, Queued};

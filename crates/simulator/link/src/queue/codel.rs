@@ -1,6 +1,6 @@
 //! CoDel (RFC 8289): drops at the head, increasingly often, while the delay remains above a target.
 
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 use super::fifo::Fifo;
 use super::{CoDelConfig, QueueLimit, Queued};

@@ -1,5 +1,5 @@
 use super::*;
-use tacit_proto::packet::Ecn;
+use tacit_packet::Ecn;
 
 /// A full packet.
 fn numbered(number: u32, capable: bool) -> PacketRef {

@@ -1,7 +1,7 @@
 //! DualPI2 (RFC 9332, appendix A): L4S packets in a queue with a shallow marking threshold, all others in one with the
 //! AQM PI2, and a coupling of the two by which scalable and classic flows get equal rates.
 
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 use super::fifo::Fifo;
 use super::{DualPi2Config, QueueLimit, Queued};

@@ -1,5 +1,5 @@
 use super::*;
-use tacit_proto::packet::Ecn;
+use tacit_packet::Ecn;
 
 fn sent(number: u32, ecn: Ecn) -> PacketRef {
     PacketRef { id: number, len: 1_500, ecn, ..PacketRef::default() }

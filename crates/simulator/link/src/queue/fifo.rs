@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::Bytes;
+use tacit_packet::units::Bytes;
 
 use super::Queued;
 use crate::packet::PacketRef;

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::FlowKey;
-use tacit_proto::units::{Bytes, Instant};
+use tacit_packet::FlowKey;
+use tacit_packet::units::{Bytes, Instant};
 
 use super::codel::Control;
 use super::fifo::Fifo;

@@ -1,5 +1,5 @@
 use super::*;
-use tacit_proto::units::{Duration, FlowId, HostId};
+use tacit_packet::units::{Duration, FlowId, HostId};
 
 /// A packet of a flow.
 fn of(flow: u64, number: u32, bytes: u64) -> PacketRef {

@@ -1,6 +1,6 @@
 //! The channel as an ideal observer receives it: every frame, for captures and timelines.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::bitmap::AckBitmap;
 use super::category::AccessCategory;

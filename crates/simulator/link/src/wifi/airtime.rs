@@ -1,6 +1,6 @@
 //! Accounting of the time on a channel.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::packet::PayloadClass;
 

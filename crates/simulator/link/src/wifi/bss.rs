@@ -8,8 +8,8 @@ mod links;
 mod radios;
 
 use hdrhistogram::Histogram;
+use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_proto::hack::Nic;
-use tacit_proto::units::{Bytes, Duration, Instant};
 
 use self::links::{Link, Links};
 pub use self::radios::RadioTimes;

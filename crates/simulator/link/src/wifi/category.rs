@@ -1,6 +1,6 @@
 //! Access categories of EDCA (802.11-2020 clause 10.23.2).
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::phy::Phy;
 

@@ -1,6 +1,6 @@
 //! Configuration of a basic service set.
 
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 use super::air::StationId;
 use super::category::{AccessCategory, EdcaOverride, EdcaParameters, PerCategory, TxopLimits};

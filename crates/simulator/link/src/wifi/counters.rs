@@ -1,10 +1,10 @@
 //! Counters of a station.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::phy::{Mode, ResourceUnit};
 
-tacit_proto::counters! {
+tacit_packet::counters! {
     /// Counters of one station; all are monotonic. Records list them in this order.
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub struct StationCounters {

@@ -19,7 +19,7 @@
 //! All results are floats that become a [`Ratio`] of losses; they use `libm` so that every machine computes the same
 //! values.
 
-use tacit_proto::units::Ratio;
+use tacit_packet::units::Ratio;
 
 mod dsss;
 

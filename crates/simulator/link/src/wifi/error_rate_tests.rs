@@ -1,4 +1,4 @@
-use tacit_proto::units::BitRate;
+use tacit_packet::units::BitRate;
 
 use super::super::phy::{GuardInterval, Standard};
 use super::*;

@@ -3,7 +3,7 @@
 //! This is not always the mode with the highest throughput. A mode that loses every third MPDU may carry more than the
 //! next slower one, but some of its MPDUs fail their last retry, and TCP shrinks its window for each of them.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::Decibels;
 use super::air::StationId;

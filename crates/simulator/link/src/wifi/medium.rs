@@ -4,7 +4,7 @@ mod capture;
 mod hidden;
 mod shared;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use self::hidden::Hidden;
 use self::shared::Shared;

@@ -1,7 +1,7 @@
 //! Multi-link operation (802.11be clause 35.3): one queue, sequence space, window and reorder buffer for each pair of
 //! multi-link devices (MLD), category and direction, over several links that contend each on its own channel.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::category::AccessCategory;
 use super::config::{BothWays, BssConfig};

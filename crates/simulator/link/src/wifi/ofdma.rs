@@ -1,6 +1,6 @@
 //! Settings of an access point for multi-user PPDUs.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::category::{AccessCategory, EdcaParameters};
 use super::mu_scheduler::ExternalMuScheduler;

@@ -24,7 +24,7 @@ pub use resource_unit::ResourceUnit;
 pub use symbol::GuardInterval;
 pub use tables::Modulation;
 
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 /// An 802.11 amendment of this model, in the order of publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

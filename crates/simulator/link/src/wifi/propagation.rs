@@ -133,7 +133,7 @@ impl Propagation {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::*;
     use crate::wifi::phy::Standard;

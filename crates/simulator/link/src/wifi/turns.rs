@@ -1,8 +1,8 @@
 //! How a station serves one destination: how long packets wait for their turn, and how much data the turns carry.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
-tacit_proto::counters! {
+tacit_packet::counters! {
     /// A station's service to one destination. Time that is neither waited nor served is time without packets for it.
     pub struct Turns {
         /// Time during which packets for it waited, without its exchanges.

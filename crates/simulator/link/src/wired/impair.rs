@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use tacit_proto::units::{Duration, Instant, Ratio};
+use tacit_packet::units::{Duration, Instant, Ratio};
 
 use super::InTransit;
 use crate::packet::{Holders, PacketRef};

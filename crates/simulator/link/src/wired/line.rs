@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 use super::{NEVER, PipeConfig, Service, Waits};
 use crate::queue::{AckFilter, Discipline, QueueLimit};
@@ -127,8 +127,8 @@ mod tests {
     use crate::packet::{Holders, PacketRef};
     use crate::wired::staged::Staged;
     use crate::wired::{Entry, Pipe};
-    use tacit_proto::FlowKey;
-    use tacit_proto::units::{FlowId, HostId};
+    use tacit_packet::FlowKey;
+    use tacit_packet::units::{FlowId, HostId};
 
     /// Two pipes for `config`: one as a line, one with a queue and a transmitter.
     fn both(config: &PipeConfig) -> [Pipe; 2] {

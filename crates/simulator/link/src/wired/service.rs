@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 use crate::cellular::{Position, Trace};
 

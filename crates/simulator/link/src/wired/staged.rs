@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Bytes, Instant};
+use tacit_packet::units::{Bytes, Instant};
 
 use super::impair::{Impaired, Impairments};
 use super::service::Progress;

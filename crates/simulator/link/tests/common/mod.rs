@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use tacit_link::queue::{QueueConfig, QueueLimit};
 use tacit_link::wifi::{AirFrame, Bss, BssConfig, FunctionId};
 use tacit_link::{Holders, PacketRef, PayloadClass};
-use tacit_proto::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 /// Bytes of a full packet.
 pub const FULL_LEN: u64 = 1500;

@@ -9,7 +9,7 @@ use tacit_link::wifi::phy::{ACK_LEN, Mode, Standard, mpdu_len};
 use tacit_link::wifi::{
     AccessCategory, BssConfig, EdcaOverride, EdcaParameters, Eifs, PerCategory, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 fn mode(standard: Standard) -> Mode {
     let kbps = match standard {

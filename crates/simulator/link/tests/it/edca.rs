@@ -8,7 +8,7 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
     AccessCategory, BssConfig, Bursts, EdcaOverride, Eifs, PerCategory, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 const SPAN: Duration = Duration::from_secs(20);
 

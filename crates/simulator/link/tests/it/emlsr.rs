@@ -8,7 +8,7 @@ use tacit_link::wifi::{
     AckLinks, BlockAckScope, BothWays, BssConfig, ClientLinks, Emlsr, LinkId, LinkMap, LinkMode, LinkSet,
     RadioReturn, StationId, WindowShare,
 };
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

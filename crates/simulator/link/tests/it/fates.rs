@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{BssConfig, Interrupt, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);

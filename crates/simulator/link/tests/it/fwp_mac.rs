@@ -9,7 +9,7 @@ use tacit_link::wifi::{
     AmsduLimit, BothWays, BssConfig, Decibels, LinkAcks, StationConfig, StationCounters, StationId,
     StreamQueues,
 };
-use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
+use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

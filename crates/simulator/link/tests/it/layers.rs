@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../../../../core/proto/tests/common/rooms.rs"]
+#[path = "../../../../core/packet/tests/common/rooms.rs"]
 mod rooms;
 
 use rooms::{files_of, names};

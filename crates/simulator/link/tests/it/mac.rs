@@ -8,7 +8,7 @@ use tacit_link::wifi::phy::{Band, Format, GuardInterval, Mode, ModeChoice, Stand
 use tacit_link::wifi::{
     AirtimeUse, AmsduLimit, BssConfig, Decibels, Protection, RateControl, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const CLIENT: StationId = StationId(1);

@@ -8,7 +8,7 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
     BothWays, BssConfig, Bursts, LinkAcks, Protection, ReverseDirection, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant, Ratio};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

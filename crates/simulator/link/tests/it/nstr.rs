@@ -6,7 +6,7 @@ use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::{
     BlockAckScope, BssConfig, ClientLinks, LinkId, LinkMode, LinkSet, StationId, WindowShare,
 };
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

@@ -6,7 +6,7 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::air::{AirFrame, Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AmsduLimit, BssConfig, Protection, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
+use tacit_packet::units::{BitRate, Duration, Instant, Ratio};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

@@ -6,7 +6,7 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{ApScheduler, BssConfig, StationConfig, StationId};
-use tacit_proto::units::{BitRate, Duration, Instant, Ratio};
+use tacit_packet::units::{BitRate, Duration, Instant, Ratio};
 
 /// 802.11n at 150 Mb/s.
 fn config(clients: usize, ap_scheduler: ApScheduler) -> BssConfig {

@@ -9,7 +9,7 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{
     AccessCategory, AirtimeUse, BssConfig, Bursts, ReverseDirection, StationConfig, StationId,
 };
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 const AP: StationId = StationId::AP;
 const ONE: StationId = StationId(1);

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Sequence numbers have 12 bits.
 pub const NUMBERS: u64 = 1 << 12;

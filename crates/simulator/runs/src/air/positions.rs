@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tacit_proto::Packet;
-use tacit_proto::packet::Transport;
-use tacit_proto::tack::Body;
-use tacit_proto::tcp::Flags;
-use tacit_proto::units::{FlowId, HostId, SeqNumber};
+use tacit_packet::tack::Body;
+use tacit_packet::tcp::Flags;
+use tacit_packet::units::{FlowId, HostId, SeqNumber};
+use tacit_packet::{Packet, Transport};
 
 /// The stream positions in one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,8 +79,8 @@ impl Positions {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::packet::IpHeader;
-    use tacit_proto::tcp::Segment;
+    use tacit_packet::IpHeader;
+    use tacit_packet::tcp::Segment;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tacit_link::wifi::phy::Mode;
 use tacit_link::wifi::{AccessCategory, LinkId, StationId};
-use tacit_proto::units::{BitRate, Duration, FlowId, Instant};
+use tacit_packet::units::{BitRate, Duration, FlowId, Instant};
 
 use super::stored::{category, is_default, mpdus, raw};
 

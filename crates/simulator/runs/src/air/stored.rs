@@ -1,7 +1,7 @@
 //! Parts of a PPDU as JSON.
 
 use tacit_link::wifi::{LinkId, StationId};
-use tacit_proto::units::{BitRate, Duration, FlowId, Instant};
+use tacit_packet::units::{BitRate, Duration, FlowId, Instant};
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -3,8 +3,8 @@
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::{Frame, Outcome};
-use tacit_proto::Packet;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::Packet;
+use tacit_packet::units::{Duration, Instant};
 use tacit_sim::Observer;
 
 use super::Positions;

@@ -2,8 +2,8 @@
 
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
-use tacit_proto::Packet;
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::Packet;
+use tacit_packet::units::{Duration, Instant};
 use tacit_sim::Observer;
 use tacit_sim::record::SeriesPoint;
 

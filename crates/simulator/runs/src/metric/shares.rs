@@ -1,6 +1,6 @@
 //! Goodput of flows and hosts relative to others.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 use tacit_sim::record::FlowOutcome;
 
 use super::view::View;

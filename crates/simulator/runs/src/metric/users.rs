@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tacit_proto::transport::Stats;
-use tacit_proto::units::Duration;
+use tacit_packet::Stats;
+use tacit_packet::units::Duration;
 use tacit_scenario::Scenario;
 use tacit_sim::record::FlowOutcome;
 

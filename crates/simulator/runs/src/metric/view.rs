@@ -2,9 +2,9 @@
 
 use tacit_link::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
+use tacit_packet::Stats;
+use tacit_packet::units::Duration;
 use tacit_proto::hack;
-use tacit_proto::transport::Stats;
-use tacit_proto::units::Duration;
 use tacit_sim::RunOutcome;
 use tacit_sim::record::{
     ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,

@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::ideal_rate::TcpOver;
 use tacit_link::wifi::phy::Mode;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 use tacit_runs::single::{Options, prepare_changed};
 use tacit_scenario::{RateChoice, Scenario};
 

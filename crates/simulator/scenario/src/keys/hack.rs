@@ -1,7 +1,7 @@
 //! `[hack]`.
 
+use tacit_packet::units::Duration;
 use tacit_proto::hack::{self, Coding};
-use tacit_proto::units::Duration;
 
 use tacit_link::wifi::{HackCarrier, HackRoom};
 
@@ -9,7 +9,7 @@ use super::kind::{Choice, OrNone, Own, Span, Whole, or};
 use super::{About, Field, Keys};
 use crate::input::{Mismatch, Value, byte_count, within};
 use crate::{HackPlan, HackRule, HackVariant};
-use tacit_proto::units::Bytes;
+use tacit_packet::units::Bytes;
 
 const VARIANTS: &[(&str, Option<HackVariant>)] = &[
     ("stock", None),

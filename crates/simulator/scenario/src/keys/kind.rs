@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use tacit_link::wifi::Decibels;
 use tacit_link::{Loss, QueueLimit};
-use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 
 use crate::input::{
     self, MAX_DURATION, Mismatch, Value, bit_rate, byte_count, decibels, duration, level_dbm, metres,

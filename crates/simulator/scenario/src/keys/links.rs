@@ -2,7 +2,7 @@
 
 use tacit_link::queue::{AckFilter, Discipline};
 use tacit_link::wired::PipeConfig;
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 use super::kind::{ANY_TIME, Choice, Kind as _, Losses, Own, Rate, Share, Span};
 use super::{About, Key, Keys, TextKey, named};

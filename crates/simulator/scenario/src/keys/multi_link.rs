@@ -4,7 +4,7 @@ use tacit_link::wifi::{
     AccessCategory, AckLinks, BlockAckScope, BothWays, Emlsr, LinkId, LinkMap, LinkSet, RadioReturn,
     WindowShare,
 };
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::kind::{Choice, Given, Own, Span};
 use super::{About, Field, Key, Keys, TextKey, named, wifi};

@@ -1,6 +1,6 @@
 //! Queues given as tables.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::kind::{Choice, Flag, Limit, Span, Whole};
 use super::{Key, Keys, named};

@@ -1,6 +1,6 @@
 //! The top level of a scenario, `[run]`, `[clients]` and `[compare]`.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::kind::{ANY_TIME, OrNone, Own, SOME_TIME, Span, Whole};
 use super::{About, Key, Keys, named};

@@ -1,8 +1,8 @@
 //! `[tack]`.
 
+use tacit_packet::units::Duration;
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
-use tacit_proto::units::Duration;
 
 use super::kind::{Choice, Flag, Given, Span, Whole};
 use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};

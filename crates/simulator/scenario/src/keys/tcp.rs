@@ -2,13 +2,13 @@
 
 use std::mem::discriminant;
 
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::congestion::bbr::PolicerDetection;
 use tacit_proto::congestion::cubic::SlowStart;
 use tacit_proto::congestion::rre::Memory;
 use tacit_proto::congestion::{Algorithm, Pacing};
-use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
-use tacit_proto::units::{Bytes, Duration};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
 use super::{About, Key, Keys, named};

@@ -7,7 +7,7 @@ use tacit_link::wifi::{
     AmsduLimit, ApScheduler, BothWays, BssConfig, Bursts, Eifs, LinkAcks, MuAcknowledgment, MuEdca,
     OfdmaConfig, Protection, Sharing, StreamQueues, Triggers, TxopLimits,
 };
-use tacit_proto::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 use super::edca::{Of, OfRoles};
 use super::kind::{

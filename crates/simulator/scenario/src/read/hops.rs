@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tacit_link::cellular::Trace;
 use tacit_link::queue::{Discipline, QueueConfig};
 use tacit_link::wired::{Distribution, Jitter, Order, PipeConfig, RateScript, Reordering, Service};
-use tacit_proto::units::{Duration, Ratio};
+use tacit_packet::units::{Duration, Ratio};
 
 use super::queue::{QueueHop, queue};
 use crate::error::InputError;

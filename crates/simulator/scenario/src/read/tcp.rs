@@ -1,9 +1,9 @@
 //! `[tcp]`.
 
+use tacit_packet::IpVersion;
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::congestion::{Algorithm, bbr, cubic, rre};
-use tacit_proto::packet::IpVersion;
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
-use tacit_proto::units::{Bytes, Duration};
 
 use super::MAX_WIFI_PACKET;
 use crate::AckOptions;

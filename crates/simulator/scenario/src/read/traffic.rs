@@ -1,8 +1,8 @@
 //! `[traffic]` and `[[flow]]`.
 
 use tacit_link::wifi::AccessCategory;
+use tacit_packet::units::Bytes;
 use tacit_proto::tcp;
-use tacit_proto::units::Bytes;
 
 use super::MAX_WIFI_PACKET;
 use crate::Wifi;

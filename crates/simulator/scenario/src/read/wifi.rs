@@ -9,7 +9,7 @@ use tacit_link::wifi::{
     AccessCategory, BssConfig, LinkAcks, MuEdca, Protection, ReverseDirection, StreamQueues, Triggers,
     TxopLimits,
 };
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 
 use super::queue::{QueueHop, queue};
 use super::signal::{direct_signal, propagation, signal};

@@ -1,7 +1,7 @@
 //! Random numbers from distributions, computed with integers.
 
 use tacit_link::random::Stream;
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::setup::{Law, Span};
 

@@ -6,9 +6,9 @@ mod oracle;
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
+use tacit_packet::Packet;
+use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
 use tacit_proto::fwp::repair::{Patience, Range, Repair, RequestId};
-use tacit_proto::packet::Packet;
-use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
 
 use self::oracle::Oracle;
 use super::Sockets;

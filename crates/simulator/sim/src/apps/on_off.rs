@@ -1,7 +1,7 @@
 //! A source that alternates between sending and silence.
 
 use tacit_link::random::Stream;
-use tacit_proto::units::{Duration, FlowId, Instant};
+use tacit_packet::units::{Duration, FlowId, Instant};
 
 use super::Sockets;
 use crate::flow::End;

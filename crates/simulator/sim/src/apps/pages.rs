@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tacit_link::random::Stream;
-use tacit_proto::units::{Bytes, Duration, FlowId, Instant};
+use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
 
 use super::Sockets;
 use super::chance::exponential_of;

@@ -1,6 +1,6 @@
 //! A play-out buffer: plays frames at their times, and waits when it runs dry.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Complete configuration of programs.
 
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId};
 use tacit_proto::fwp::repair;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId};
 
 use crate::RunError;
 use crate::flow::End;

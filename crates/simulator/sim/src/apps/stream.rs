@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{FlowId, Instant};
+use tacit_packet::units::{FlowId, Instant};
 
 use super::Sockets;
 use super::download::RepairedDownload;
@@ -219,7 +219,7 @@ impl VideoStream {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::{BitRate, Duration};
+    use tacit_packet::units::{BitRate, Duration};
 
     use super::*;
 

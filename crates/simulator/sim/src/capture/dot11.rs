@@ -5,7 +5,7 @@ use tacit_link::wifi::air::{
 };
 use tacit_link::wifi::phy::{Coding, Format, GuardInterval, ResourceUnit};
 use tacit_link::wifi::{AckBitmap, AirFrame, LinkId};
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::FrameBytes;
 use super::fields::{he, number_of};

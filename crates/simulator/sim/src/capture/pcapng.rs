@@ -1,6 +1,6 @@
 //! pcapng blocks, little-endian (draft-ietf-opsawg-pcapng).
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;

@@ -10,7 +10,7 @@ use tacit_link::wifi::phy::{
     Format, GuardInterval, HeOptions, Mode, MultiUser, MultiUserPpdu, Preamble, ResourceUnit, Standard,
 };
 use tacit_link::wifi::{AccessCategory, AckBitmap};
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 use super::*;
 

@@ -2,10 +2,10 @@
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::Interrupt;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::{FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Packet, Transport};
 use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
-use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::tcp::{Flags, Segment};
-use tacit_proto::units::{FlowId, HostId, Instant, SeqNumber};
 
 use super::DriverRequest;
 use crate::Carried;

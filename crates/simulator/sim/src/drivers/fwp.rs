@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use tacit_link::PacketRef;
-use tacit_proto::FlowKey;
+use tacit_packet::units::{FlowId, HostId, Instant};
+use tacit_packet::{FlowKey, Packet};
 use tacit_proto::fwp::{Config, Counters, Readers, Shim};
-use tacit_proto::packet::Packet;
-use tacit_proto::units::{FlowId, HostId, Instant};
 
 use super::DriverRequest;
 use crate::Carried;

@@ -2,9 +2,9 @@
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
-use tacit_proto::FlowKey;
+use tacit_packet::FlowKey;
+use tacit_packet::units::{FlowId, HostId, Instant};
 use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
-use tacit_proto::units::{FlowId, HostId, Instant};
 
 use super::DriverRequest;
 use crate::Carried;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::{DirectLink, FunctionId, Functions, Peers};
+use tacit_packet::units::{Duration, Instant};
 use tacit_proto::hack::{AckPacket, Rides};
-use tacit_proto::units::{Duration, Instant};
 
 use crate::Carried;
 use crate::packets::Packets;
@@ -111,9 +111,9 @@ impl<P: Carried> Oracle<P> {
 #[cfg(test)]
 mod tests {
     use tacit_link::wifi::StationId;
-    use tacit_proto::packet::{IpHeader, Packet, Transport};
-    use tacit_proto::tcp::{Flags, Segment};
-    use tacit_proto::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::tcp::{Flags, Segment};
+    use tacit_packet::units::{FlowId, HostId, SeqNumber};
+    use tacit_packet::{IpHeader, Packet, Transport};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Delivery, FunctionId};
-use tacit_proto::units::{FlowId, Instant};
+use tacit_packet::units::{FlowId, Instant};
 
 use super::{Channel, World};
 use crate::Carried;

@@ -104,8 +104,8 @@ impl<P: Carried> World<'_, P> {
 mod tests {
     use super::*;
     use crate::setup::Setup;
-    use tacit_proto::packet::Packet;
-    use tacit_proto::units::{Duration, Instant};
+    use tacit_packet::Packet;
+    use tacit_packet::units::{Duration, Instant};
 
     /// Four faults of the medium did this, each in one of a hundred worlds, and looked like slow runs.
     #[test]

@@ -1,7 +1,7 @@
 //! Results of a world.
 
 use tacit_link::wifi::{Airtime, StationId};
-use tacit_proto::units::{Bytes, Instant};
+use tacit_packet::units::{Bytes, Instant};
 
 use super::{Channel, Wire, World, stations};
 use crate::Carried;

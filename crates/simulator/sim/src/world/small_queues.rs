@@ -2,7 +2,7 @@
 //! TCP derives the limit from its rate, TACK from the size of an A-MPDU; datagrams have the buffer of their socket.
 
 use tacit_link::wifi::FunctionId;
-use tacit_proto::FlowKey;
+use tacit_packet::FlowKey;
 use tacit_proto::tack::OwnQueue;
 use tacit_proto::transport;
 

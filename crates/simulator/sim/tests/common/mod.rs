@@ -11,8 +11,8 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_link::wired::PipeConfig;
-use tacit_proto::packet::IpVersion;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant};
+use tacit_packet::IpVersion;
+use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 

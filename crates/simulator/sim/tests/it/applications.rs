@@ -3,9 +3,9 @@
 use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::packet::IpVersion;
+use tacit_packet::IpVersion;
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
 use tacit_sim::record::{ApplicationResult, OnOffTimes, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, OnOff, RequestResponse, Setup, Span, Streaming, Traffic,

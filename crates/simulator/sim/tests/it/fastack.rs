@@ -4,11 +4,10 @@
 use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
+use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::fastack::{Config, Counters};
-use tacit_proto::hack;
-use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
+use tacit_proto::{hack, tcp};
 use tacit_sim::record::FlowOutcome;
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};

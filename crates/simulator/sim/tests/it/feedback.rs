@@ -7,9 +7,9 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::packet::{IpVersion, Packet};
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
+use tacit_packet::{IpVersion, Packet};
 use tacit_proto::{hack, tcp};
 use tacit_sim::record::Reports;
 use tacit_sim::setup::Traffic;
@@ -143,7 +143,7 @@ fn reports_and_tcp_acks_share_link_layer_acks() {
     setup.flows.push(tcp);
     // Datagrams at a rate that leaves TCP its share, with enough losses for every rule of section 3.4.
     let Traffic::Udp { rate, .. } = &mut setup.flows[0].traffic else { panic!("UDP") };
-    *rate = Some(tacit_proto::units::BitRate::from_mbps(30));
+    *rate = Some(tacit_packet::units::BitRate::from_mbps(30));
     let some = |percent: f64| Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap());
     let station = &mut setup.bss[0].config.stations[0];
     (station.downlink_loss, station.link_ack_loss) = (some(3.0), some(2.0));

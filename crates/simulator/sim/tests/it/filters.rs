@@ -5,10 +5,9 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::hack;
-use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{RunOutcome, Setup, run};
 

@@ -6,9 +6,9 @@ use crate::common::*;
 use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{LinkAcks, Protection};
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant, Ratio};
 use tacit_proto::fwp::{Config, Counters, Placeholders};
 use tacit_proto::tcp::Profile;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant, Ratio};
 use tacit_sim::record::{ApplicationResult, Downloaded, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, Repairers, RequestResponse, Setup, Span, Streaming,
@@ -160,7 +160,7 @@ fn clients_beside_are_untouched_and_runs_repeat() {
     assert_eq!(one.digest, other.digest);
     assert_eq!(downloaded(&one), downloaded(&other));
     // The oracle does not change the run.
-    let alone = World::<tacit_proto::Packet>::new(&setup, None).unwrap().without_oracle().run().unwrap();
+    let alone = World::<tacit_packet::Packet>::new(&setup, None).unwrap().without_oracle().run().unwrap();
     assert_eq!(one.digest, alone.digest);
 }
 

@@ -7,12 +7,11 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::Packet;
+use tacit_packet::Packet;
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
-use tacit_proto::hack;
-use tacit_proto::tcp;
-use tacit_proto::units::{Bytes, Duration};
+use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
 
@@ -76,7 +75,7 @@ fn hack_download(standard: Standard, mbps: u64) -> Setup {
     setup.bss[0].config.stations[0].downlink_queue = packets(1000).into();
     speak_hack(&mut setup, hack::Config::default());
     setup.duration = Duration::from_secs(1);
-    setup.measure_from = tacit_proto::units::Instant::ZERO;
+    setup.measure_from = tacit_packet::units::Instant::ZERO;
     setup
 }
 

@@ -6,11 +6,11 @@ use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::Standard;
+use tacit_packet::units::{Bytes, Duration, Instant};
+use tacit_packet::{IpVersion, Packet, Transport};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::{self, Coding, Rule, Variant};
-use tacit_proto::packet::{IpVersion, Packet, Transport};
 use tacit_proto::tcp;
-use tacit_proto::units::{Bytes, Duration, Instant};
 use tacit_sim::{Observer, RunOutcome, Setup, run, run_observed};
 
 const VARIANTS: [Variant; 3] =

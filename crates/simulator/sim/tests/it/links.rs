@@ -10,8 +10,8 @@ use tacit_link::queue::QueueConfig;
 use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
+use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_sim::setup::{Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, Setup, run};
 
@@ -199,7 +199,7 @@ fn losses_on_the_way_are_drawn_apart_from_impairments() {
         let mut setup = chain(
             &[pipe],
             Traffic::Udp {
-                ip: tacit_proto::packet::IpVersion::V4,
+                ip: tacit_packet::IpVersion::V4,
                 payload: Bytes(1_000),
                 rate: Some(BitRate::from_mbps(10)),
                 report_after: None,

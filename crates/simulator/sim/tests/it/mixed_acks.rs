@@ -4,9 +4,8 @@ use crate::common::*;
 use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AmsduLimit, BothWays, LinkAcks, Protection, StreamQueues};
-use tacit_proto::hack;
-use tacit_proto::tcp;
-use tacit_proto::units::{Duration, Ratio};
+use tacit_packet::units::{Duration, Ratio};
+use tacit_proto::{hack, tcp};
 use tacit_sim::setup::ClientDriver;
 use tacit_sim::{Setup, run};
 

@@ -4,11 +4,11 @@ use crate::common::*;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{GuardInterval, Mode, Standard};
 use tacit_link::wifi::{BssConfig, MultiLinkConfig, StationConfig, WindowShare};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::congestion::Algorithm;
 use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::hack;
 use tacit_proto::tcp::{self, AckPolicy};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 

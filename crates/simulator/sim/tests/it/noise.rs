@@ -3,7 +3,7 @@
 use crate::common::*;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, run};

@@ -7,11 +7,11 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{
     AccessCategory, HackCarrier, HackRoom, MuAcknowledgment, MuEdca, OfdmaConfig, Triggers,
 };
+use tacit_packet::udp::ReportAfter;
+use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
+use tacit_packet::{IpVersion, Packet};
 use tacit_proto::hack::{self, Coding, Variant};
-use tacit_proto::packet::{IpVersion, Packet};
 use tacit_proto::tcp;
-use tacit_proto::udp::ReportAfter;
-use tacit_proto::units::{Bytes, Duration, Instant, Ratio};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, World, run};
 

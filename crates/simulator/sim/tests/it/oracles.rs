@@ -6,8 +6,8 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_link::wired::Service;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Setup, run};
@@ -60,7 +60,7 @@ fn a_file_arrives_whole_and_the_connection_ends() {
 #[test]
 fn constant_bit_rate_is_constant() {
     let traffic = Traffic::Udp {
-        ip: tacit_proto::packet::IpVersion::V6,
+        ip: tacit_packet::IpVersion::V6,
         payload: Bytes(1000),
         rate: Some(BitRate::from_mbps(8)),
         report_after: None,
@@ -204,7 +204,7 @@ fn setups_that_contradict_themselves_are_refused() {
         [
             refusal(|setup| setup.measure_from = Instant::ZERO + Duration::from_secs(60)),
             refusal(|setup| setup.sample_interval = Some(Duration::ZERO)),
-            refusal(|setup| setup.flows[0].sink = tacit_proto::units::HostId(9)),
+            refusal(|setup| setup.flows[0].sink = tacit_packet::units::HostId(9)),
             refusal(|setup| setup.flows[0].sink = SERVER),
             refusal(|setup| setup.wired.clear()),
             refusal(|setup| setup.bss[0].clients.clear()),

@@ -4,9 +4,9 @@ use crate::common::*;
 use tacit_link::QueueConfig;
 use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig};
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::packet::IpVersion;
+use tacit_packet::IpVersion;
+use tacit_packet::units::{BitRate, Bytes};
 use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 

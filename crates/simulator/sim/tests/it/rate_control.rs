@@ -5,8 +5,8 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::{tcp, transport};
 use tacit_sim::record::{RunOutcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};
@@ -142,7 +142,7 @@ fn bbr3_tolerates_a_percent_of_losses() {
     let share = |control: Algorithm| {
         let mut setup = bottleneck(&[control], BDP, secs(30), secs(5));
         setup.wired[0].forward.loss =
-            Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.01).unwrap());
+            Loss::Bernoulli(tacit_packet::units::Ratio::from_fraction(0.01).unwrap());
         utilisation(&run(&setup).unwrap())
     };
     let (bbr3, cubic) = (share(Algorithm::Bbr3), share(Algorithm::CUBIC));

@@ -3,7 +3,7 @@
 use crate::common::*;
 use tacit_link::wifi::ReverseDirection;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
@@ -75,7 +75,8 @@ fn grants_carry_tcp_further_and_no_further_than_udp() {
 fn with_errors_they_gain_too() {
     let lossy = |reverse| {
         let mut setup = downloads(Standard::N, 150, 1, &bulk(tcp::Config::default()), reverse);
-        let loss = tacit_link::loss::Loss::Bernoulli(tacit_proto::units::Ratio::from_fraction(0.05).unwrap());
+        let loss =
+            tacit_link::loss::Loss::Bernoulli(tacit_packet::units::Ratio::from_fraction(0.05).unwrap());
         for station in &mut setup.bss[0].config.stations {
             (station.downlink_loss, station.uplink_loss) = (loss.clone(), loss.clone());
         }

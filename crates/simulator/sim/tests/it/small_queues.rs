@@ -3,12 +3,11 @@
 use crate::common::*;
 use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
+use tacit_packet::IpVersion;
+use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_proto::congestion::Algorithm;
-use tacit_proto::hack;
-use tacit_proto::packet::IpVersion;
 use tacit_proto::tack::{self, OwnQueue};
-use tacit_proto::tcp;
-use tacit_proto::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 

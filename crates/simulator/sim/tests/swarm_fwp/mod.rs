@@ -4,8 +4,8 @@
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{self, Mode, Standard};
 use tacit_link::wifi::{BothWays, LinkAcks, RateControl, StreamQueues};
+use tacit_packet::units::{Bytes, Duration};
 use tacit_proto::fwp::{Config, Placeholders, repair};
-use tacit_proto::units::{Bytes, Duration};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::{Application, ClientDriver, Download, Setup, Traffic};

@@ -1,7 +1,7 @@
 //! Programs in random worlds. They have their own random streams, so the rest of the world does not change.
 
 use tacit_link::random::Stream;
-use tacit_proto::units::{BitRate, Bytes, Duration, FlowId, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::ApplicationResult;
 use tacit_sim::setup::{

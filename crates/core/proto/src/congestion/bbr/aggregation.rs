@@ -3,7 +3,7 @@
 //! IETF 101).
 
 use super::super::Delivery;
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Rounds each of the two slots covers (`bbr_extra_acked_win_rtts`).
 const SLOT_ROUNDS: u32 = 5;
@@ -83,7 +83,7 @@ impl Aggregation {
 mod tests {
     use super::*;
     use crate::congestion::rate::RateSample;
-    use crate::units::Bytes;
+    use tacit_packet::units::Bytes;
 
     const MSS: u64 = 1000;
 

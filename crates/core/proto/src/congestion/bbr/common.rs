@@ -9,7 +9,7 @@ use super::parts::{
 };
 use crate::congestion::chance::Chance;
 use crate::congestion::pacing::Bursts;
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// The state that versions share.
 #[derive(Clone, Debug)]

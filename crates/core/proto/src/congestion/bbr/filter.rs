@@ -1,6 +1,6 @@
 //! A maximum over the latest rounds, or other spans of time that are numbered.
 
-use crate::units::BitRate;
+use tacit_packet::units::BitRate;
 
 /// Most spans that a filter remembers.
 const SLOTS: usize = 40;

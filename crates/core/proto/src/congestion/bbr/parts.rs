@@ -1,7 +1,7 @@
 //! Parts that the versions of BBR have in common: gains, rounds, the end of startup, recovery by conservation of packets.
 
 use super::super::{Delivery, Repair};
-use crate::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 /// Gains are in 256ths.
 pub(super) const UNIT: u64 = 256;

@@ -3,7 +3,7 @@
 use super::common::Version;
 use crate::congestion::Delivery;
 use crate::congestion::rate::RateSample;
-use crate::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 pub(super) const MSS: u64 = 1_000;
 pub(super) const RTT: Duration = Duration::from_millis(10);

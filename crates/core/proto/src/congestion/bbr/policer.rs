@@ -4,7 +4,7 @@
 //! losses lost a fifth or more each and delivered at the same rate, that rate is believed and kept to for a while.
 
 use super::super::Delivery;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// Least length of an interval (`bbr_lt_intvl_min_rtts`).
 const MIN_ROUNDS: u32 = 4;

@@ -17,11 +17,11 @@ use super::parts::{
     DRAIN_GAIN, HIGH_GAIN, Mode, PROBE_RTT_TIME, RTT_MIN_LIFETIME, UNIT, initial_pacing_rate, paced,
 };
 use crate::congestion::pacing::Bursts;
-use crate::units::{BitRate, Bytes, Duration, Instant};
 use bound::LossBound;
 use rates::{Intervals, Rates};
 use rtt_min::RttMin;
 use standing::{STEP_MAX, Standing};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 pub use config::{Bounds, Drains, ProbeRtt, Probes, TackConfig};
 

@@ -8,7 +8,7 @@ use super::filter::MaxFilter;
 use super::parts::{DRAIN_GAIN, HIGH_GAIN, Mode, RTT_MIN_LIFETIME, UNIT, paced};
 use super::policer::Policer;
 use super::{Config, PolicerDetection};
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// "BBR.BtlBwFilterLen ... 10 packet-timed round trips" (draft section 4.1.1.4).
 const FILTER_ROUNDS: usize = 10;

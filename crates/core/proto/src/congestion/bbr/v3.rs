@@ -13,10 +13,10 @@ use super::super::{Delivery, Repair, Start};
 use super::common::{Common, Version};
 use super::filter::MaxFilter;
 use super::parts::{FullPipe, Mode, UNIT, paced};
-use crate::units::{BitRate, Duration, Instant};
 use long_term::LongTerm;
 use min_rtt::MinRtt;
 use short_term::ShortTerm;
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// BBR.StartupPacingGain: 4 ln 2 = 2.77 (section 2.4).
 const STARTUP_GAIN: u64 = UNIT * 277 / 100;

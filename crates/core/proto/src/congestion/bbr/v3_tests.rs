@@ -215,7 +215,7 @@ fn other_losses_cut_the_short_term_model_once_a_round() {
     assert_eq!(path.bbr.short.in_flight, Some((cwnd * BETA / UNIT).max(100 * MSS)));
     delivery = losing(&mut path, 50 * MSS, 5 * MSS);
     (delivery.sample.over, delivery.sample.newly_delivered) =
-        (Some((crate::units::Bytes(50_000), RTT)), 50 * MSS);
+        (Some((tacit_packet::units::Bytes(50_000), RTT)), 50 * MSS);
     path.bbr.update(&delivery);
     path.round(40);
     assert_eq!(path.bbr.short.bandwidth, Some(cut(80)));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// Number of parts of the window: a sample may outlive the window by one part.
 const PARTS: u64 = 16;

@@ -3,7 +3,7 @@
 
 use super::fixed::{ONE, exp2};
 use super::interval::{Purpose, Report};
-use crate::units::BitRate;
+use tacit_packet::units::BitRate;
 
 /// epsilon in hundredths: by how much trials differ from the base rate, from one to five (section 3.2).
 const STEP_MIN: u64 = 1;

@@ -1,7 +1,7 @@
 //! Monitor intervals: what happened to the data that was sent at one rate.
 
 use super::fixed::ONE;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 /// Purpose of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

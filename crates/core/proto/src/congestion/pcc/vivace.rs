@@ -3,7 +3,7 @@
 
 use super::fixed::{BITS, ONE, exp2, log2};
 use super::interval::{Purpose, Report};
-use crate::units::BitRate;
+use tacit_packet::units::BitRate;
 
 /// u = x^0.9 - 900 x dRTT/dt - 11.35 x L, with x in Mb/s (sections 3 and 5.1).
 const EXPONENT: (i64, i64) = (9, 10);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Range, RequestId};
-use crate::units::Instant;
+use tacit_packet::units::Instant;
 
 /// A range of missing bytes, stored under its start.
 #[derive(Clone, Copy, Debug)]

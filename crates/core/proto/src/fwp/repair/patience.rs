@@ -1,6 +1,6 @@
 //! Time limit for silence on a repair connection.
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// A connection is given up after this multiple of the usual answer time, because requests queue behind it.
 const ANSWER_TIMES: u64 = 8;

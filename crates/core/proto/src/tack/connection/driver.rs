@@ -1,8 +1,8 @@
 //! The face of a connection for a driver that has sockets, keys and bytes: numbers and places in 64 bits, datagrams, paths.
 
 use super::{Accepted, Body, Connection, Ecn, State};
-use crate::tack::packet::{self, CloseCode, ConnectionId, Token, padding_for};
-use crate::units::{Instant, SeqNumber};
+use tacit_packet::tack::packet::{self, CloseCode, ConnectionId, Token, padding_for};
+use tacit_packet::units::{Instant, SeqNumber};
 
 /// Bytes of UDP payload that every path is to take (RFC 9000 section 14).
 const SMALLEST_PAYLOAD: u32 = 1200;
@@ -69,12 +69,12 @@ impl Connection {
     }
 
     /// Handles a packet that arrived at `now`, and returns its part for the driver;
-    /// [`handle_packet`](crate::Endpoint::handle_packet) returns nothing.
+    /// [`handle_packet`](tacit_packet::Endpoint::handle_packet) returns nothing.
     pub fn receive(&mut self, now: Instant, packet: &packet::Packet, ecn: Ecn) -> Option<Received> {
         self.handle(now, packet, ecn)
     }
 
-    /// The next packet to send at `now`; as [`poll_transmit`](crate::Endpoint::poll_transmit).
+    /// The next packet to send at `now`; as [`poll_transmit`](tacit_packet::Endpoint::poll_transmit).
     pub fn poll_packet(&mut self, now: Instant) -> Option<Transmit> {
         let packet = self.next_packet(now)?;
         Some(self.transmit(packet))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Connection, Control, Reason, State, StreamId, Violation, Written};
 use crate::tack::streams::StreamEvent;
-use crate::units::Bytes;
+use tacit_packet::units::Bytes;
 
 impl Connection {
     /// Opens a stream, or none while the peer allows no more: then [`StreamEvent::MayOpen`] tells when to ask again. None

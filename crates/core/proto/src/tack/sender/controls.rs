@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::path::Path;
 use super::{Carried, Sender};
 use crate::congestion::Start;
-use crate::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
-use crate::units::{Duration, Instant};
+use tacit_packet::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
+use tacit_packet::units::{Duration, Instant};
 
 /// Datagrams that wait to be sent at most; of more, the oldest is dropped. Ours: at 1 Mb/s full-sized ones wait for 0.8 s.
 pub(in crate::tack) const MAX_DATAGRAMS: usize = 64;

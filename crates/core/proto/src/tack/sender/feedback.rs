@@ -1,13 +1,13 @@
 //! Evaluation of feedback: which packets arrived, which are lost, how long the path is and how fast.
 
 use super::{Carried, Sender};
-use crate::congestion::position::Position;
 use crate::congestion::{AckSample, Delivery, ReceiverReport, Repair};
-use crate::ranges::Range;
 use crate::tack::incoming::START;
-use crate::tack::packet::{BURST_UNIT, Block, Cause, InstantAck, Stamp, Tack};
 use crate::tack::{AckClock, Arriving};
-use crate::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tack::packet::{BURST_UNIT, Block, Cause, InstantAck, Stamp, Tack};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant, SeqNumber};
 
 /// Intervals that the controller counts in a round trip of feedback: beta of the paper.
 const INTERVALS_PER_TRIP: u64 = 4;

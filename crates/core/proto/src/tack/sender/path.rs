@@ -4,14 +4,14 @@ use tacit_ack::{Arriving, WindowedMin};
 
 use super::sync::SyncState;
 use crate::congestion::pacing::Pacer;
-use crate::congestion::position::Position;
 use crate::congestion::rtt::RttEstimator;
 use crate::congestion::{Controller, Start};
 use crate::tack::ack_path::AckPath;
 use crate::tack::config::Config;
-use crate::tack::packet::room_for_short_data;
 use crate::tack::path_mtu::PathMtu;
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::tack::packet::room_for_short_data;
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// Lower bound of the variance term of the probe timeout. Packets in an A-MPDU wait for each other.
 const PTO_VARIANCE_MIN: Duration = Duration::from_millis(10);
@@ -148,9 +148,9 @@ fn mss(payload: u32, implied: bool) -> u32 {
 mod tests {
     use super::*;
     use crate::tack::incoming::START;
-    use crate::tack::packet::Sync;
     use crate::tack::sender::Sender;
-    use crate::units::Bytes;
+    use tacit_packet::tack::packet::Sync;
+    use tacit_packet::units::Bytes;
 
     /// Nothing is as on a fresh path: a field that is added has to be named here.
     fn wear(path: &mut Path, now: Instant) {

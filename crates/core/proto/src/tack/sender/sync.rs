@@ -1,11 +1,11 @@
 //! State that the sender tells the receiver, and when (TACK paper sections 4.4 and 5.4).
 
 use super::Sender;
-use crate::congestion::position::Position;
 use crate::tack::AckClock;
 use crate::tack::config::Lists;
-use crate::tack::packet::Sync;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::tack::packet::Sync;
+use tacit_packet::units::{Duration, Instant};
 
 /// Round trips after which a start-up is over, even where the controller continues it: one that the application holds back
 /// might never leave it.

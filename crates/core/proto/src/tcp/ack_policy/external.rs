@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
 use crate::factory::{FactoryRef, Named};
-use crate::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 /// A policy of one receiver.
 pub trait Acknowledge: Send {

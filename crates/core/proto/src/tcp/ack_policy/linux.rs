@@ -3,7 +3,7 @@
 use super::policy::LinuxAcks;
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// TCP_ATO_MIN and TCP_DELACK_MIN: 40 ms.
 const ATO_MIN: Duration = Duration::from_millis(40);

@@ -6,8 +6,8 @@
 use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reading, Reordering};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
-use crate::congestion::position::Position;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub(super) struct Packets {

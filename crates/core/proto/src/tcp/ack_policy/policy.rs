@@ -1,7 +1,7 @@
 //! The available ACK policies of a receiver.
 
 use super::external::External;
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// When a receiver acknowledges.
 ///

@@ -1,6 +1,6 @@
 //! The receiver's estimate of the round-trip time.
 
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Measured from the ACK that carried a timestamp to the first full segment that echoes it, like Linux's `rcv_rtt`
 /// (`tcp_rcv_rtt_measure_ts`). It is in ticks of the timestamp clock, at least one, and only from full segments,

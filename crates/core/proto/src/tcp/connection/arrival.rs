@@ -2,16 +2,16 @@
 
 use super::output::{Reset, TIMESTAMPS_LEN};
 use super::{Connection, Negotiated, State};
-use crate::congestion::position::Position;
-use crate::endpoint::Event;
-use crate::packet::{Ecn, IpVersion};
 use crate::tcp::ack_policy::AckDecision;
 use crate::tcp::config::Unstamped;
 use crate::tcp::ecn;
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{ArrivedAck, Handshake, Timer};
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::endpoint::Event;
+use tacit_packet::position::Position;
+use tacit_packet::tcp::{Flags, Segment, TIMESTAMP_TICK, Timestamps};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
+use tacit_packet::{Ecn, IpVersion};
 
 /// No IP packet has more payload than this, so such a segment did not come from a network.
 const MAX_PAYLOAD: u32 = 65_535;

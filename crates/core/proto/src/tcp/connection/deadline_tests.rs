@@ -3,7 +3,7 @@
 use super::*;
 use crate::congestion::Algorithm;
 use crate::congestion::alarm::Alarm;
-use crate::units::{Duration, FlowId, HostId};
+use tacit_packet::units::{Duration, FlowId, HostId};
 
 const MSS: u64 = 1460;
 

@@ -1,12 +1,12 @@
 //! Building segments.
 
 use super::{Connection, State};
-use crate::congestion::position::Position;
-use crate::packet::{Ecn, IpHeader, Packet, Transport};
 use crate::tcp::ecn;
-use crate::tcp::segment::{Flags, SackBlocks, Segment, TIMESTAMP_TICK, Timestamps};
 use crate::tcp::sender::{Outgoing, Timer};
-use crate::units::{Duration, Instant, SeqNumber};
+use tacit_packet::position::Position;
+use tacit_packet::tcp::{Flags, SackBlocks, Segment, TIMESTAMP_TICK, Timestamps};
+use tacit_packet::units::{Duration, Instant, SeqNumber};
+use tacit_packet::{Ecn, IpHeader, Packet, Transport};
 
 /// Room for options in a TCP header, in bytes (RFC 9293 section 3.1: 60 minus 20).
 const OPTION_ROOM: u64 = 40;

@@ -4,10 +4,10 @@
 
 use super::arrival::before;
 use super::{Connection, State};
-use crate::endpoint::Event;
-use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Timer;
-use crate::units::Instant;
+use tacit_packet::endpoint::Event;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::Instant;
 
 impl Connection {
     /// Processes `segment` if it is the predicted one, with the same result as

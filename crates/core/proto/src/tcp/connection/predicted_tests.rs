@@ -3,11 +3,11 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::{Connection, State};
-use crate::endpoint::{Endpoint, Ends};
-use crate::packet::{Packet, Transport};
 use crate::tcp::config::Config;
 use crate::tcp::profile::Profile;
-use crate::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::endpoint::{Endpoint, Ends};
+use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{Packet, Transport};
 
 /// What happens to a packet. A path applies a list of these in order, repeatedly.
 #[derive(Clone, Copy, Debug)]

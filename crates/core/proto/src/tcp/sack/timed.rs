@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{AMBIGUOUS, DUP_THRESH, LOST, RESENT, SACKED, Scoreboard, Sent};
 use crate::tcp::rack::{Delivered, Rack};
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// RACK's state in addition to the segments.
 ///

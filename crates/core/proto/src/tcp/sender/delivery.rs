@@ -5,7 +5,8 @@ use super::{Phase, Sender, Timer, Timers};
 use crate::congestion::pacing::Bursts;
 use crate::congestion::{Delivery, Pacing, Repair, Stamps};
 use crate::tcp::small_queues;
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::tcp::Timestamps;
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 impl Sender {
     /// Creates the rate samples and the pacer that the new controller needs.
@@ -47,7 +48,7 @@ impl Sender {
                 Phase::Timeout(_) => Repair::Timeout,
             },
             smoothed_rtt: self.rtt.smoothed(),
-            stamps: seen.segment.timestamps.map(Stamps::from),
+            stamps: seen.segment.timestamps.map(stamps),
             receiver_limited: false,
             receiver: None,
         });
@@ -93,4 +94,9 @@ impl Sender {
             pacer.on_sent(u64::from(payload), now, rate, u64::from(self.mss));
         }
     }
+}
+
+/// The clocks in a segment.
+pub(super) fn stamps(timestamps: Timestamps) -> Stamps {
+    Stamps { receiver: timestamps.value, sender: timestamps.echo_reply }
 }

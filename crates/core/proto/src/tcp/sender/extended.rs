@@ -3,13 +3,13 @@
 
 use super::{Outgoing, Phase, Sender, Timers};
 use crate::congestion::AckSample;
-use crate::congestion::position::Position;
-use crate::ranges::Range;
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
 use crate::tcp::ecn::Reductions;
-use crate::tcp::segment::{Flags, Segment};
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::ranges::Range;
+use tacit_packet::tcp::{Flags, Segment};
+use tacit_packet::units::{Duration, Instant};
 
 /// An ACK, after the window and the scoreboard have processed it.
 pub(super) struct Seen<'a> {

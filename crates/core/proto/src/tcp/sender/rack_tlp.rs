@@ -2,9 +2,9 @@
 
 use super::extended::Seen;
 use super::{Outgoing, Phase, Sender, Timer, Timers};
-use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
-use crate::units::{Duration, Instant};
+use tacit_packet::position::Position;
+use tacit_packet::units::{Duration, Instant};
 
 /// PTO without a measured round-trip time (RFC 8985 section 7.2).
 const PTO_UNMEASURED: Duration = Duration::from_secs(1);

@@ -2,12 +2,12 @@
 
 use super::{MAX_RETRIES, Phase, Sender};
 use crate::congestion::AckSample;
-use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
 use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
 use crate::tcp::undo::Cause;
-use crate::units::Instant;
+use tacit_packet::position::Position;
+use tacit_packet::units::Instant;
 
 impl Sender {
     /// Changes the phase and grows the window.

@@ -1,10 +1,10 @@
 //! Choice of the next segment: NextSeg (RFC 6675 section 4), windows, probes (RFC 9293 section 3.8.6).
 
 use super::{MAX_RETRIES, Outgoing, Phase, Sender, Timer, Timers};
-use crate::congestion::position::Position;
 use crate::tcp::counters::Counters;
 use crate::tcp::sack::Resend;
-use crate::units::Instant;
+use tacit_packet::position::Position;
+use tacit_packet::units::Instant;
 
 impl Sender {
     /// The next bytes to send at `now`.

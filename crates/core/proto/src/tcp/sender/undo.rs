@@ -2,10 +2,10 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender};
-use crate::ranges::Range;
 use crate::tcp::counters::Counters;
 use crate::tcp::undo::{Cause, Episode, Frto, Undo};
-use crate::units::Instant;
+use tacit_packet::ranges::Range;
+use tacit_packet::units::Instant;
 
 impl Sender {
     /// The window is about to be reduced. If an earlier episode is still open, undoing this one undoes it as well.

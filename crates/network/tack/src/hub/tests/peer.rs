@@ -1,11 +1,11 @@
 //! Peers above the encryption: a client or a server that has proved its key, and then keeps no rule. Each lie ends its own
 //! connection or changes nothing; the other connections of the endpoint go through.
 
-use tacit_proto::tack::Body;
-use tacit_proto::tack::packet::{
+use tacit_packet::tack::Body;
+use tacit_packet::tack::packet::{
     Block, Cause, Control, Data, Datagram, Hello, InstantAck, Stamp, Sync, Tack, Token,
 };
-use tacit_proto::units::SeqNumber;
+use tacit_packet::units::SeqNumber;
 
 use super::*;
 

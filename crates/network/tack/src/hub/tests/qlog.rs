@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tacit_proto::transport::Stats;
+use tacit_packet::Stats;
 
 use super::*;
 use crate::qlog::Qlog;

@@ -4,7 +4,7 @@
 //! ignored.
 
 use tacit_link::wifi::phy::{GuardInterval, Mode, Preamble};
-use tacit_proto::units::BitRate;
+use tacit_packet::units::BitRate;
 use tacit_sim::capture::fields::{
     self, FIELDS, GUARD_INTERVAL_MASK, GUARD_INTERVALS, TLV_ALIGN, bit, channel, flags, named, tlv, u_sig,
 };

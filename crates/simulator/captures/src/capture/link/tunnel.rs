@@ -1,6 +1,6 @@
 //! Tunnels over IP: IP in IP, GRE, L2TP, VXLAN, Geneve, GTP-U, CAPWAP, and the mirroring of Aruba access points.
 
-use tacit_proto::wire::headers::{Fragment, Headers, Transport};
+use tacit_packet::wire::headers::{Fragment, Headers, Transport};
 
 use super::ethernet::{TRANSPARENT_ETHERNET, is_ethernet_with_ip};
 use super::{Cursor, Kind, Sink, Verdict, Walk};

@@ -1,6 +1,6 @@
 //! Clients whose own signal deafens them on other links (nonsimultaneous transmit and receive, NSTR, 802.11be clause 35.3.16).
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::hearing::Hearing;
 use super::links::Link;

@@ -1,7 +1,7 @@
 //! Reception of MPDUs while the rest of their PPDU is still on the air, for a Block Ack on another link that acknowledges
 //! what any link has received ([`BlockAckScope::Shared`](crate::wifi::multi_link::BlockAckScope::Shared)).
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::links::Links;
 use crate::wifi::air::Outcome;

@@ -1,6 +1,6 @@
 //! What a client hears on one of several links, and what it has lost by not hearing.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::links::Link;
 use crate::wifi::air::StationId;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::links::Link;
 use super::radios::MOST_LINKS;

@@ -1,7 +1,7 @@
 //! The links of a basic service set: one, or those of multi-link devices. Each link contends alone, as a channel of its
 //! own. Queues, windows and reorder buffers exist once; the link that uses them holds them, and lends them to the next.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::idlest::IdlestLink;
 use super::radios::Radios;

@@ -1,7 +1,7 @@
 //! Clients with one radio for several links (enhanced multi-link single-radio operation, EMLSR, 802.11be clause 35.3.17), or
 //! with radios that deafen each other: what each link may begin with them, and what they hear.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::deafened::Deafened;
 use super::hearing::Hearing;

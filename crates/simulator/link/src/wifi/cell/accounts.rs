@@ -1,6 +1,6 @@
 //! Channel time by station and purpose, and counts of accesses.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::stations::Stations;
 use crate::packet::PayloadClass;

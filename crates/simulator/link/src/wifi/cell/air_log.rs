@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::packet::{Holders, PacketRef};
 use crate::wifi::air::{AirFrame, AmpduPosition, Frame, Outcome, StationId, Trigger, TriggerUser};

@@ -1,6 +1,6 @@
 //! Builds the stations of a basic service set from its configuration.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::stations::Stations;
 use super::txop::GRANTED_PART;

@@ -1,6 +1,6 @@
 //! Requests for unacknowledged data that did not arrive.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::{Cell, earliest};
 use crate::wifi::air::{Frame, Outcome};

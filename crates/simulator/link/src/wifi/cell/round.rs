@@ -11,7 +11,7 @@ mod outline;
 mod sharing;
 mod uplink;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use self::uplink::RandomUnits;
 use super::{Answer, Cell, earliest};

@@ -1,7 +1,7 @@
 //! Frame exchange sequences: the frames of an exchange or of a multi-user access, and what follows each of them. The
 //! medium decides whether other frames overlap them.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::round::{Progress, Round};
 use super::{Answer, Cell};

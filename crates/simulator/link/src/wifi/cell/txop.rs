@@ -3,7 +3,7 @@
 //! clause 9.25, 802.11-2020 clause 10.29), and its early end (802.11-2012 clause 9.19.2.7, 802.11-2020 clause
 //! 10.23.2.10).
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::Cell;
 use super::sequence::{Follows, Part};

@@ -1,6 +1,6 @@
 //! Contention: DCF and EDCA backoff (802.11-2020 clauses 10.3.4 and 10.23.2).
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::random::Stream;
 use crate::wifi::category::EdcaParameters;

@@ -1,7 +1,7 @@
 //! Airtime of TCP ACKs, for drivers that compare appending them with sending them as packets.
 
+use tacit_packet::units::Duration;
 use tacit_proto::hack::AckAirtime;
-use tacit_proto::units::Duration;
 
 use super::aggregation::AggregationLimits;
 use super::originator::Originator;
@@ -67,7 +67,7 @@ impl AckAirtime for AckTimes {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::{BitRate, Instant};
+    use tacit_packet::units::{BitRate, Instant};
 
     use super::*;
     use crate::wifi::phy::{ModeChoice, Standard};

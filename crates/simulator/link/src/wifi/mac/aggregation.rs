@@ -1,6 +1,6 @@
 //! How many MPDUs and bytes fit into one PPDU.
 
-use tacit_proto::units::{Bytes, Duration};
+use tacit_packet::units::{Bytes, Duration};
 
 use super::plan::PpduPlan;
 use crate::packet::PacketRef;
@@ -237,7 +237,7 @@ impl AggregationLimits {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::*;
     use crate::wifi::phy::Standard;

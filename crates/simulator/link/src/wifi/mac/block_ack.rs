@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::amsdu::Msdus;
 use super::repair::RepairRecipient;

@@ -1,6 +1,6 @@
 //! Queues of clients: as they report them, and as an access point estimates them.
 
-use tacit_proto::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 use super::plan::PpduPlan;
 use crate::wifi::air::StationId;

@@ -1,6 +1,6 @@
 //! A transmission and its response, from the first frame to the last.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::peer::Peer;
 use super::plan::Outgoing;

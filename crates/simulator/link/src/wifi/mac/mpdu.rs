@@ -1,6 +1,6 @@
 //! An MPDU in the Block Ack window.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::amsdu::Msdus;
 use crate::wifi::multi_link::LinkId;

@@ -1,6 +1,6 @@
 //! Effect of noise on frames to a peer with a known SNR.
 
-use tacit_proto::units::Ratio;
+use tacit_packet::units::Ratio;
 
 use crate::random::Stream;
 use crate::wifi::error_rate::ErrorTable;

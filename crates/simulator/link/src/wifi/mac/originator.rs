@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use super::amsdu::Msdus;

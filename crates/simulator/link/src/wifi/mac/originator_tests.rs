@@ -1,7 +1,7 @@
 //! An originator's shortcuts give the same result as its general paths, and its requests use the right rate.
 
 use proptest::prelude::*;
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 use super::super::rate_control::Rate;
 use super::*;

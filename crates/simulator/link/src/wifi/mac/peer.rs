@@ -1,6 +1,6 @@
 //! One end of a link, as a station sees it.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::block_ack::Recipient;
 use super::buffer_status::UplinkDemand;

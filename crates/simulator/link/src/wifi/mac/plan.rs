@@ -1,6 +1,6 @@
 //! A PPDU being assembled: contents and addressee.
 
-use tacit_proto::units::Bytes;
+use tacit_packet::units::Bytes;
 
 use super::mpdu::Mpdu;
 use crate::packet::{PacketRef, PayloadClass};

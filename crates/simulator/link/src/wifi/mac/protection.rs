@@ -1,7 +1,7 @@
 //! Frames before a data PPDU that make other stations defer: RTS and CTS, or CTS-to-self (802.11-2020 clauses 10.3.2.8,
 //! 10.3.2.9 and 10.27).
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::originator::Originator;
 use super::plan::Outgoing;

@@ -9,7 +9,7 @@
 
 use core::ops::Range;
 
-use tacit_proto::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 use super::aggregation::AggregationLimits;
 use crate::random::Stream;

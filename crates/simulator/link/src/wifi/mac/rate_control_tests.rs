@@ -1,4 +1,4 @@
-use tacit_proto::units::Ratio;
+use tacit_packet::units::Ratio;
 
 use super::*;
 use crate::wifi::error_rate::mpdu_success;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::mpdu::{Mpdu, MpduState};
 use super::originator::{Originator, Settled};

@@ -1,6 +1,6 @@
 //! Rules that all stations of a channel share, and values derived from them.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::plan::Outgoing;
 use super::protection::Handshake;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use super::mpdu::Mpdu;
 use super::{SEQUENCE_MODULUS, sequence_distance};

@@ -5,7 +5,7 @@
 //! the queue of the first. Waiting packets are assigned in runs of equal length, so that a PPDU without losses is
 //! passed up in order, and streams with a stalled window take fewer.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::block_ack::Recipient;
 use super::originator::{Delays, Need, Originator, Settled};
@@ -145,7 +145,7 @@ impl PpduPlan {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::*;
     use crate::packet::PacketRef;

@@ -68,7 +68,7 @@ fn ratio(db: Decibels) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::*;
     use crate::wifi::config::StationConfig;

@@ -4,7 +4,7 @@
 //! frame at the same time or was sending. Every frame costs a pass over all stations, so this model is used only if
 //! stations are hidden.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::capture::Capture;
 use crate::packet::PayloadClass;

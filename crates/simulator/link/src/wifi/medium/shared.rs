@@ -3,7 +3,7 @@
 //! Between exchanges it is idle, with one pending event: the earliest end of a backoff (or a beacon). Functions whose
 //! backoff ends at the same time collide. The cost is per channel access, independent of slots and idle stations.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::packet::PayloadClass;
 use crate::wifi::air::StationId;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tacit_proto::units::BitRate;
+use tacit_packet::units::BitRate;
 
 use super::mode::{Mode, Preamble};
 use super::symbol::GuardInterval;

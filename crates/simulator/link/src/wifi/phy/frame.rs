@@ -133,7 +133,7 @@ pub const fn subframe_len(mpdu_len: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::units::BitRate;
+    use tacit_packet::units::BitRate;
 
     use super::super::Mode;
     use super::*;

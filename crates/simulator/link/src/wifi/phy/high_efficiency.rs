@@ -4,7 +4,7 @@
 //! The last symbol has four segments. The transmitter pads the data to the end of a segment before encoding; the rest
 //! of the symbol gives the receiver processing time. The number of segments in use is the pre-FEC padding factor, `a`.
 
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 
 use super::symbol::{GuardInterval, Symbol};
 use super::tables::Modulation;

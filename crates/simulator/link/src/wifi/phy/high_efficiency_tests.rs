@@ -1,6 +1,6 @@
 //! Durations and rates of HE and EHT.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 use super::super::tables::HE_TRAINING_FIELDS;
 use super::super::{Format, GuardInterval, HeOptions, Mode, MultiUser, MultiUserPpdu, ResourceUnit};

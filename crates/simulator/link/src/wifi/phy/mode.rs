@@ -1,6 +1,6 @@
 //! Rates: modulation, coding, streams, width and guard interval, and the resulting frame durations.
 
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 
 use super::Standard;
 use super::high_efficiency::{DataField, HeChoice, HeOptions, Symbols};

@@ -1,4 +1,4 @@
-use tacit_proto::units::{BitRate, Duration};
+use tacit_packet::units::{BitRate, Duration};
 
 use super::super::{ModeChoice, Standard, Variant};
 use super::*;
@@ -39,7 +39,7 @@ fn durations_known_from_the_standard() {
     assert_eq!(us(at(Standard::A, 6), 14), 44);
     // 1500 bytes at 150 Mb/s: 80 us of data field (HACK paper section 1), 36 us of preamble, 4-us rounding.
     let n150 = at(Standard::N, 150);
-    assert_eq!(n150.rate().time_for(tacit_proto::units::Bytes(1500)).as_micros(), 80);
+    assert_eq!(n150.rate().time_for(tacit_packet::units::Bytes(1500)).as_micros(), 80);
     assert_eq!(us(n150, 1500), 36 + 84);
     // Two encoders above 300 Mb/s, four training fields at four streams.
     let n600 = at(Standard::N, 600);

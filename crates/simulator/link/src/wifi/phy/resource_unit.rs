@@ -1,7 +1,7 @@
 //! Resource units of HE and EHT: the tones of a channel that a user gets, and the field that tells users their units
 //! (HE-SIG-B).
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 /// A resource unit by its tones (802.11ax-2021 tables 27-12 and 27-33 and clause 27.3.2.2; 802.11be table 36-19).
 /// Single-user PPDUs use the unit of the whole channel.

@@ -1,6 +1,6 @@
 //! A symbol of the data field, and the guard interval between symbols.
 
-use tacit_proto::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Guard interval between OFDM symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 //! carried them. It observes the packets that hosts receive, detects placeholders by their mark, and uses neither the
 //! shim nor the repair.
 
-use tacit_proto::packet::{Packet, Transport};
-use tacit_proto::tcp::Flags;
-use tacit_proto::units::{FlowId, SeqNumber};
+use tacit_packet::tcp::Flags;
+use tacit_packet::units::{FlowId, SeqNumber};
+use tacit_packet::{Packet, Transport};
 
 /// Positions `start..end`.
 pub(super) type Span = (u64, u64);
@@ -151,9 +151,9 @@ impl Oracle {
 
 #[cfg(test)]
 mod tests {
-    use tacit_proto::packet::IpHeader;
-    use tacit_proto::tcp::Segment;
-    use tacit_proto::units::HostId;
+    use tacit_packet::IpHeader;
+    use tacit_packet::tcp::Segment;
+    use tacit_packet::units::HostId;
 
     use super::*;
 

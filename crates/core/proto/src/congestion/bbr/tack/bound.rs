@@ -4,7 +4,7 @@
 
 use super::super::super::Delivery;
 use super::super::parts::UNIT;
-use crate::units::BitRate;
+use tacit_packet::units::BitRate;
 
 /// Heavy is a loss of more than one packet in fifty of a round, `BBR.LossThresh`, beside the path's own.
 const LOSS_PART: u64 = 50;
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::congestion::ReceiverReport;
     use crate::congestion::rate::RateSample;
-    use crate::units::{Bytes, Duration, Instant};
+    use tacit_packet::units::{Bytes, Duration, Instant};
 
     const MSS: u64 = 1000;
     const MBPS: fn(u64) -> BitRate = BitRate::from_mbps;

@@ -1,7 +1,7 @@
 //! Configuration of the BBR of TACK.
 
 use super::super::parts::RTT_MIN_LIFETIME;
-use crate::units::Duration;
+use tacit_packet::units::Duration;
 
 /// Bound on the bytes in flight beside twice the bandwidth-delay product and the arrivals of a TACK interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::{TackBbr, TackConfig, Version as _};
 use crate::congestion::pacing::{Bursts, Pacer};
 use crate::congestion::rate::RateSample;
 use crate::congestion::{self, Delivery, ReceiverReport, Repair, Start};
-use crate::units::{BitRate, Bytes, Duration, Instant};
+use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 
 pub const MSS: u64 = 1_000;
 /// Time goes in such steps.

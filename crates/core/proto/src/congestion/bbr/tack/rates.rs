@@ -1,7 +1,7 @@
 //! Time in TACK intervals, and the bandwidth by the rates that the receiver reports.
 
 use super::super::filter::MaxFilter;
-use crate::units::{BitRate, Duration, Instant};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 /// A report speaks for as many intervals as its rate was measured over, one round trip at beta = 4. Longer silence,
 /// of lost TACKs or of an outage, ages nothing.

@@ -1,6 +1,6 @@
 //! The smallest round-trip time, and how long ago it was seen.
 
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RttMin {

@@ -6,7 +6,7 @@
 
 use super::super::parts::UNIT;
 use crate::congestion::ReceiverReport;
-use crate::units::{BitRate, Bytes, Duration};
+use tacit_packet::units::{BitRate, Bytes, Duration};
 
 /// A standing queue of this time is good: the target of CoDel (RFC 8289 section 4.3).
 const TARGET_MAX: Duration = Duration::from_millis(5);

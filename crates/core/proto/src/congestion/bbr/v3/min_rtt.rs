@@ -1,7 +1,7 @@
 //! BBR.min_rtt and when to probe for it (draft section 5.3.4.3).
 
 use crate::congestion::bbr::parts::RTT_MIN_LIFETIME;
-use crate::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 /// BBR.ProbeRTTInterval.
 pub(super) const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@
 use super::BETA;
 use crate::congestion::bbr::parts::{UNIT, scaled};
 use crate::congestion::rate::RateSample;
-use crate::units::BitRate;
+use tacit_packet::units::BitRate;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShortTerm {

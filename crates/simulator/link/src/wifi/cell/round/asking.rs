@@ -1,7 +1,7 @@
 //! Which clients an access point triggers, and when (802.11ax-2021 clause 26.5.2); [`uplink`](super::uplink) sends the
 //! trigger.
 
-use tacit_proto::units::Instant;
+use tacit_packet::units::Instant;
 
 use crate::packet::PayloadClass;
 use crate::wifi::cell::Cell;

@@ -1,6 +1,6 @@
 //! PPDUs of an access point to several users, and the responses (802.11ax-2021 clauses 26.5.1 and 26.4.4).
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::outline::{answer_len, data_room};
 use super::{Progress, Round, Stage, User};

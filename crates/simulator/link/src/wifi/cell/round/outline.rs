@@ -1,6 +1,6 @@
 //! Decisions about a multi-user PPDU before its parts are filled: units, modes, and the duration of responses.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;

@@ -1,6 +1,6 @@
 //! How many of the clients with data waiting share a PPDU.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use crate::wifi::cell::Cell;
 use crate::wifi::functions::FunctionId;

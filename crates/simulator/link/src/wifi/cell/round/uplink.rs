@@ -1,7 +1,7 @@
 //! Multi-user PPDUs triggered by the access point (802.11ax-2021 clause 26.5.2): a Basic Trigger, the users' PPDUs of
 //! equal length, and a Multi-STA Block Ack; with polling, first a trigger for buffer status reports, and QoS Nulls.
 
-use tacit_proto::units::{Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 use super::{Progress, Round, Stage, User};
 use crate::packet::PayloadClass;

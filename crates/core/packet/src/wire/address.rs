@@ -6,8 +6,8 @@
 //!   host that talks to itself sends from the flow's port.
 
 use super::{DecodeError, EncodeError};
-use crate::packet::{Packet, Transport};
 use crate::units::{FlowId, HostId};
+use crate::{Packet, Transport};
 
 /// The port at the end with the higher host number, for TCP and for datagrams.
 pub const SERVICE_PORT: u16 = 5001;

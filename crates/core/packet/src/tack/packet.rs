@@ -25,7 +25,7 @@ impl ConnectionId {
     pub const IMPLIED: u32 = 1 << 31;
 
     /// This number, or the nearest sound one; a connection may be implied or named.
-    pub(super) fn implied_or_not(self, implied: bool) -> Self {
+    pub fn implied_or_not(self, implied: bool) -> Self {
         let rest = self.0 & !Self::IMPLIED;
         Self(if implied { rest | Self::IMPLIED } else { rest.max(1) })
     }
@@ -44,6 +44,11 @@ pub struct StreamId(pub u32);
 impl StreamId {
     /// The highest number that a packet can say.
     pub const MAX: u32 = (1 << 31) - 1;
+
+    /// Length of the number in a packet, in bytes.
+    pub fn wire_len(self) -> u32 {
+        self.width()
+    }
 }
 
 /// Two bytes, or four with the highest bit set where two of 15 bits cannot hold it.
@@ -424,7 +429,7 @@ pub enum CloseCode {
     Refused,
     /// The peer acknowledged packets that were never sent, or broke another rule.
     Violation,
-    /// The path carries no packets of [`Config::min_mtu`](super::Config::min_mtu).
+    /// The path carries no packets of the configuration's `min_mtu`.
     PathTooNarrow,
 }
 
@@ -447,7 +452,7 @@ pub const MAX_LIST: usize = u8::MAX as usize;
 const TACK: u32 = Tack::WIDTH + 3;
 
 /// Bytes of a list of limits.
-pub(super) fn limits_len(limits: &[(StreamId, SeqNumber)]) -> u32 {
+pub fn limits_len(limits: &[(StreamId, SeqNumber)]) -> u32 {
     limits.iter().map(Layout::width).sum()
 }
 
@@ -497,7 +502,7 @@ impl Packet {
     }
 
     /// True for a packet that must be acknowledged.
-    pub(crate) fn elicits(&self) -> bool {
+    pub fn elicits(&self) -> bool {
         matches!(self.body, Body::Data(_) | Body::Datagram(_) | Body::Control(_) | Body::Probe { .. })
     }
 }
@@ -560,34 +565,37 @@ impl Data {
 
 /// Bytes of a stream that a data packet of stream 0 without [`Sync`] carries in a UDP payload of `max_payload` bytes, with its
 /// number and time stamp in full.
-pub(crate) const fn room_for_data(max_payload: u32) -> u32 {
+pub const fn room_for_data(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + Data::FIELDS)
 }
 
 /// [`room_for_data`] of [short](Data::short) data, to an [implied](ConnectionId::is_implied) connection or another.
-pub(crate) const fn room_for_short_data(max_payload: u32, implied: bool) -> u32 {
+pub const fn room_for_short_data(max_payload: u32, implied: bool) -> u32 {
     max_payload.saturating_sub(short_prefix(implied) + TAG_LEN + Data::SHORT_FIELDS)
 }
 
 /// Bytes of a datagram in a UDP payload of `max_payload` bytes, with a [`Sync`] or without.
-pub(crate) const fn room_for_datagram(max_payload: u32) -> u32 {
+pub const fn room_for_datagram(max_payload: u32) -> u32 {
     max_payload.saturating_sub(PREFIX + TAG_LEN + Datagram::WIDTH + Sync::WIDTH)
 }
 
 /// Bytes of padding in a probe of `payload` bytes.
-pub(crate) fn padding_for(payload: u32) -> u16 {
+pub fn padding_for(payload: u32) -> u16 {
     u16::try_from(payload.saturating_sub(PREFIX + TAG_LEN)).unwrap_or(u16::MAX)
 }
 
 /// Blocks, of both lists together, that fit in a TACK of `max_payload` bytes with `limits` bytes of limits; never more than
 /// [`MAX_LIST`], so that they may all be in one list.
-pub(crate) const fn room_for_blocks(max_payload: u32, limits: u32) -> u32 {
+pub const fn room_for_blocks(max_payload: u32, limits: u32) -> u32 {
     let room = max_payload.saturating_sub(PREFIX + TAG_LEN + TACK + limits) / Block::WIDTH;
     if room > MAX_LIST as u32 { MAX_LIST as u32 } else { room }
 }
 
+/// Bytes of a [`Sync`] in a packet.
+pub const SYNC_LEN: u32 = Sync::WIDTH;
+
 /// Bytes of IP payload around a packet.
-pub(crate) const UDP_HEADER_LEN: u32 = udp::Datagram::HEADER_LEN;
+pub const UDP_HEADER_LEN: u32 = udp::Datagram::HEADER_LEN;
 
 #[cfg(test)]
 mod tests {

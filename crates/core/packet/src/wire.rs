@@ -14,11 +14,10 @@ mod segments;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader};
 
-use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
-use crate::tack;
 use crate::tcp::{Flags, Segment};
 use crate::udp::Datagram;
 use crate::units::{FlowId, HostId, SeqNumber};
+use crate::{Ecn, IpHeader, IpVersion, Packet, Transport, tack};
 
 use payload::Stream;
 pub use segments::segment;

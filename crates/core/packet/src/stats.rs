@@ -5,7 +5,7 @@ use crate::units::{BitRate, Duration};
 /// Counters of one end of a connection since it was created, and current readings.
 ///
 /// Optional fields exist only in some transports: `None` means that the transport has no such number, unlike zero.
-/// Counters of a single transport are in its own type, such as [`tcp::Counters`](crate::tcp::Counters).
+/// Counters of a single transport are in its own type, such as `Counters` of tacit-tcp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets sent, of any kind.

@@ -11,7 +11,7 @@ use crate::units::SeqNumber;
 /// number on the wire. Positions start at 2^32 plus the initial sequence number, so that slightly earlier numbers can
 /// be represented, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position(u64);
+pub struct Position(u64);
 
 impl Position {
     /// Position of the initial sequence number of a direction.
@@ -94,8 +94,7 @@ impl Sub for Position {
 }
 
 /// The byte numbered `byte` of a stream whose initial sequence number is 0.
-#[cfg(test)]
-pub(crate) fn at(byte: u64) -> Position {
+pub fn at(byte: u64) -> Position {
     Position::first(SeqNumber(0)) + byte
 }
 

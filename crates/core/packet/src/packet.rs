@@ -57,7 +57,7 @@ pub struct IpHeader {
 impl IpHeader {
     /// The header of the next packet of a connection that has counted `sent` packets.
     #[inline(always)]
-    pub(crate) fn numbered(version: IpVersion, ecn: Ecn, sent: &mut u16) -> Self {
+    pub fn numbered(version: IpVersion, ecn: Ecn, sent: &mut u16) -> Self {
         let identification = match version {
             IpVersion::V4 => *sent,
             IpVersion::V6 => 0,

@@ -5,7 +5,7 @@
 /// part of records, which serde writes: `recorded` gives the counters without them.
 ///
 /// ```
-/// tacit_proto::counters! {
+/// tacit_packet::counters! {
 ///     /// What a queue did.
 ///     pub struct Counters {
 ///         /// Packets it took.

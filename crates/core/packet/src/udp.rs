@@ -7,8 +7,8 @@ pub use datagram::Datagram;
 use std::collections::VecDeque;
 
 use crate::endpoint::{Endpoint, Ends};
-use crate::packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 use crate::units::{BitRate, Bytes, Duration, Instant};
+use crate::{Ecn, IpHeader, IpVersion, Packet, Transport};
 
 /// The packet with `datagram` from one end to the other; `sent` packets were sent before.
 fn packet(ends: Ends, ip: IpVersion, sent: u64, datagram: Datagram) -> Packet {

@@ -1,4 +1,4 @@
-//! Modules ("rooms") of a crate as files, and the names used in them; for the layer tests of `proto` and `link`.
+//! Modules ("rooms") of a crate as files, and the names used in them; for the layer tests of the core and of `link`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,14 @@
 //! Encoding and decoding of packets.
 
 use proptest::prelude::*;
-use tacit_proto::packet::{Ecn, IpHeader, IpVersion};
-use tacit_proto::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
-use tacit_proto::udp::Datagram;
-use tacit_proto::units::{FlowId, HostId, SeqNumber};
-use tacit_proto::wire::segment as read_segment;
-use tacit_proto::wire::{
+use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
+use tacit_packet::udp::Datagram;
+use tacit_packet::units::{FlowId, HostId, SeqNumber};
+use tacit_packet::wire::{
     DecodeError, EncodeError, decode, decode_foreign, encode, encode_foreign, encode_headers,
+    segment as read_segment,
 };
-use tacit_proto::{Packet, Transport};
+use tacit_packet::{Ecn, IpHeader, IpVersion, Packet, Transport};
 
 fn packet(transport: Transport) -> Packet {
     Packet {

@@ -3,17 +3,18 @@
 
 use std::collections::VecDeque;
 
-use crate::congestion::position::Position;
+use crate::position::Position;
 
 /// The bytes `start .. end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
+pub struct Range {
     /// First byte.
     pub start: Position,
     /// The byte after the last.
     pub end: Position,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "a range has at least one byte")]
 impl Range {
     /// Bytes in the range.
     pub fn len(self) -> u64 {
@@ -26,7 +27,7 @@ impl Range {
 /// Lookup is a binary search. Adding or removing a range moves the ranges after it, whose number depends on the gaps,
 /// not on the segments.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RangeSet {
+pub struct RangeSet {
     ranges: VecDeque<Range>,
 }
 
@@ -38,7 +39,6 @@ impl RangeSet {
     }
 
     /// Number of separate ranges.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -127,7 +127,7 @@ impl RangeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::position::at;
+    use crate::position::at;
     use proptest::prelude::*;
 
     fn range(start: u64, end: u64) -> Range {

@@ -17,7 +17,7 @@ pub struct FlowKey(u64);
 
 impl FlowKey {
     /// For reports about several flows together.
-    pub(crate) const OTHERS: Self = Self(u64::MAX);
+    pub const OTHERS: Self = Self(u64::MAX);
 
     /// The key of the packets that `source` sends in `flow` of a simulation.
     #[inline]

@@ -2,10 +2,10 @@
 //! byte.
 
 use super::{DecodeError, EncodeError};
-use crate::packet::{Packet, Transport};
 use crate::tack::{self, Body};
 use crate::tcp::{Flags, Segment};
 use crate::udp::Datagram;
+use crate::{Packet, Transport};
 
 /// One direction of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,10 @@
 
 use core::ops::{BitOr, BitOrAssign};
 
-use crate::congestion::Stamps;
 use crate::units::{Duration, SeqNumber};
 
 /// Tick length of the timestamp clock; RFC 7323 section 5.4 requires 1 ms to 1 s.
-pub(crate) const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
+pub const TIMESTAMP_TICK: Duration = Duration::from_millis(1);
 
 /// TCP control bits (RFC 9293 section 3.1, RFC 3168 section 6.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,12 +87,6 @@ impl Timestamps {
 
 fn is_before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
-}
-
-impl From<Timestamps> for Stamps {
-    fn from(timestamps: Timestamps) -> Self {
-        Self { receiver: timestamps.value, sender: timestamps.echo_reply }
-    }
 }
 
 /// One SACK block: `start` is its first byte, `end` the byte after its last (RFC 2018 section 3).

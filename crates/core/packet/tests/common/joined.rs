@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tacit_proto::endpoint::{Ends, Event};
-use tacit_proto::packet::Ecn;
-use tacit_proto::tcp::Timestamps;
-use tacit_proto::units::{BitRate, Duration, FlowId, HostId, Instant};
-use tacit_proto::{Endpoint, Packet, Transport, wire};
+use tacit_packet::endpoint::{Ends, Event};
+use tacit_packet::tcp::Timestamps;
+use tacit_packet::units::{BitRate, Duration, FlowId, HostId, Instant};
+use tacit_packet::{Ecn, Endpoint, Packet, Transport, wire};
 
 /// SplitMix64: small and deterministic.
 #[derive(Clone, Debug, Default)]
