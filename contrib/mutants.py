@@ -30,10 +30,10 @@ LAW = [
     "crates/core/proto/src/tack/arrivals.rs",
     "crates/core/proto/src/tack/base_loss.rs",
     "crates/core/proto/src/tack/config.rs",
-    "crates/core/proto/src/congestion/bbr/tack.rs",
-    "crates/core/proto/src/congestion/bbr/tack/bound.rs",
-    "crates/core/proto/src/congestion/bbr/tack/rates.rs",
-    "crates/core/proto/src/congestion/bbr/tack/standing.rs",
+    "crates/core/congestion/src/bbr/tack.rs",
+    "crates/core/congestion/src/bbr/tack/bound.rs",
+    "crates/core/congestion/src/bbr/tack/rates.rs",
+    "crates/core/congestion/src/bbr/tack/standing.rs",
 ]
 # Bounds of memory, which no result depends on.
 LIMITS = {"MARKS", "MAX_RANGES", "MAX_HOLES"}

@@ -6,6 +6,7 @@
 
 mod counters;
 pub mod endpoint;
+pub mod factory;
 mod flow_key;
 mod packet;
 pub mod position;

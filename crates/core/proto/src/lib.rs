@@ -5,8 +5,6 @@
 //! need [`transport::Connection`], which wraps them.
 
 pub mod ack_hold;
-pub mod congestion;
-pub mod factory;
 pub mod fastack;
 pub mod fwp;
 pub mod hack;

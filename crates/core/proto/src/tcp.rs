@@ -2,7 +2,7 @@
 //!
 //! A [`Connection`] is one end. `sender` and `receiver` are its halves, with the variables of RFC 9293 section 3.3.1;
 //! `sack` is the scoreboard, `reorder` holds early arrivals, and `ack_policy` decides when to acknowledge.
-//! [`congestion`](crate::congestion), shared with other transports, limits the bytes in flight. The stream is a count
+//! [`congestion`](tacit_congestion), shared with other transports, limits the bytes in flight. The stream is a count
 //! of bytes: nothing is stored, and payload bytes are computed from their position (see [`wire`](tacit_packet::wire)).
 
 pub mod ack_policy;

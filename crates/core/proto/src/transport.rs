@@ -3,8 +3,8 @@
 //! Users choose a transport by a [`Config`] and name none after that. Another transport is a variant here and a module with
 //! the methods that the arms below call. Datagrams have no connection: see [`udp`](tacit_packet::udp).
 
-use crate::congestion::rre::SharedClient;
 use crate::{tack, tcp};
+use tacit_congestion::rre::SharedClient;
 use tacit_packet::Packet;
 use tacit_packet::endpoint::{Endpoint, Ends, Event};
 use tacit_packet::units::{Bytes, Instant, SeqNumber};

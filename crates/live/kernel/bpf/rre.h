@@ -1,6 +1,6 @@
 /* TCP-RRE, the algorithm alone: no kernel types, no clock, integers only.
  *
- * This is crates/core/proto/src/congestion/rre in C, function by function and number by number; the reasons are there. The
+ * This is crates/core/congestion/src/rre in C, function by function and number by number; the reasons are there. The
  * eBPF program includes it, and so does the test that compares both on the host (crates/live/kernel/tests/same_in_c.rs).
  * eBPF divides unsigned numbers only, and so does this.
  */

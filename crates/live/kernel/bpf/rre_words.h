@@ -1,5 +1,5 @@
 /* For tests: events as they are told, and all that the algorithm remembers as numbers, in the order of
- * crates/core/proto/src/congestion/rre/words.rs; then when silence is due, and what is known of the client.
+ * crates/core/congestion/src/rre/words.rs; then when silence is due, and what is known of the client.
  */
 #ifndef TACIT_RRE_WORDS_H
 #define TACIT_RRE_WORDS_H

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod compiled;
-#[path = "../../../core/proto/tests/rre/event.rs"]
+#[path = "../../../core/congestion/tests/rre/event.rs"]
 #[expect(dead_code, reason = "this test writes no vectors")]
 mod event;
 
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use tacit_proto::congestion::rre::{Ack, Client, Core, Parameters, WORDS};
+use tacit_congestion::rre::{Ack, Client, Core, Parameters, WORDS};
 
 use compiled::{Draws, compiled};
 use event::Event;

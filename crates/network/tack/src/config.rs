@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 use std::time;
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{self, AckClock};
 
 /// Smallest IP packet size that every path supports: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).

@@ -1,9 +1,9 @@
 //! Effective values of the settings that a scheme may change, or whose default depends on others.
 
+use tacit_congestion::{Algorithm, bbr};
 use tacit_link::wifi::phy::{HeOptions, Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
 use tacit_packet::units::Duration;
-use tacit_proto::congestion::{Algorithm, bbr};
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
 
 use super::{Hop, Scenario, Wifi};

@@ -1,8 +1,8 @@
 //! Tests of `[traffic]` and `[[flow]]`.
 
+use tacit_congestion::Algorithm;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration, Instant};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{self, AckClock};
 use tacit_proto::transport;
 use tacit_sim::setup::{Application, ClientDriver, FlowSetup, Traffic};

@@ -36,6 +36,7 @@ mod traces;
 mod traffic;
 pub mod warnings;
 
+use tacit_congestion::{cubic, rre};
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
 use tacit_link::wifi::{
@@ -46,7 +47,6 @@ use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_packet::units::Duration;
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::congestion::{cubic, rre};
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks};
 use tacit_proto::{fastack, hack};
 

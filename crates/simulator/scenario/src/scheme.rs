@@ -4,10 +4,10 @@
 
 use std::mem::discriminant;
 
+use tacit_congestion::Algorithm;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
 use tacit_packet::units::Duration;
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
 use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};

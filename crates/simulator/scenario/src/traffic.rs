@@ -1,11 +1,11 @@
 //! The traffic of a scenario, and the flows and programs of a run that result from it.
 
+use tacit_congestion::Algorithm;
 use tacit_link::random::Stream;
 use tacit_link::wifi::AccessCategory;
 use tacit_packet::IpVersion;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::congestion::{self, Algorithm};
 use tacit_proto::transport;
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
@@ -483,7 +483,7 @@ impl ApplicationKnobs {
 }
 
 /// Replaces the transport's controller by the one in `plan`, if set.
-fn control(config: &mut congestion::Config, plan: &TrafficPlan) {
+fn control(config: &mut tacit_congestion::Config, plan: &TrafficPlan) {
     config.algorithm = plan.congestion.unwrap_or(config.algorithm);
 }
 

@@ -11,6 +11,7 @@ mod swarm_programs;
 
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
+use tacit_congestion::Algorithm;
 use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::queue::{CoDelConfig, Discipline, DualPi2Config, FqCoDelConfig, QueueConfig};
 use tacit_link::random::Stream;
@@ -27,7 +28,6 @@ use tacit_link::wired::Service;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::hack::{self, Coding, Rule, Variant};
 use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::{fastack, transport};

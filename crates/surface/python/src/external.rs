@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tacit_congestion::external as control;
 use tacit_link::wifi as mu;
+use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::congestion::external as control;
-use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::AckDecision;
 use tacit_proto::tcp::ack_policy::external as acks;
 

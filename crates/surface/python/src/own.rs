@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tacit_proto::congestion::Algorithm;
+use tacit_congestion::Algorithm;
 use tacit_proto::tcp::AckPolicy;
 use tacit_scenario::brought::BroughtScheme;
 use tacit_scenario::{Scenario, scheme};

@@ -17,8 +17,7 @@ const UNKNOWN_TO: &[(&str, &str, &[&str])] = &[
     ("packet/src/stats.rs", "crate", &["tack", "udp", "packet", "wire", "Packet", "Transport"]),
     ("packet/src/udp", "crate", &["tcp", "tack"]),
     // Every transport needs it.
-    ("proto/src/congestion", "tacit_packet", &["tcp", "tack", "udp", "wire", "Packet", "Transport"]),
-    ("proto/src/congestion", "crate", &["tcp", "tack", "transport", "hack", "fastack", "fwp"]),
+    ("congestion/src", "tacit_packet", &["tcp", "tack", "udp", "wire", "Packet", "Transport"]),
     ("proto/src/tcp", "tacit_packet", &["tack", "udp"]),
     ("proto/src/tcp", "crate", &["tack", "transport", "hack", "fastack", "fwp"]),
     // Its wire format is `tacit_packet::tack::wire`, which sockets use, too; nothing else in the module refers to bytes.

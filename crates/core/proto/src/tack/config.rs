@@ -2,8 +2,8 @@
 
 use tacit_ack::{AckClock, StartUp};
 
-use crate::congestion::pacing::{Bursts, Pacer};
-use crate::congestion::{self, Controller};
+use tacit_congestion::Controller;
+use tacit_congestion::pacing::{Bursts, Pacer};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
 
@@ -89,7 +89,7 @@ pub struct Config {
     /// Size of the largest IP packet that is tried ([`mtu`](Self::mtu) for none; RFC 8899 section 5.1.2, MAX_PLPMTU).
     pub max_mtu: Bytes,
     /// Congestion control and pacing.
-    pub congestion: congestion::Config,
+    pub congestion: tacit_congestion::Config,
     /// How often this end acknowledges.
     pub ack_clock: AckClock,
     /// How often it does at the start of a connection.
@@ -153,7 +153,7 @@ impl Config {
 
     /// The controller reads the rates that the receiver reports.
     pub(super) fn paces_by_reports(&self) -> bool {
-        matches!(self.congestion.algorithm, congestion::Algorithm::TackBbr(_))
+        matches!(self.congestion.algorithm, tacit_congestion::Algorithm::TackBbr(_))
             && self.rate_from == RateFrom::Receiver
     }
 
@@ -210,11 +210,11 @@ impl Default for Config {
             min_mtu: Bytes(1500),
             mtu: Bytes(1500),
             max_mtu: Bytes(1500),
-            congestion: congestion::Config {
-                algorithm: congestion::Algorithm::TACK_BBR,
-                pacing: congestion::Pacing::On,
+            congestion: tacit_congestion::Config {
+                algorithm: tacit_congestion::Algorithm::TACK_BBR,
+                pacing: tacit_congestion::Pacing::On,
                 byte_counting_limit: u32::MAX,
-                ..congestion::Config::default()
+                ..tacit_congestion::Config::default()
             },
             ack_clock: AckClock::USUAL,
             start_up: StartUp::Often,

@@ -14,9 +14,9 @@ use super::incoming::START;
 use super::outgoing::{Chunk, Outgoing, room_for};
 use super::path_mtu::PathMtu;
 use super::skips::Skips;
-use crate::congestion::Start;
-use crate::congestion::pacing::Pacer;
-use crate::congestion::rate::RateSampler;
+use tacit_congestion::Start;
+use tacit_congestion::pacing::Pacer;
+use tacit_congestion::rate::RateSampler;
 use tacit_packet::position::Position;
 use tacit_packet::ranges::{Range, RangeSet};
 use tacit_packet::tack::packet::{

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::congestion::chance::Chance;
+use tacit_congestion::chance::Chance;
 use tacit_packet::position::Position;
 use tacit_packet::units::{BitRate, Duration, Instant};
 

@@ -5,7 +5,6 @@ use super::autotune::{ReceiveAutotuning, WindowGrowth};
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
-use crate::congestion;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
 
@@ -18,7 +17,7 @@ pub struct Config {
     /// every segment has.
     pub mtu: Bytes,
     /// Congestion control and pacing.
-    pub congestion: congestion::Config,
+    pub congestion: tacit_congestion::Config,
     /// When this end sends acknowledgments.
     pub ack_policy: AckPolicy,
     /// Offer timestamps (RFC 7323).
@@ -90,7 +89,7 @@ impl Default for Config {
         Self {
             ip: IpVersion::V4,
             mtu: Bytes(1500),
-            congestion: congestion::Config::default(),
+            congestion: tacit_congestion::Config::default(),
             ack_policy: AckPolicy::default(),
             timestamps: true,
             unstamped: Unstamped::Dropped,

@@ -6,7 +6,7 @@ use super::config::{Config, Unstamped};
 use super::prr::Recovery;
 use super::rack::LossDetection;
 use super::undo::Undo;
-use crate::congestion::{self, Algorithm, cubic};
+use tacit_congestion::{Algorithm, cubic};
 use tacit_packet::units::Duration;
 
 /// A named set of options.
@@ -25,12 +25,12 @@ impl Profile {
         match self {
             Self::Classic => Config::default(),
             Self::Linux => Config {
-                congestion: congestion::Config {
+                congestion: tacit_congestion::Config {
                     // hystart = 1, and bictcp_update()'s 5 % per round trip before the first loss.
                     algorithm: Algorithm::Cubic(cubic::Config::LINUX),
                     // tcp_slow_start() counts all acknowledged segments, without a limit.
                     byte_counting_limit: u32::MAX,
-                    ..congestion::Config::default()
+                    ..tacit_congestion::Config::default()
                 },
                 ack_policy: AckPolicy::linux(),
                 // tcp_recovery = 1.

@@ -8,7 +8,7 @@ mod timed;
 
 use std::collections::VecDeque;
 
-use crate::congestion::rate::RateSampler;
+use tacit_congestion::rate::RateSampler;
 use tacit_packet::position::Position;
 use tacit_packet::ranges::{Range, RangeSet};
 use tacit_packet::units::{Duration, Instant};

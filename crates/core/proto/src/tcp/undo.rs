@@ -2,7 +2,7 @@
 //!
 //! [`Episode`] keeps the state that is needed for detecting and undoing it; `sender/undo.rs` uses it.
 
-use crate::congestion::Controller;
+use tacit_congestion::Controller;
 use tacit_packet::position::Position;
 use tacit_packet::tcp::TIMESTAMP_TICK;
 use tacit_packet::units::{Duration, Instant};
@@ -129,13 +129,13 @@ pub(crate) enum Frto {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::{self, Start};
+    use tacit_congestion::Start;
     use tacit_packet::position::at;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn episode() -> Episode {
-        let before = Controller::new(&congestion::Config::default(), 1000, Start::default());
+        let before = Controller::new(&tacit_congestion::Config::default(), 1000, Start::default());
         Episode::new(Cause::FastRecovery, before, at(1000))
     }
 

@@ -1,8 +1,8 @@
 //! Known answers: the packets of a connection with stream 0 alone, and their times. They move whenever its behaviour does; a change that
 //! was not meant to change behaviour and moves them is wrong.
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports};
 
 use crate::{long_pipe, ms};

@@ -1,8 +1,8 @@
 //! Packet scripts of the law of losses: with and without a queue, packets that overtake each other, another path, reports that
 //! are lost.
 
+use tacit_congestion::{Algorithm, Pacing};
 use tacit_packet::tack::packet::Body;
-use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::tack::{AckClock, Config};
 
 use crate::lines::Lines;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tacit_congestion::Algorithm;
 use tacit_packet::Endpoint;
 use tacit_packet::endpoint::Event;
 use tacit_packet::tack::packet::{Block, Body, Data, Stamp, Sync, Tack};
 use tacit_packet::units::{BitRate, Bytes, Duration, SeqNumber};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
 use crate::joined::Random;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use tacit_congestion::Algorithm;
 use tacit_packet::Endpoint;
 use tacit_packet::tack::packet::{Body, Data, Stamp, Sync, Tack};
 use tacit_packet::units::{BitRate, SeqNumber};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::Config;
 
 use crate::script::{FULL, Script, at_ms};

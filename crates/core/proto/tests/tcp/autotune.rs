@@ -1,8 +1,8 @@
 //! Receive windows that grow with the path (dynamic right-sizing).
 
+use tacit_congestion::Algorithm;
+use tacit_congestion::cubic::{self, SlowStart};
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::tcp::{Config, ReadPolicy, ReceiveAutotuning};
 
 use crate::pipe::{Link, Pipe};

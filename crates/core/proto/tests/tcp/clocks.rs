@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::{BitRate, Duration, Instant, SeqNumber};
 use tacit_packet::{Endpoint as _, Transport};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, Connection, Profile};
 
 use crate::joined::ends;

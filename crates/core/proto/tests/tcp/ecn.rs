@@ -1,7 +1,7 @@
 //! Explicit Congestion Notification (RFC 3168 section 6.1).
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::{BitRate, Duration};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection, Undo};
 
 use crate::pipe::{Link, Pipe};

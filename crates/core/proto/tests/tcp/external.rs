@@ -1,9 +1,9 @@
 //! ACK policies and controllers that a program supplies.
 
+use tacit_congestion::external::{Acknowledged, Control, Steering};
+use tacit_congestion::{Algorithm, Pacing, external as control};
+use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::congestion::external::{Acknowledged, Control, Steering};
-use tacit_proto::congestion::{self, Algorithm, Pacing, external as control};
-use tacit_proto::factory::{FactoryRef, Named};
 use tacit_proto::tcp::ack_policy::external as acks;
 use tacit_proto::tcp::ack_policy::external::{Acknowledge, Arrival};
 use tacit_proto::tcp::{AckDecision, AckPolicy, Config};
@@ -136,7 +136,7 @@ impl Control for Constant {
 fn delivered(factory: &'static Constant, pacing: Pacing) -> u64 {
     let algorithm = Algorithm::External(FactoryRef(factory));
     let config =
-        Config { congestion: congestion::Config { pacing, ..algorithm.into() }, ..Config::default() };
+        Config { congestion: tacit_congestion::Config { pacing, ..algorithm.into() }, ..Config::default() };
     let way = || Link::new(None, Duration::from_millis(20));
     let mut pipe = Pipe::new(config, config, way(), way());
     pipe.client.write(u64::MAX);

@@ -1,11 +1,11 @@
 //! Segments no honest peer would send.
 
 use proptest::prelude::*;
+use tacit_congestion::Algorithm;
 use tacit_packet::endpoint::Ends;
 use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Endpoint, IpHeader, Packet, Transport};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, Connection, ReadPolicy, State};
 
 use crate::script::{Script, plain};

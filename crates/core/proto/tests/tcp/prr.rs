@@ -1,12 +1,12 @@
 //! Segments sent during fast recovery, ACK by ACK (RFC 6675, RFC 6937).
 
-use tacit_proto::congestion::{self, Algorithm};
+use tacit_congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection, Recovery};
 
 use crate::script::{Script, plain};
 
 fn config(recovery: Recovery, loss_detection: LossDetection) -> Config {
-    let congestion = congestion::Config { initial_window: 20, ..Algorithm::NewReno.into() };
+    let congestion = tacit_congestion::Config { initial_window: 20, ..Algorithm::NewReno.into() };
     Config { congestion, recovery, loss_detection, ..plain() }
 }
 

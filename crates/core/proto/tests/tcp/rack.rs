@@ -1,7 +1,7 @@
 //! RACK-TLP (RFC 8985) at the sender. The handshake took 100 ms, so 2 SRTT is 200 ms, the RTO 300 ms and the reordering
 //! window 25 ms.
 
-use tacit_proto::congestion::Algorithm;
+use tacit_congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection};
 
 use crate::script::{Script, plain};

@@ -1,7 +1,7 @@
 //! Pacing and rate-based congestion control.
 
+use tacit_congestion::{Algorithm, Pacing};
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_proto::congestion::{self, Algorithm, Pacing};
 use tacit_proto::tcp::{Config, Counters};
 
 use crate::pipe::{Link, Pipe};
@@ -11,8 +11,8 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn paced() -> congestion::Config {
-    congestion::Config { pacing: Pacing::On, ..congestion::Config::default() }
+fn paced() -> tacit_congestion::Config {
+    tacit_congestion::Config { pacing: Pacing::On, ..tacit_congestion::Config::default() }
 }
 
 /// Twice the window per round trip in slow start: ten segments of 1000 bytes at 200 bytes per millisecond, two at a
@@ -214,7 +214,7 @@ fn bbr_goes_on_at_its_rate_after_a_pause() {
 #[test]
 fn pacing_leaves_cubic_its_share() {
     for pacing in [Pacing::Auto, Pacing::On] {
-        let congestion = congestion::Config { pacing, ..congestion::Config::default() };
+        let congestion = tacit_congestion::Config { pacing, ..tacit_congestion::Config::default() };
         let config = Config { congestion, ..Config::default() };
         let mut pipe = download(Algorithm::CUBIC, 40);
         pipe = Pipe::new(config, config, pipe.up, pipe.down);

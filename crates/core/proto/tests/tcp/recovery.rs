@@ -1,6 +1,6 @@
 //! Loss recovery at the sender (RFC 5681, 6298, 6582, 6675).
 
-use tacit_proto::congestion::Algorithm;
+use tacit_congestion::Algorithm;
 use tacit_proto::tcp::Config;
 
 use crate::script::{Script, plain};

@@ -1,7 +1,7 @@
 //! TCP-RRE over bad networks: data keeps flowing, the rate recovers, and there are no bursts.
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::{BitRate, Duration, Instant};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tcp::{Config, Profile};
 
 use crate::pipe::{Link, Pipe};

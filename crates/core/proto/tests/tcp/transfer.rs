@@ -1,11 +1,11 @@
 //! Whole transfers between two ends: no data is lost, duplicated or stalled, and rates match the theory.
 
 use proptest::prelude::*;
+use tacit_congestion::Algorithm;
+use tacit_congestion::cubic::{self, SlowStart};
 use tacit_packet::IpVersion;
 use tacit_packet::endpoint::Event;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::tcp::{
     AckPolicy, Config, Counters, DelayedAcks, LossDetection, ReadPolicy, ReceiveAutotuning, Recovery, State,
     Undo,

@@ -1,6 +1,6 @@
 //! Unnecessary retransmissions: detected, reported and undone (RFC 2883, 3522, 4015, 5682).
 
-use tacit_proto::congestion::Algorithm;
+use tacit_congestion::Algorithm;
 use tacit_proto::tcp::{Config, LossDetection, Undo};
 
 use crate::script::{Script, plain};

@@ -1,9 +1,9 @@
 //! Guarantees of the recovery choices, over randomly chosen whole transfers.
 
 use proptest::prelude::*;
+use tacit_congestion::Algorithm;
+use tacit_congestion::cubic::{self, SlowStart};
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::tcp::{Config, LossDetection, Profile, Recovery, State, Undo};
 
 use crate::pipe::{Link, Pipe};

@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::factory::{FactoryRef, Named};
 
 use super::air::StationId;
 

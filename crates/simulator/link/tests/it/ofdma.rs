@@ -13,8 +13,8 @@ use tacit_link::wifi::{
     AirtimeUse, BssConfig, ExternalMuScheduler, LinkAcks, MuAcknowledgment, MuEdca, MuScheduler,
     MuSchedulerFactory, OfdmaConfig, ReadyUser, Sharing, StationConfig, StationId, Triggers, UplinkClient,
 };
+use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{Duration, Instant, Ratio};
-use tacit_proto::factory::{FactoryRef, Named};
 
 const AP: StationId = StationId::AP;
 

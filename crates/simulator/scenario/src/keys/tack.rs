@@ -1,7 +1,7 @@
 //! `[tack]`.
 
+use tacit_congestion::Algorithm;
 use tacit_packet::units::Duration;
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
 use super::kind::{Choice, Flag, Given, Span, Whole};

@@ -2,12 +2,12 @@
 
 use std::mem::discriminant;
 
+use tacit_congestion::bbr::PolicerDetection;
+use tacit_congestion::cubic::SlowStart;
+use tacit_congestion::rre::Memory;
+use tacit_congestion::{Algorithm, Pacing};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::congestion::bbr::PolicerDetection;
-use tacit_proto::congestion::cubic::SlowStart;
-use tacit_proto::congestion::rre::Memory;
-use tacit_proto::congestion::{Algorithm, Pacing};
 use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};

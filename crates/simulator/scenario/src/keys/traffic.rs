@@ -1,9 +1,9 @@
 //! `[traffic]` and `[[flow]]`.
 
+use tacit_congestion::Algorithm;
 use tacit_link::wifi::AccessCategory;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes};
-use tacit_proto::congestion::Algorithm;
 use tacit_sim::setup::{Law, MAX_CONNECTIONS, MAX_OBJECTS};
 
 use super::hack::HOST_TIME;

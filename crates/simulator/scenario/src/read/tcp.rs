@@ -1,8 +1,8 @@
 //! `[tcp]`.
 
+use tacit_congestion::{Algorithm, bbr, cubic, rre};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::congestion::{Algorithm, bbr, cubic, rre};
 use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
 
 use super::MAX_WIFI_PACKET;

@@ -1,8 +1,8 @@
 //! TACK in worlds that were generated for TCP. It has its own random streams, so the rest of the world does not change.
 
+use tacit_congestion::Algorithm;
 use tacit_link::random::Stream;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 use tacit_proto::transport;
 use tacit_sim::setup::{Setup, Traffic};

@@ -2,10 +2,10 @@
 //! acknowledges nothing that did not arrive, and that its state is consistent.
 
 use crate::common::*;
+use tacit_congestion::Algorithm;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::fastack::{Config, Counters};
 use tacit_proto::{hack, tcp};
 use tacit_sim::record::FlowOutcome;

@@ -2,12 +2,12 @@
 
 use crate::common::fwp::*;
 use crate::common::*;
+use tacit_congestion::Algorithm;
+use tacit_congestion::cubic::{self, SlowStart};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::fwp::Config;
 use tacit_proto::tcp::Profile;
 use tacit_sim::record::{ApplicationResult, Downloaded};

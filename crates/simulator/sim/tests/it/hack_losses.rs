@@ -2,6 +2,8 @@
 //! checks the frames that follow.
 
 use crate::common::*;
+use tacit_congestion::Algorithm;
+use tacit_congestion::cubic::{self, SlowStart};
 use tacit_link::AirFrame;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
@@ -9,8 +11,6 @@ use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::Packet;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::cubic::{self, SlowStart};
 use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};

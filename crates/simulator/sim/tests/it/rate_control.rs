@@ -1,12 +1,12 @@
 //! Guarantees of rate-based congestion control, on a bottleneck of 20 Mb/s and 40 ms.
 
 use crate::common::*;
+use tacit_congestion::Algorithm;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::congestion::Algorithm;
 use tacit_proto::{tcp, transport};
 use tacit_sim::record::{RunOutcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};

@@ -1,12 +1,12 @@
 //! Guarantees of TCP-RRE on rates, queues and shares, at bottlenecks with deep buffers.
 
 use crate::common::*;
+use tacit_congestion::Algorithm;
+use tacit_congestion::rre::{self, Memory};
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{RateScript, Service};
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant};
-use tacit_proto::congestion::Algorithm;
-use tacit_proto::congestion::rre::{self, Memory};
 use tacit_proto::tcp;
 use tacit_proto::tcp::{Profile, WindowGrowth};
 use tacit_sim::record::{ApplicationResult, RunOutcome};

@@ -14,6 +14,7 @@ use std::time::Instant as WallInstant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrIn};
+use tacit_congestion::Algorithm;
 use tacit_hop::Tun;
 use tacit_packet::endpoint::Ends;
 use tacit_packet::tcp::{Flags, Segment};
@@ -21,7 +22,6 @@ use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::wire::payload::Stream;
 use tacit_packet::wire::{self, address};
 use tacit_packet::{Endpoint as _, IpHeader, Packet, Transport};
-use tacit_proto::congestion::{self, Algorithm};
 use tacit_proto::tcp::{AckPolicy, Config, Connection, Profile, State};
 use tacit_runs::aggregate::t_95;
 
@@ -114,7 +114,7 @@ impl OwnHost {
         // The kernel's end also acknowledges each packet. The hop thins the ACKs of both in the same way.
         let ack_policy = AckPolicy::every(1);
         let linux = Profile::Linux.config();
-        let congestion = congestion::Config { algorithm, ..linux.congestion };
+        let congestion = tacit_congestion::Config { algorithm, ..linux.congestion };
         let config = Config { congestion, ack_policy, ..linux };
         let ends = Ends { flow: FLOW, local: here, remote: there };
         let tcp = make(config, ends, ISS, Instant::ZERO);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::path::Path;
 use super::{Carried, Sender};
-use crate::congestion::Start;
+use tacit_congestion::Start;
 use tacit_packet::tack::packet::{Body, Control, Datagram, Stamp, StreamId, room_for_datagram};
 use tacit_packet::units::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Evaluation of feedback: which packets arrived, which are lost, how long the path is and how fast.
 
 use super::{Carried, Sender};
-use crate::congestion::{AckSample, Delivery, ReceiverReport, Repair};
 use crate::tack::incoming::START;
 use crate::tack::{AckClock, Arriving};
+use tacit_congestion::{AckSample, Delivery, ReceiverReport, Repair};
 use tacit_packet::position::Position;
 use tacit_packet::ranges::Range;
 use tacit_packet::tack::packet::{BURST_UNIT, Block, Cause, InstantAck, Stamp, Tack};

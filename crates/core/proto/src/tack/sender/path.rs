@@ -3,12 +3,12 @@
 use tacit_ack::{Arriving, WindowedMin};
 
 use super::sync::SyncState;
-use crate::congestion::pacing::Pacer;
-use crate::congestion::rtt::RttEstimator;
-use crate::congestion::{Controller, Start};
 use crate::tack::ack_path::AckPath;
 use crate::tack::config::Config;
 use crate::tack::path_mtu::PathMtu;
+use tacit_congestion::pacing::Pacer;
+use tacit_congestion::rtt::RttEstimator;
+use tacit_congestion::{Controller, Start};
 use tacit_packet::position::Position;
 use tacit_packet::tack::packet::room_for_short_data;
 use tacit_packet::units::{BitRate, Duration, Instant};

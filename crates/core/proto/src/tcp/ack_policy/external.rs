@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
-use crate::factory::{FactoryRef, Named};
+use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{Bytes, Duration, Instant};
 
 /// A policy of one receiver.

@@ -1,13 +1,14 @@
 //! The driver of a connection calls a controller that acts when no ACK arrives.
 
 use super::*;
-use crate::congestion::Algorithm;
-use crate::congestion::alarm::Alarm;
+use tacit_congestion::Controller;
 use tacit_packet::units::{Duration, FlowId, HostId};
 
 const MSS: u64 = 1460;
+/// As long as [`Controller::alarm`] waits for an ACK.
+const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A client whose controller halves its window after [`Alarm::PATIENCE`] without an ACK, and a server that answers it.
+/// A client whose controller halves its window after [`PATIENCE`] without an ACK, and a server that answers it.
 struct Pair {
     now: Instant,
     client: Connection,
@@ -16,7 +17,7 @@ struct Pair {
 
 impl Pair {
     fn connected() -> Self {
-        let config = Config { congestion: Algorithm::Alarm.into(), timestamps: false, ..Config::default() };
+        let config = Config { timestamps: false, ..Config::default() };
         let near = Ends { flow: FlowId(1), local: HostId(1), remote: HostId(2) };
         let far = Ends { local: near.remote, remote: near.local, ..near };
         let now = Instant::ZERO;
@@ -27,6 +28,9 @@ impl Pair {
         };
         pair.exchange();
         assert_eq!(pair.client.state(), State::Established);
+        for end in [&mut pair.client, &mut pair.server] {
+            end.sender.congestion = Controller::alarm(&config.congestion, MSS as u32);
+        }
         pair
     }
 
@@ -65,12 +69,12 @@ fn a_controller_is_called_though_no_ack_comes() {
     assert_eq!(pair.lose_all(), 10);
     // Before the retransmission timeout, which is at least 200 ms.
     for window in [5, 2, 1] {
-        assert_eq!(pair.next_deadline(), (Alarm::PATIENCE, window));
+        assert_eq!(pair.next_deadline(), (PATIENCE, window));
     }
     assert_eq!(pair.client.counters().timeouts, 0);
     // Called early it does nothing, and the connection's own timers are unchanged.
     pair.client.handle_timeout(pair.now);
-    assert_eq!(pair.next_deadline().0, Alarm::PATIENCE);
+    assert_eq!(pair.next_deadline().0, PATIENCE);
     assert_eq!(pair.client.counters().timeouts, 1);
 }
 
@@ -79,10 +83,10 @@ fn an_ack_puts_the_controller_off() {
     let mut pair = Pair::connected();
     pair.client.write(MSS);
     pair.exchange();
-    pair.now += Alarm::PATIENCE / 2;
+    pair.now += PATIENCE / 2;
     pair.client.write(MSS);
     pair.lose_all();
-    assert_eq!(pair.next_deadline(), (Alarm::PATIENCE, 5), "counted from the second flight");
+    assert_eq!(pair.next_deadline(), (PATIENCE, 5), "counted from the second flight");
 }
 
 /// Nothing is in flight, so no ACK is due, and the connection has no deadline.
@@ -99,7 +103,7 @@ fn a_connection_that_ended_does_not_wake_for_its_controller() {
     let mut pair = Pair::connected();
     pair.client.write(MSS);
     pair.lose_all();
-    assert_eq!(pair.client.poll_timeout(), Some(pair.now + Alarm::PATIENCE));
+    assert_eq!(pair.client.poll_timeout(), Some(pair.now + PATIENCE));
     pair.client.abort();
     assert_eq!(pair.client.poll_timeout(), None);
 }

@@ -2,9 +2,9 @@
 
 use super::extended::Seen;
 use super::{Phase, Sender, Timer, Timers};
-use crate::congestion::pacing::Bursts;
-use crate::congestion::{Delivery, Pacing, Repair, Stamps};
 use crate::tcp::small_queues;
+use tacit_congestion::pacing::Bursts;
+use tacit_congestion::{Delivery, Pacing, Repair, Stamps};
 use tacit_packet::tcp::Timestamps;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 

@@ -2,10 +2,10 @@
 //! rates, pacing. Connections without any of them only check once whether there is one.
 
 use super::{Outgoing, Phase, Sender, Timers};
-use crate::congestion::AckSample;
 use crate::tcp::counters::Counters;
 use crate::tcp::dsack;
 use crate::tcp::ecn::Reductions;
+use tacit_congestion::AckSample;
 use tacit_packet::position::Position;
 use tacit_packet::ranges::Range;
 use tacit_packet::tcp::{Flags, Segment};

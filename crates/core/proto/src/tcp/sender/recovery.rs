@@ -1,11 +1,11 @@
 //! Loss detection and recovery (RFC 5681, 6298, 6582, 6675).
 
 use super::{MAX_RETRIES, Phase, Sender};
-use crate::congestion::AckSample;
 use crate::tcp::counters::Counters;
 use crate::tcp::prr::{Prr, Recovery};
 use crate::tcp::sack::DUP_THRESH;
 use crate::tcp::undo::Cause;
+use tacit_congestion::AckSample;
 use tacit_packet::position::Position;
 use tacit_packet::units::Instant;
 
