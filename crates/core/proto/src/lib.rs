@@ -9,10 +9,4 @@ pub mod fastack;
 pub mod fwp;
 pub mod hack;
 pub mod tack;
-pub mod tcp;
 pub mod transport;
-
-/// Tests the example of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

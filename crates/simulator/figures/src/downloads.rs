@@ -12,11 +12,11 @@ use super::shell_hop::ShellHop;
 use super::transferred::{Point, Transferred, row};
 use tacit_analysis::chart::{LineChart, Panel, Views, stacked};
 use tacit_packet::units::Bytes;
-use tacit_proto::tcp::ReceiveAutotuning;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
 use tacit_scenario::{InputError, Scenario, quoted};
+use tacit_tcp::ReceiveAutotuning;
 
 /// Time from the start of the upload to the first download.
 const LEAD_MS: u32 = 5_000;

@@ -4,7 +4,7 @@ use tacit_congestion::{Algorithm, bbr};
 use tacit_link::wifi::phy::{HeOptions, Mode, Standard};
 use tacit_link::wifi::{PathLoss, Protection, ReverseDirection};
 use tacit_packet::units::Duration;
-use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
+use tacit_tcp::{AckPolicy, ReceiveAutotuning};
 
 use super::{Hop, Scenario, Wifi};
 use crate::keys::kind::{Kind, NONE};

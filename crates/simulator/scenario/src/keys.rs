@@ -295,7 +295,7 @@ pub(crate) fn rows() -> &'static [Row] {
             rows_of("client", clients::WIRELESS, &crate::ClientOverride::default()),
             rows_of("traffic", traffic::TRAFFIC, &traffic::usual()),
             rows_of("flow", traffic::FLOW, &()),
-            rows_of("tcp", tcp::TCP, &tacit_proto::tcp::Config::default()),
+            rows_of("tcp", tcp::TCP, &tacit_tcp::Config::default()),
             rows_of("tack", tack::TACK, &tack::usual()),
             rows_of("compare", run::COMPARE, &()),
         ]

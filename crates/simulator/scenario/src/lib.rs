@@ -47,8 +47,8 @@ use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_packet::units::Duration;
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks};
 use tacit_proto::{fastack, hack};
+use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks};
 
 pub use self::adoption::Adoption;
 pub use self::direct::{ClientPair, DirectPairs, DirectPlan};

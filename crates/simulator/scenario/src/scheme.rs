@@ -10,7 +10,7 @@ use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
 use tacit_packet::units::Duration;
 use tacit_proto::hack::Coding;
 use tacit_proto::tack::Lists;
-use tacit_proto::tcp::{AckPolicy, ReceiveAutotuning};
+use tacit_tcp::{AckPolicy, ReceiveAutotuning};
 
 use crate::brought;
 use crate::error::InputError;

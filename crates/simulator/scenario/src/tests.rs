@@ -392,7 +392,7 @@ fn files_that_are_no_text_are_refused() {
 #[test]
 fn a_tcp_profile_gives_way_to_keys() {
     use tacit_packet::units::Bytes;
-    use tacit_proto::tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
+    use tacit_tcp::{Config, LossDetection, Profile, ReceiveAutotuning, Undo};
 
     let tcp = |keys: &str| {
         let text = format!("base = \"hack-2014-11n-150\"\n[tcp]\n{keys}\n");

@@ -8,8 +8,8 @@ use common::{bulk, saturating, wlan};
 use criterion::{Criterion, criterion_group, criterion_main};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::tcp;
 use tacit_sim::Setup;
+use tacit_tcp as tcp;
 
 /// One second after a warm-up of two, so that windows are open and queues full.
 fn three_seconds(setup: Setup) -> Setup {

@@ -9,9 +9,10 @@ use common::{bulk, wlan};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::Duration;
-use tacit_proto::{fastack, tcp};
+use tacit_proto::fastack;
 use tacit_sim::Setup;
 use tacit_sim::setup::ApDriver;
+use tacit_tcp as tcp;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -9,10 +9,11 @@ use tacit_link::wifi::StationId;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
+use tacit_proto::hack;
 use tacit_proto::tack::{self, LossReports};
-use tacit_proto::{hack, tcp};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
+use tacit_tcp as tcp;
 
 fn lossy_wlan(clients: u32) -> Setup {
     let mut setup = wlan(Standard::N, 150, clients, &bulk(tcp::Config::default()));

@@ -29,11 +29,11 @@ use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
 use tacit_proto::hack::{self, Coding, Rule, Variant};
-use tacit_proto::tcp::{self, AckPolicy};
 use tacit_proto::{fastack, transport};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, World, run};
+use tacit_tcp::{self as tcp, AckPolicy};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()

@@ -24,9 +24,9 @@ use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
-use tacit_proto::tcp::{self, AckPolicy};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp::{self as tcp, AckPolicy};
 
 /// Bytes of each file.
 const FILE: Bytes = Bytes(150_000);

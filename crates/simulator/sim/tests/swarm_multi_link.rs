@@ -17,9 +17,9 @@ use tacit_link::wifi::{
 };
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::hack::{self, Coding, Variant as Holding};
-use tacit_proto::tcp::{self, AckPolicy};
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp::{self as tcp, AckPolicy};
 
 fn pick<T: Clone>(draw: &mut Stream, choices: &[T]) -> T {
     choices[draw.up_to(choices.len() as u32 - 1) as usize].clone()

@@ -11,8 +11,8 @@ use tacit_congestion::external as control;
 use tacit_link::wifi as mu;
 use tacit_packet::factory::{FactoryRef, Named};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::tcp::AckDecision;
-use tacit_proto::tcp::ack_policy::external as acks;
+use tacit_tcp::AckDecision;
+use tacit_tcp::ack_policy::external as acks;
 
 use crate::slot::{Free, Slot, Taken};
 

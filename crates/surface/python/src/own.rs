@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tacit_congestion::Algorithm;
-use tacit_proto::tcp::AckPolicy;
 use tacit_scenario::brought::BroughtScheme;
 use tacit_scenario::{Scenario, scheme};
+use tacit_tcp::AckPolicy;
 
 use crate::error::Failure;
 use crate::external::ExternalMaker;

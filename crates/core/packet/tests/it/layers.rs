@@ -18,8 +18,7 @@ const UNKNOWN_TO: &[(&str, &str, &[&str])] = &[
     ("packet/src/udp", "crate", &["tcp", "tack"]),
     // Every transport needs it.
     ("congestion/src", "tacit_packet", &["tcp", "tack", "udp", "wire", "Packet", "Transport"]),
-    ("proto/src/tcp", "tacit_packet", &["tack", "udp"]),
-    ("proto/src/tcp", "crate", &["tack", "transport", "hack", "fastack", "fwp"]),
+    ("tcp/src", "tacit_packet", &["tack", "udp"]),
     // Its wire format is `tacit_packet::tack::wire`, which sockets use, too; nothing else in the module refers to bytes.
     ("proto/src/tack", "tacit_packet", &["tcp", "wire"]),
     ("proto/src/tack", "crate", &["tcp", "transport", "hack", "fastack"]),

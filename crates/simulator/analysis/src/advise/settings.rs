@@ -1,9 +1,9 @@
 //! Recommendations as settings that people can type.
 
 use tacit_packet::units::Duration;
-use tacit_proto::tcp::{AckPolicy, DelayLimit, PacketLimit, Reordering};
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::{Scheme, Side};
+use tacit_tcp::{AckPolicy, DelayLimit, PacketLimit, Reordering};
 
 /// How a program asks for an ACK frequency, or sets its own.
 struct Stack {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tacit_proto::tcp::AckPolicy;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_scenario::scheme::{Role, Scheme};
 use tacit_scenario::{InputError, Scenario, ScenarioError, Transport};
+use tacit_tcp::AckPolicy;
 
 use super::{Options, load};
 

@@ -7,7 +7,7 @@ use tacit_packet::tcp::{Flags, Segment};
 use tacit_packet::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Endpoint as _, FlowKey, Packet, Transport, wire};
 use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
-use tacit_proto::tcp::{Config, Connection, State};
+use tacit_tcp::{Config, Connection, State};
 
 /// An IP packet as bytes only.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tacit_congestion::rre::Memory;
 use tacit_congestion::{Algorithm, Pacing};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
+use tacit_tcp::{AckPolicy, Config, LossDetection, Profile, Recovery, Undo, WindowGrowth};
 
 use super::kind::{ANY_TIME, Choice, Flag, Kind as _, NONE, OrNone, Own, Size, Span, Whole, or, quoted};
 use super::{About, Key, Keys, named};

@@ -3,7 +3,7 @@
 use tacit_congestion::{Algorithm, bbr, cubic, rre};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::tcp::{self, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
+use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks, Profile, ReceiveAutotuning};
 
 use super::MAX_WIFI_PACKET;
 use crate::AckOptions;

@@ -2,7 +2,7 @@
 
 use tacit_link::wifi::AccessCategory;
 use tacit_packet::units::Bytes;
-use tacit_proto::tcp;
+use tacit_tcp as tcp;
 
 use super::MAX_WIFI_PACKET;
 use crate::Wifi;

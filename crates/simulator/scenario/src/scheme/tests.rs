@@ -1,9 +1,9 @@
 use tacit_link::wifi::ReverseDirection;
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_proto::fastack;
-use tacit_proto::tcp::Config;
 use tacit_sim::Setup;
 use tacit_sim::setup::{ApDriver, ClientDriver};
+use tacit_tcp::Config;
 
 use super::*;
 

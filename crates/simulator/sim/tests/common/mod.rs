@@ -13,8 +13,9 @@ use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
+use tacit_tcp as tcp;
 
 pub const SERVER: HostId = HostId(0);
 pub const AP: HostId = HostId(1);

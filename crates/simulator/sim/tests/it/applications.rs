@@ -5,12 +5,12 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::tcp;
 use tacit_sim::record::{ApplicationResult, OnOffTimes, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, OnOff, RequestResponse, Setup, Span, Streaming, Traffic,
 };
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp as tcp;
 
 /// Payload of a full segment: 1500 bytes minus IP, TCP and timestamps.
 const SEGMENT: u64 = 1448;

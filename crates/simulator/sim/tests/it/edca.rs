@@ -3,9 +3,10 @@
 use crate::common::*;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::Setup;
 use tacit_sim::{RunError, run};
+use tacit_tcp as tcp;
 
 /// Two clients with one upload each, in these categories.
 fn uploads(categories: [AccessCategory; 2]) -> Setup {

@@ -7,10 +7,11 @@ use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
 use tacit_proto::fastack::{Config, Counters};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::record::FlowOutcome;
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp as tcp;
 
 fn percent(percent: f64) -> Loss {
     Loss::Bernoulli(Ratio::from_fraction(percent / 100.0).unwrap())

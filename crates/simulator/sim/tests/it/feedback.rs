@@ -10,10 +10,11 @@ use tacit_link::wifi::phy::Standard;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::record::Reports;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
+use tacit_tcp as tcp;
 
 const INTERVAL: Duration = Duration::from_millis(5);
 

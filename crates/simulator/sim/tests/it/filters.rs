@@ -7,9 +7,10 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{RunOutcome, Setup, run};
+use tacit_tcp as tcp;
 
 /// A downlink of 8 Mb/s with ACKs over 50 kb/s, and a window of twice the bandwidth-delay product.
 fn slow_uplink(filter: AckFilter) -> RunOutcome {

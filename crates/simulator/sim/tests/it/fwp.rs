@@ -8,12 +8,12 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{LinkAcks, Protection};
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant, Ratio};
 use tacit_proto::fwp::{Config, Counters, Placeholders};
-use tacit_proto::tcp::Profile;
 use tacit_sim::record::{ApplicationResult, Downloaded, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, Repairers, RequestResponse, Setup, Span, Streaming,
 };
 use tacit_sim::{RunOutcome, World, run};
+use tacit_tcp::Profile;
 
 const REPAIR_FLOWS: u32 = 16;
 

@@ -7,10 +7,10 @@ use tacit_link::wifi::{Decibels, Protection};
 use tacit_packet::Packet;
 use tacit_packet::units::{Duration, Instant};
 use tacit_proto::fwp::Config;
-use tacit_proto::tcp::Profile;
 use tacit_sim::record::ApplicationResult;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, World, run};
+use tacit_tcp::Profile;
 
 const CLIENTS: u32 = 20;
 const REPAIR_FLOWS: u32 = 8;

@@ -9,10 +9,10 @@ use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::fwp::Config;
-use tacit_proto::tcp::Profile;
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::Setup;
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp::Profile;
 
 const STOCK: u32 = 9;
 const REPAIR_FLOWS: u32 = 16;

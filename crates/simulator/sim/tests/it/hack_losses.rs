@@ -11,9 +11,10 @@ use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::Packet;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
+use tacit_tcp as tcp;
 
 /// Summary of a PPDU on the air.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_packet::{IpVersion, Packet, Transport};
 use tacit_proto::hack::{self, Coding, Rule, Variant};
-use tacit_proto::tcp;
 use tacit_sim::{Observer, RunOutcome, Setup, run, run_observed};
+use tacit_tcp as tcp;
 
 const VARIANTS: [Variant; 3] =
     [Variant::MoreData, Variant::Opportunistic, Variant::Timer(Duration::from_millis(20))];

@@ -11,9 +11,9 @@ use tacit_link::wired::{
     Distribution, Impairments, Jitter, Order, PipeConfig, RateScript, Reordering, Service,
 };
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_proto::tcp;
 use tacit_sim::setup::{Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, Setup, run};
+use tacit_tcp as tcp;
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)

@@ -5,9 +5,10 @@ use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AmsduLimit, BothWays, LinkAcks, Protection, StreamQueues};
 use tacit_packet::units::{Duration, Ratio};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::ClientDriver;
 use tacit_sim::{Setup, run};
+use tacit_tcp as tcp;
 
 const UPLINK_ONLY: BothWays<LinkAcks> = BothWays { down: LinkAcks::None, up: LinkAcks::Normal };
 

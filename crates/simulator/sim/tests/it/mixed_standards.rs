@@ -9,8 +9,8 @@ use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::{Band, Format, GuardInterval, Mode, Standard, Variant};
 use tacit_packet::Packet;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::tcp;
 use tacit_sim::{Observer, Setup, run, run_observed};
+use tacit_tcp as tcp;
 
 /// One download each by clients of 802.11n, ac, ax and be, at an access point of 802.11be.
 fn one_of_each() -> Setup {

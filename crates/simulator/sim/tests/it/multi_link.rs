@@ -8,9 +8,9 @@ use tacit_link::wifi::phy::{GuardInterval, Mode, Standard};
 use tacit_link::wifi::{BssConfig, MultiLinkConfig, StationConfig, WindowShare};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
 use tacit_proto::hack;
-use tacit_proto::tcp::{self, AckPolicy};
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp::{self as tcp, AckPolicy};
 
 /// A download over a link of 160 MHz at MCS 13 and one of a twentieth of its rate.
 fn fast_and_slow() -> Setup {

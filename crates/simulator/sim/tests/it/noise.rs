@@ -4,9 +4,10 @@ use crate::common::*;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, run};
+use tacit_tcp as tcp;
 
 fn noisy(standard: Standard, mbps: u64, snr: Decibels, speaks_hack: bool) -> Setup {
     let mut setup = wlan(standard, mbps, 1, &bulk(tcp::Config::default()));

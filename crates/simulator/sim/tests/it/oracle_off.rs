@@ -11,9 +11,9 @@ use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
 use tacit_proto::hack::{self, Coding, Variant};
-use tacit_proto::tcp;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, World, run};
+use tacit_tcp as tcp;
 
 /// The variants and codings that schemes offer.
 const SCHEMES: [(Variant, Coding); 4] = [

@@ -7,10 +7,10 @@ use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Airtime, AirtimeUse};
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::tcp;
 use tacit_sim::record::StationOutcome;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Setup, run};
+use tacit_tcp as tcp;
 
 /// Payload of a full segment: 1500 bytes minus IPv4, TCP and timestamps.
 const MSS: f64 = 1448.0;

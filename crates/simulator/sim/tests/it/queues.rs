@@ -6,9 +6,9 @@ use tacit_link::queue::{CoDelConfig, Discipline, FqCoDelConfig};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes};
-use tacit_proto::tcp;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp as tcp;
 
 /// One download, and a low-rate flow of datagrams to the same client, through a queue of 200 packets at 13 Mb/s.
 fn shared(discipline: Discipline) -> Setup {

@@ -7,10 +7,11 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::{tcp, transport};
+use tacit_proto::transport;
 use tacit_sim::record::{RunOutcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};
 use tacit_sim::{Setup, run};
+use tacit_tcp as tcp;
 
 const RATE: BitRate = BitRate::from_mbps(20);
 const RTT: Duration = Duration::from_millis(40);

@@ -4,9 +4,10 @@ use crate::common::*;
 use tacit_link::wifi::ReverseDirection;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Duration};
-use tacit_proto::{hack, tcp};
+use tacit_proto::hack;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
+use tacit_tcp as tcp;
 
 const GRANTED: ReverseDirection = granted(0, ReverseDirection::USUAL_LIMIT);
 

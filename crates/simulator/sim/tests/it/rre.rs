@@ -7,11 +7,11 @@ use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{RateScript, Service};
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant};
-use tacit_proto::tcp;
-use tacit_proto::tcp::{Profile, WindowGrowth};
 use tacit_sim::record::{ApplicationResult, RunOutcome};
 use tacit_sim::setup::{Application, ApplicationSetup, End, FlowSetup, Law, Objects, RequestResponse, Span};
 use tacit_sim::{Setup, run};
+use tacit_tcp as tcp;
+use tacit_tcp::{Profile, WindowGrowth};
 
 /// Fraction of payload in a full IP packet.
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;

@@ -6,10 +6,11 @@ use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_proto::hack;
 use tacit_proto::tack::{self, OwnQueue};
-use tacit_proto::{hack, tcp};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
+use tacit_tcp as tcp;
 
 /// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of `ms` milliseconds.
 fn uploads(clients: u32, ms: Option<u64>, congestion: Algorithm) -> Setup {

@@ -7,9 +7,10 @@ use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl,
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_proto::hack::{Config, Variant};
-use tacit_proto::{fastack, tack, tcp};
+use tacit_proto::{fastack, tack};
 use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
+use tacit_tcp as tcp;
 
 /// `clients` clients, each of which sends `traffic` to the next one.
 fn ring(standard: Standard, mbps: u64, clients: u32, traffic: &Traffic) -> Setup {

@@ -22,8 +22,8 @@ use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::wire::payload::Stream;
 use tacit_packet::wire::{self, address};
 use tacit_packet::{Endpoint as _, IpHeader, Packet, Transport};
-use tacit_proto::tcp::{AckPolicy, Config, Connection, Profile, State};
 use tacit_runs::aggregate::t_95;
+use tacit_tcp::{AckPolicy, Config, Connection, Profile, State};
 
 use super::conformance::steady_bps;
 use super::helper;
