@@ -27,9 +27,9 @@ MISSED_MAX = 0.1
 LAW = [
     "crates/core/ack/src/clock.rs",
     "crates/core/ack/src/meters.rs",
-    "crates/core/proto/src/tack/arrivals.rs",
-    "crates/core/proto/src/tack/base_loss.rs",
-    "crates/core/proto/src/tack/config.rs",
+    "crates/core/tack-proto/src/arrivals.rs",
+    "crates/core/tack-proto/src/base_loss.rs",
+    "crates/core/tack-proto/src/config.rs",
     "crates/core/congestion/src/bbr/tack.rs",
     "crates/core/congestion/src/bbr/tack/bound.rs",
     "crates/core/congestion/src/bbr/tack/rates.rs",

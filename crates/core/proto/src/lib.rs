@@ -8,5 +8,4 @@ pub mod ack_hold;
 pub mod fastack;
 pub mod fwp;
 pub mod hack;
-pub mod tack;
 pub mod transport;

@@ -3,11 +3,11 @@
 //! Users choose a transport by a [`Config`] and name none after that. Another transport is a variant here and a module with
 //! the methods that the arms below call. Datagrams have no connection: see [`udp`](tacit_packet::udp).
 
-use crate::tack;
 use tacit_congestion::rre::SharedClient;
 use tacit_packet::Packet;
 use tacit_packet::endpoint::{Endpoint, Ends, Event};
 use tacit_packet::units::{Bytes, Instant, SeqNumber};
+use tacit_tack_proto as tack;
 use tacit_tcp as tcp;
 
 pub use tacit_packet::Stats;

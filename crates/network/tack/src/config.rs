@@ -5,7 +5,7 @@ use std::time;
 
 use tacit_congestion::Algorithm;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::tack::{self, AckClock};
+use tacit_tack_proto::{self as tack, AckClock};
 
 /// Smallest IP packet size that every path supports: a UDP payload of 1,200 bytes (RFC 9000 section 14.1).
 const MIN_MTU: u16 = 1228;

@@ -12,7 +12,7 @@ use tacit_packet::Ecn;
 use tacit_packet::tack::packet::ConnectionId;
 use tacit_packet::tack::wire::Prefix;
 use tacit_packet::units::Instant;
-use tacit_proto::tack::OwnQueue;
+use tacit_tack_proto::OwnQueue;
 
 use crate::admission::{Admission, Clients, Verdict};
 use crate::backlog::Arrival;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use tacit_packet::tack::Body;
 use tacit_packet::tack::packet::ConnectionId;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::tack::{self, Transmit};
+use tacit_tack_proto::{self as tack, Transmit};
 use tracing::{debug, info, trace};
 
 use crate::error::ConnectionError;

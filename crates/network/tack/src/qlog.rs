@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tacit_packet::Stats;
+use tacit_packet::tack;
 use tacit_packet::tack::packet::ConnectionId;
 use tacit_packet::units::Instant;
-use tacit_proto::tack::{self, Transmit};
+use tacit_tack_proto::Transmit;
 
 use crate::error::ConnectionError;
 use crate::seal::Sealed;
@@ -154,13 +155,7 @@ impl Trace {
         );
     }
 
-    pub fn packet_received(
-        &mut self,
-        now: Instant,
-        packet: &tacit_packet::tack::Packet,
-        number: u64,
-        start: Option<u64>,
-    ) {
+    pub fn packet_received(&mut self, now: Instant, packet: &tack::Packet, number: u64, start: Option<u64>) {
         self.received = self.received.max(number);
         let acked = self.acked(packet, self.sent, 0);
         let start = start.unwrap_or_else(|| format::low_offset(packet));
@@ -169,12 +164,7 @@ impl Trace {
     }
 
     /// The numbers that the low end of `packet` acknowledges for the first time, and a number near those in it.
-    fn acked(
-        &mut self,
-        packet: &tacit_packet::tack::Packet,
-        near: u64,
-        whose: usize,
-    ) -> Option<format::Acked> {
+    fn acked(&mut self, packet: &tack::Packet, near: u64, whose: usize) -> Option<format::Acked> {
         let cumulative = format::whole(near, format::cumulative(packet)?);
         let below = self.acked_below[whose];
         self.acked_below[whose] = cumulative.max(below);

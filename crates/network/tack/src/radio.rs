@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::tack::OwnQueue;
+use tacit_tack_proto::OwnQueue;
 
 use crate::happy_eyeballs::source_for;
 

@@ -14,7 +14,7 @@ use tacit_packet::tack::packet::{CloseCode, ConnectionId, Reason, StreamId};
 use tacit_packet::tack::wire::encode_from;
 use tacit_packet::units::{Duration, FlowId, HostId, Instant};
 use tacit_packet::{Ecn, Endpoint as _};
-use tacit_proto::tack::{self, StreamEvent, Transmit};
+use tacit_tack_proto::{self as tack, StreamEvent, Transmit};
 use tokio::sync::Notify;
 
 use crate::buffers::{StreamBuffers, wake};

@@ -9,7 +9,7 @@ use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
 use tacit_packet::units::Duration;
 use tacit_proto::hack::Coding;
-use tacit_proto::tack::Lists;
+use tacit_tack_proto::Lists;
 use tacit_tcp::{AckPolicy, ReceiveAutotuning};
 
 use crate::brought;

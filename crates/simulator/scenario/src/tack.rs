@@ -2,7 +2,7 @@
 
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::tack::{AckClock, Config};
+use tacit_tack_proto::{AckClock, Config};
 
 /// `[tack]`: both ends of each TACK connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod stream;
 use tacit_link::random::Stream;
 use tacit_packet::Packet;
 use tacit_packet::units::{FlowId, HostId, Instant};
-use tacit_proto::tack::OwnQueue;
+use tacit_tack_proto::OwnQueue;
 
 use crate::clients::Clients;
 use crate::drivers::fwp::{ReaderRequest, ToReader};

@@ -5,8 +5,8 @@ use tacit_packet::endpoint::Ends;
 use tacit_packet::udp::{self, Datagram};
 use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
 use tacit_packet::{Endpoint, Packet, Stats, Transport};
-use tacit_proto::tack::{self, OwnQueue};
 use tacit_proto::transport::{self, Connection};
+use tacit_tack_proto::{self as tack, OwnQueue};
 use tacit_tcp as tcp;
 
 use crate::clients::Clients;

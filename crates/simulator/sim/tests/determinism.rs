@@ -10,9 +10,9 @@ use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_proto::hack;
-use tacit_proto::tack::{self, LossReports};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
+use tacit_tack_proto::{self as tack, LossReports};
 use tacit_tcp as tcp;
 
 fn lossy_wlan(clients: u32) -> Setup {

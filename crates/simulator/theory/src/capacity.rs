@@ -4,7 +4,7 @@ use tacit_link::wifi::phy::{
     ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
 };
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_proto::tack::{AckClock, Arriving};
+use tacit_tack_proto::{AckClock, Arriving};
 
 /// Mean number of bytes that compressed TCP ACKs add to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]

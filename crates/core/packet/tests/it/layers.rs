@@ -20,8 +20,7 @@ const UNKNOWN_TO: &[(&str, &str, &[&str])] = &[
     ("congestion/src", "tacit_packet", &["tcp", "tack", "udp", "wire", "Packet", "Transport"]),
     ("tcp/src", "tacit_packet", &["tack", "udp"]),
     // Its wire format is `tacit_packet::tack::wire`, which sockets use, too; nothing else in the module refers to bytes.
-    ("proto/src/tack", "tacit_packet", &["tcp", "wire"]),
-    ("proto/src/tack", "crate", &["tcp", "transport", "hack", "fastack"]),
+    ("tack-proto/src", "tacit_packet", &["tcp", "wire"]),
 ];
 
 #[test]

@@ -8,5 +8,4 @@ mod fwp_property;
 mod hack;
 mod hack_rule;
 mod nic_vectors;
-mod tack_wire;
 mod thin;

@@ -152,7 +152,7 @@ fn the_receivers_round_trip_is_that_of_the_first_echo() {
 /// quinn's own ACKs over a simulated link, written by a test of tacit-quinn. The policies have no more than 15 % more or less.
 #[test]
 fn acks_per_packet_are_those_of_quinn() {
-    let table = include_str!("../../../../../network/quinn/tests/snapshots/acks.txt");
+    let table = include_str!("../../../../network/quinn/tests/snapshots/acks.txt");
     let places: Vec<Vec<f64>> = table
         .lines()
         .skip(1)

@@ -5,10 +5,9 @@ use std::time::{Duration as WallDuration, SystemTime};
 
 use serde_json::{Value, json};
 use tacit_packet::Stats;
-use tacit_packet::tack::Body;
 use tacit_packet::tack::packet::{Block, Cause, CloseCode, ConnectionId, Control, Sync, Tack};
+use tacit_packet::tack::{self, Body};
 use tacit_packet::units::{BitRate, Duration, Instant, SeqNumber};
-use tacit_proto::tack;
 
 use crate::error::ConnectionError;
 use crate::seal::Sealed;
@@ -137,7 +136,7 @@ pub(super) enum Event {
         is_sent: bool,
         number: u64,
         start: u64,
-        packet: tacit_packet::tack::Packet,
+        packet: tack::Packet,
         acked: Option<Acked>,
     },
     Metrics {
@@ -183,7 +182,7 @@ pub(super) fn whole(near: u64, low: SeqNumber) -> u64 {
 }
 
 /// The number below which an acknowledgment says that all packets have arrived.
-pub(super) fn cumulative(packet: &tacit_packet::tack::Packet) -> Option<SeqNumber> {
+pub(super) fn cumulative(packet: &tack::Packet) -> Option<SeqNumber> {
     match &packet.body {
         Body::Tack(tack) => Some(tack.cumulative),
         Body::Instant(instant) => Some(instant.cumulative),
@@ -192,7 +191,7 @@ pub(super) fn cumulative(packet: &tacit_packet::tack::Packet) -> Option<SeqNumbe
 }
 
 /// Stream offset of a packet's bytes, truncated as in the packet.
-pub(super) fn low_offset(packet: &tacit_packet::tack::Packet) -> u64 {
+pub(super) fn low_offset(packet: &tack::Packet) -> u64 {
     match &packet.body {
         Body::Data(data) => data.offset.0.into(),
         _ => 0,
@@ -289,7 +288,7 @@ fn ended(why: &ConnectionError) -> Value {
 }
 
 /// The header and the frames of a packet, in QUIC's terms.
-fn packet_data(number: u64, start: u64, packet: &tacit_packet::tack::Packet, acked: Option<Acked>) -> Value {
+fn packet_data(number: u64, start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
     let packet_type = match packet.body {
         Body::Open(_) => "initial",
         Body::Answer(_) => "handshake",
@@ -310,7 +309,7 @@ fn packet_data(number: u64, start: u64, packet: &tacit_packet::tack::Packet, ack
 }
 
 /// Frames of a packet. TACKs and IACKs are also written as QUIC ACK frames, so that tools see the acknowledged numbers.
-fn frames(start: u64, packet: &tacit_packet::tack::Packet, acked: Option<Acked>) -> Value {
+fn frames(start: u64, packet: &tack::Packet, acked: Option<Acked>) -> Value {
     match &packet.body {
         Body::Open(_) | Body::Answer(_) => {
             json!([{ "frame_type": "crypto", "offset": 0, "length": packet.len() }])
@@ -407,7 +406,7 @@ fn sync_data(sync: &Sync) -> Value {
 }
 
 /// Fields of TACK that QUIC does not have, as in the packet: numbers have 32 bits.
-fn own(packet: &tacit_packet::tack::Packet) -> Option<(&'static str, Value)> {
+fn own(packet: &tack::Packet) -> Option<(&'static str, Value)> {
     match &packet.body {
         Body::Tack(tack) => Some((
             "tacit:tack",

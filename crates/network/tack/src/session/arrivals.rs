@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use tacit_packet::Ecn;
-use tacit_packet::tack::Body;
 use tacit_packet::tack::wire::{DecodeError, Prefix, decode_sealed};
+use tacit_packet::tack::{self, Body};
 use tacit_packet::units::Instant;
-use tacit_proto::tack::{self, Received};
+use tacit_tack_proto::Received;
 
 use super::{Established, Expect, Session, Stage};
 use crate::datagram::{datagram, kind};
@@ -198,7 +198,7 @@ impl Session {
         now: Instant,
         from: SocketAddr,
         ecn: Ecn,
-        packet: &tacit_packet::tack::Packet,
+        packet: &tack::Packet,
         content: &[u8],
         newest: Option<usize>,
     ) {

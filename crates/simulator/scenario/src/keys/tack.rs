@@ -2,7 +2,7 @@
 
 use tacit_congestion::Algorithm;
 use tacit_packet::units::Duration;
-use tacit_proto::tack::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
+use tacit_tack_proto::{Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
 use super::kind::{Choice, Flag, Given, Span, Whole};
 use super::tcp::{ACK_DELAY_LIMIT, BUFFER, CONTROLS as TCP_CONTROLS};

@@ -3,8 +3,8 @@
 
 use tacit_link::wifi::FunctionId;
 use tacit_packet::FlowKey;
-use tacit_proto::tack::OwnQueue;
 use tacit_proto::transport;
+use tacit_tack_proto::OwnQueue;
 
 use super::{Channel, World, first_hop};
 use crate::Carried;

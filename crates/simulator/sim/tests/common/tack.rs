@@ -3,9 +3,9 @@
 use tacit_congestion::Algorithm;
 use tacit_link::random::Stream;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::tack::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 use tacit_proto::transport;
 use tacit_sim::setup::{Setup, Traffic};
+use tacit_tack_proto::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {
     from[draw.up_to(from.len() as u32 - 1) as usize].clone()

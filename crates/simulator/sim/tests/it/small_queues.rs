@@ -7,9 +7,9 @@ use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_proto::hack;
-use tacit_proto::tack::{self, OwnQueue};
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
+use tacit_tack_proto::{self as tack, OwnQueue};
 use tacit_tcp as tcp;
 
 /// Uploads of `clients` at 802.11n's 150 Mb/s with small queues of `ms` milliseconds.

@@ -6,10 +6,11 @@ use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
+use tacit_proto::fastack;
 use tacit_proto::hack::{Config, Variant};
-use tacit_proto::{fastack, tack};
 use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
+use tacit_tack_proto as tack;
 use tacit_tcp as tcp;
 
 /// `clients` clients, each of which sends `traffic` to the next one.

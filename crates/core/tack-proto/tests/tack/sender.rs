@@ -1,0 +1,131 @@
+//! Packet scripts of the sending half: its reports, its probes, its answer to marks.
+
+use std::sync::Arc;
+
+use tacit_congestion::Algorithm;
+use tacit_packet::Endpoint;
+use tacit_packet::tack::packet::{Body, Data, Stamp, Sync, Tack};
+use tacit_packet::units::{BitRate, SeqNumber};
+use tacit_tack_proto::Config;
+
+use crate::script::{FULL, Script, at_ms};
+use crate::{long_pipe, ms};
+
+fn data(bodies: &[(u32, Body)]) -> Vec<Data> {
+    let data = |(_, body): &(u32, Body)| match body {
+        Body::Data(data) => Some(*data),
+        _ => None,
+    };
+    bodies.iter().filter_map(data).collect()
+}
+
+/// A TACK for everything below `cumulative`, `bytes` of data: of a packet that left `rtt_ms` before `now`.
+fn tack(end: &Script, now: u64, rtt_ms: u64, cumulative: u32, bytes: u32) -> Body {
+    let own_now = end.stamp_at(at_ms(now));
+    Body::Tack(Arc::new(Tack {
+        departed: Stamp(own_now.0.wrapping_sub(rtt_ms as u32 * 1000)),
+        cumulative: SeqNumber(cumulative),
+        received: SeqNumber(bytes),
+        window: SeqNumber(1 << 30),
+        ..Tack::default()
+    }))
+}
+
+/// Section 4.4: the receiver hears of the round-trip time on data, again until that is known to have arrived, and then when it
+/// has changed.
+#[test]
+fn the_receiver_is_told_of_the_path_until_it_knows() {
+    let mut script = Script::established(Config::default());
+    script.end.write(200 * u64::from(FULL));
+    let first = script.numbered(at_ms(10));
+    let told: Vec<Sync> = data(&first).iter().filter_map(|data| data.sync).collect();
+    let [hello] = told[..] else { panic!("{told:?}") };
+    assert_eq!((hello.rtt_min_us, hello.startup), (0, true));
+    let largest = first[first.len() - 1].0;
+    let bytes = first.len() as u32 * u32::from(FULL);
+    script.give(at_ms(90), tack(&script, 90, 80, largest + 1, bytes));
+    let mut later = Vec::new();
+    for now in 90..110 {
+        script.end.handle_timeout(at_ms(now));
+        later.extend(data(&script.numbered(at_ms(now))).into_iter().filter_map(|data| data.sync));
+    }
+    assert!(!later.is_empty() && later.len() <= 2, "{later:?}");
+    assert_eq!((later[0].rtt_min_us, later[0].floor), (80_000, SeqNumber(largest + 1)));
+}
+
+/// No acknowledgment: one packet that asks for one, after the round trip, its variance and the receiver's longest wait;
+/// then two each time, at twice the distance.
+#[test]
+fn silence_is_probed_with_data_that_asks() {
+    let mut script = Script::established(Config::default());
+    script.end.write(3 * u64::from(FULL));
+    let first = script.numbered(at_ms(10));
+    script.give(at_ms(30), tack(&script, 30, 20, first[0].0 + 1, u32::from(FULL)));
+    // The rest of the three is paced, and out by then.
+    for now in 30..35 {
+        script.takes(at_ms(now));
+    }
+    let mut probes = Vec::new();
+    for now in 35..2_000 {
+        script.end.handle_timeout(at_ms(now));
+        probes.extend(script.numbered(at_ms(now)).into_iter().map(|(_, body)| (now, body)));
+    }
+    let mut times: Vec<u64> = probes.iter().map(|(at, _)| *at).collect();
+    assert_eq!(
+        times[1..].chunks(2).find(|pair| pair[0] != pair[1] || pair[0] == times[0]),
+        None,
+        "{times:?}"
+    );
+    times.dedup();
+    assert!((50..=150).contains(&times[0]), "{times:?}");
+    let gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.windows(2).all(|pair| pair[1].abs_diff(2 * pair[0]) <= 3), "{gaps:?}");
+    for (_, probe) in &probes {
+        let Body::Data(probe) = probe else { panic!("{probe:?} is no data") };
+        assert!(probe.ask && probe.offset.0 == u32::from(FULL), "{probe:?}");
+    }
+}
+
+/// Section 5.1, equations 6 to 8: the more is lost on both ways, the more is to be repeated; with none lost on the way
+/// back nothing is.
+#[test]
+fn blocks_asked_for_follow_the_losses_on_both_ways() {
+    let asked = |data_loss: u64, ack_loss: u64| {
+        let mut config = Config::default();
+        config.congestion.algorithm = Algorithm::TACK_BBR;
+        let mut pipe = long_pipe(config, BitRate::from_mbps(100), ms(200));
+        (pipe.up.lose_one_in, pipe.down.lose_one_in) = (data_loss, ack_loss);
+        pipe.up.queue = ms(400);
+        pipe.client.write(u64::MAX);
+        // The most, for how many are lost in a round trip follows from the rate of the moment.
+        let mut most = 0;
+        for _ in 0..30 {
+            pipe.run_for(ms(500));
+            most = most.max(pipe.client.blocks_asked_for());
+        }
+        most
+    };
+    assert_eq!(asked(0, 0), 4);
+    assert_eq!(asked(100, 0), 4);
+    assert!(asked(20, 5) > 16, "{}", asked(20, 5));
+}
+
+/// A mark is answered as a loss, once per round trip, by a controller that knows only a window; nothing is sent again.
+#[test]
+fn marks_slow_a_window_down_without_a_loss() {
+    let run = |ecn| {
+        let mut config = Config { ecn, ..Config::default() };
+        config.congestion.algorithm = Algorithm::CUBIC;
+        let mut pipe = long_pipe(config, BitRate::from_mbps(50), ms(20));
+        pipe.up.queue = ms(200);
+        pipe.up.mark_above = Some(ms(10));
+        pipe.client.write(u64::MAX);
+        pipe.run_for(ms(10_000));
+        (pipe.client.stats(), pipe.server.delivered_bytes())
+    };
+    let ((marked, delivered), (unmarked, _)) = (run(true), run(false));
+    assert_eq!((marked.packets_retransmitted, marked.timeouts), (0, Some(0)));
+    assert!(marked.fast_recoveries > Some(2), "{marked:?}");
+    assert!(marked.srtt < unmarked.srtt, "{:?} {:?}", marked.srtt, unmarked.srtt);
+    assert!(delivered > 50_000_000, "{delivered}");
+}
