@@ -330,7 +330,7 @@ static_target() {
 }
 
 # Crates that others may take from a registry.
-CRATES=(tacit-ack tacit-rohc tacit-proto tacit-net tacit-tack tacit-quinn)
+CRATES=(tacit-ack tacit-rohc tacit-packet tacit-congestion tacit-tcp tacit-tack-proto tacit-between tacit-net tacit-tack tacit-quinn)
 
 # They are whole: files, metadata, and versions of their dependencies.
 crates() {

@@ -3,7 +3,7 @@
 --   tshark -X lua_script:contrib/wireshark/tacit.lua -r air.pcapng -Y tacit.hack
 --
 -- The layout is that of crates/core/rohc/src/hack/frame.rs and per_ack.rs, and for other feedback of
--- crates/core/proto/src/hack/codec.rs. Fields that need the decompressor's context stay bytes.
+-- crates/core/between/src/hack/codec.rs. Fields that need the decompressor's context stay bytes.
 
 local hack = Proto("tacit_hack", "TCP/HACK: ACKs on a link-layer ACK")
 

@@ -5,8 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use tacit_packet::{FlowKey, IpHeader, Packet, Transport};
-use tacit_proto::fwp::control::{ToReader, ToShim};
-use tacit_proto::fwp::{Config, Readers, Shim};
+use tacit_between::fwp::control::{ToReader, ToShim};
+use tacit_between::fwp::{Config, Readers, Shim};
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 

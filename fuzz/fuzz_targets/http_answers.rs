@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use tacit_net::answers::{AnswerEvent, Answers, Request, Shape, Subject};
 use tacit_net::byteranges::{Template, boundary};
 use tacit_net::partial::Validator;
-use tacit_proto::fwp::repair::{Range, RequestId};
+use tacit_between::fwp::repair::{Range, RequestId};
 
 /// Bytes of the file.
 const COMPLETE: u64 = 100_000;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_packet::wire;
 use tacit_packet::wire::headers::Headers;

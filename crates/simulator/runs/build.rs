@@ -19,7 +19,12 @@ fn main() {
     // All sources that a result depends on. A change to any of them rebuilds this crate anyway.
     for path in [
         "../../core/rohc/src",
-        "../../core/proto/src",
+        "../../core/ack/src",
+        "../../core/packet/src",
+        "../../core/congestion/src",
+        "../../core/tcp/src",
+        "../../core/tack-proto/src",
+        "../../core/between/src",
         "../link/src",
         "../sim/src",
         "../scenario/src",

@@ -9,8 +9,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_packet::units::Duration;
-use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
 
 use crate::merge::Merge;
 
@@ -82,8 +82,8 @@ impl FromStr for AckMode {
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;
+    use tacit_between::ack_hold::{AckHold, Offered};
     use tacit_packet::units::{HostId, Instant};
-    use tacit_proto::ack_hold::{AckHold, Offered};
 
     use super::*;
     use crate::datagram::{Content, Datagram, Frame};

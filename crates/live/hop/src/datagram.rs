@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tacit_between::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Bytes, FlowId, HostId, Instant};
 use tacit_packet::wire::headers::{Fragment, Headers, TcpOption, Transport};
 use tacit_packet::{Ecn, FlowKey, Packet, udp, wire};
-use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_sim::Carried;
 use tacit_sim::capture::FrameBytes;
 

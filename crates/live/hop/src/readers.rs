@@ -13,10 +13,10 @@ use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, listen, recv, send, socket,
 };
 use nix::unistd::{Pid, Uid};
+use tacit_between::fwp::control::{MAX_LATE_LEN, NONCE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_between::fwp::{Config, Counters, Readers, Shim};
 use tacit_packet::FlowKey;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::fwp::control::{MAX_LATE_LEN, NONCE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
-use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 
 use crate::datagram::Datagram;
 use crate::socket_owner::{SocketOwners, peer_uid};

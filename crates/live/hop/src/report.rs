@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use tacit_between::{fwp, hack};
 use tacit_link::packet::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationAirtime};
 use tacit_packet::units::Duration;
-use tacit_proto::{fwp, hack};
 
 use crate::clock::Punctuality;
 use crate::hop::Ended;

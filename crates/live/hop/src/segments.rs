@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use tacit_between::fwp::{Marker, SegmentPacket};
 use tacit_packet::FlowKey;
 use tacit_packet::tcp::Segment;
 use tacit_packet::units::SeqNumber;
 use tacit_packet::wire::headers::{Fragment, Headers, Tcp, TcpOption, Transport};
-use tacit_proto::fwp::{Marker, SegmentPacket};
 
 use crate::checksum::{self, IP_HEADERS, PROTOCOL_TCP};
 use crate::datagram::Datagram;

@@ -17,10 +17,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use serde::{Deserialize, Serialize};
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered};
 use tacit_packet::units::{BitRate, Duration, Instant};
 use tacit_packet::wire;
 use tacit_packet::wire::headers::Headers;
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered};
 
 pub use self::device::Device;
 pub use self::frames::FrameSocket;

@@ -28,7 +28,7 @@ struct __sk_buff {
 
 char program_license[] SEC("license") = "Dual MIT/GPL";
 
-/* As in crates/core/proto/src/ack_hold.rs. */
+/* As in crates/core/between/src/ack_hold.rs. */
 #define FLOWS_MAX 1024
 #define RING_OCTETS (256 * 1024)
 /* The longest headers of Ethernet, IPv4 or IPv6, and TCP. */

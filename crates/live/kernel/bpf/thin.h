@@ -1,6 +1,6 @@
 /* Which ACKs may wait, and for how long, the decisions alone: no kernel types, no clock, integers only.
  *
- * This is crates/core/proto/src/ack_hold/{thin,uplink}.rs in C, function by function and number by number; the reasons are
+ * This is crates/core/between/src/ack_hold/{thin,uplink}.rs in C, function by function and number by number; the reasons are
  * there. The eBPF program includes it, and so does the test that compares both on the host
  * (crates/live/kernel/tests/thin_in_c.rs). Times are in nanoseconds. What Rust has as `None` is a flag here that is zero.
  */

@@ -1,6 +1,6 @@
 //! The thinner of ACKs in the kernel.
 //!
-//! The program at the device's egress decides, as `tacit_proto::ack_hold` does, and passes what need not wait. ACKs that may
+//! The program at the device's egress decides, as `tacit_between::ack_hold` does, and passes what need not wait. ACKs that may
 //! wait come here through a ring. The newest of each flow waits here, and goes back by a packet socket. Both programs hang
 //! on links that the kernel removes with this process.
 
@@ -9,12 +9,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts, Uplink};
 use tacit_hop::LiveError;
 use tacit_hop::thin::{Counters, Device, FrameSocket, LOOK_EVERY, Queue, StatusSocket, refused, wait};
 use tacit_packet::units::{BitRate, Duration, Instant};
 use tacit_packet::wire::headers::Headers;
 use tacit_packet::{FlowKey, wire};
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts, Uplink};
 
 use crate::bpf::{self, Attach};
 use crate::object::{Kind, Loaded, Object, ObjectError};

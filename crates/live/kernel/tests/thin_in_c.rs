@@ -9,10 +9,10 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use tacit_between::ack_hold::{QueueCounts, ThinFlow, Uplink};
 use tacit_packet::tcp::{AckInfo, Segment};
 use tacit_packet::units::{Bytes, Instant};
 use tacit_packet::wire;
-use tacit_proto::ack_hold::{QueueCounts, ThinFlow, Uplink};
 
 use compiled::{Draws, compiled};
 

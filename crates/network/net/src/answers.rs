@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_proto::fwp::repair::{Range, RequestId};
+use tacit_between::fwp::repair::{Range, RequestId};
 
 use crate::byteranges::{Template, digits};
 use crate::error::NetError;

@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue};
-use tacit_proto::fwp::repair::{Counters, Range};
+use tacit_between::fwp::repair::{Counters, Range};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

@@ -4,7 +4,7 @@
 //! complete answer therefore predicts the position of every part of another answer, and the text of each part's head.
 
 use httparse::{EMPTY_HEADER, Header};
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 
 use crate::content_range::content_range;
 use crate::head::HeadReader;

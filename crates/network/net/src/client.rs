@@ -16,7 +16,7 @@ use hyper::header::{
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE,
 };
 use hyper::{Method, Response, StatusCode};
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 use tokio::task::JoinSet;
 
 use crate::answers::Shape;

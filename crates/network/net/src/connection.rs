@@ -12,7 +12,7 @@ use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use tacit_proto::fwp::repair::{Config, Range};
+use tacit_between::fwp::repair::{Config, Range};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

@@ -1,6 +1,6 @@
 //! `Content-Range` (RFC 9110 section 14.4).
 
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 
 use crate::head::number;
 

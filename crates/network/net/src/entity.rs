@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use hyper::{Method, Response, StatusCode};
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 
 use crate::answers::Shape;
 use crate::connection::{Connection, Connector, Expected, no_body};

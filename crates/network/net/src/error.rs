@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use tacit_proto::fwp::repair::Failure;
+use tacit_between::fwp::repair::Failure;
 
 use crate::head::HeadError;
 use crate::partial::RangeError;

@@ -1,4 +1,4 @@
-//! The control connection of one TCP flow to the shim ([`tacit_proto::fwp::control`]).
+//! The control connection of one TCP flow to the shim ([`tacit_between::fwp::control`]).
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use socket2::{Domain, SockAddr, Socket, Type};
-use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, SOCKET_NAME, ToReader, ToShim, VERSION};
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::control::{MAX_MESSAGE_LEN, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_between::fwp::repair::Range;
 use tokio::net::UnixDatagram;
 
 use crate::error::NetError;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 

@@ -7,7 +7,7 @@ use hyper::header::{
     LAST_MODIFIED,
 };
 use serde::{Deserialize, Serialize};
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 
 use crate::byteranges::boundary;
 use crate::content_range::content_range;

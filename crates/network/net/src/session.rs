@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use tacit_between::fwp::repair::{Config, Counters, Patience, Range, Repair};
 use tacit_packet::units::Instant;
-use tacit_proto::fwp::repair::{Config, Counters, Patience, Range, Repair};
 use tokio::sync::mpsc;
 
 use crate::answers::{RANGES_MAX, Request, Several, Unusable};

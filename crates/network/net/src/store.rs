@@ -1,7 +1,7 @@
 //! Buffer between TCP and the reader: a ring indexed by positions of the body.
 
 use bytes::Bytes;
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 
 /// Bytes at positions that span less than its length.
 #[derive(Debug)]

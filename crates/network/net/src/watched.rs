@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use tacit_proto::fwp::repair::Range;
+use tacit_between::fwp::repair::Range;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::NetError;

@@ -162,7 +162,7 @@ fn behind_a_slow_uplink_no_transfer_is_slower_and_a_known_path_is_faster() {
 }
 
 /// ACKs that quinn sends, by itself and asked for one per eleven packets: the simulator's policies `quic-ack2` and
-/// `quic-ackfreq` are compared with this table, by a test of tacit-proto.
+/// `quic-ackfreq` are compared with this table, by a test of tacit-tcp.
 #[test]
 fn acks_of_quinn_are_those_that_the_policies_are_compared_with() {
     let trust = Trust::new().unwrap();

@@ -149,8 +149,8 @@ impl Holders {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use tacit_between::hack::AckPacket;
     use tacit_packet::Packet;
-    use tacit_proto::hack::AckPacket;
 
     use super::*;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
+use tacit_between::hack;
 use tacit_packet::units::{Duration, HostId};
-use tacit_proto::hack;
 use tacit_scenario::RunSpec;
 use tacit_sim::{RunOutcome, Setup};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tacit_between::{fastack, fwp, hack};
 use tacit_link::PayloadClass;
 use tacit_link::wifi::{Airtime, AirtimeUse, StationCounters};
-use tacit_proto::{fastack, fwp, hack};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::StationOutcome;
 

@@ -3,8 +3,8 @@
 use tacit_congestion::Algorithm;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration, Instant};
-use tacit_proto::transport;
 use tacit_sim::setup::{Application, ClientDriver, FlowSetup, Traffic};
+use tacit_sim::transport;
 use tacit_tack_proto::{self as tack, AckClock};
 
 use super::*;

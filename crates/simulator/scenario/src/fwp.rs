@@ -1,7 +1,7 @@
 //! `[fwp]`: placeholders for data lost on a link without retransmissions, and the repair of these losses.
 
+use tacit_between::fwp::{self, repair};
 use tacit_packet::units::{Bytes, Duration, Ratio};
-use tacit_proto::fwp::{self, repair};
 use tacit_sim::setup::{Download, Repairers};
 
 /// Source of the data that replaces placeholders.

@@ -36,6 +36,8 @@ mod traces;
 mod traffic;
 pub mod warnings;
 
+use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
+use tacit_between::{fastack, hack};
 use tacit_congestion::{cubic, rre};
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::{Mode, ModeChoice, Standard};
@@ -46,8 +48,6 @@ use tacit_link::wifi::{
 use tacit_link::wired::PipeConfig;
 use tacit_link::{Loss, QueueConfig};
 use tacit_packet::units::Duration;
-use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::{fastack, hack};
 use tacit_tcp::{self as tcp, AckPolicy, DelayedAcks, LinuxAcks};
 
 pub use self::adoption::Adoption;

@@ -6,11 +6,11 @@ use tacit_link::wifi::AccessCategory;
 use tacit_packet::IpVersion;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::transport;
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, FlowSetup, Law, Objects, OnOff, RequestResponse, Span, Streaming,
     Traffic,
 };
+use tacit_sim::transport;
 
 use super::{ClientOverride, FwpPlan, Scenario};
 use crate::error::InputError;

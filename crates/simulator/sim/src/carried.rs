@@ -2,11 +2,11 @@
 
 use std::fmt::Debug;
 
+use tacit_between::hack::AckPacket;
 use tacit_link::PayloadClass;
 use tacit_link::wifi::AccessCategory;
 use tacit_packet::units::{Bytes, FlowId, HostId};
 use tacit_packet::{Ecn, Packet, Transport, wire};
-use tacit_proto::hack::AckPacket;
 
 /// What a world carries: simulated packets, or both those and the bytes of a live hop.
 pub trait Carried: Clone + AckPacket + From<Packet> + Debug {

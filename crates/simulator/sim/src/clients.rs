@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::transport::Config;
 use tacit_congestion::Algorithm;
 use tacit_congestion::rre::{Memory, SharedClient};
 use tacit_packet::endpoint::Ends;
 use tacit_packet::units::HostId;
-use tacit_proto::transport::Config;
 
 /// The clients of each host that uses TCP-RRE; one for all where they share an address.
 #[derive(Debug, Default)]

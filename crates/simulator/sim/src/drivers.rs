@@ -10,10 +10,10 @@ pub(crate) mod fwp;
 mod hack;
 mod oracle;
 
+use tacit_between::hack::{Config as HackConfig, FlowCounters};
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Functions, Interrupt, StationId};
 use tacit_packet::units::{FlowId, HostId, Instant};
-use tacit_proto::hack::{Config as HackConfig, FlowCounters};
 
 use self::ack_hold::HoldDriver;
 use self::fastack::ApAgent;

@@ -1,11 +1,11 @@
 //! A running flow: two transport endpoints, and the traffic that feeds them unless a program does.
 
+use crate::transport::{self, Connection};
 use tacit_link::random::Stream;
 use tacit_packet::endpoint::Ends;
 use tacit_packet::udp::{self, Datagram};
 use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
 use tacit_packet::{Endpoint, Packet, Stats, Transport};
-use tacit_proto::transport::{self, Connection};
 use tacit_tack_proto::{self as tack, OwnQueue};
 use tacit_tcp as tcp;
 

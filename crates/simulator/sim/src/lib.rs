@@ -12,6 +12,7 @@ pub mod record;
 mod scheduler;
 pub mod setup;
 mod topology;
+pub mod transport;
 mod wire_check;
 mod world;
 

@@ -1,11 +1,11 @@
 //! Results of a run.
 
 use hdrhistogram::Histogram;
+use tacit_between::{fastack, fwp, hack};
 use tacit_link::wifi::{Airtime, StationAirtime, Turns};
 use tacit_link::wired::PipeCounters;
 use tacit_packet::Stats;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::{fastack, fwp, hack};
 
 /// Results of a run. Counters cover the measured window unless they say otherwise.
 #[derive(Clone, Debug)]

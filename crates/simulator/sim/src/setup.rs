@@ -6,6 +6,9 @@ pub use crate::apps::setup::{
 };
 pub use crate::flow::End;
 
+use crate::transport;
+use tacit_between::ack_hold::HoldLaw;
+use tacit_between::{fastack, fwp, hack};
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{
     AccessCategory, BssConfig, DirectLink, LinkAcks, RateControl, ReverseDirection, StationConfig, StationId,
@@ -15,8 +18,6 @@ use tacit_link::wired::PipeConfig;
 use tacit_packet::IpVersion;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant};
-use tacit_proto::ack_hold::HoldLaw;
-use tacit_proto::{fastack, fwp, hack, transport};
 
 use crate::RunError;
 

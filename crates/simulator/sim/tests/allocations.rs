@@ -7,9 +7,9 @@ use std::alloc::System;
 
 use common::{bulk, wlan};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use tacit_between::fastack;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::Duration;
-use tacit_proto::fastack;
 use tacit_sim::Setup;
 use tacit_sim::setup::ApDriver;
 use tacit_tcp as tcp;

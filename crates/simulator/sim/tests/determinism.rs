@@ -4,12 +4,12 @@
 mod common;
 
 use common::{bulk, speak_hack, wlan};
+use tacit_between::hack;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
-use tacit_proto::hack;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};
 use tacit_tack_proto::{self as tack, LossReports};

@@ -11,6 +11,8 @@ mod swarm_programs;
 
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
+use tacit_between::fastack;
+use tacit_between::hack::{self, Coding, Rule, Variant};
 use tacit_congestion::Algorithm;
 use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::queue::{CoDelConfig, Discipline, DualPi2Config, FqCoDelConfig, QueueConfig};
@@ -28,10 +30,9 @@ use tacit_link::wired::Service;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, HostId, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
-use tacit_proto::hack::{self, Coding, Rule, Variant};
-use tacit_proto::{fastack, transport};
 use tacit_sim::record::{FlowOutcome, StationOutcome};
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic};
+use tacit_sim::transport;
 use tacit_sim::{RunOutcome, World, run};
 use tacit_tcp::{self as tcp, AckPolicy};
 

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
+use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
+use tacit_between::fastack;
 use tacit_link::cellular::Trace;
 use tacit_link::loss::Loss;
 use tacit_link::queue::{AckFilter, CoDelConfig, Discipline, FqCoDelConfig, QueueConfig, QueueLimit};
@@ -22,8 +24,6 @@ use tacit_link::wired::{
 use tacit_packet::IpVersion;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::fastack;
 use tacit_sim::setup::{ApDriver, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};
 use tacit_tcp::{self as tcp, AckPolicy};

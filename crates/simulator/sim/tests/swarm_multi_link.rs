@@ -8,6 +8,7 @@ mod common;
 
 use common::swarm::{Swarm, assert_failures_can_be_replayed, seeds};
 use common::*;
+use tacit_between::hack::{self, Coding, Variant as Holding};
 use tacit_link::loss::Loss;
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{Band, GuardInterval, Mode, Standard, Variant};
@@ -16,7 +17,6 @@ use tacit_link::wifi::{
     LinkSet, MultiLinkConfig, Protection, RadioReturn, StationConfig, WindowShare,
 };
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
-use tacit_proto::hack::{self, Coding, Variant as Holding};
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 use tacit_tcp::{self as tcp, AckPolicy};

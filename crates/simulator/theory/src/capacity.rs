@@ -16,7 +16,7 @@ pub struct AckCoding {
 }
 
 impl AckCoding {
-    /// The per-ACK coding of [`tacit_proto::hack`]. A frame has four bytes, which include its first ACK if that is as
+    /// The per-ACK coding of [`tacit_between::hack`]. A frame has four bytes, which include its first ACK if that is as
     /// expected, and two for each further ACK that is as expected. ACKs that are not expected take more. Measured: 4.12
     /// bytes with one ACK per frame, 48.4 with 21 (`hack/table2` and `hack/aifs` compare the simulator with these
     /// values).

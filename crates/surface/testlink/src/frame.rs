@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use tacit_between::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_link::PayloadClass;
 use tacit_packet::tcp::Segment;
 use tacit_packet::units::{Bytes, FlowId, HostId};
 use tacit_packet::{Ecn, FlowKey, Packet};
-use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_sim::Carried;
 
 use crate::HEADERS;

@@ -428,7 +428,7 @@ fn each_path_leaves_its_vector() {
     let files = files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned());
     let kept: BTreeSet<String> = files.filter(|name| name.ends_with(".txt")).collect();
     assert_eq!(kept, names, "each file has its path, and each path its file");
-    let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-proto --test rre writes them";
+    let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-congestion --test rre writes them";
     assert!(wrong.is_empty(), "{}\n{how}", wrong.join("\n"));
 }
 

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::libc;
+use tacit_between::ack_hold::QueueCounts;
 use tacit_packet::units::Bytes;
-use tacit_proto::ack_hold::QueueCounts;
 
 use super::device::Device;
 use super::sockets::{checked, open};

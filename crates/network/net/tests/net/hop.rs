@@ -13,8 +13,8 @@ use nix::libc::POLLRDHUP;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
+use tacit_between::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
 use tacit_net::flow::ShimName;
-use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, ToReader, ToShim};
 
 /// The bytes that replace a lost segment: the marker of the paper, without its nonce.
 pub const MARKER: &[u8] = b"\x89FWP-PLACEHOLDER\r\n\r\n";
@@ -127,7 +127,7 @@ fn listen(socket: &Socket, flows: &Flows, counts: &Counts, losses: Losses) {
         panic!("a reader registers first")
     };
     if losses.refuses {
-        send(socket, ToReader::Refused(tacit_proto::fwp::control::Refusal::Room));
+        send(socket, ToReader::Refused(tacit_between::fwp::control::Refusal::Room));
         return;
     }
     let flow = Flow { socket: socket.try_clone().unwrap(), allowed: Vec::new() };

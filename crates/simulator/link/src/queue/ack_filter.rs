@@ -22,7 +22,7 @@ pub enum AckFilter {
     /// higher. Only the last packet can be replaced, because packets behind an earlier one would be overtaken.
     Replace,
     /// As `tacit thin`, before the queue of a wired or mobile link: an ACK waits as long as the link is busy, and later ones
-    /// replace it ([`HoldLaw::Thin`](tacit_proto::ack_hold::HoldLaw::Thin)).
+    /// replace it ([`HoldLaw::Thin`](tacit_between::ack_hold::HoldLaw::Thin)).
     Thin,
 }
 

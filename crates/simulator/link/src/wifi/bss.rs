@@ -8,8 +8,8 @@ mod links;
 mod radios;
 
 use hdrhistogram::Histogram;
+use tacit_between::hack::Nic;
 use tacit_packet::units::{Bytes, Duration, Instant};
-use tacit_proto::hack::Nic;
 
 use self::links::{Link, Links};
 pub use self::radios::RadioTimes;

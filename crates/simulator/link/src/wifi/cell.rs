@@ -12,8 +12,8 @@ mod sequence;
 mod stations;
 mod txop;
 
+use tacit_between::hack::{Solicited, SolicitedBy};
 use tacit_packet::units::{Bytes, Duration, Instant};
-use tacit_proto::hack::{Solicited, SolicitedBy};
 
 pub(crate) use self::accounts::{Accounts, even_shares};
 use self::air_log::AirLog;

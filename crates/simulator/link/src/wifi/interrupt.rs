@@ -1,6 +1,6 @@
 //! Interrupts of a NIC to its driver.
 
-use tacit_proto::hack::{Response, SolicitedBy};
+use tacit_between::hack::{Response, SolicitedBy};
 
 use super::functions::FunctionId;
 use crate::packet::PacketRef;

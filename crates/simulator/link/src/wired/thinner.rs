@@ -1,9 +1,9 @@
 //! ACKs that wait before the queue of a pipe.
 
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_packet::FlowKey;
 use tacit_packet::tcp::Segment;
 use tacit_packet::units::{Bytes, Instant};
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 
 use super::staged::{Parts, Staged};
 use crate::packet::PacketRef;

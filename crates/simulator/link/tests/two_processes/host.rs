@@ -1,12 +1,12 @@
 //! A host: TCP over IP packets as bytes, and a file that it sends or receives.
 
+use tacit_between::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_congestion::Algorithm;
 use tacit_congestion::cubic::{self, SlowStart};
 use tacit_packet::endpoint::Ends;
 use tacit_packet::tcp::{Flags, Segment};
 use tacit_packet::units::{Bytes, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Endpoint as _, FlowKey, Packet, Transport, wire};
-use tacit_proto::hack::{AckPacket, FlowTimestamps, Rides};
 use tacit_tcp::{Config, Connection, State};
 
 /// An IP packet as bytes only.

@@ -14,8 +14,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
+use tacit_between::hack::{Coding, Config};
 use tacit_link::random::Stream;
-use tacit_proto::hack::{Coding, Config};
 
 use self::frames::Medium;
 use self::host::{HOSTS, Host};

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use tacit_between::hack::{AckPacket as _, Action, Config, Counters, Driver, Nic, Rides, SolicitedBy};
 use tacit_link::random::Stream;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::hack::{AckPacket as _, Action, Config, Counters, Driver, Nic, Rides, SolicitedBy};
 
 use super::frames::{Medium, Mpdu, NUMBERS, Ppdu};
 use super::host::{Host, IpPacket};

@@ -1,6 +1,6 @@
 //! Counters of FWP shims and of the downloads they serve.
 
-use tacit_proto::fwp;
+use tacit_between::fwp;
 use tacit_sim::record::{ApplicationResult, Downloaded, Percentiles};
 
 use super::view::View;

@@ -1,10 +1,10 @@
 //! The view of a run from which metrics are computed.
 
+use tacit_between::hack;
 use tacit_link::PayloadClass;
 use tacit_link::wifi::{AirtimeUse, StationCounters};
 use tacit_packet::Stats;
 use tacit_packet::units::Duration;
-use tacit_proto::hack;
 use tacit_sim::RunOutcome;
 use tacit_sim::record::{
     ApplicationResult, BssOutcome, FlowOutcome, PageLoads, PipeOutcome, StationOutcome, VideoPlayed,

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use tacit_proto::{fastack, fwp, hack};
+use tacit_between::{fastack, fwp, hack};
 
 use super::sheet::Sheet;
 use super::tables::labelled;

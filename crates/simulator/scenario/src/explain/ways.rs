@@ -1,8 +1,8 @@
 //! The ways in which TCP/HACK can send ACKs, and their airtime in a scenario.
 
+use tacit_between::hack::{AckAirtime, Rule};
 use tacit_link::wifi::{AccessCategory, Bss, StationId};
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::hack::{AckAirtime, Rule};
 
 use crate::Scenario;
 

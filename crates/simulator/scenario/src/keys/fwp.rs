@@ -1,7 +1,7 @@
 //! `[fwp]`.
 
+use tacit_between::fwp::{Config, Placeholders, repair};
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::fwp::{Config, Placeholders, repair};
 
 use super::kind::{Choice, Given, SOME_TIME, Share, Size, Span, Whole};
 use super::{About, Keys};

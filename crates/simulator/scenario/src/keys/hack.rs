@@ -1,7 +1,7 @@
 //! `[hack]`.
 
+use tacit_between::hack::{self, Coding};
 use tacit_packet::units::Duration;
-use tacit_proto::hack::{self, Coding};
 
 use tacit_link::wifi::{HackCarrier, HackRoom};
 

@@ -1,7 +1,7 @@
 //! `[fwp]`.
 
+use tacit_between::fwp::Placeholders;
 use tacit_link::wifi::StreamQueues;
-use tacit_proto::fwp::Placeholders;
 
 use crate::Wifi;
 use crate::error::InputError;

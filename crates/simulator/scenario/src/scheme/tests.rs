@@ -1,6 +1,6 @@
+use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
+use tacit_between::fastack;
 use tacit_link::wifi::ReverseDirection;
-use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::fastack;
 use tacit_sim::Setup;
 use tacit_sim::setup::{ApDriver, ClientDriver};
 use tacit_tcp::Config;

@@ -6,9 +6,9 @@ mod oracle;
 use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
+use tacit_between::fwp::repair::{Patience, Range, Repair, RequestId};
 use tacit_packet::Packet;
 use tacit_packet::units::{Bytes, Duration, FlowId, Instant};
-use tacit_proto::fwp::repair::{Patience, Range, Repair, RequestId};
 
 use self::oracle::Oracle;
 use super::Sockets;
@@ -191,7 +191,7 @@ impl RepairedDownload {
     fn of(plan: Download, is_fed: bool, flows: &[FlowId], start: Instant) -> Self {
         // The setup was checked: there are flows.
         let (main, others) = (flows[0], &flows[1..]);
-        let config = tacit_proto::fwp::repair::Config {
+        let config = tacit_between::fwp::repair::Config {
             parallel_max: others.len() * PIPELINE * PARTS_MAX,
             answer_timeout: NEVER,
             ..plan.repair

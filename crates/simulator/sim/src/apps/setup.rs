@@ -1,7 +1,7 @@
 //! Complete configuration of programs.
 
+use tacit_between::fwp::repair;
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId};
-use tacit_proto::fwp::repair;
 
 use crate::RunError;
 use crate::flow::End;

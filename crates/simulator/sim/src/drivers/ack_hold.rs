@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
+use tacit_between::hack::AckPacket;
 use tacit_link::wifi::{Bss, FunctionId, Peers};
 use tacit_link::{Holders, PacketRef};
 use tacit_packet::units::{Bytes, Instant};
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
-use tacit_proto::hack::AckPacket;
 
 use crate::Carried;
 use crate::packets::Packets;

@@ -1,11 +1,11 @@
 //! FastACK's agent in an access point, with a check that it never acknowledges data that no NIC has acknowledged.
 
+use tacit_between::fastack::{Agent, Config, Counters, Verdict};
 use tacit_link::PacketRef;
 use tacit_link::wifi::Interrupt;
 use tacit_packet::tcp::{Flags, Segment};
 use tacit_packet::units::{FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Packet, Transport};
-use tacit_proto::fastack::{Agent, Config, Counters, Verdict};
 
 use super::DriverRequest;
 use crate::Carried;

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use tacit_between::fwp::{Config, Counters, Readers, Shim};
 use tacit_link::PacketRef;
 use tacit_packet::units::{FlowId, HostId, Instant};
 use tacit_packet::{FlowKey, Packet};
-use tacit_proto::fwp::{Config, Counters, Readers, Shim};
 
 use super::DriverRequest;
 use crate::Carried;

@@ -1,10 +1,10 @@
 //! TCP/HACK in a station: its driver, for the NIC in the channel.
 
+use tacit_between::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 use tacit_link::PacketRef;
 use tacit_link::wifi::{Bss, FunctionId, Interrupt, Peers};
 use tacit_packet::FlowKey;
 use tacit_packet::units::{FlowId, HostId, Instant};
-use tacit_proto::hack::{Action, Config, Counters, Driver, FlowCounters, Rides};
 
 use super::DriverRequest;
 use crate::Carried;

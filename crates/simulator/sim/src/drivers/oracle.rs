@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
+use tacit_between::hack::{AckPacket, Rides};
 use tacit_link::PacketRef;
 use tacit_link::wifi::{DirectLink, FunctionId, Functions, Peers};
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::hack::{AckPacket, Rides};
 
 use crate::Carried;
 use crate::packets::Packets;

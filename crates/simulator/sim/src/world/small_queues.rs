@@ -1,9 +1,9 @@
 //! Small queues: a connection that sends from a wireless station pauses while the station's queue holds too many of its bytes.
 //! TCP derives the limit from its rate, TACK from the size of an A-MPDU; datagrams have the buffer of their socket.
 
+use crate::transport;
 use tacit_link::wifi::FunctionId;
 use tacit_packet::FlowKey;
-use tacit_proto::transport;
 use tacit_tack_proto::OwnQueue;
 
 use super::{Channel, World, first_hop};

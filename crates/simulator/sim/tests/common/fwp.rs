@@ -1,9 +1,9 @@
 //! FWP clients, and downloads with repair, for any setup.
 
+use tacit_between::fwp::{Config, repair};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::{BothWays, LinkAcks};
 use tacit_packet::units::{Bytes, FlowId, Ratio};
-use tacit_proto::fwp::{Config, repair};
 use tacit_sim::setup::{Application, ApplicationSetup, ClientDriver, Download, Setup};
 
 pub fn percent(percent: f64) -> Loss {

@@ -6,6 +6,7 @@ pub mod fwp;
 pub mod swarm;
 pub mod tack;
 
+use tacit_between::hack;
 use tacit_link::loss::Loss;
 use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::{Mode, Standard};
@@ -13,7 +14,6 @@ use tacit_link::wifi::{AccessCategory, BssConfig, StationConfig};
 use tacit_link::wired::PipeConfig;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant};
-use tacit_proto::hack;
 use tacit_sim::setup::{ApDriver, BssSetup, ClientDriver, FlowSetup, Setup, Traffic, WiredSetup};
 use tacit_tcp as tcp;
 

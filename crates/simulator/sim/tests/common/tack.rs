@@ -3,8 +3,8 @@
 use tacit_congestion::Algorithm;
 use tacit_link::random::Stream;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::transport;
 use tacit_sim::setup::{Setup, Traffic};
+use tacit_sim::transport;
 use tacit_tack_proto::{AckClock, Config, Lists, LossReports, RateFrom, StartUp, Timing};
 
 fn pick<T: Clone>(draw: &mut Stream, from: &[T]) -> T {

@@ -1,9 +1,9 @@
 //! Access categories in whole worlds: their shares, and TCP/HACK in each of them.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_link::wifi::AccessCategory;
 use tacit_link::wifi::phy::Standard;
-use tacit_proto::hack;
 use tacit_sim::setup::Setup;
 use tacit_sim::{RunError, run};
 use tacit_tcp as tcp;

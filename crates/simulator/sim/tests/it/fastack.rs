@@ -2,12 +2,12 @@
 //! acknowledges nothing that did not arrive, and that its state is consistent.
 
 use crate::common::*;
+use tacit_between::fastack::{Config, Counters};
+use tacit_between::hack;
 use tacit_congestion::Algorithm;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, HostId, Instant, Ratio};
-use tacit_proto::fastack::{Config, Counters};
-use tacit_proto::hack;
 use tacit_sim::record::FlowOutcome;
 use tacit_sim::setup::{ApDriver, ClientDriver, Setup, Traffic, WiredSetup};
 use tacit_sim::{RunOutcome, run};

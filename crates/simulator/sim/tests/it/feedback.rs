@@ -2,6 +2,7 @@
 //! treats it as opaque bytes. This test uses the reports of a UDP sink; any cumulative feedback works in the same way.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_link::AirFrame;
 use tacit_link::loss::Loss;
 use tacit_link::wifi::StationId;
@@ -10,7 +11,6 @@ use tacit_link::wifi::phy::Standard;
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
-use tacit_proto::hack;
 use tacit_sim::record::Reports;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{Observer, Setup, run, run_observed};

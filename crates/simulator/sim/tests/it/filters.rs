@@ -1,13 +1,13 @@
 //! Gains of ACK filters, and completeness of files behind them.
 
 use crate::common::*;
+use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
+use tacit_between::hack;
 use tacit_link::loss::Loss;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::ack_hold::{AckHoldConfig, HoldLaw};
-use tacit_proto::hack;
 use tacit_sim::setup::{ApDriver, ClientDriver, Traffic};
 use tacit_sim::{RunOutcome, Setup, run};
 use tacit_tcp as tcp;

@@ -3,11 +3,11 @@
 
 use crate::common::fwp::*;
 use crate::common::*;
+use tacit_between::fwp::{Config, Counters, Placeholders};
 use tacit_link::loss::{GilbertElliott, Loss};
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{LinkAcks, Protection};
 use tacit_packet::units::{BitRate, Bytes, Duration, FlowId, Instant, Ratio};
-use tacit_proto::fwp::{Config, Counters, Placeholders};
 use tacit_sim::record::{ApplicationResult, Downloaded, PageLoads, VideoPlayed};
 use tacit_sim::setup::{
     Application, ApplicationSetup, End, Law, Objects, Repairers, RequestResponse, Setup, Span, Streaming,

@@ -2,11 +2,11 @@
 
 use crate::common::fwp::*;
 use crate::common::*;
+use tacit_between::fwp::Config;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{Decibels, Protection};
 use tacit_packet::Packet;
 use tacit_packet::units::{Duration, Instant};
-use tacit_proto::fwp::Config;
 use tacit_sim::record::ApplicationResult;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, World, run};

@@ -2,13 +2,13 @@
 
 use crate::common::fwp::*;
 use crate::common::*;
+use tacit_between::fwp::Config;
 use tacit_congestion::Algorithm;
 use tacit_congestion::cubic::{self, SlowStart};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::Protection;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::fwp::Config;
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::Setup;
 use tacit_sim::{RunOutcome, run};

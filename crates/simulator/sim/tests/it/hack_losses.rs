@@ -2,6 +2,7 @@
 //! checks the frames that follow.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_congestion::Algorithm;
 use tacit_congestion::cubic::{self, SlowStart};
 use tacit_link::AirFrame;
@@ -11,7 +12,6 @@ use tacit_link::wifi::air::{Frame, Outcome};
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::Packet;
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::hack;
 use tacit_sim::setup::{ClientDriver, Traffic};
 use tacit_sim::{Observer, Setup, run_observed};
 use tacit_tcp as tcp;

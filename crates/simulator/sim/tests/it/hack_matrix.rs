@@ -2,6 +2,7 @@
 //! SACK, both directions, several flows per station and several stations.
 
 use crate::common::*;
+use tacit_between::hack::{self, Coding, Rule, Variant};
 use tacit_congestion::Algorithm;
 use tacit_link::AirFrame;
 use tacit_link::wifi::StationId;
@@ -9,7 +10,6 @@ use tacit_link::wifi::air::Frame;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{Bytes, Duration, Instant};
 use tacit_packet::{IpVersion, Packet, Transport};
-use tacit_proto::hack::{self, Coding, Rule, Variant};
 use tacit_sim::{Observer, RunOutcome, Setup, run, run_observed};
 use tacit_tcp as tcp;
 

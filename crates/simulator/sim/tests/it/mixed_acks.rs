@@ -1,11 +1,11 @@
 //! Stations with and without link-layer ACKs on one channel.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{AmsduLimit, BothWays, LinkAcks, Protection, StreamQueues};
 use tacit_packet::units::{Duration, Ratio};
-use tacit_proto::hack;
 use tacit_sim::setup::ClientDriver;
 use tacit_sim::{Setup, run};
 use tacit_tcp as tcp;

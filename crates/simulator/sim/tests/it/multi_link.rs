@@ -1,13 +1,13 @@
 //! TCP over several links of 802.11be.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_congestion::Algorithm;
 use tacit_congestion::cubic::{self, SlowStart};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{GuardInterval, Mode, Standard};
 use tacit_link::wifi::{BssConfig, MultiLinkConfig, StationConfig, WindowShare};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::hack;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 use tacit_tcp::{self as tcp, AckPolicy};

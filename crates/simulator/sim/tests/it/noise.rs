@@ -1,10 +1,10 @@
 //! Noise on the channel: its effect on goodput, and TCP/HACK's robustness.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{Decibels, PathLoss, Propagation};
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::hack;
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, run};
 use tacit_tcp as tcp;

@@ -2,6 +2,7 @@
 //! gives the same result. (With it, an ACK that no host sent ends the run.)
 
 use crate::common::*;
+use tacit_between::hack::{self, Coding, Variant};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wifi::{
@@ -10,7 +11,6 @@ use tacit_link::wifi::{
 use tacit_packet::udp::ReportAfter;
 use tacit_packet::units::{Bytes, Duration, Instant, Ratio};
 use tacit_packet::{IpVersion, Packet};
-use tacit_proto::hack::{self, Coding, Variant};
 use tacit_sim::setup::Traffic;
 use tacit_sim::{RunOutcome, Setup, World, run};
 use tacit_tcp as tcp;

@@ -7,9 +7,9 @@ use tacit_link::queue::QueueLimit;
 use tacit_link::wifi::phy::Standard;
 use tacit_link::wired::Service;
 use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-use tacit_proto::transport;
 use tacit_sim::record::{RunOutcome, SeriesPoint};
 use tacit_sim::setup::{FlowSetup, Traffic};
+use tacit_sim::transport;
 use tacit_sim::{Setup, run};
 use tacit_tcp as tcp;
 

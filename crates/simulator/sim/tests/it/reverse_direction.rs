@@ -1,10 +1,10 @@
 //! Reverse direction grants in whole worlds: TCP's gain if its ACKs need no channel access of their own.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_link::wifi::ReverseDirection;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::units::{BitRate, Duration};
-use tacit_proto::hack;
 use tacit_sim::setup::{Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
 use tacit_tcp as tcp;

@@ -1,12 +1,12 @@
 //! Small queues in uploads over Wi-Fi: the backlog of the station, the size of its aggregates, and who pushes back.
 
 use crate::common::*;
+use tacit_between::hack;
 use tacit_congestion::Algorithm;
 use tacit_link::Loss;
 use tacit_link::wifi::phy::Standard;
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
-use tacit_proto::hack;
 use tacit_sim::setup::{FlowSetup, Setup, Traffic};
 use tacit_sim::{RunOutcome, run};
 use tacit_tack_proto::{self as tack, OwnQueue};

@@ -1,13 +1,13 @@
 //! Data between clients: over two hops through the access point, or over one direct hop.
 
 use crate::common::*;
+use tacit_between::fastack;
+use tacit_between::hack::{Config, Variant};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{Mode, Standard};
 use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
-use tacit_proto::fastack;
-use tacit_proto::hack::{Config, Variant};
 use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
 use tacit_sim::{RunError, RunOutcome, run};
 use tacit_tack_proto as tack;

@@ -1,11 +1,11 @@
 //! FWP in worlds that were generated for other tests. It has its own random streams, so the rest of the world does not
 //! change.
 
+use tacit_between::fwp::{Config, Placeholders, repair};
 use tacit_link::random::Stream;
 use tacit_link::wifi::phy::{self, Mode, Standard};
 use tacit_link::wifi::{BothWays, LinkAcks, RateControl, StreamQueues};
 use tacit_packet::units::{Bytes, Duration};
-use tacit_proto::fwp::{Config, Placeholders, repair};
 use tacit_sim::RunOutcome;
 use tacit_sim::record::{ApplicationResult, Downloaded};
 use tacit_sim::setup::{Application, ClientDriver, Download, Setup, Traffic};

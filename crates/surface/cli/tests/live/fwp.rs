@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, send, socket};
-use tacit_proto::fwp::Marker;
-use tacit_proto::fwp::control::{MAX_MESSAGE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
+use tacit_between::fwp::Marker;
+use tacit_between::fwp::control::{MAX_MESSAGE_LEN, Refusal, SOCKET_NAME, ToReader, ToShim, VERSION};
 
 use super::helper::words;
 use super::support::{machine, report, shared_machine};

@@ -354,7 +354,9 @@ fn several_scenarios_make_one_page() {
 #[test]
 fn published_crates_carry_the_licences() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    for krate in ["core/rohc", "core/proto", "network/net", "network/tack"] {
+    let core = ["ack", "between", "congestion", "packet", "rohc", "tack-proto", "tcp"]
+        .map(|name| format!("core/{name}"));
+    for krate in core.iter().map(String::as_str).chain(["network/net", "network/quinn", "network/tack"]) {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
             let own = fs::read(root.join("crates").join(krate).join(licence)).unwrap();
             assert!(own == fs::read(root.join(licence)).unwrap(), "{krate}/{licence}");

@@ -2,7 +2,7 @@
 //!
 //! A scheme that appends data to the ACK, or omits the ACK, changes this decision and nothing else in the MAC.
 
-use tacit_proto::hack::{Nic, Response, Solicited};
+use tacit_between::hack::{Nic, Response, Solicited};
 
 use crate::wifi::multi_link::LinkId;
 

@@ -1,7 +1,7 @@
 //! Airtime of TCP ACKs, for drivers that compare appending them with sending them as packets.
 
+use tacit_between::hack::AckAirtime;
 use tacit_packet::units::Duration;
-use tacit_proto::hack::AckAirtime;
 
 use super::aggregation::AggregationLimits;
 use super::originator::Originator;

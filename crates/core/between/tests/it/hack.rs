@@ -1,10 +1,10 @@
 //! The driver of TCP/HACK with a real NIC, step by step: the host's work between the acknowledgment of one PPDU and
 //! that of the next (HACK paper sections 3.2 and 3.3.1).
 
+use tacit_between::hack::{Action, Config, Driver, Nic, SolicitedBy, Variant};
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{IpHeader, Packet, Transport};
-use tacit_proto::hack::{Action, Config, Driver, Nic, SolicitedBy, Variant};
 
 pub const TURNAROUND: Duration = Duration::from_micros(100);
 

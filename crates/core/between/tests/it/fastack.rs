@@ -1,10 +1,10 @@
 //! FastACK's agent, packet by packet: data to the client, its fate on the link, the client's ACKs, and the ACKs that
 //! the sender gets. Numbers are stream bytes from 0; segments have 1000 bytes.
 
+use tacit_between::fastack::{Agent, Config, Verdict};
 use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_packet::units::{Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Ecn, IpHeader, Packet, Transport};
-use tacit_proto::fastack::{Agent, Config, Verdict};
 
 const SENDER: HostId = HostId(0);
 const CLIENT: HostId = HostId(2);

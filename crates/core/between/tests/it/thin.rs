@@ -1,10 +1,10 @@
 //! `HoldLaw::Thin`: which ACKs wait for a busy uplink, for how long, and that a sender finally learns the same.
 
 use proptest::prelude::*;
+use tacit_between::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 use tacit_packet::FlowKey;
 use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
-use tacit_proto::ack_hold::{AckHold, HoldLaw, Offered, QueueCounts};
 
 const MSS: u16 = 1_460;
 /// After the first 100 segments.

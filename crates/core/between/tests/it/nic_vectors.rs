@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use tacit_proto::hack::{Nic, SolicitedBy};
+use tacit_between::hack::{Nic, SolicitedBy};
 
 const ABOUT_LINES: &str = "\
 # Each line is an event at the NIC of the sending end, for one peer; behind = is its answer. Bytes are in hexadecimal.
@@ -232,7 +232,7 @@ fn committed() -> BTreeSet<PathBuf> {
 #[test]
 fn each_script_leaves_its_vector() {
     let mut names = BTreeSet::new();
-    let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-proto --test it nic_vectors writes them";
+    let how = "TACIT_WRITE_VECTORS=1 cargo test -p tacit-between --test it nic_vectors writes them";
     for (name, about, script) in SCRIPTS {
         let events =
             if name == "drawn" { drawn() } else { script.iter().map(|line| (*line).into()).collect() };

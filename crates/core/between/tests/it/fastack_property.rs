@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use tacit_between::fastack::{Agent, Config, Verdict};
 use tacit_packet::tcp::{Flags, SackBlocks, SackRange, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{IpHeader, Packet, Transport};
-use tacit_proto::fastack::{Agent, Config, Verdict};
 
 const SENDER: HostId = HostId(0);
 const CLIENT: HostId = HostId(2);

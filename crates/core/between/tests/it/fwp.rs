@@ -2,11 +2,11 @@
 
 mod overdue;
 
+use tacit_between::fwp::control::Refusal;
+use tacit_between::fwp::{Config, Counters, Placeholders, Readers, Shim};
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{Ecn, FlowKey, IpHeader, Packet, Transport};
-use tacit_proto::fwp::control::Refusal;
-use tacit_proto::fwp::{Config, Counters, Placeholders, Readers, Shim};
 
 const MSS: u32 = 1000;
 const SERVER: HostId = HostId(0);

@@ -2,10 +2,10 @@
 //! packets.
 
 use proptest::prelude::*;
+use tacit_between::hack::{AckAirtime, Action, Coding, Config, Driver, Nic, Rule, SolicitedBy, Variant};
 use tacit_packet::tcp::{Flags, SackRange, Segment, Timestamps};
 use tacit_packet::units::{Duration, FlowId, Instant, SeqNumber};
 use tacit_packet::{Packet, Transport, wire};
-use tacit_proto::hack::{AckAirtime, Action, Coding, Config, Driver, Nic, Rule, SolicitedBy, Variant};
 
 use crate::hack::{self, TURNAROUND, at};
 

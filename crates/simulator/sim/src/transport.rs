@@ -76,7 +76,7 @@ impl Connection {
     }
 
     /// Says whether the end has a socket for itself, as clients have, before it sends anything: packets of TACK to it are shorter
-    /// ([`set_implied`](tack::Connection::set_implied)). Of no effect on TCP, which has addresses for that.
+    /// ([there](tack::Connection::set_connection_id_implied)). Of no effect on TCP, which has addresses for that.
     pub fn set_connection_id_implied(&mut self, implied: bool) {
         if let Self::Tack(tack) = self {
             tack.set_connection_id_implied(implied);

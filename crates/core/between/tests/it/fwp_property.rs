@@ -1,10 +1,10 @@
 //! Invariants of FWP's shim under any input.
 
 use proptest::prelude::*;
+use tacit_between::fwp::{Config, Placeholders, Readers, Shim};
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
 use tacit_packet::{FlowKey, IpHeader, Packet, Transport};
-use tacit_proto::fwp::{Config, Placeholders, Readers, Shim};
 
 const WINDOW: u16 = 600;
 const STREAM: usize = 4000;
