@@ -16,7 +16,7 @@ const LOW_PART: u64 = 4;
 const LOW_MIN: Duration = Duration::from_micros(500);
 const LOW_TRIP_PART: u64 = 32;
 
-/// Time after which counts are halved: several cycles of a sender, some of which drain the queue.
+/// Time after which counts are halved: several cycles of a sender; some of them drain the queue.
 const WINDOW: Duration = Duration::from_secs(2);
 
 /// The share is zero with fewer of these packets.

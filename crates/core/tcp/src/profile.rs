@@ -15,7 +15,7 @@ pub enum Profile {
     /// The rules of the RFCs up to 6675, with CUBIC and HyStart: [`Config::default`].
     #[default]
     Classic,
-    /// A current Linux host with its defaults, as far as it is modelled.
+    /// A current Linux host with its defaults, within what is modelled.
     Linux,
 }
 

@@ -14,7 +14,7 @@ use tacit_packet::units::{Duration, Instant};
 /// When the application reads data from the receive buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadPolicy {
-    /// As soon as it is in order: the window never closes.
+    /// At once when it is in order: the window never closes.
     #[default]
     Immediate,
     /// When [`read`](super::Connection::read) is called.

@@ -1,7 +1,7 @@
 //! The ACK frequency of each acknowledgment policy in a steady flow of full-sized packets.
 
+use tacit_ack::{AckClock, Arriving};
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_tack_proto::{AckClock, Arriving};
 
 /// Length of the full-sized packets in which ACK frequencies are expressed (TACK paper section 6.2).
 const PACKET: Bytes = Bytes(1500);

@@ -1,10 +1,10 @@
 //! The capacity model: the airtime of one cycle of data and feedback, and the resulting goodput.
 
+use tacit_ack::{AckClock, Arriving};
 use tacit_link::wifi::phy::{
     ACK_LEN, MPDU_DELIMITER_LEN, Mode, Phy, Standard, block_ack_len, mpdu_len, subframe_len,
 };
 use tacit_packet::units::{BitRate, Bytes, Duration};
-use tacit_tack_proto::{AckClock, Arriving};
 
 /// Mean number of bytes that compressed TCP ACKs add to a link-layer ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,7 +16,7 @@ pub struct AckCoding {
 }
 
 impl AckCoding {
-    /// The per-ACK coding of [`tacit_between::hack`]. A frame has four bytes, which include its first ACK if that is as
+    /// The per-ACK coding of `tacit_between::hack`. A frame has four bytes, which include its first ACK if that is as
     /// expected, and two for each further ACK that is as expected. ACKs that are not expected take more. Measured: 4.12
     /// bytes with one ACK per frame, 48.4 with 21 (`hack/table2` and `hack/aifs` compare the simulator with these
     /// values).

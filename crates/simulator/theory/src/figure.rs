@@ -3,9 +3,9 @@
 use core::fmt;
 
 use serde::Serialize;
+use tacit_ack::AckClock;
 use tacit_link::wifi::phy::{Format, GuardInterval, Mode, ResourceUnit, Standard};
 use tacit_packet::units::{BitRate, Duration};
-use tacit_tack_proto::AckClock;
 
 use super::rounds::RoundWay;
 use super::{

@@ -11,7 +11,7 @@ use super::DriverRequest;
 use crate::Carried;
 use crate::packets::Packets;
 
-/// A reader's request to the shim (`proto::fwp::control` without encoding).
+/// A reader's request to the shim (`between::fwp::control` without encoding).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReaderRequest {
     Register,
