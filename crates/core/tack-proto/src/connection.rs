@@ -333,6 +333,13 @@ impl Connection {
         }
     }
 
+    /// The peer answered a hello, perhaps an earlier one than the last.
+    fn guess_rtt(&mut self, now: Instant) {
+        if let Greeting::Sent { at } = self.greeting {
+            self.sender.guess_rtt(now.saturating_since(at));
+        }
+    }
+
     fn acceptable(hello: &Hello) -> bool {
         hello.version == Hello::VERSION && hello.own.0 != 0 && u32::from(hello.max_payload) >= LEAST_PAYLOAD
     }
@@ -368,6 +375,7 @@ impl Connection {
         }
         let micros = Stamp::at(now, self.clock_offset()).since(hello.echo).filter(|micros| *micros > 0);
         // An answer echoes the hello that it answers, so that one sent twice is no doubt.
+        self.guess_rtt(now);
         self.greet(now, hello, micros.map(|micros| Duration::from_micros(u64::from(micros))));
         self.state = State::Established;
         self.greeting = Greeting::Idle;
@@ -483,6 +491,7 @@ impl Connection {
             State::Established => {}
             State::Accepted => {
                 self.state = State::Established;
+                self.guess_rtt(now);
                 self.greeting = Greeting::Idle;
                 self.events.push_back(Event::Connected);
             }

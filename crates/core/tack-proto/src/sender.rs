@@ -240,6 +240,11 @@ impl Sender {
         self.newest_acked.get_or_insert((self.latest(), now));
     }
 
+    /// A round trip took about this long: see [`RttEstimator::guess`](crate::congestion::rtt::RttEstimator::guess).
+    pub fn guess_rtt(&mut self, round_trip: Duration) {
+        self.path.rtt.guess(round_trip);
+    }
+
     /// Whether data that leaves now is [short](Data::short). The peer reckons its number and time from the newest that arrived,
     /// which is the newest that it has acknowledged or a later one.
     fn is_short(&self, now: Instant) -> bool {

@@ -21,3 +21,21 @@ fn a_client_says_its_last_message_again_when_the_servers_answer_comes_again() {
     net.client.poll_transmit(net.now, &mut again);
     assert_eq!(again, finishes[0]);
 }
+
+/// Which copy of an initiation was answered is not known, so there is no round-trip time. The initial timeout of a second for
+/// all that follows would make a copy over a lossy path take several.
+#[test]
+fn what_is_lost_behind_a_repeated_initiation_is_repeated_soon() {
+    let mut net = Net::new();
+    net.lose_at = |now| {
+        let millis = (now - Instant::ZERO).as_nanos() / 1_000_000;
+        millis == 0 || (256..280).contains(&millis)
+    };
+    let client = net.connect();
+    net.run(Duration::from_millis(270));
+    let session = net.client.session(client).unwrap();
+    let stream = session.open().unwrap().expect("the response came at 260 ms");
+    session.write(stream, &payload(100)).unwrap();
+    net.run(Duration::from_millis(330));
+    assert_eq!(net.read().0, payload(100), "after 600 ms");
+}
