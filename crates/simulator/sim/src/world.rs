@@ -3,16 +3,17 @@
 mod drivers;
 mod invariants;
 mod outcome;
+mod sending;
 mod small_queues;
 
 use std::collections::VecDeque;
 
 use tacit_link::PacketRef;
 use tacit_link::queue::AckFilter;
-use tacit_link::wifi::{AccessCategory, Bss, FunctionId, LinkCounts, Offered, StationCounters, StationId};
+use tacit_link::wifi::{Bss, FunctionId, LinkCounts, StationCounters, StationId};
 use tacit_link::wired::{Pipe, PipeCounters};
 use tacit_packet::Packet;
-use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant};
+use tacit_packet::units::{Duration, FlowId, HostId, Instant};
 
 use crate::apps::{self, App, Sockets};
 use crate::digest::Digest;
@@ -26,9 +27,7 @@ use crate::setup::{BssSetup, FlowSetup, Setup};
 use crate::topology::{Port, Topology};
 use crate::wire_check::WireCheck;
 use crate::{Carried, Observer, RunError};
-
-/// Packets that a saturating source keeps in a wire's queue without a limit.
-const SATURATION_PACKETS: usize = 256;
+use sending::{first_hop, in_category};
 
 /// A component of the scheduler.
 #[derive(Clone, Copy, Debug)]
@@ -612,123 +611,6 @@ impl<'o, P: Carried> World<'o, P> {
         self.scheduler.wake(self.timers[index][end as usize], self.flows[index].poll_timeout(end));
     }
 
-    /// Sends a packet of a flow; as bytes give it back, where the setup asks for that.
-    fn send_new(&mut self, host: HostId, packet: Packet) {
-        let packet = match &mut self.wire {
-            None => Ok(packet),
-            Some(check) => check.pass(&packet),
-        };
-        match packet {
-            Ok(packet) => {
-                let packet = self.packets.insert(packet.into());
-                self.send(host, packet);
-            }
-            Err(what) => self.broken = Some(what),
-        }
-    }
-
-    fn send(&mut self, host: HostId, packet: PacketRef) {
-        match self.way_out(host, packet) {
-            Some(port) => self.offer(port, packet),
-            None => {
-                let destination = self.packets.take(packet).destination();
-                self.broken = Some(no_way(host, destination).to_string());
-            }
-        }
-    }
-
-    /// Where `host` sends `packet`.
-    fn way_out(&self, host: HostId, packet: PacketRef) -> Option<Port> {
-        let port = self.topology.next_hop(host, self.packets.content(packet).destination())?;
-        if self.has_categories { self.way_out_in_category(port, packet) } else { Some(port) }
-    }
-
-    /// Where `packet` goes from `port`, where several categories are in use.
-    #[inline(never)]
-    fn way_out_in_category(&self, port: Port, packet: PacketRef) -> Option<Port> {
-        let packet = self.packets.content(packet);
-        let flow = packet.flow().map(|flow| &self.flows[flow.0 as usize].setup);
-        let category = flow.map_or_else(|| packet.access_category(), |flow| flow.access_category);
-        Some(in_category(port, &self.channels, category))
-    }
-
-    fn offer(&mut self, port: Port, packet: PacketRef) {
-        match port {
-            Port::Pipe(index) => {
-                let pipe = &mut self.wires[index as usize].pipe;
-                let was_busy = pipe.is_busy();
-                pipe.enqueue(self.now, packet, &mut self.packets.holders);
-                if !was_busy {
-                    self.scheduler.wake(index, pipe.poll_timeout());
-                }
-            }
-            Port::Wifi { bss, from, to } if self.channels[usize::from(bss)].drivers.all_stock() => {
-                self.queue_on_air(bss, from, to, packet);
-            }
-            Port::Wifi { bss, from, to } => self.offer_to_driver(bss, from, to, packet),
-        }
-    }
-
-    fn queue_on_air(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
-        let Channel { bss, component, .. } = &mut self.channels[usize::from(bss)];
-        if bss.offer(self.now, from, to, packet, &mut self.packets.holders) == Offered::Contends {
-            self.scheduler.wake(*component, bss.poll_timeout());
-        }
-    }
-
-    /// Where the source of flow `index` sends.
-    fn first_port(&self, index: usize) -> Option<Port> {
-        first_hop(&self.flows[index].setup, End::Source, &self.topology, &self.channels)
-    }
-
-    /// A queue that packets were taken from may have room for saturating sources.
-    fn refill_from(&mut self, port: Port) {
-        if let Ok(place) = self.saturator_of.binary_search_by_key(&port, |(port, _)| *port) {
-            self.refill(self.saturator_of[place].1);
-        }
-    }
-
-    /// Fills a queue from the flows that keep it full, in turn.
-    fn refill(&mut self, index: usize) {
-        let mut idle_flows = 0;
-        while idle_flows < self.saturators[index].flows.len() {
-            let saturator = &mut self.saturators[index];
-            let (flow, port) = (saturator.flows[saturator.next], saturator.port);
-            let len = self.flows[flow].saturating_packet_len();
-            if !self.has_room(port, len) {
-                break;
-            }
-            let (saturator, flow) = (&mut self.saturators[index], &mut self.flows[flow]);
-            saturator.next = (saturator.next + 1) % saturator.flows.len();
-            match flow.next_saturating().filter(|_| flow.setup.start <= self.now) {
-                Some(packet) => {
-                    idle_flows = 0;
-                    let packet = self.packets.insert(packet.into());
-                    self.offer(port, packet);
-                }
-                None => idle_flows += 1,
-            }
-        }
-        let saturator = &self.saturators[index];
-        if let Port::Pipe(pipe) = saturator.port {
-            self.scheduler.wake(saturator.component, self.wires[pipe as usize].pipe.half_begun_at());
-        }
-    }
-
-    /// Whether the queue of `port` takes another packet of `len` bytes of a saturating source.
-    fn has_room(&mut self, port: Port, len: Bytes) -> bool {
-        match port {
-            Port::Pipe(index) => {
-                let pipe = &mut self.wires[index as usize].pipe;
-                pipe.has_room(self.now, len, &mut self.packets.holders) && pipe.waiting() < SATURATION_PACKETS
-            }
-            Port::Wifi { bss: index, from, to } => {
-                let channel = &self.channels[usize::from(index)].bss;
-                channel.has_room(from, to, len) && !channel.is_saturated(from, to)
-            }
-        }
-    }
-
     fn sample(&mut self, component: u32) {
         for index in 0..self.flows.len() {
             let queueing = self.queueing_of(index);
@@ -794,28 +676,6 @@ impl<'o, P: Carried> World<'o, P> {
 /// The stations of `set`, the access point first.
 fn stations(set: &BssSetup) -> impl Iterator<Item = StationId> + use<> {
     (0..=set.clients.len() as u16).map(StationId)
-}
-
-/// Where `end` of `flow` sends.
-fn first_hop<P>(flow: &FlowSetup, end: End, topology: &Topology, channels: &[Channel<P>]) -> Option<Port> {
-    let (from, to) = match end {
-        End::Source => (flow.source, flow.sink),
-        End::Sink => (flow.sink, flow.source),
-    };
-    Some(in_category(topology.next_hop(from, to)?, channels, flow.access_category))
-}
-
-/// `port` for packets of `category`.
-fn in_category<P>(port: Port, channels: &[Channel<P>], category: AccessCategory) -> Port {
-    match port {
-        Port::Pipe(_) => port,
-        Port::Wifi { bss, from, to } => {
-            let channel = &channels[usize::from(bss)].bss;
-            let in_category = |function| channel.function(channel.station(function), category);
-            let (from, to) = (in_category(from), in_category(to));
-            Port::Wifi { bss, from, to }
-        }
-    }
 }
 
 fn no_way(from: HostId, to: HostId) -> RunError {
