@@ -255,7 +255,8 @@ impl<P: AckPacket> Driver<P> {
         }
     }
 
-    /// Packets for `peer` are being sent: ACKs that also wait for a link-layer ACK must not be sent twice.
+    /// Packets for `peer` leave the transmit queue. The station wins access, so ACKs may overtake its other packets again; and ACKs
+    /// that also wait for a link-layer ACK must not be sent twice.
     pub fn handle_drained(&mut self, peer: usize) {
         self.packets_wait_since = None;
         if self.config.variant == Variant::Opportunistic {

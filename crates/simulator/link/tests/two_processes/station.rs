@@ -232,6 +232,9 @@ impl Station {
     fn send(&mut self) {
         self.wait(ACCESS);
         let ppdu = self.originator.next_ppdu(&mut self.counts);
+        if matches!(ppdu, Ppdu::Ampdu(_)) {
+            self.driver.handle_drained(PEER);
+        }
         self.medium.send(&ppdu);
         self.wait(ppdu.airtime());
         if ppdu == Ppdu::CfEnd {
