@@ -155,6 +155,17 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
+    /// Carries out what it asks of the channel when its host has sent a packet; true if it may also have requests to the world.
+    fn carry_out(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> bool {
+        match self {
+            Self::Stock => {}
+            Self::Hack(hack) => hack.carry_out(now, channel, packets),
+            Self::AckHold(hold) => hold.act(now, channel, &mut packets.holders),
+            Self::FastAck(_) | Self::Fwp(_) => return true,
+        }
+        false
+    }
+
     /// Its next deadline.
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
@@ -422,6 +433,18 @@ impl<P: Carried> Drivers<P> {
             packets.holders.release(*packet);
         }
         function
+    }
+
+    /// Carries out what the driver of `function` asks of the channel when its host has sent a packet; true if it may also have
+    /// requests to the world. ACKs that are to be passed up are not among them: their host may be busy with one.
+    pub fn carry_out(
+        &mut self,
+        now: Instant,
+        function: FunctionId,
+        channel: &mut Bss,
+        packets: &mut Packets<P>,
+    ) -> bool {
+        self.of_mut(function).is_some_and(|driver| driver.carry_out(now, channel, packets))
     }
 
     /// Carries out the requests of the driver of `function` to the channel; returns the next request to the world,

@@ -29,8 +29,6 @@ pub enum Action<P> {
     ClearRetained(usize),
     /// Remove these packets from the transmit queue, because they were sent on a link-layer ACK.
     Retract(usize, Vec<P>),
-    /// Pass the reconstituted ACK up.
-    Deliver(usize, P),
 }
 
 /// A driver. Peers have the same numbers as in the NIC.
@@ -44,6 +42,8 @@ pub struct Driver<P> {
     /// Since when a packet other than an ACK has waited, if the station has sent nothing since.
     packets_wait_since: Option<Instant>,
     actions: VecDeque<Action<P>>,
+    /// Reconstituted ACKs, each with its peer.
+    reconstituted: VecDeque<(usize, P)>,
     counters: Counters,
     /// Scratch buffer, kept to reuse its capacity.
     bytes: Vec<u8>,
@@ -59,6 +59,7 @@ impl<P: AckPacket> Driver<P> {
             next_deadline: None,
             packets_wait_since: None,
             actions: VecDeque::new(),
+            reconstituted: VecDeque::new(),
             counters: Counters::default(),
             bytes: Vec::new(),
         }
@@ -83,6 +84,12 @@ impl<P: AckPacket> Driver<P> {
     /// The next action. Drain it to `None` after any other call.
     pub fn poll_action(&mut self) -> Option<Action<P>> {
         self.actions.pop_front()
+    }
+
+    /// The next reconstituted ACK to pass up, and its peer. Drain it to `None` after [`handle_appended`](Self::handle_appended);
+    /// what the stack sends in between goes first, so that its queue is known when it has the next ACK.
+    pub fn poll_reconstituted(&mut self) -> Option<(usize, P)> {
+        self.reconstituted.pop_front()
     }
 
     /// The time for the next [`Driver::handle_timeout`]; it may change after any call.
@@ -209,10 +216,10 @@ impl<P: AckPacket> Driver<P> {
     /// Handles `bytes` that a link-layer ACK from `peer` carried. `read` parses a reconstituted packet, as for any
     /// packet that the host receives.
     pub fn handle_appended(&mut self, peer: usize, bytes: &[u8], read: impl Fn(&[u8]) -> Option<P>) {
-        let actions = &mut self.actions;
+        let reconstituted = &mut self.reconstituted;
         let mut unreadable = 0;
         let report = self.peers[peer].decoder.receive(bytes, &mut |packet| match read(packet) {
-            Some(packet) => actions.push_back(Action::Deliver(peer, packet)),
+            Some(packet) => reconstituted.push_back((peer, packet)),
             None => unreadable += 1,
         });
         self.counters.reconstituted_acks += report.delivered as u64 - unreadable;

@@ -94,7 +94,6 @@ impl Client {
                         self.driver.handle_retracted(0, &packet);
                     }
                 }
-                Action::Deliver(..) => unreachable!("nothing came appended"),
             }
         }
     }

@@ -105,11 +105,8 @@ impl Link {
         self.client.handle_received(now, PEER, SolicitedBy::Ampdu, more_data, response);
         self.act();
         self.access_point.handle_appended(PEER, &appended, |bytes| wire::decode(bytes).ok());
-        while let Some(action) = self.access_point.poll_action() {
-            if let Action::Deliver(_, packet) = action {
-                self.rode.push(packet);
-            }
-        }
+        let access_point = &mut self.access_point;
+        self.rode.extend(std::iter::from_fn(|| access_point.poll_reconstituted()).map(|(_, packet)| packet));
         assert_eq!(self.access_point.counters().failed_frames, 0);
         appended.len()
     }
@@ -121,9 +118,7 @@ impl Link {
                 Action::Descriptor(peer, frame) => self.nic.add(peer, &frame),
                 Action::ClearFresh(peer) => self.nic.clear_fresh(peer),
                 Action::ClearRetained(peer) => self.nic.clear_retained(peer),
-                Action::Retract(..) | Action::Deliver(..) => {
-                    unreachable!("nothing of the kind was asked for")
-                }
+                Action::Retract(..) => unreachable!("nothing of the kind was asked for"),
             }
         }
     }

@@ -213,11 +213,12 @@ impl Station {
                     Action::Descriptor(peer, frame) => self.nic.add(peer, &frame),
                     Action::ClearFresh(peer) => self.nic.clear_fresh(peer),
                     Action::ClearRetained(peer) => self.nic.clear_retained(peer),
-                    Action::Deliver(_, IpPacket(bytes)) => self.host.receive(self.now, &bytes),
                     Action::Retract(..) => unreachable!("nothing is queued that rides too"),
                 }
             } else if let Some(packet) = self.host.poll_transmit(self.now) {
                 self.driver.handle_outgoing(self.now, PEER, packet);
+            } else if let Some((_, IpPacket(bytes))) = self.driver.poll_reconstituted() {
+                self.host.receive(self.now, &bytes);
             } else {
                 return;
             }

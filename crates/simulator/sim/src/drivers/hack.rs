@@ -99,9 +99,16 @@ impl<P: Carried> HackDriver<P> {
         channel: &mut Bss,
         packets: &mut Packets<P>,
     ) -> Option<DriverRequest<P>> {
+        self.carry_out(now, channel, packets);
+        let (peer, packet) = self.driver.poll_reconstituted()?;
+        Some(DriverRequest::PassUp { from: self.peers.id(peer), packet })
+    }
+
+    /// Carries out what the driver asks of the channel.
+    pub fn carry_out(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) {
         let function = self.function;
-        loop {
-            match self.driver.poll_action()? {
+        while let Some(action) = self.driver.poll_action() {
+            match action {
                 Action::Send(peer, packet) => {
                     let ack = (packet.rides() != Rides::Never).then(|| packet.clone());
                     let packet = packets.insert(packet);
@@ -127,9 +134,6 @@ impl<P: Carried> HackDriver<P> {
                     }
                 }
                 Action::Retract(peer, acks) => self.retract(peer, &acks, channel, packets),
-                Action::Deliver(peer, packet) => {
-                    return Some(DriverRequest::PassUp { from: self.peers.id(peer), packet });
-                }
             }
         }
     }

@@ -47,6 +47,11 @@ impl<P: Carried> World<'_, P> {
                 }
             }
         }
+        self.wake_driver(index, function);
+    }
+
+    /// Wakes the driver of `function` and its channel when they are due.
+    fn wake_driver(&mut self, index: usize, function: FunctionId) {
         let Channel { bss, drivers, component, first_driver, .. } = &self.channels[index];
         if let Some(at) = drivers.poll_timeout(function) {
             self.scheduler.wake(first_driver + function.index() as u32, Some(at));
@@ -109,12 +114,13 @@ impl<P: Carried> World<'_, P> {
     /// Offers `packet` to drivers. Out of line, because stock stations do not need it.
     #[inline(never)]
     pub(super) fn offer_to_driver(&mut self, bss: u16, from: FunctionId, to: FunctionId, packet: PacketRef) {
-        let drivers = &mut self.channels[usize::from(bss)].drivers;
-        let Some(packet) = drivers.outgoing(self.now, from, to, packet, &mut self.packets) else {
-            self.act(usize::from(bss), from);
-            return;
-        };
-        self.queue_on_air(bss, from, to, packet);
+        let index = usize::from(bss);
+        let Channel { bss: channel, drivers, .. } = &mut self.channels[index];
+        match drivers.outgoing(self.now, from, to, packet, &mut self.packets) {
+            Some(packet) => self.queue_on_air(bss, from, to, packet),
+            None if drivers.carry_out(self.now, from, channel, &mut self.packets) => self.act(index, from),
+            None => self.wake_driver(index, from),
+        }
     }
 
     /// A packet arrived at a station with a driver.

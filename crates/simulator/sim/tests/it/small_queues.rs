@@ -192,3 +192,30 @@ fn a_tack_upload_alone_is_as_fast_as_without() {
     println!("{limited} {unlimited}");
     assert!(limited > 0.99 * unlimited);
 }
+
+/// A Block Ack may carry 127 ACKs. What each provokes is in the queue when the next one asks how much lies there. Where it was
+/// not, a connection put all that 127 ACKs allow into its queue, which lost a part: half of the goodput over a long path.
+#[test]
+fn acks_from_one_block_ack_do_not_fill_a_queue_beyond_the_limit() {
+    let config = tcp::Config {
+        congestion: Algorithm::CUBIC.into(),
+        small_queues: Some(Duration::from_millis(8)),
+        receive_buffer: Bytes(64 << 20),
+        send_buffer: Bytes(64 << 20),
+        ..tcp::Config::default()
+    };
+    let mut setup = upwards(wlan(Standard::Ax, 1_201, 1, &bulk(config)));
+    let wire = pipe(BitRate::from_mbps(2_000), Duration::from_millis(40), packets(10_000), Loss::None);
+    (setup.wired[0].forward, setup.wired[0].backward) = (wire.clone(), wire);
+    speak_hack(&mut setup, hack::Config::default());
+    let outcome = run(&setup).unwrap();
+    let station = &outcome.bss[0].stations[1];
+    // A connection without a pacer has 1 MiB there at most.
+    let most = (1 << 20) / 1_500 + 1;
+    println!("{} packets at most, {:.0} Mb/s", station.queue_peak_packets, goodput_mbps(&outcome));
+    assert!(
+        (most / 2..=most).contains(&station.queue_peak_packets),
+        "{} packets",
+        station.queue_peak_packets
+    );
+}
