@@ -7,6 +7,7 @@ use super::super::rate_control::Rate;
 use super::*;
 use crate::queue::{Discipline, QueueLimit};
 use crate::random::Stream;
+use crate::wifi::bitmap::AckBitmap;
 use crate::wifi::config::AmsduLimit;
 use crate::wifi::phy::{GuardInterval, Standard};
 

@@ -144,7 +144,11 @@ impl Originator {
 
     /// Fast version of [`settle_each`](Self::settle_each) for the case that all of the window was sent and `acked` and
     /// only counts are needed; otherwise returns `None` and changes nothing.
-    fn settle_all(&mut self, acked: impl Fn(u16) -> bool, holders: &mut Holders) -> Option<Settled> {
+    pub(super) fn settle_all(
+        &mut self,
+        acked: impl Fn(u16) -> bool,
+        holders: &mut Holders,
+    ) -> Option<Settled> {
         if self.upper.reports_acks
             || self.upper.untold.is_some()
             || self.limits.joins_packets()
@@ -169,7 +173,7 @@ impl Originator {
     }
 
     /// Settles every MPDU in flight on this link, one by one, and with `others` those on other links that are `acked`.
-    fn settle_each(
+    pub(super) fn settle_each(
         &mut self,
         (acked, others): (impl Fn(u16) -> bool, bool),
         (retry_limit, oldest): (u32, Instant),
