@@ -81,7 +81,9 @@ impl AckScheduler {
         let (quick, rule) = match config.ack_policy {
             AckPolicy::Delayed(delayed) => (delayed.quick_ack_segments, Rule::Delayed(delayed)),
             AckPolicy::Linux(policy) => (0, Rule::Linux(Box::new(Linux::new(policy, config.sack)))),
-            AckPolicy::Packets(policy) => (0, Rule::Packets(Box::new(Packets::new(policy)))),
+            AckPolicy::Packets(policy) => {
+                (0, Rule::Packets(Box::new(Packets::new(policy, config.window_updates))))
+            }
             AckPolicy::External(factory) => {
                 (0, Rule::External(Box::new(external::ExternalPolicy::new(factory))))
             }
@@ -98,7 +100,7 @@ impl AckScheduler {
         let policy = match &mut self.rule {
             Rule::Delayed(policy) => policy,
             Rule::Linux(linux) => return linux.on_in_order(bytes, self.full_segment, now),
-            Rule::Packets(packets) => return packets.on_in_order(now),
+            Rule::Packets(packets) => return packets.on_in_order(bytes, now),
             Rule::External(external) => return external.on_in_order(bytes, now),
         };
         if self.quick > 0 {
@@ -150,16 +152,17 @@ impl AckScheduler {
         }
     }
 
-    /// An acknowledgment of everything received was sent.
+    /// An acknowledgment of everything received was sent. Returns whether another segment is to follow.
     #[inline]
-    pub fn on_ack_sent(&mut self) {
+    pub fn on_ack_sent(&mut self) -> AckDecision {
         self.unacked_bytes = 0;
         match &mut self.rule {
             Rule::Delayed(_) => {}
             Rule::Linux(linux) => linux.on_ack_sent(),
-            Rule::Packets(packets) => packets.on_ack_sent(self.full_segment),
+            Rule::Packets(packets) => return packets.on_ack_sent(self.full_segment),
             Rule::External(external) => external.on_ack_sent(),
         }
+        AckDecision::Wait
     }
 
     /// True for policies that depend on the receiver's estimate of the round-trip time.

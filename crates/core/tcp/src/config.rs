@@ -49,6 +49,9 @@ pub struct Config {
     /// Packets that the receiver's socket holds of those that arrive at one instant; the others are lost, as datagrams of
     /// QUIC are. `None` for no limit, which TCP's have.
     pub socket_packets: Option<u32>,
+    /// Bytes that a program reads before its receiver, if it counts packets, announces the room in a packet of its own: QUIC's
+    /// MAX_STREAM_DATA. `None` where ACKs announce it.
+    pub window_updates: Option<Bytes>,
     /// Most bytes in flight, even if the windows allow more (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: limit of the connection's data in the host's own queue, as a time at the connection's rate;
@@ -104,6 +107,7 @@ impl Default for Config {
             receive_autotuning: ReceiveAutotuning::Off,
             window_growth: WindowGrowth::AtOnce,
             socket_packets: None,
+            window_updates: None,
             send_buffer: Bytes(4 << 20),
             small_queues: None,
             rto_min: Duration::from_millis(200),

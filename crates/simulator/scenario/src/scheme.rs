@@ -8,7 +8,7 @@ use tacit_between::hack::Coding;
 use tacit_congestion::Algorithm;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
-use tacit_packet::units::Duration;
+use tacit_packet::units::{Algorithm, Bytes, Coding, Duration};
 use tacit_tack_proto::Lists;
 use tacit_tcp::{AckPolicy, ReceiveAutotuning};
 
@@ -137,7 +137,7 @@ pub const ALL: &[Scheme] = &[
         .doing(|scenario| acknowledge(scenario, AckPolicy::Linux(scenario.acks.linux))),
     receivers(
         "quic-ack2",
-        "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as quic-go, tquic and lsquic have it",
+        "QUIC's receiver: every 2 packets or 25 ms (RFC 9000), as tquic and lsquic have it",
     )
     .doing(|scenario| acknowledge(scenario, AckPolicy::quic_ack2())),
     receivers(
@@ -146,6 +146,15 @@ pub const ALL: &[Scheme] = &[
     )
     .advised()
     .doing(|scenario| acknowledge(scenario, scenario.acks.ack_frequency)),
+    receivers("quinn", "quinn's: every 2 packets of up to 128 that it takes at once, and the room it has after each eighth")
+        .doing(|scenario| {
+            acknowledge(scenario, AckPolicy::quinn());
+            scenario.tcp.window_updates.get_or_insert(QUINN_WINDOW_UPDATES);
+        }),
+    receivers("quic-go", "quic-go's: every 2 packets of up to 32 that it handles before it sends")
+        .doing(|scenario| acknowledge(scenario, AckPolicy::quic_go())),
+    receivers("aioquic", "aioquic's: 1.4 ms after the first packet, however many follow")
+        .doing(|scenario| acknowledge(scenario, AckPolicy::aioquic())),
     receivers("chrome", "Chrome's: every 10 packets after the first 100, or RTT_min/4")
         .advised()
         .doing(|scenario| acknowledge(scenario, AckPolicy::chrome())),
@@ -160,8 +169,12 @@ pub const ALL: &[Scheme] = &[
     .doing(|scenario| acknowledge(scenario, AckPolicy::picoquic())),
     receivers("quiche", "Cloudflare's quiche: every packet, without a delay")
         .doing(|scenario| acknowledge(scenario, AckPolicy::quiche())),
-    receivers("mvfst", "mvfst's: every 10 packets, or RTT/4 up to 25 ms")
+    receivers("mvfst", "mvfst's: every 10 packets, or RTT/4 up to 25 ms, 5 read at once")
         .doing(|scenario| acknowledge(scenario, AckPolicy::mvfst())),
+    receivers("s2n-quic", "s2n-quic's: every 10 packets or 25 ms, and the room it has after each tenth").doing(|scenario| {
+        acknowledge(scenario, AckPolicy::s2n_quic());
+        scenario.tcp.window_updates.get_or_insert(S2N_WINDOW_UPDATES);
+    }),
     receivers(
         "msquic",
         "msquic's: every 2 packets, and every 45 once its sender asks, all that was read at once",
@@ -309,11 +322,15 @@ pub const ALL: &[Scheme] = &[
     }),
 ];
 
-/// Stacks whose receivers have the policy of a scheme, with the names of their constants: `packetsBeforeAck` of quic-go,
-/// `MAX_RETR_PACKETS_SINCE_LAST_ACK` and `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and
-/// 25 ms; `packet_tolerance` of s2n-quic is 10, as mvfst's, and both acknowledge packets out of order at once.
-const ALSO: [(&str, &str); 4] =
-    [("quic-go", "quic-ack2"), ("s2n-quic", "mvfst"), ("lsquic", "quic-ack2"), ("tquic", "quic-ack2")];
+/// An eighth of the window of a stream: "12500 kB/s" times "100 ms", `STREAM_RWND` of quinn and noq.
+const QUINN_WINDOW_UPDATES: Bytes = Bytes(1_250_000 / 8);
+
+/// A tenth of the window of a stream: that of "150" Mb/s and "100" ms, twice, `InitialMaxData::RECOMMENDED` of s2n-quic.
+const S2N_WINDOW_UPDATES: Bytes = Bytes(3_750_000 / 10);
+
+/// Stacks whose receivers have the policy of a scheme, with the names of their constants: `MAX_RETR_PACKETS_SINCE_LAST_ACK`
+/// and `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and 25 ms. noq is a fork of quinn.
+const ALSO: [(&str, &str); 3] = [("noq", "quinn"), ("lsquic", "quic-ack2"), ("tquic", "quic-ack2")];
 
 /// A candidate that is compared only if it is named. `side` has to change for it.
 const fn candidate(name: &'static str, summary: &'static str, side: Side) -> Scheme {

@@ -7,7 +7,7 @@ use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PAC
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
 use tacit_packet::position::Position;
-use tacit_packet::units::{Duration, Instant};
+use tacit_packet::units::{Bytes, Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
@@ -26,6 +26,23 @@ pub(super) struct Packets {
     window: Window,
     /// An ACK was for a burst ([`PacketLimit::OnceBursts`]).
     has_burst: bool,
+    /// The time of the latest packet, and how many arrived then.
+    now: Instant,
+    arrived_now: u32,
+    /// An ACK is due, however long others could wait.
+    is_due: bool,
+    updates: Option<Updates>,
+}
+
+/// Announcements of room. A program reads once its receiver has acknowledged what arrived, so that an ACK announces what was read
+/// before it.
+#[derive(Clone, Copy, Debug)]
+struct Updates {
+    every: u64,
+    /// Bytes that arrived in order, those of them that were read, and those whose room was announced.
+    arrived: u64,
+    read: u64,
+    announced: u64,
 }
 
 /// Estimate of the peer's window: packets that arrived in the last complete round trip.
@@ -37,7 +54,7 @@ struct Window {
 }
 
 impl Packets {
-    pub fn new(policy: PacketAcks) -> Self {
+    pub fn new(policy: PacketAcks, window_updates: Option<Bytes>) -> Self {
         Self {
             policy,
             rtt: ReceiverRtt::default(),
@@ -49,14 +66,18 @@ impl Packets {
             reported: Position::default(),
             window: Window::default(),
             has_burst: false,
+            now: Instant::ZERO,
+            arrived_now: 0,
+            is_due: false,
+            updates: window_updates.map(|every| Updates { every: every.0, arrived: 0, read: 0, announced: 0 }),
         }
     }
 
-    /// A packet arrived, and there are no gaps.
+    /// A packet of `bytes` arrived, and there are no gaps.
     #[inline(never)]
-    pub fn on_in_order(&mut self, now: Instant) -> AckDecision {
+    pub fn on_in_order(&mut self, bytes: u64, now: Instant) -> AckDecision {
         let delay = self.count(now);
-        self.decide(now, delay)
+        self.decide(now, delay, bytes)
     }
 
     /// A packet arrived above or below a gap.
@@ -64,27 +85,36 @@ impl Packets {
         let delay = self.count(disorder.now);
         self.highest = disorder.highest();
         let delay = if self.at_once(disorder, full_segment) { Duration::ZERO } else { delay };
-        self.decide(disorder.now, delay)
+        let in_order = disorder.rcv_nxt.saturating_since(disorder.range.start);
+        self.decide(disorder.now, delay, in_order)
     }
 
     /// Counts a packet. Returns how long its ACK may wait.
     fn count(&mut self, now: Instant) -> Duration {
         self.seen = self.seen.saturating_add(1);
+        if now != self.now {
+            (self.now, self.arrived_now) = (now, 0);
+            self.updates.iter_mut().for_each(Updates::read_all);
+        }
+        self.arrived_now = self.arrived_now.wrapping_add(1);
         self.window.count(now, self.rtt.smoothed());
         self.unacked += 1;
         if self.unacked >= self.limit() { Duration::ZERO } else { self.delay() }
     }
 
-    fn decide(&mut self, now: Instant, delay: Duration) -> AckDecision {
+    /// An ACK may wait for `delay`, and `bytes` more can be read.
+    fn decide(&mut self, now: Instant, delay: Duration, bytes: u64) -> AckDecision {
+        self.is_due |= delay == Duration::ZERO;
+        let is_update_due = self.updates.as_mut().is_some_and(|updates| updates.on_bytes(bytes));
         // The timer of a batch expires when all that arrives at this instant has been counted.
         let ends_batch = match self.policy.reading {
             Reading::Single => true,
-            Reading::Batch(most) => self.unacked >= most,
+            Reading::Batch(most) => self.arrived_now.is_multiple_of(most),
         };
         if delay == Duration::ZERO && ends_batch {
             return AckDecision::Now;
         }
-        let at = now + delay;
+        let at = if is_update_due { now } else { now + delay };
         if self.due.is_some_and(|due| due <= at) {
             return AckDecision::Wait;
         }
@@ -154,9 +184,9 @@ impl Packets {
         }
     }
 
-    /// Everything received is acknowledged.
+    /// Everything received is acknowledged. Returns when to announce room.
     #[inline(never)]
-    pub fn on_ack_sent(&mut self, full_segment: u64) {
+    pub fn on_ack_sent(&mut self, full_segment: u64) -> AckDecision {
         if let PacketLimit::OnceBursts { burst, .. } = self.policy.packets {
             self.has_burst |= self.unacked > burst;
         }
@@ -168,6 +198,37 @@ impl Packets {
             let below = u64::from(threshold.saturating_sub(1)) * full_segment;
             self.reported = self.reported.max(self.highest.saturating_sub(below));
         }
+        if !core::mem::take(&mut self.is_due) {
+            self.updates.iter_mut().for_each(Updates::read_all);
+        }
+        // More may arrive at this instant, and the ACK for it announces too.
+        let is_update_due = self.updates.as_mut().is_some_and(Updates::on_ack_sent);
+        if is_update_due { AckDecision::At(self.now) } else { AckDecision::Wait }
+    }
+}
+
+impl Updates {
+    /// `bytes` arrived in order. True if their room is to be announced when they are read.
+    const fn on_bytes(&mut self, bytes: u64) -> bool {
+        self.arrived += bytes;
+        self.arrived - self.announced >= self.every
+    }
+
+    const fn read_all(&mut self) {
+        self.read = self.arrived;
+    }
+
+    /// True if room is to be announced after that ACK.
+    const fn on_ack_sent(&mut self) -> bool {
+        if self.is_due() {
+            self.announced = self.read;
+        }
+        self.read_all();
+        self.is_due()
+    }
+
+    const fn is_due(&self) -> bool {
+        self.read - self.announced >= self.every
     }
 }
 

@@ -61,8 +61,13 @@ pub struct PacketAcks {
 pub enum Reading {
     /// Reads one, and answers it before the next.
     Single,
-    /// Reads all of them, or this many (`recvmmsg`, UDP GRO, or a loop until the socket is empty), and then answers once.
+    /// Reads this many at most (`recvmmsg`, or a loop that ends), then answers once, and reads on.
     Batch(u32),
+}
+
+impl Reading {
+    /// Until the socket is empty.
+    pub const ALL: Self = Self::Batch(u32::MAX);
 }
 
 /// How many packets an ACK may wait for.
@@ -133,9 +138,9 @@ pub enum Reordering {
     Threshold(u32),
 }
 
-/// quinn's `recvmmsg` takes 32 packets, and quinn reads for 50 us at most (`RECV_TIME_BOUND`), which is time for two calls on a busy
-/// machine. Live it has 64 packets per ACK there, where A-MPDUs have 250, and 104 on a quieter one.
-const BATCH: Reading = Reading::Batch(64);
+/// aioquic's `_ack_delay` is `K_GRANULARITY`, 1 ms. asyncio waits in whole milliseconds, rounded up, once it has handled the packet that
+/// began the time (`EpollSelector.select`), so that the ACK comes 1.3 to 1.5 ms after that packet in captures.
+const AIOQUIC_DELAY: Duration = Duration::from_micros(1_400);
 
 /// Timer granularity of QUIC stacks.
 const ALARM: Duration = Duration::from_millis(1);
@@ -172,12 +177,38 @@ impl AckPolicy {
 
     /// QUIC without extensions: every second packet, or after 25 ms (RFC 9000 section 13.2).
     pub const fn quic_ack2() -> Self {
+        Self::every_second(Reading::ALL)
+    }
+
+    /// RFC 9000's rule by quinn and noq: a connection takes 128 packets from its channel, the budget that tokio gives a task
+    /// (`Budget::initial` in `task/coop`), before it sends.
+    pub const fn quinn() -> Self {
+        Self::every_second(Reading::Batch(128))
+    }
+
+    /// RFC 9000's rule by quic-go, which handles 32 packets at most before it sends (`maxPacketsToProcess` in `connection.go`).
+    pub const fn quic_go() -> Self {
+        Self::every_second(Reading::Batch(32))
+    }
+
+    const fn every_second(reading: Reading) -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
             packets: PacketLimit::Every(QUIC_PACKETS),
             delay: DelayLimit::Fixed(MAX_ACK_DELAY),
             reordering: Reordering::Immediate,
-            reading: BATCH,
+            reading,
+        })
+    }
+
+    /// aioquic: some time after the first packet that is not acknowledged, however many follow and in whatever order.
+    pub const fn aioquic() -> Self {
+        Self::Packets(PacketAcks {
+            early_packets: 0,
+            packets: PacketLimit::Every(u32::MAX),
+            delay: DelayLimit::Fixed(AIOQUIC_DELAY),
+            reordering: Reordering::Threshold(0),
+            reading: Reading::Single,
         })
     }
 
@@ -189,7 +220,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(packets),
             delay: DelayLimit::Fixed(max_ack_delay),
             reordering: Reordering::Threshold(reordering_threshold),
-            reading: BATCH,
+            reading: Reading::ALL,
         })
     }
 
@@ -213,7 +244,7 @@ impl AckPolicy {
             packets: PacketLimit::QuarterWindow { least: 2, most: 256 },
             delay: DelayLimit::QuarterRtt { least: ALARM, most: Duration::from_millis(50) },
             reordering: Reordering::Threshold(1),
-            reading: BATCH,
+            reading: Reading::ALL,
         })
     }
 
@@ -230,7 +261,8 @@ impl AckPolicy {
             },
             delay: DelayLimit::QuarterRttMin { least: ALARM, most: Duration::from_millis(10) },
             reordering: Reordering::Threshold(1),
-            reading: BATCH,
+            // `PICOQUIC_PACKET_LOOP_RECV_MAX`: packets that its loop reads before it sends.
+            reading: Reading::Batch(10),
         })
     }
 
@@ -241,19 +273,32 @@ impl AckPolicy {
             packets: PacketLimit::Every(1),
             delay: DelayLimit::Fixed(MAX_ACK_DELAY),
             reordering: Reordering::Immediate,
-            reading: BATCH,
+            reading: Reading::ALL,
         })
     }
 
     /// mvfst: an ACK per 10 packets from the start (`kDefaultRxPacketsBeforeAck…Init`), or after a quarter of the round-trip
-    /// time, up to 25 ms (`kAckTimerFactor`, `kMaxAckTimeout`); out-of-order packets are acknowledged at once.
+    /// time, up to 25 ms (`kAckTimerFactor`, `kMaxAckTimeout`); out-of-order packets are acknowledged at once. Its client reads 5 in a
+    /// turn of its loop (`maxRecvBatchSize`).
     pub const fn mvfst() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
             packets: PacketLimit::Every(10),
             delay: DelayLimit::QuarterRtt { least: ALARM, most: MAX_ACK_DELAY },
             reordering: Reordering::Immediate,
-            reading: BATCH,
+            reading: Reading::Batch(5),
+        })
+    }
+
+    /// s2n-quic: an ACK per 10 packets (`packet_tolerance` in `ack_manager.rs`), or after 25 ms; out-of-order packets are acknowledged at
+    /// once. It reads until the socket is empty.
+    pub const fn s2n_quic() -> Self {
+        Self::Packets(PacketAcks {
+            early_packets: 0,
+            packets: PacketLimit::Every(10),
+            delay: DelayLimit::Fixed(MAX_ACK_DELAY),
+            reordering: Reordering::Immediate,
+            reading: Reading::ALL,
         })
     }
 
@@ -266,7 +311,7 @@ impl AckPolicy {
             packets: PacketLimit::OnceBursts { burst: 20, asked: 45 },
             delay: DelayLimit::Fixed(MAX_ACK_DELAY),
             reordering: Reordering::Immediate,
-            reading: Reading::Batch(u32::MAX),
+            reading: Reading::ALL,
         })
     }
 
@@ -278,7 +323,7 @@ impl AckPolicy {
             packets: PacketLimit::Unbounded,
             delay: DelayLimit::QuarterRttMin { least: Duration::ZERO, most: Duration::MAX },
             reordering: Reordering::Threshold(3),
-            reading: BATCH,
+            reading: Reading::ALL,
         })
     }
 }

@@ -119,18 +119,23 @@ fn a_batch_is_answered_once() {
     let answers = |ack_policy| answers_to(42, ack_policy);
     let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
     let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering);
-    for policy in [AckPolicy::quic_ack2(), AckPolicy::quiche(), AckPolicy::mvfst(), ackfreq] {
+    let all = [AckPolicy::quic_ack2(), AckPolicy::quinn(), AckPolicy::quiche(), AckPolicy::s2n_quic(), ackfreq];
+    for policy in all {
         assert_eq!(answers(policy), 100, "{policy:?}");
     }
-    // quinn reads 64 in one go, and msquic all.
-    assert_eq!(answers_to(250, AckPolicy::quic_ack2()), 400);
+    // quinn takes 128 in one go, quic-go 32, and msquic all.
+    assert_eq!(answers_to(250, AckPolicy::quinn()), 200);
+    assert_eq!(answers_to(250, AckPolicy::quic_go()), 800);
     assert_eq!(answers_to(250, AckPolicy::msquic()), 100);
+    assert_eq!(answers_to(250, AckPolicy::mvfst()), 2_500);
     // 45 are more than such an A-MPDU.
     assert_eq!(answers(AckPolicy::msquic()), 50);
     // 42 packets leave two for the next batch.
     assert_eq!(answers(AckPolicy::chrome()), 420);
-    // A quarter of what arrives in 20 ms, up to 32.
-    assert_eq!(answers(AckPolicy::picoquic()), 100);
+    // After 32, once it has read another ten: five in four batches.
+    assert_eq!(answers(AckPolicy::picoquic()), 125);
+    // Its timer ends between batches.
+    assert_eq!(answers(AckPolicy::aioquic()), 0);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn acks_per_packet_are_those_of_quinn() {
         let &[kbps, rtt_ms, plain, asked] = place.as_slice() else { panic!("{place:?}") };
         let packet_time = Duration::from_nanos((PACKET_BITS * 1e6 / kbps) as u64);
         let packets = SECONDS as f64 * 1e3 * kbps / PACKET_BITS;
-        let policies = [AckPolicy::quic_ack2(), AckPolicy::quic_ackfreq(11, Duration::from_millis(25), 2)];
+        let policies = [AckPolicy::quinn(), AckPolicy::quic_ackfreq(11, Duration::from_millis(25), 2)];
         for (policy, live) in policies.into_iter().zip([plain, asked]) {
             let acks = acks_of(policy, Duration::from_millis(rtt_ms as u64), packet_time);
             let per_100 = 100.0 * acks as f64 / packets;

@@ -219,7 +219,8 @@ impl Connection {
         self.ack_due = false;
         self.update_due = false;
         self.timers.clear(Timer::DelayedAck);
-        self.receiver.acks.on_ack_sent();
+        let follows = self.receiver.acks.on_ack_sent();
+        self.schedule_ack(follows);
         self.stamps.last_ack_sent = self.receiver.rcv_nxt;
     }
 

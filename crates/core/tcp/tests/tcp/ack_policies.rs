@@ -1,7 +1,7 @@
 //! ACKs under the policies of other transports, one by one. The handshake took 100 ms, and the policies know nothing
 //! else about the path.
 
-use tacit_packet::units::Duration;
+use tacit_packet::units::{Bytes, Duration};
 use tacit_tcp::{AckPolicy, Config, LinuxAcks};
 
 use crate::script::{Script, plain};
@@ -153,6 +153,68 @@ fn msquic_answers_every_second_packet_until_its_sender_asks_for_45() {
     script.run(&format!("{}\n+25 > . 1:1(0) ack 87001", burst(43_001, 44)));
     // One ACK for all that was read at once.
     script.run(&format!("{}\n+0 > . 1:1(0) ack 147001\n+25 silence", burst(87_001, 60)));
+}
+
+#[test]
+fn aioquic_answers_a_millisecond_after_the_first_packet() {
+    receiver(AckPolicy::aioquic()).run(&format!(
+        "{}
+         +1 > . 1:1(0) ack 5001
+         # Nothing is acknowledged at once.
+         +1 < . 6001:7001(1000) ack 1
+         +1 > . 1:1(0) ack 5001 <sack 6001:7001>",
+        burst(1, 5)
+    ));
+}
+
+/// quic-go reads 32 packets, acknowledges, and reads on.
+#[test]
+fn a_receiver_that_reads_few_packets_acknowledges_within_a_batch() {
+    receiver(AckPolicy::quic_go()).run(&format!(
+        "{}
+         +0 > . 1:1(0) ack 32001
+         +0 > . 1:1(0) ack 40001",
+        burst(1, 40)
+    ));
+}
+
+/// Every five packets.
+#[test]
+fn room_is_announced_by_itself_after_the_ack_of_what_made_it() {
+    let config = Config { window_updates: Some(Bytes(5000)), ..plain() };
+    let mut script = Script::connected(Config { ack_policy: AckPolicy::quinn(), ..config });
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 4001\n+1 silence", burst(1, 4)));
+    script.run(&format!(
+        "{}
+         +0 > . 1:1(0) ack 6001
+         +0 > . 1:1(0) ack 6001
+         +1 silence",
+        burst(4001, 2)
+    ));
+    // One of no even number: it would wait 25 ms, but the program reads it.
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 10001\n+1 silence", burst(6001, 4)));
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 11001\n+30 silence", burst(10_001, 1)));
+    // The second ACK of this instant announces what the first 128 packets made, and the other fifty make as much as is announced.
+    script.run(&format!(
+        "{}
+         +0 > . 1:1(0) ack 23801
+         +0 > . 1:1(0) ack 28801
+         +0 > . 1:1(0) ack 28801
+         +30 silence",
+        burst_of(100, 11_001, 178)
+    ));
+    // What is behind a gap cannot be read.
+    script.run(&format!(
+        "+0 < . 29801:30801(1000) ack 1
+         {}
+         +0 > . 1:1(0) ack 28801 <sack 29801:36801>
+         +1 silence
+         +0 < . 28801:29801(1000) ack 1
+         +0 > . 1:1(0) ack 36801
+         +0 > . 1:1(0) ack 36801
+         +30 silence",
+        burst(30_801, 6)
+    ));
 }
 
 /// As a UDP socket with little room, whose program has not read yet.

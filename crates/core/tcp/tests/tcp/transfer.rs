@@ -244,6 +244,9 @@ fn ack_policy() -> impl Strategy<Value = AckPolicy> {
             AckPolicy::linux(),
             AckPolicy::quic_ack2(),
             AckPolicy::quic_ackfreq(30, ms(100), 0),
+            AckPolicy::quinn(),
+            AckPolicy::aioquic(),
+            AckPolicy::mvfst(),
             AckPolicy::chrome(),
             AckPolicy::neqo(),
             AckPolicy::picoquic(),
@@ -279,13 +282,15 @@ fn weather() -> impl Strategy<Value = Weather> {
         any::<bool>(),
         ack_policy(),
         prop::sample::select(vec![5_000u64, 60_000, 4 << 20]),
+        prop::sample::select(vec![None, Some(Bytes(9_000))]),
         recovery_choices(),
     )
-        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, recovery)| Config {
+        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, window_updates, recovery)| Config {
             congestion: congestion.into(),
             timestamps,
             sack,
             receive_buffer: Bytes(buffer),
+            window_updates,
             ack_policy,
             ..recovery
         });

@@ -58,7 +58,7 @@ pub(super) const CURVE_COLOURS: usize = 7;
 
 /// Colour and marker of each scheme. Families share a colour (our choice): references black, HACK blue, less frequent
 /// ACKs sky blue, policies of TCP stacks purple, schemes that thin ACKs in transit orange, FWP and senders green (black
-/// since green has no marker left), TACK vermillion.
+/// since green has no marker left), TACK vermillion. QUIC stacks have what is left.
 const SCHEMES: &[(&str, usize, Shape)] = &[
     ("stock", BLACK, Dot),
     ("udp", BLACK, Down),
@@ -76,11 +76,15 @@ const SCHEMES: &[(&str, usize, Shape)] = &[
     ("tcp-linux", PURPLE, Dot),
     ("quic-ack2", PURPLE, Square),
     ("quic-ackfreq", PURPLE, Triangle),
+    ("quinn", BLACK, Cross),
+    ("quic-go", ORANGE, Plus),
+    ("aioquic", VERMILLION, Plus),
     ("chrome", PURPLE, Diamond),
     ("neqo", PURPLE, Down),
     ("picoquic", PURPLE, Cross),
     ("quiche", SKY, Plus),
     ("mvfst", SKY, Cross),
+    ("s2n-quic", BLUE, Cross),
     ("msquic", BLACK, Plus),
     ("tack-lite", PURPLE, Plus),
     ("cake-ack-filter", ORANGE, Dot),

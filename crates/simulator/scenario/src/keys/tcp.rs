@@ -194,11 +194,15 @@ pub(crate) const ACK_POLICY: Key<Choice<Policy>> = named("ack-policy")
         ("linux", Policy::Linux),
         ("quic-ack2", Policy::Fixed(AckPolicy::quic_ack2())),
         ("quic-ackfreq", Policy::AckFrequency),
+        ("quinn", Policy::Fixed(AckPolicy::quinn())),
+        ("quic-go", Policy::Fixed(AckPolicy::quic_go())),
+        ("aioquic", Policy::Fixed(AckPolicy::aioquic())),
         ("chrome", Policy::Fixed(AckPolicy::chrome())),
         ("neqo", Policy::Fixed(AckPolicy::neqo())),
         ("picoquic", Policy::Fixed(AckPolicy::picoquic())),
         ("quiche", Policy::Fixed(AckPolicy::quiche())),
         ("mvfst", Policy::Fixed(AckPolicy::mvfst())),
+        ("s2n-quic", Policy::Fixed(AckPolicy::s2n_quic())),
         ("msquic", Policy::Fixed(AckPolicy::msquic())),
         ("tack-lite", Policy::Fixed(AckPolicy::tack_lite())),
     ]));
@@ -269,6 +273,12 @@ pub(crate) const TCP: Keys<Config> = &[
              limit, and so QUIC: Linux's default of 212,992 B holds 92 of full size",
         )
         .field(OrNone(Whole(1, 1_000_000)), |tcp| &mut tcp.socket_packets),
+    &Tcp::named("window-updates")
+        .means(
+            "with a policy that counts packets: after these bytes the room that a program made is announced in a packet of its own, as \
+             QUIC's MAX_STREAM_DATA is by an eighth of quinn's window, 156,250 B; `\"none\"`: ACKs announce it",
+        )
+        .field(OrNone(Size(1, 1 << 30)), |tcp| &mut tcp.window_updates),
     &Tcp::named("sack").means("selective acknowledgments (RFC 2018)").field(Flag, |tcp| &mut tcp.sack),
     &ACK_POLICY,
     &ACK_EVERY,
