@@ -1,4 +1,5 @@
 use super::*;
+use crate::units::Bytes;
 
 /// 594.6 Mb/s in packets of 1500 bytes: 49,554 per second.
 const PACKET_TIME: Duration = Duration::from_nanos(20_180);
@@ -178,4 +179,104 @@ fn acks_per_packet_are_those_of_quinn() {
             assert!(off.abs() <= 0.15, "{kbps} kb/s, {rtt_ms} ms, {policy:?}: {per_100:.1} for {live}");
         }
     }
+}
+
+/// Policies that are fed with the arrivals of captures acknowledge as often as the stacks did: their laws are apart from their senders'.
+#[test]
+fn policies_fed_with_the_arrivals_of_captures_acknowledge_as_their_stacks_did() {
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for line in include_str!("captures.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        let mut word = || words.next().expect("a word");
+        let (row, place, live, socket) = (word(), word(), word(), word());
+        let config = Config {
+            ack_policy: policy_of(row),
+            socket_packets: socket.parse().ok(),
+            window_updates: updates_of(row),
+            ..Config::default()
+        };
+        // The round trip of a download over Wi-Fi, whose least is that of an empty queue; and of a wire.
+        let rtt = if place.starts_with("wlan") { [3, 10] } else { [45, 90] }.map(Duration::from_millis);
+        let (packets, bursts, acks) = answers_to_arrivals(&config, rtt, words);
+        let [live, acks] = [live.parse().expect("a number"), f64::from(acks)].map(|up| 100.0 * up / f64::from(packets));
+        let per_burst = f64::from(packets) / f64::from(bursts);
+        table += &format!("{row} {place} {per_burst:.1} {live:.1} {acks:.1}\n");
+        let is_near = (acks / live - 1.0).abs() <= 0.15;
+        if is_near == BUSY.contains(&(row, place)) {
+            wrong.push(format!("{row} at {place}: {live:.2}, and the policy {acks:.2}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tcp/ack_policy/captures-acks.txt");
+    if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
+        std::fs::write(stored, &table).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(stored).unwrap(), table, "TACIT_WRITE_DOCS=1 writes it anew");
+}
+
+/// Where a program handles what came more slowly than more comes: its timer is late, or an ACK is for two A-MPDUs.
+const BUSY: [(&str, &str); 2] = [("aioquic", "wlan-11n-300"), ("tquic", "wlan-11ax-1200")];
+
+fn policy_of(row: &str) -> AckPolicy {
+    match row {
+        "quinn" | "quinn-large" | "noq" => AckPolicy::quinn(),
+        "s2n" => AckPolicy::s2n_quic(),
+        "quic-go" => AckPolicy::quic_go(),
+        "picoquic" => AckPolicy::picoquic(),
+        "aioquic" => AckPolicy::aioquic(),
+        "tquic" | "tquic-cubic" => AckPolicy::quic_ack2(),
+        "tquic-ack-packets" => AckPolicy::quic_ackfreq(10, Duration::from_millis(25), 1),
+        _ => panic!("{row}"),
+    }
+}
+
+/// After how many bytes of segments that have as many packets as the stack's part of its window.
+fn updates_of(row: &str) -> Option<Bytes> {
+    match row {
+        "quinn" | "noq" => Some(Bytes(156_250)),
+        "quinn-large" => Some(Bytes(8 << 20)),
+        "s2n" => Some(Bytes(375_000)),
+        "quic-go" => Some(Bytes(512 << 10)),
+        _ => None,
+    }
+}
+
+/// Packets and instants of a capture, and the ACKs of a receiver.
+fn answers_to_arrivals<'a>(
+    config: &Config,
+    [least, usual]: [Duration; 2],
+    words: impl Iterator<Item = &'a str>,
+) -> (u32, u32, u32) {
+    let mut acks = AckScheduler::new(config);
+    acks.on_handshake(least);
+    for stamp in 0..50 {
+        acks.on_echo(BYTES, stamp, usual);
+    }
+    let (mut now, mut timer) = (Instant::ZERO, None);
+    let (mut packets, mut bursts, mut sent) = (0, 0, 0);
+    let mut send = |acks: &mut AckScheduler, timer: &mut Option<Instant>| {
+        sent += 1;
+        *timer = match acks.on_ack_sent() {
+            AckDecision::At(at) => Some(at),
+            _ => None,
+        };
+    };
+    for word in words {
+        let (gap, count) = word.split_once(':').unwrap_or((word, "1"));
+        let next = now + Duration::from_micros(gap.parse().expect("microseconds"));
+        while timer.take_if(|at: &mut Instant| *at < next).is_some() {
+            send(&mut acks, &mut timer);
+        }
+        now = next;
+        let came: u32 = count.parse().expect("a number");
+        (packets, bursts) = (packets + came, bursts + 1);
+        for _ in 0..config.socket_packets.map_or(came, |holds| came.min(holds)) {
+            match acks.on_in_order(BYTES, now) {
+                AckDecision::Now => send(&mut acks, &mut timer),
+                AckDecision::At(at) => timer = Some(at),
+                AckDecision::Wait => {}
+            }
+        }
+    }
+    (packets, bursts, sent)
 }

@@ -55,7 +55,6 @@ fn schemes_of_other_transports_are_the_policies_of_their_names() {
         "tcp-linux",
         "quic-ack2",
         "quic-ackfreq",
-        "quic-go",
         "aioquic",
         "chrome",
         "neqo",
@@ -74,7 +73,7 @@ fn schemes_of_other_transports_are_the_policies_of_their_names() {
 
 #[test]
 fn stacks_that_announce_room_by_themselves_do_so_after_their_part_of_a_window() {
-    for (name, bytes) in [("quinn", "156250 B"), ("s2n-quic", "375 kB")] {
+    for (name, bytes) in [("quinn", "156250 B"), ("quic-go", "512 KiB"), ("s2n-quic", "375 kB")] {
         let said = |keys: &[String]| Scenario::load("wlan-11n-150", keys).unwrap();
         let [policy, updates] = [format!("tcp.ack-policy={name}"), format!("tcp.window-updates={bytes}")];
         let applied = find("", name).unwrap().applied_to(&said(&[])).tcp;

@@ -13,6 +13,13 @@ use crate::{features, root};
 /// The line of the page before the table.
 const BEGIN: &str = "<!-- written by a test from bench/peers/policies.toml, stacks.json and simulated runs -->\n";
 
+/// The line of the page before the table of captures.
+const CAPTURES: &str = "<!-- written by a test from the captures of tacit-proto's ACK policies -->\n";
+
+/// A line per capture: row, place, packets of a burst, ACKs per 100 packets of the stack, and of its policy. A test of the policies
+/// writes it.
+const CAPTURED: &str = "crates/core/proto/src/tcp/ack_policy/captures-acks.txt";
+
 /// Rows of the bench, the policies of their receivers, and why some are further apart than others.
 const POLICIES: &str = "bench/peers/policies.toml";
 
@@ -172,10 +179,7 @@ fn shown(
     let mut values = Vec::new();
     for (_, row, place) in reasons.iter().filter(|(other, ..)| other == &reason) {
         let name = text(&row["name"]);
-        let live = match reason["acks"].as_str() {
-            Some(captured) => captured.parse().expect("a number"),
-            None => live(stored, place, name).expect("a row"),
-        };
+        let live = live(stored, place, name).expect("a row");
         let simulated = simulated[&run_of(scenario_of(place), row, &reason["shown"])];
         if is_apart(simulated, live) {
             wrong.push(format!("{name} at {place} with {sets}: {live:.2}, and the policy {simulated:.2}"));
@@ -183,4 +187,19 @@ fn shown(
         values.push(format!("{simulated:.1}"));
     }
     format!(" With {sets} the policy has {}.", values.join(" and "))
+}
+
+#[test]
+fn the_table_of_captures_is_that_of_the_policies_test() {
+    let captured = fs::read_to_string(root().join(CAPTURED)).unwrap();
+    let policies = features::table(POLICIES);
+    let rows = policies["row"].as_array().unwrap();
+    let mut table = "| stack | place | packets of a burst | ACKs per 100 | the policy's |\n|---|---|---|---|---|\n".to_owned();
+    for line in captured.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let [name, place, rest @ ..] = words.as_slice() else { panic!("{line}") };
+        let row = rows.iter().find(|row| row["name"] == *name).expect("a row of the table");
+        table += &format!("| {} | `{place}` | {} |\n", text(&row["stack"]), rest.join(" | "));
+    }
+    check_table(&root().join("docs/use/quic-stacks.md"), CAPTURES, &table);
 }
