@@ -156,13 +156,14 @@ fn msquic_answers_every_second_packet_until_its_sender_asks_for_45() {
 }
 
 #[test]
-fn aioquic_answers_a_millisecond_after_the_first_packet() {
+fn aioquic_answers_some_time_after_the_first_packet_whatever_follows() {
     receiver(AckPolicy::aioquic()).run(&format!(
         "{}
-         +1 > . 1:1(0) ack 5001
+         +1.4 > . 1:1(0) ack 5001
          # Nothing is acknowledged at once.
-         +1 < . 6001:7001(1000) ack 1
-         +1 > . 1:1(0) ack 5001 <sack 6001:7001>",
+         +1   < . 6001:7001(1000) ack 1
+         +1   < . 5001:6001(1000) ack 1
+         +0.4 > . 1:1(0) ack 7001",
         burst(1, 5)
     ));
 }
@@ -173,8 +174,10 @@ fn a_receiver_that_reads_few_packets_acknowledges_within_a_batch() {
     receiver(AckPolicy::quic_go()).run(&format!(
         "{}
          +0 > . 1:1(0) ack 32001
+         {}
          +0 > . 1:1(0) ack 40001",
-        burst(1, 40)
+        burst(1, 32),
+        burst(32_001, 8)
     ));
 }
 
@@ -194,27 +197,14 @@ fn room_is_announced_by_itself_after_the_ack_of_what_made_it() {
     // One of no even number: it would wait 25 ms, but the program reads it.
     script.run(&format!("{}\n+0 > . 1:1(0) ack 10001\n+1 silence", burst(6001, 4)));
     script.run(&format!("{}\n+0 > . 1:1(0) ack 11001\n+30 silence", burst(10_001, 1)));
-    // The second ACK of this instant announces what the first 128 packets made, and the other fifty make as much as is announced.
-    script.run(&format!(
-        "{}
-         +0 > . 1:1(0) ack 23801
-         +0 > . 1:1(0) ack 28801
-         +0 > . 1:1(0) ack 28801
-         +30 silence",
-        burst_of(100, 11_001, 178)
-    ));
     // What is behind a gap cannot be read.
-    script.run(&format!(
-        "+0 < . 29801:30801(1000) ack 1
-         {}
-         +0 > . 1:1(0) ack 28801 <sack 29801:36801>
-         +1 silence
-         +0 < . 28801:29801(1000) ack 1
-         +0 > . 1:1(0) ack 36801
-         +0 > . 1:1(0) ack 36801
+    script.run(&format!("{}\n+0 > . 1:1(0) ack 11001 <sack 12001:18001>\n+30 silence", burst(12_001, 6)));
+    script.run(
+        "+0 < . 11001:12001(1000) ack 1
+         +0 > . 1:1(0) ack 18001
+         +0 > . 1:1(0) ack 18001
          +30 silence",
-        burst(30_801, 6)
-    ));
+    );
 }
 
 /// As a UDP socket with little room, whose program has not read yet.
