@@ -146,12 +146,19 @@ pub const ALL: &[Scheme] = &[
     )
     .advised()
     .doing(|scenario| acknowledge(scenario, scenario.acks.ack_frequency)),
-    receivers("quinn", "quinn's: every 2 packets of up to 128 that it takes at once, and the room it has after each eighth")
-        .doing(|scenario| {
-            acknowledge(scenario, AckPolicy::quinn());
-            scenario.tcp.window_updates.get_or_insert(QUINN_WINDOW_UPDATES);
-        }),
-    receivers("quic-go", "quic-go's: every 2 packets of up to 32 that it handles before it sends, and its room").doing(|scenario| {
+    receivers(
+        "quinn",
+        "quinn's: every 2 packets of up to 128 that it takes at once, and the room it has after each eighth",
+    )
+    .doing(|scenario| {
+        acknowledge(scenario, AckPolicy::quinn());
+        scenario.tcp.window_updates.get_or_insert(QUINN_WINDOW_UPDATES);
+    }),
+    receivers(
+        "quic-go",
+        "quic-go's: every 2 packets of up to 32 that it handles before it sends, and its room",
+    )
+    .doing(|scenario| {
         acknowledge(scenario, AckPolicy::quic_go());
         scenario.tcp.window_updates.get_or_insert(QUIC_GO_WINDOW_UPDATES);
     }),
@@ -173,10 +180,11 @@ pub const ALL: &[Scheme] = &[
         .doing(|scenario| acknowledge(scenario, AckPolicy::quiche())),
     receivers("mvfst", "mvfst's: every 10 packets, or RTT/4 up to 25 ms, 5 read at once")
         .doing(|scenario| acknowledge(scenario, AckPolicy::mvfst())),
-    receivers("s2n-quic", "s2n-quic's: every 10 packets or 25 ms, and the room it has after each tenth").doing(|scenario| {
-        acknowledge(scenario, AckPolicy::s2n_quic());
-        scenario.tcp.window_updates.get_or_insert(S2N_WINDOW_UPDATES);
-    }),
+    receivers("s2n-quic", "s2n-quic's: every 10 packets or 25 ms, and the room it has after each tenth")
+        .doing(|scenario| {
+            acknowledge(scenario, AckPolicy::s2n_quic());
+            scenario.tcp.window_updates.get_or_insert(S2N_WINDOW_UPDATES);
+        }),
     receivers(
         "msquic",
         "msquic's: every 2 packets, and every 45 once its sender asks, all that was read at once",

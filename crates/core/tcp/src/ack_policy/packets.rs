@@ -69,7 +69,12 @@ impl Packets {
             now: Instant::ZERO,
             arrived_now: 0,
             is_due: false,
-            updates: window_updates.map(|every| Updates { every: every.0, arrived: 0, read: 0, announced: 0 }),
+            updates: window_updates.map(|every| Updates {
+                every: every.0,
+                arrived: 0,
+                read: 0,
+                announced: 0,
+            }),
         }
     }
 

@@ -120,7 +120,8 @@ fn a_batch_is_answered_once() {
     let answers = |ack_policy| answers_to(42, ack_policy);
     let (packets, delay, reordering) = AckPolicy::ACK_FREQUENCY;
     let ackfreq = AckPolicy::quic_ackfreq(packets, delay, reordering);
-    let all = [AckPolicy::quic_ack2(), AckPolicy::quinn(), AckPolicy::quiche(), AckPolicy::s2n_quic(), ackfreq];
+    let all =
+        [AckPolicy::quic_ack2(), AckPolicy::quinn(), AckPolicy::quiche(), AckPolicy::s2n_quic(), ackfreq];
     for policy in all {
         assert_eq!(answers(policy), 100, "{policy:?}");
     }
@@ -198,7 +199,8 @@ fn policies_fed_with_the_arrivals_of_captures_acknowledge_as_their_stacks_did() 
         // The round trip of a download over Wi-Fi, whose least is that of an empty queue; and of a wire.
         let rtt = if place.starts_with("wlan") { [3, 10] } else { [45, 90] }.map(Duration::from_millis);
         let (packets, bursts, acks) = answers_to_arrivals(&config, rtt, words);
-        let [live, acks] = [live.parse().expect("a number"), f64::from(acks)].map(|up| 100.0 * up / f64::from(packets));
+        let [live, acks] =
+            [live.parse().expect("a number"), f64::from(acks)].map(|up| 100.0 * up / f64::from(packets));
         let per_burst = f64::from(packets) / f64::from(bursts);
         table += &format!("{row} {place} {per_burst:.1} {live:.1} {acks:.1}\n");
         let is_near = (acks / live - 1.0).abs() <= 0.15;

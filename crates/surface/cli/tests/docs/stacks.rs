@@ -11,7 +11,8 @@ use crate::markdown::check_table;
 use crate::{features, root};
 
 /// The line of the page before the table.
-const BEGIN: &str = "<!-- written by a test from bench/peers/policies.toml, stacks.json and simulated runs -->\n";
+const BEGIN: &str =
+    "<!-- written by a test from bench/peers/policies.toml, stacks.json and simulated runs -->\n";
 
 /// The line of the page before the table of captures.
 const CAPTURES: &str = "<!-- written by a test from the captures of tacit-proto's ACK policies -->\n";
@@ -63,7 +64,8 @@ fn run_of(scenario: &[&str], row: &Value, more: &Value) -> Run {
 
 /// ACKs per 100 packets of a simulated run.
 fn simulated(run: &Run) -> f64 {
-    let output = Command::new(env!("CARGO_BIN_EXE_tacit")).arg("run").args(run).arg("--json").output().unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tacit")).arg("run").args(run).arg("--json").output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{run:?}: {}", String::from_utf8_lossy(&output.stderr)));
     100.0 * report["metrics"]["acks_per_data_packet"].as_f64().expect("a number")
@@ -95,10 +97,14 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 
 /// The scenario of a place.
 fn scenario_of(place: &str) -> &'static [&'static str] {
-    PLACES.iter().find(|(name, _)| *name == place).unwrap_or_else(|| panic!("{POLICIES}: no place is {place}")).1
+    PLACES
+        .iter()
+        .find(|(name, _)| *name == place)
+        .unwrap_or_else(|| panic!("{POLICIES}: no place is {place}"))
+        .1
 }
 
-/// A reason, and the row and the place that it is for, as often as it is for one.
+/// Each reason with each of its rows and places.
 fn reasons(policies: &features::Table) -> Vec<(&Value, &Value, &str)> {
     let rows = policies["row"].as_array().unwrap();
     let row_of = |name: &str| {
@@ -107,7 +113,8 @@ fn reasons(policies: &features::Table) -> Vec<(&Value, &Value, &str)> {
     };
     let all = policies["apart"].as_array().unwrap().iter();
     all.flat_map(|reason| {
-        let at = texts(&reason["rows"]).flat_map(|row| texts(&reason["places"]).map(move |place| (row, place)));
+        let at =
+            texts(&reason["rows"]).flat_map(|row| texts(&reason["places"]).map(move |place| (row, place)));
         at.map(move |(row, place)| (reason, row_of(row), place))
     })
     .collect()
@@ -125,7 +132,8 @@ fn policies_acknowledge_as_often_as_their_stacks_do_live() {
     let policies = features::table(POLICIES);
     let rows = policies["row"].as_array().unwrap();
     let reasons = reasons(&policies);
-    let of_table = rows.iter().flat_map(|row| PLACES.map(|(_, scenario)| run_of(scenario, row, &Value::Null)));
+    let of_table =
+        rows.iter().flat_map(|row| PLACES.map(|(_, scenario)| run_of(scenario, row, &Value::Null)));
     let of_reasons =
         reasons.iter().map(|(reason, row, place)| run_of(scenario_of(place), row, &reason["shown"]));
     let simulated = all_simulated(of_table.chain(of_reasons).collect());
@@ -194,7 +202,9 @@ fn the_table_of_captures_is_that_of_the_policies_test() {
     let captured = fs::read_to_string(root().join(CAPTURED)).unwrap();
     let policies = features::table(POLICIES);
     let rows = policies["row"].as_array().unwrap();
-    let mut table = "| stack | place | packets of a burst | ACKs per 100 | the policy's |\n|---|---|---|---|---|\n".to_owned();
+    let mut table =
+        "| stack | place | packets of a burst | ACKs per 100 | the policy's |\n|---|---|---|---|---|\n"
+            .to_owned();
     for line in captured.lines() {
         let words: Vec<_> = line.split(' ').collect();
         let [name, place, rest @ ..] = words.as_slice() else { panic!("{line}") };
