@@ -168,19 +168,6 @@ fn aioquic_answers_some_time_after_the_first_packet_whatever_follows() {
     ));
 }
 
-/// quic-go reads 32 packets, acknowledges, and reads on.
-#[test]
-fn a_receiver_that_reads_few_packets_acknowledges_within_a_batch() {
-    receiver(AckPolicy::quic_go()).run(&format!(
-        "{}
-         +0 > . 1:1(0) ack 32001
-         {}
-         +0 > . 1:1(0) ack 40001",
-        burst(1, 32),
-        burst(32_001, 8)
-    ));
-}
-
 /// Every five packets.
 #[test]
 fn room_is_announced_by_itself_after_the_ack_of_what_made_it() {

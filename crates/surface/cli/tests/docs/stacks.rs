@@ -171,7 +171,10 @@ fn policies_acknowledge_as_often_as_their_stacks_do_live() {
         }
         page += "\n";
     }
-    check_table(&root().join("docs/use/quic-stacks.md"), BEGIN, &page);
+    // What is wrong is said before that the page lacks it.
+    if wrong.is_empty() || std::env::var_os("TACIT_WRITE_DOCS").is_some() {
+        check_table(&root().join("docs/use/quic-stacks.md"), BEGIN, &page);
+    }
     assert!(wrong.is_empty(), "further apart than {POLICIES} says, or no more:\n{}", wrong.join("\n"));
 }
 
