@@ -82,7 +82,7 @@ impl AckScheduler {
             AckPolicy::Delayed(delayed) => (delayed.quick_ack_segments, Rule::Delayed(delayed)),
             AckPolicy::Linux(policy) => (0, Rule::Linux(Box::new(Linux::new(policy, config.sack)))),
             AckPolicy::Packets(policy) => {
-                (0, Rule::Packets(Box::new(Packets::new(policy, config.window_updates))))
+                (0, Rule::Packets(Box::new(Packets::new(policy, config.window_update_bytes))))
             }
             AckPolicy::External(factory) => {
                 (0, Rule::External(Box::new(external::ExternalPolicy::new(factory))))

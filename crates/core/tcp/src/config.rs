@@ -1,5 +1,7 @@
 //! Configuration of a TCP endpoint.
 
+use core::num::NonZeroU64;
+
 use super::ack_policy::AckPolicy;
 use super::autotune::{ReceiveAutotuning, WindowGrowth};
 use super::prr::Recovery;
@@ -51,7 +53,7 @@ pub struct Config {
     pub socket_packets: Option<u32>,
     /// Bytes that a program reads before its receiver, if it counts packets, announces the room in a packet of its own: QUIC's
     /// MAX_STREAM_DATA. `None` where ACKs announce it.
-    pub window_updates: Option<Bytes>,
+    pub window_update_bytes: Option<NonZeroU64>,
     /// Most bytes in flight, even if the windows allow more (a send buffer limit).
     pub send_buffer: Bytes,
     /// TCP small queues: limit of the connection's data in the host's own queue, as a time at the connection's rate;
@@ -107,7 +109,7 @@ impl Default for Config {
             receive_autotuning: ReceiveAutotuning::Off,
             window_growth: WindowGrowth::AtOnce,
             socket_packets: None,
-            window_updates: None,
+            window_update_bytes: None,
             send_buffer: Bytes(4 << 20),
             small_queues: None,
             rto_min: Duration::from_millis(200),

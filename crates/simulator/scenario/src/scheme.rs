@@ -3,6 +3,7 @@
 //! A scheme is an entry in [`ALL`]. No other code refers to a scheme by name.
 
 use std::mem::discriminant;
+use std::num::NonZeroU64;
 
 use tacit_between::hack::Coding;
 use tacit_congestion::Algorithm;
@@ -152,7 +153,7 @@ pub const ALL: &[Scheme] = &[
     )
     .doing(|scenario| {
         acknowledge(scenario, AckPolicy::quinn());
-        scenario.tcp.window_updates.get_or_insert(QUINN_WINDOW_UPDATES);
+        scenario.tcp.window_update_bytes = scenario.tcp.window_update_bytes.or(QUINN_UPDATE_BYTES);
     }),
     receivers(
         "quic-go",
@@ -160,7 +161,7 @@ pub const ALL: &[Scheme] = &[
     )
     .doing(|scenario| {
         acknowledge(scenario, AckPolicy::quic_go());
-        scenario.tcp.window_updates.get_or_insert(QUIC_GO_WINDOW_UPDATES);
+        scenario.tcp.window_update_bytes = scenario.tcp.window_update_bytes.or(QUIC_GO_UPDATE_BYTES);
     }),
     receivers("aioquic", "aioquic's: 1.4 ms after the first packet, however many follow")
         .doing(|scenario| acknowledge(scenario, AckPolicy::aioquic())),
@@ -183,7 +184,7 @@ pub const ALL: &[Scheme] = &[
     receivers("s2n-quic", "s2n-quic's: every 10 packets or 25 ms, and the room it has after each tenth")
         .doing(|scenario| {
             acknowledge(scenario, AckPolicy::s2n_quic());
-            scenario.tcp.window_updates.get_or_insert(S2N_WINDOW_UPDATES);
+            scenario.tcp.window_update_bytes = scenario.tcp.window_update_bytes.or(S2N_UPDATE_BYTES);
         }),
     receivers(
         "msquic",
@@ -333,14 +334,14 @@ pub const ALL: &[Scheme] = &[
 ];
 
 /// An eighth of the window of a stream: "12500 kB/s" times "100 ms", `STREAM_RWND` of quinn and noq.
-const QUINN_WINDOW_UPDATES: Bytes = Bytes(1_250_000 / 8);
+const QUINN_UPDATE_BYTES: Option<NonZeroU64> = NonZeroU64::new(1_250_000 / 8);
 
 /// A quarter (`WindowUpdateThreshold` of quic-go) of the 2 MiB to which the window of a stream grows from 512 KiB here: it doubles until it
 /// is four times what is under way. Captures have an announcement per 550 to 600 kB.
-const QUIC_GO_WINDOW_UPDATES: Bytes = Bytes((2 << 20) / 4);
+const QUIC_GO_UPDATE_BYTES: Option<NonZeroU64> = NonZeroU64::new((2 << 20) / 4);
 
 /// A tenth of the window of a stream: that of "150" Mb/s and "100" ms, twice, `InitialMaxData::RECOMMENDED` of s2n-quic.
-const S2N_WINDOW_UPDATES: Bytes = Bytes(3_750_000 / 10);
+const S2N_UPDATE_BYTES: Option<NonZeroU64> = NonZeroU64::new(3_750_000 / 10);
 
 /// Stacks whose receivers have the policy of a scheme, with the names of their constants: `MAX_RETR_PACKETS_SINCE_LAST_ACK`
 /// and `ACK_TIMEOUT` of lsquic, and `ack_eliciting_threshold` of tquic are 2 packets and 25 ms. noq is a fork of quinn.

@@ -3,6 +3,8 @@
 //! TCP has sequence numbers in place of QUIC's packet numbers: a retransmission fills the gap of the lost packet, and
 //! looks like a reordered packet.
 
+use core::num::NonZeroU64;
+
 use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PACKETS, Reading, Reordering};
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
@@ -54,7 +56,7 @@ struct Window {
 }
 
 impl Packets {
-    pub fn new(policy: PacketAcks, window_updates: Option<Bytes>) -> Self {
+    pub fn new(policy: PacketAcks, update_bytes: Option<NonZeroU64>) -> Self {
         Self {
             policy,
             rtt: ReceiverRtt::default(),
@@ -69,8 +71,8 @@ impl Packets {
             now: Instant::ZERO,
             arrived_now: 0,
             is_due: false,
-            updates: window_updates.map(|every| Updates {
-                every: every.0,
+            updates: update_bytes.map(|every| Updates {
+                every: every.get(),
                 arrived: 0,
                 read: 0,
                 announced: 0,

@@ -1,5 +1,6 @@
+use core::num::NonZeroU64;
+
 use super::*;
-use crate::units::Bytes;
 
 /// 594.6 Mb/s in packets of 1500 bytes: 49,554 per second.
 const PACKET_TIME: Duration = Duration::from_nanos(20_180);
@@ -193,7 +194,7 @@ fn policies_fed_with_the_arrivals_of_captures_acknowledge_as_their_stacks_did() 
         let config = Config {
             ack_policy: policy_of(row),
             socket_packets: socket.parse().ok(),
-            window_updates: updates_of(row),
+            window_update_bytes: updates_of(row).and_then(NonZeroU64::new),
             ..Config::default()
         };
         // The round trip of a download over Wi-Fi, whose least is that of an empty queue; and of a wire.
@@ -233,12 +234,12 @@ fn policy_of(row: &str) -> AckPolicy {
 }
 
 /// After how many bytes of segments that have as many packets as the stack's part of its window.
-fn updates_of(row: &str) -> Option<Bytes> {
+fn updates_of(row: &str) -> Option<u64> {
     match row {
-        "quinn" | "noq" => Some(Bytes(156_250)),
-        "quinn-large" => Some(Bytes(8 << 20)),
-        "s2n" => Some(Bytes(375_000)),
-        "quic-go" => Some(Bytes(512 << 10)),
+        "quinn" | "noq" => Some(156_250),
+        "quinn-large" => Some(8 << 20),
+        "s2n" => Some(375_000),
+        "quic-go" => Some(512 << 10),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! ACKs under the policies of other transports, one by one. The handshake took 100 ms, and the policies know nothing
 //! else about the path.
 
-use tacit_packet::units::{Bytes, Duration};
+use tacit_packet::units::{Bytes, Duration, NonZeroU64};
 use tacit_tcp::{AckPolicy, Config, LinuxAcks};
 
 use crate::script::{Script, plain};
@@ -171,7 +171,7 @@ fn aioquic_answers_some_time_after_the_first_packet_whatever_follows() {
 /// Every five packets.
 #[test]
 fn room_is_announced_by_itself_after_the_ack_of_what_made_it() {
-    let config = Config { window_updates: Some(Bytes(5000)), ..plain() };
+    let config = Config { window_update_bytes: NonZeroU64::new(5000), ..plain() };
     let mut script = Script::connected(Config { ack_policy: AckPolicy::quinn(), ..config });
     script.run(&format!("{}\n+0 > . 1:1(0) ack 4001\n+1 silence", burst(1, 4)));
     script.run(&format!(

@@ -1,5 +1,7 @@
 //! Whole transfers between two ends: no data is lost, duplicated or stalled, and rates match the theory.
 
+use std::num::NonZeroU64;
+
 use proptest::prelude::*;
 use tacit_congestion::Algorithm;
 use tacit_congestion::cubic::{self, SlowStart};
@@ -282,17 +284,19 @@ fn weather() -> impl Strategy<Value = Weather> {
         any::<bool>(),
         ack_policy(),
         prop::sample::select(vec![5_000u64, 60_000, 4 << 20]),
-        prop::sample::select(vec![None, Some(Bytes(9_000))]),
+        prop::sample::select(vec![None, NonZeroU64::new(9_000)]),
         recovery_choices(),
     )
-        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, window_updates, recovery)| Config {
-            congestion: congestion.into(),
-            timestamps,
-            sack,
-            receive_buffer: Bytes(buffer),
-            window_updates,
-            ack_policy,
-            ..recovery
+        .prop_map(|(congestion, timestamps, sack, ack_policy, buffer, window_update_bytes, recovery)| {
+            Config {
+                congestion: congestion.into(),
+                timestamps,
+                sack,
+                receive_buffer: Bytes(buffer),
+                window_update_bytes,
+                ack_policy,
+                ..recovery
+            }
         });
     // Fifteen failures in a row, which end a connection, must not occur.
     let one_in = || prop_oneof![Just(0u64), 6u64..100];

@@ -1,6 +1,7 @@
 //! `[tcp]`.
 
 use std::mem::discriminant;
+use std::num::NonZeroU64;
 
 use tacit_congestion::bbr::PolicerDetection;
 use tacit_congestion::cubic::SlowStart;
@@ -278,7 +279,10 @@ pub(crate) const TCP: Keys<Config> = &[
             "with a policy that counts packets: after these bytes the room that a program made is announced in a packet of its own, as \
              QUIC's MAX_STREAM_DATA is by an eighth of quinn's window, 156,250 B; `\"none\"`: ACKs announce it",
         )
-        .field(OrNone(Size(1, 1 << 30)), |tcp| &mut tcp.window_updates),
+        .field(
+            Own { read: window_updates, write: write_window_updates, allowed: "1 B to 1 GiB, or `\"none\"`" },
+            |tcp| &mut tcp.window_update_bytes,
+        ),
     &Tcp::named("sack").means("selective acknowledgments (RFC 2018)").field(Flag, |tcp| &mut tcp.sack),
     &ACK_POLICY,
     &ACK_EVERY,
@@ -367,6 +371,16 @@ fn write_pacing(pacing: &Pacing) -> String {
         Pacing::On => true.to_string(),
         Pacing::Off => false.to_string(),
     }
+}
+
+const WINDOW_UPDATES: OrNone<Size> = OrNone(Size(1, 1 << 30));
+
+fn window_updates(value: &Value) -> Result<Option<NonZeroU64>, Mismatch> {
+    Ok(WINDOW_UPDATES.read(value)?.and_then(|bytes| NonZeroU64::new(bytes.0)))
+}
+
+fn write_window_updates(bytes: &Option<NonZeroU64>) -> String {
+    WINDOW_UPDATES.write(&bytes.map(|bytes| Bytes(bytes.get())))
 }
 
 fn counting_limit(value: &Value) -> Result<u32, Mismatch> {
