@@ -237,7 +237,7 @@ impl AckPolicy {
     }
 
     /// neqo (Firefox): four ACKs per round trip, for 2 to 256 packets and after at most 50 ms; out-of-order packets are
-    /// acknowledged at once.
+    /// acknowledged at once. It reads until the socket would block (`neqo_http3conn_process_input`).
     pub const fn neqo() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
