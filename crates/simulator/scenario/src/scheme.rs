@@ -9,7 +9,7 @@ use tacit_between::hack::Coding;
 use tacit_congestion::Algorithm;
 use tacit_link::queue::AckFilter;
 use tacit_link::wifi::{BothWays, LinkAcks, ReverseDirection, StreamQueues};
-use tacit_packet::units::{Algorithm, Bytes, Coding, Duration};
+use tacit_packet::units::Duration;
 use tacit_tack_proto::Lists;
 use tacit_tcp::{AckPolicy, ReceiveAutotuning};
 

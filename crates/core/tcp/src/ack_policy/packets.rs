@@ -9,7 +9,7 @@ use super::policy::{DelayLimit, MAX_ACK_DELAY, PacketAcks, PacketLimit, QUIC_PAC
 use super::rtt::ReceiverRtt;
 use super::{AckDecision, Disorder};
 use tacit_packet::position::Position;
-use tacit_packet::units::{Bytes, Duration, Instant};
+use tacit_packet::units::{Duration, Instant};
 
 #[derive(Clone, Debug)]
 pub(super) struct Packets {

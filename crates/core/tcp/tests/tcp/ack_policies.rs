@@ -1,7 +1,9 @@
 //! ACKs under the policies of other transports, one by one. The handshake took 100 ms, and the policies know nothing
 //! else about the path.
 
-use tacit_packet::units::{Bytes, Duration, NonZeroU64};
+use std::num::NonZeroU64;
+
+use tacit_packet::units::Duration;
 use tacit_tcp::{AckPolicy, Config, LinuxAcks};
 
 use crate::script::{Script, plain};

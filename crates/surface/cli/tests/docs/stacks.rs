@@ -15,11 +15,11 @@ const BEGIN: &str =
     "<!-- written by a test from bench/peers/policies.toml, stacks.json and simulated runs -->\n";
 
 /// The line of the page before the table of captures.
-const CAPTURES: &str = "<!-- written by a test from the captures of tacit-proto's ACK policies -->\n";
+const CAPTURES: &str = "<!-- written by a test from the captures of tacit-tcp's ACK policies -->\n";
 
 /// A line per capture: row, place, packets of a burst, ACKs per 100 packets of the stack, and of its policy. A test of the policies
 /// writes it.
-const CAPTURED: &str = "crates/core/proto/src/tcp/ack_policy/captures-acks.txt";
+const CAPTURED: &str = "crates/core/tcp/src/ack_policy/captures-acks.txt";
 
 /// Rows of the bench, the policies of their receivers, and why some are further apart than others.
 const POLICIES: &str = "bench/peers/policies.toml";
