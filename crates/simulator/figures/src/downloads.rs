@@ -299,16 +299,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{FigureOutcome, LiveRuns, Options, TransferReport, run};
-    use tacit_runs::sweep::Control;
-
-    struct Machine<F>(F);
-
-    impl<F: Fn(&TransferRun) -> TransferReport> MakeLive for Machine<F> {
-        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
-            Ok(runs.iter().map(&self.0).collect())
-        }
-    }
+    use crate::mock::{self, machine, verdicts};
+    use crate::{FigureOutcome, TransferReport};
 
     const FIGURE: &str = "\
 title = \"t\"
@@ -336,16 +328,7 @@ tolerance = 0
 ";
 
     fn result(directory: Option<&Path>, give: impl Fn(&TransferRun) -> TransferReport) -> FigureOutcome {
-        let figures = [Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap()];
-        let live = LiveRuns::make(&figures, false, &mut Machine(give)).unwrap();
-        let directory = directory.map(Path::to_owned);
-        let options = Options { live, directory: directory.clone(), ..Options::default() };
-        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-        if directory.is_some() {
-            let options = Options { from: directory, ..Options::default() };
-            assert_eq!(run(&figures, &options, Control::unattended()).unwrap()[0].claims, outcome.claims);
-        }
-        outcome
+        mock::outcome(FIGURE, false, &mut machine(|run: &TransferRun| Ok(give(run))), directory)
     }
 
     /// Downloads of 1, 2, … seconds, or twice that.
@@ -358,10 +341,6 @@ tolerance = 0
 
     fn is_rre(run: &TransferRun) -> bool {
         run.server[2].contains("rre run -- nginx")
-    }
-
-    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
-        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 
     #[test]
@@ -386,7 +365,7 @@ tolerance = 0
 
     #[test]
     fn hops_share_the_downloads_and_start_at_other_moments() {
-        let figure = Figure::parse("test/downloads", "downloads.toml", FIGURE).unwrap();
+        let figure = mock::figure(FIGURE);
         let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
         let starts: Vec<Vec<u32>> = downloads.hops().map(|hop| hop.starts_ms().collect()).collect();
@@ -399,7 +378,7 @@ tolerance = 0
     fn live_receivers_have_the_buffer_of_the_scenario() {
         let toml =
             FIGURE.replace("\"lte-synthetic\"", "\"lte-synthetic\"\nset = [\"tcp.receive-buffer=1 MiB\"]");
-        let figure = Figure::parse("test/downloads", "downloads.toml", &toml).unwrap();
+        let figure = mock::figure(&toml);
         let downloads = figure.kind_as::<Downloads>().unwrap();
         let runs = downloads.runs(downloads.senders[0]).unwrap();
         let script = &runs[0].client[2];

@@ -206,24 +206,8 @@ fn simulated_name(acks: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Figure, FigureOutcome, LiveRuns, MakeLive, Options, TransferRun, run};
-    use tacit_runs::RunsError;
-    use tacit_runs::sweep::Control;
-
-    /// A mock of iperf3 runs, or the reason why they are not possible.
-    struct Iperf<F>(Result<F, &'static str>);
-
-    impl<F: Fn(&TransferRun) -> Result<TransferReport, String>> MakeLive for Iperf<F> {
-        fn skip_reason(&mut self, keeps: bool) -> Result<Option<String>, RunsError> {
-            assert!(!keeps);
-            Ok(self.0.as_ref().err().map(|reason| (*reason).to_owned()))
-        }
-
-        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
-            let make = self.0.as_ref().map_err(|reason| (*reason).to_owned())?;
-            runs.iter().map(make).collect()
-        }
-    }
+    use crate::mock::{self, machine, verdicts};
+    use crate::{FigureOutcome, LiveRuns, TransferRun};
 
     /// A run with a steady rate and one ACK per two segments.
     fn report(mbps: f64) -> TransferReport {
@@ -264,11 +248,7 @@ tolerance = 5
 
     /// The outcome of the figure on a machine with these results.
     fn result(quick: bool, give: impl Fn(&TransferRun) -> TransferReport) -> FigureOutcome {
-        let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
-        let live =
-            LiveRuns::make(&figures, quick, &mut Iperf(Ok(|run: &TransferRun| Ok(give(run))))).unwrap();
-        let options = Options { quick, live, ..Options::default() };
-        run(&figures, &options, Control::unattended()).unwrap().remove(0)
+        mock::outcome(FIGURE, quick, &mut machine(|run: &TransferRun| Ok(give(run))), None)
     }
 
     /// Approximately the simulator's results.
@@ -280,10 +260,6 @@ tolerance = 5
             (false, "stock") => 51.0,
             (false, _) => 56.0,
         })
-    }
-
-    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
-        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
     }
 
     #[test]
@@ -360,19 +336,13 @@ tolerance = 5
     #[test]
     fn kept_results_are_judged_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
-        let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
-        let give = |run: &TransferRun| match run.hop.assignments.last().map(String::as_str) {
-            Some("wifi.rate=60Mbps") => TransferReport { waited_us: Some([30_000.0; 2]), ..right(run) },
-            _ => right(run),
-        };
-        let live =
-            LiveRuns::make(&figures, false, &mut Iperf(Ok(|run: &TransferRun| Ok(give(run))))).unwrap();
-        let at = || Some(directory.path().to_owned());
-        let options = Options { live, directory: at(), ..Options::default() };
-        let outcomes = run(&figures, &options, Control::unattended()).unwrap();
-        assert_eq!(verdicts(&outcomes[0]), ["skipped", "pass"], "{outcomes:?}");
-        let options = Options { from: at(), directory: at(), ..Options::default() };
-        assert_eq!(run(&figures, &options, Control::unattended()).unwrap(), outcomes);
+        let mut machine = machine(|run: &TransferRun| {
+            let is_slow = run.hop.assignments.last().is_some_and(|last| last == "wifi.rate=60Mbps");
+            let waited_us = if is_slow { Some([30_000.0; 2]) } else { right(run).waited_us };
+            Ok(TransferReport { waited_us, ..right(run) })
+        });
+        let outcome = mock::outcome(FIGURE, false, &mut machine, Some(directory.path()));
+        assert_eq!(verdicts(&outcome), ["skipped", "pass"], "{outcome:?}");
     }
 
     #[test]
@@ -387,19 +357,17 @@ tolerance = 5
 
     #[test]
     fn without_live_hops_a_figure_says_why() {
-        let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
-        let mut never = Iperf::<fn(&TransferRun) -> Result<TransferReport, String>>(Err("no root"));
-        let live = LiveRuns::make(&figures, true, &mut never).unwrap();
-        let options = Options { quick: true, live, ..Options::default() };
-        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        let mut never = machine(|_: &TransferRun| unreachable!("it has no live hops"));
+        never.refuses = Some("no root");
+        let outcome = mock::outcome(FIGURE, true, &mut never, None);
         assert_eq!((outcome.skipped.as_deref(), outcome.claims.len()), (Some("no root"), 0));
+        assert_eq!(never.keeps, Some(false));
     }
 
     #[test]
     fn a_run_that_cannot_be_made_says_how_to_make_it() {
-        let figures = [Figure::parse("test/gains", "gains.toml", FIGURE).unwrap()];
-        let error = LiveRuns::make(&figures, true, &mut Iperf(Ok(|_: &TransferRun| Err("no device".into()))))
-            .unwrap_err();
+        let mut machine = machine(|_: &TransferRun| Err("no device".into()));
+        let error = LiveRuns::make(&[mock::figure(FIGURE)], true, &mut machine).unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with("tacit shell wlan-11n-150 --set 'run.duration=2 s'"), "{said}");
         assert!(said.ends_with("-R -t 4 --server -- iperf3 -s -1: no device"), "{said}");

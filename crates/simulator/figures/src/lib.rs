@@ -19,6 +19,8 @@ mod library;
 mod live_runs;
 mod measure;
 mod metrics;
+#[cfg(test)]
+mod mock;
 mod page;
 mod plot_data;
 mod results;

@@ -414,12 +414,11 @@ impl Variant {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::path::Path;
+    use std::cell::Cell;
 
     use super::*;
-    use crate::{Figure, FigureOutcome, LiveRuns, Options, run};
-    use tacit_runs::sweep::Control;
+    use crate::Figure;
+    use crate::mock::{figure, machine, outcome, verdicts};
 
     const FIGURE: &str = "\
 title = \"t\"
@@ -473,79 +472,28 @@ measure = { value = \"live few\", column = \"cpu_s_per_gb\", x = 5 }
 tolerance = 0.001
 ";
 
-    /// A mock that returns the results of `of` and records its requests.
-    struct Machine<F> {
-        of: F,
-        asked: RefCell<Vec<(String, u64)>>,
-        missing: Option<&'static str>,
-    }
-
-    impl<F: Fn(&TransferRun, usize) -> TransferReport> MakeLive for Machine<F> {
-        fn missing(&mut self, run: &TransferRun) -> Option<String> {
-            self.missing.filter(|program| run.client[0] == *program).map(|program| format!("no {program}"))
-        }
-
-        fn make(&mut self, runs: &[TransferRun]) -> Result<Vec<TransferReport>, String> {
-            let mut asked = self.asked.borrow_mut();
-            let mut made = |run: &TransferRun| {
-                asked.push((run.client[0].clone(), run.hop.seed.unwrap()));
-                (self.of)(run, asked.len())
-            };
-            Ok(runs.iter().map(&mut made).collect())
-        }
-    }
-
-    fn machine<F: Fn(&TransferRun, usize) -> TransferReport>(of: F) -> Machine<F> {
-        Machine { of, asked: RefCell::default(), missing: None }
-    }
-
     /// 125 Mb/s with few reverse packets, 110 Mb/s with many, and an outlier for the second seed.
-    fn right(run: &TransferRun, _: usize) -> TransferReport {
+    fn right(run: &TransferRun) -> Result<TransferReport, String> {
         let few = run.client[0] == "few";
         let mbps = match run.hop.seed {
             Some(2) => 1.0,
             _ if few => 125.0,
             _ => 110.0,
         };
-        TransferReport {
+        Ok(TransferReport {
             mbps: vec![3.0, mbps],
             data_packets: Some(10_000),
             ack_packets: Some(if few { 100 } else { 5_000 }),
             bytes: Some(500_000_000),
             cpu_s: Some(1.0),
             ..TransferReport::default()
-        }
-    }
-
-    fn figure() -> Figure {
-        Figure::parse("test/transfers", "transfers.toml", FIGURE).unwrap()
-    }
-
-    fn result(quick: bool, make: &mut dyn MakeLive, directory: Option<&Path>) -> FigureOutcome {
-        let figures = [figure()];
-        let live = LiveRuns::make(&figures, quick, make).unwrap();
-        let directory = directory.map(Path::to_owned);
-        let options = Options { quick, live, directory: directory.clone(), ..Options::default() };
-        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-        if directory.is_some() {
-            let options = Options { quick, from: directory, ..Options::default() };
-            let again = run(&figures, &options, Control::unattended()).unwrap().remove(0);
-            assert_eq!(
-                (again.claims, again.measurements),
-                (outcome.claims.clone(), outcome.measurements.clone())
-            );
-        }
-        outcome
-    }
-
-    fn verdicts(outcome: &FigureOutcome) -> Vec<&str> {
-        outcome.claims.iter().map(|claim| claim.verdict.word()).collect()
+        })
     }
 
     #[test]
     fn medians_are_judged_and_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let outcome = result(false, &mut machine(right), Some(directory.path()));
+        let outcome = outcome(FIGURE, false, &mut machine(right), Some(directory.path()));
         assert_eq!(verdicts(&outcome), ["pass"; 4], "{outcome:?}");
         let measurements = outcome.measurements.iter().any(|line| {
             line.starts_with("live few at 5, slow: goodput_mbps 125, ack_ratio 0.01, data_packets 10,000")
@@ -555,18 +503,19 @@ tolerance = 0.001
 
     #[test]
     fn wrong_results_fail() {
-        let slow = |run: &TransferRun, _: usize| TransferReport { mbps: vec![3.0, 60.0], ..right(run, 0) };
-        assert_eq!(verdicts(&result(false, &mut machine(slow), None)), ["FAIL", "FAIL", "pass", "pass"]);
+        let slow = |run: &TransferRun| Ok(TransferReport { mbps: vec![3.0, 60.0], ..right(run)? });
+        let outcome = outcome(FIGURE, false, &mut machine(slow), None);
+        assert_eq!(verdicts(&outcome), ["FAIL", "FAIL", "pass", "pass"]);
     }
 
     #[test]
     fn arms_take_turns_under_each_seed() {
         let mut machine = machine(right);
-        result(true, &mut machine, None);
-        let once = [("few".to_owned(), 1), ("many".to_owned(), 1)];
-        assert_eq!(*machine.asked.borrow(), once);
-        result(false, &mut machine, None);
+        outcome(FIGURE, true, &mut machine, None);
+        outcome(FIGURE, false, &mut machine, None);
         let asked = machine.asked.borrow();
+        let asked: Vec<_> = asked.iter().map(|run| (run.client[0].as_str(), run.hop.seed.unwrap())).collect();
+        assert_eq!(asked[..2], [("few", 1), ("many", 1)]);
         let seeds: Vec<u64> = asked[2..12].iter().map(|(_, seed)| *seed).collect();
         assert_eq!(seeds, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
         // Two places as drawn, and one of the variant.
@@ -575,26 +524,25 @@ tolerance = 0.001
 
     #[test]
     fn the_quick_form_is_silent_about_what_it_does_not_make() {
-        let outcome = result(true, &mut machine(right), None);
+        let outcome = outcome(FIGURE, true, &mut machine(right), None);
         let texts: Vec<&str> = outcome.claims.iter().map(|claim| claim.text.as_str()).collect();
         assert_eq!(texts, ["few packets back cost less", "the simulator says so", "processors"]);
     }
 
     #[test]
     fn a_disturbed_run_is_made_again_and_in_the_end_told() {
-        let disturbed = |run: &TransferRun, nth: usize| TransferReport {
-            invalid: (nth == 1).then(|| "stood still".to_owned()),
-            ..right(run, nth)
-        };
-        let mut once = machine(disturbed);
-        let outcome = result(true, &mut once, None);
-        assert_eq!((verdicts(&outcome), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{outcome:?}");
-        let always = |run: &TransferRun, _: usize| TransferReport {
-            invalid: (run.client[0] == "many").then(|| "stood still".to_owned()),
-            ..right(run, 0)
-        };
-        let mut always = machine(always);
-        let outcome = result(true, &mut always, None);
+        let is_first = Cell::new(true);
+        let mut once = machine(|run: &TransferRun| {
+            let invalid = is_first.replace(false).then(|| "stood still".to_owned());
+            Ok(TransferReport { invalid, ..right(run)? })
+        });
+        let told = outcome(FIGURE, true, &mut once, None);
+        assert_eq!((verdicts(&told), once.asked.borrow().len()), (vec!["pass"; 3], 3), "{told:?}");
+        let mut always = machine(|run: &TransferRun| {
+            let invalid = (run.client[0] == "many").then(|| "stood still".to_owned());
+            Ok(TransferReport { invalid, ..right(run)? })
+        });
+        let outcome = outcome(FIGURE, true, &mut always, None);
         // Claims about arms other than the disturbed one are judged.
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert_eq!(always.asked.borrow().len(), 1 + MAX_ATTEMPTS as usize);
@@ -609,14 +557,14 @@ tolerance = 0.001
     fn an_arm_without_its_program_is_skipped_and_no_other() {
         let mut machine = machine(right);
         machine.missing = Some("many");
-        let outcome = result(true, &mut machine, None);
+        let outcome = outcome(FIGURE, true, &mut machine, None);
         assert_eq!(verdicts(&outcome), ["skipped", "pass", "pass"], "{outcome:?}");
         assert!(outcome.claims[0].skipped.as_deref().is_some_and(|why| why.contains("no many")));
     }
 
     #[test]
     fn a_command_says_what_was_run() {
-        let figure = figure();
+        let figure = figure(FIGURE);
         let transfers = figure.kind_as::<Transfers>().unwrap();
         let run = transfers.run(&transfers.arms[1], Some("slow"), 5.0, 3).unwrap();
         assert_eq!(
@@ -632,7 +580,7 @@ tolerance = 0.001
     #[test]
     fn a_variant_may_have_stations_of_its_own() {
         let text = FIGURE.replace("name = \"slow\"\n", "name = \"slow\"\nbackground = 2\n");
-        let figure = Figure::parse("test/stations", "stations.toml", &text).unwrap();
+        let figure = figure(&text);
         let transfers = figure.kind_as::<Transfers>().unwrap();
         let stations = |variant| transfers.run(&transfers.arms[0], variant, 5.0, 1).unwrap().hop.background;
         assert_eq!((stations(None), stations(Some("slow"))), (0, 2));
@@ -646,14 +594,11 @@ tolerance = 0.001
             .replace("from-s = 1\n", "megabytes = 2\nbackground = 1\n")
             .replace("seconds = 2", "seconds = 8")
             .replace("column = \"cpu_s_per_gb\"", "column = \"file_s\"");
-        let figures = [Figure::parse("test/files", "files.toml", &text).unwrap()];
-        let mut machine = machine(|run: &TransferRun, _: usize| {
+        let mut machine = machine(|run: &TransferRun| {
             assert_eq!((run.bytes, run.hop.background), (2_000_000, 1));
-            TransferReport { file: Some((run.bytes, 2.0)), ..right(run, 0) }
+            Ok(TransferReport { file: Some((run.bytes, 2.0)), ..right(run)? })
         });
-        let live = LiveRuns::make(&figures, true, &mut machine).unwrap();
-        let options = Options { quick: true, live, ..Options::default() };
-        let outcome = run(&figures, &options, Control::unattended()).unwrap().remove(0);
+        let outcome = outcome(&text, true, &mut machine, None);
         // 2 MB in 2 s are 8 Mb/s. Half of the channel carries about 58 Mb/s.
         let measured = |at: usize| outcome.claims[at].measured.unwrap();
         assert!((measured(2) - 2.0).abs() < 1e-9, "{outcome:?}");
