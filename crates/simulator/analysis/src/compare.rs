@@ -28,7 +28,7 @@ pub use completions::CompletionTimes;
 pub use mix::Mix;
 use receiver::{Twin, name_in_2014};
 pub use text::overview;
-pub(crate) use text::{adoption_table, airtime_label, beside, gain, goodput, who_switches};
+pub(crate) use text::{adoption_table, airtime_label, beside, gain, goodput, numbers_table, who_switches};
 
 /// The scenario compared by default.
 pub const DEFAULT_SCENARIO: &str = "wlan-11n-150";

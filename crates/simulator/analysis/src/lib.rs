@@ -10,3 +10,14 @@ pub mod explore;
 pub mod plot;
 pub mod report;
 pub mod why;
+
+/// The different ones of `items`, in order of first appearance.
+pub fn first_seen<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

@@ -15,17 +15,18 @@ pub use sweep::{PlotFormat, Sweep, SweepRow};
 
 use crate::chart::{Bar, BarChart, Dot, DotChart, Ink, Line, LineChart, Part};
 use crate::compare::{
-    Comparison, CompletionTimes, Row, adoption_table, airtime_label, beside, gain, goodput, who_switches,
+    Comparison, CompletionTimes, Row, adoption_table, airtime_label, beside, goodput, numbers_table,
+    who_switches,
 };
 use crate::explore;
 use crate::plot;
-use figure::{Shown, block, scroller};
+use figure::{Shown, block, scroller, table_markup};
 use tacit_runs::RunsError;
 use tacit_runs::batches::StoredSweep;
 use tacit_runs::store::{Provenance, Store, write_whole};
 use tacit_scenario::brought;
 use tacit_scenario::scheme::{self, Role, Scheme};
-use tacit_scenario::table::{TextTable, count, number, number_or_dash, percent};
+use tacit_scenario::table::{count, number};
 
 /// File name of the report in a directory of results.
 pub const FILE: &str = "index.html";
@@ -283,32 +284,7 @@ fn adoption_section(comparison: &Comparison) -> Markup {
                 h2 { "Who switches" }
                 @for (said, table) in &mixed {
                     p { (said) "." }
-                    (scroller(said, &markup(table)))
-                }
-            }
-        }
-    }
-}
-
-/// A text table whose first column names the rows.
-fn markup(table: &TextTable) -> Markup {
-    let (heads, rows) = table.parts();
-    let columns = heads.first().map_or(0, Vec::len);
-    let head = |column: usize| heads.iter().map(|line| line[column].as_str()).collect::<Vec<_>>().join(" ");
-    html! {
-        table {
-            thead { tr {
-                @for column in 0..columns {
-                    th.name[column == 0] scope="col" { (head(column).trim()) }
-                }
-            } }
-            tbody {
-                @for row in rows {
-                    tr {
-                        @for (column, cell) in row.iter().enumerate() {
-                            @if column == 0 { th.name scope="row" { (cell) } } @else { td { (cell) } }
-                        }
-                    }
+                    (scroller(said, &table_markup(None, table)))
                 }
             }
         }
@@ -462,49 +438,9 @@ pub fn table_html(comparison: &Comparison) -> String {
 }
 
 fn table(comparison: &Comparison) -> Markup {
-    html! {
-        table {
-            thead {
-                tr {
-                    th scope="col" { "clients" }
-                    th.name scope="col" { "scheme" }
-                    th scope="col" { "goodput" br; small { "Mb/s" } }
-                    th scope="col" { "gain" br; small { "over stock" } }
-                    th scope="col" { "share" br; small { "of UDP bound" } }
-                    th scope="col" { "ACKs" br; small { "on air/s" } }
-                    th scope="col" { "collisions" br; small { "/s" } }
-                    th scope="col" { "retries" br; small { "of MPDUs" } }
-                    th scope="col" { "A-MPDU" br; small { "MPDUs" } }
-                    th scope="col" { "delay p50 / p95" br; small { "ms" } }
-                    th scope="col" { "sent again" br; small { "data packets" } }
-                    th scope="col" { "fairness" br; small { "Jain" } }
-                }
-            }
-            tbody { @for clients in comparison.client_counts() {
-                @for row in ranked(comparison, clients) { (table_row(row)) }
-            } }
-        }
-    }
-}
-
-fn table_row(row: &Row) -> Markup {
-    let ms = |us: Option<f64>| number_or_dash(us.map(|us| us / 1e3), 1);
-    html! {
-        tr {
-            td { (row.clients) }
-            th.name scope="row" { (row.scheme) }
-            td { (goodput(row)) }
-            td { (gain(row)) }
-            td { (percent(row.share_of_udp, 1)) }
-            td { (number_or_dash(row.means.tcp_acks_on_air_per_s, 0)) }
-            td { (number_or_dash(row.means.collisions_per_s, 1)) }
-            td { (percent(row.means.retry_share, 1)) }
-            td { (number_or_dash(row.means.ampdu_mean, 1)) }
-            td { (ms(row.means.queue_delay_p50_us)) " / " (ms(row.means.queue_delay_p95_us)) }
-            td { (percent(row.means.tcp_retransmitted_share, 2)) }
-            td { (number_or_dash(row.means.fairness, 3)) }
-        }
-    }
+    let of = |clients| ranked(comparison, clients);
+    let rows: Vec<&Row> = comparison.client_counts().into_iter().flat_map(of).collect();
+    table_markup(None, &numbers_table(&rows))
 }
 
 fn schemes_section(comparison: &Comparison) -> Markup {

@@ -67,8 +67,8 @@ impl Dependence {
         format!("Dependence: {} ({}), by {}", self.measure, self.unit, self.x_label)
     }
 
-    /// As text, indented like claims.
-    pub(super) fn to_text(&self) -> String {
+    /// Headings and rows.
+    pub(super) fn table(&self) -> TextTable {
         let heads: Vec<[String; 1]> =
             [[String::new()]].into_iter().chain(self.x.iter().map(|x| [value(*x)])).collect();
         let heads: Vec<[&str; 1]> = heads.iter().map(|[head]| [head.as_str()]).collect();
@@ -83,8 +83,7 @@ impl Dependence {
         for row in &self.rows {
             table.push([row.name.clone()].into_iter().chain(row.cells.iter().map(cell)).collect());
         }
-        let lines: String = table.render().lines().map(|line| format!("  {line}\n")).collect();
-        format!("  {}\n{lines}", self.caption())
+        table
     }
 }
 

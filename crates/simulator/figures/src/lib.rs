@@ -60,7 +60,7 @@ pub use table::{MeasuredCell, MeasuredRow, MeasuredTable};
 
 use tacit_runs::RunsError;
 use tacit_scenario::input::{did_you_mean, few};
-use tacit_scenario::table::{count, hanging, number};
+use tacit_scenario::table::{TextTable, count, hanging, number};
 use tacit_scenario::{InputError, bounded};
 
 /// Outcome of a figure.
@@ -122,7 +122,7 @@ impl FigureOutcome {
             text.push_str(&hanging("  ", note, width));
         }
         if let Some(table) = &self.table {
-            text.push_str(&table.to_text());
+            text.push_str(&indented(&table.table()));
         }
         let widest = self.claims.iter().map(|claim| claim.text.chars().count()).max().unwrap_or(0);
         for claim in &self.claims {
@@ -147,7 +147,7 @@ impl FigureOutcome {
             text.push_str(&format!("  {claims} more in whole runs, without --quick\n"));
         }
         if let Some(depends) = &self.depends {
-            text.push_str(&depends.to_text());
+            text.push_str(&format!("  {}\n{}", depends.caption(), indented(&depends.table())));
         }
         self.measurements.iter().for_each(|line| text.push_str(&hanging("  ", line, width)));
         text
@@ -229,6 +229,11 @@ impl fmt::Display for Tally {
         }
         Ok(())
     }
+}
+
+/// A table, indented like claims.
+fn indented(table: &TextTable) -> String {
+    table.render().lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// A title with its source.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
 
-use super::{ClaimOutcome, Dependence, FigureOutcome, MeasuredTable, Tally, value};
+use super::{ClaimOutcome, FigureOutcome, Tally, value};
 use tacit_analysis::chart::Views;
-use tacit_analysis::report::figure::{saves, scroller};
+use tacit_analysis::report::figure::{saves, scroller, table_markup};
 use tacit_analysis::report::page::document;
 use tacit_runs::RunsError;
 use tacit_runs::store::{Sheet, write_whole};
@@ -48,7 +48,7 @@ pub(super) fn write(
                             @if let Some(reason) = &outcome.skipped { p { "Not made: " (reason) } }
                             @if let Some(note) = &outcome.note { p { (note) } }
                             @match (&outcome.table, drawing) {
-                                (Some(table), _) => (measured(table)),
+                                (Some(table), _) => (scroller("Measured", &table_markup(None, &table.table()))),
                                 (None, Some(Drawing { views, points })) => {
                                     (views.markup())
                                     (saves(views, points.as_ref()))
@@ -57,7 +57,9 @@ pub(super) fn write(
                             }
                             @if let Some(points) = &outcome.not_claimed { p.note { (points) } }
                             @if !outcome.claims.is_empty() { (claims_table(outcome)) }
-                            @if let Some(depends) = &outcome.depends { (dependence(depends)) }
+                            @if let Some(depends) = &outcome.depends {
+                                (scroller("Dependence", &table_markup(Some(&depends.caption()), &depends.table())))
+                            }
                         }
                     }
     };
@@ -76,45 +78,6 @@ fn claims_table(outcome: &FigureOutcome) -> Markup {
                 th scope="col" { "" }
             } }
             tbody { @for claim in &outcome.claims { (row(claim)) } }
-        } }))
-    }
-}
-
-/// A table of the paper.
-fn measured(table: &MeasuredTable) -> Markup {
-    html! {
-        (scroller("Measured", &html! { table {
-            caption { "Measured; in brackets the paper's number." }
-            thead { tr {
-                th.name scope="col" {}
-                @for column in &table.columns { th scope="col" { (column) } }
-            } }
-            tbody { @for (name, cells) in table.texts() { tr {
-                th.name scope="row" { (name) }
-                @for cell in cells { td { (cell) } }
-            } } }
-        } }))
-    }
-}
-
-fn dependence(depends: &Dependence) -> Markup {
-    html! {
-        (scroller("Dependence", &html! { table {
-            caption { (depends.caption()) }
-            thead { tr {
-                th.name scope="col" {}
-                @for x in &depends.x { th scope="col" { (value(*x)) } }
-            } }
-            tbody { @for row in &depends.rows { tr {
-                th.name scope="row" { (row.name) }
-                @for cell in &row.cells { td { @match cell {
-                    None => "–",
-                    Some(cell) => {
-                        (cell.number())
-                        @if let Some(ends) = cell.ends() { br; small { (ends) } }
-                    }
-                } } }
-            } } }
         } }))
     }
 }

@@ -156,7 +156,7 @@ fn not_claimed(figure: &Figure, drawn: &PlotData) -> Option<String> {
 fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> Option<Views> {
     findings.picture(figure).or_else(|| match table {
         Some(table) => {
-            Some(Views::one(table_picture(&format!("{}: {}", figure.id, figure.title), &table.grid())))
+            Some(Views::one(table_picture(&format!("{}: {}", figure.id, figure.title), &table.table())))
         }
         None => findings.curves().map(|curves| picture(figure, curves)),
     })

@@ -121,25 +121,14 @@ impl MeasuredTable {
         self.rows.iter().map(|row| (row.name.as_str(), row.cells.iter().map(MeasuredCell::text).collect()))
     }
 
-    /// Headings and rows for drawing.
-    pub(super) fn grid(&self) -> Vec<Vec<String>> {
-        let heads = [Self::CAPTION.to_owned()].into_iter().chain(self.columns.iter().cloned()).collect();
-        let rows = self.texts().map(|(name, cells)| [name.to_owned()].into_iter().chain(cells).collect());
-        [heads].into_iter().chain(rows).collect()
-    }
-
-    /// As text, indented like claims.
-    pub(super) fn to_text(&self) -> String {
-        let heads: Vec<[&str; 1]> = [Self::CAPTION]
-            .into_iter()
-            .chain(self.columns.iter().map(String::as_str))
-            .map(|head| [head])
-            .collect();
-        let mut table = TextTable::new(&heads);
+    /// Headings and rows.
+    pub(super) fn table(&self) -> TextTable {
+        let heads = std::iter::once(Self::CAPTION).chain(self.columns.iter().map(String::as_str));
+        let mut table = TextTable::new(&heads.map(|head| [head]).collect::<Vec<_>>());
         for (name, cells) in self.texts() {
             table.push([name.to_owned()].into_iter().chain(cells).collect());
         }
-        table.render().lines().map(|line| format!("  {line}\n")).collect()
+        table
     }
 }
 

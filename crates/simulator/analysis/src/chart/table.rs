@@ -2,16 +2,19 @@
 
 use super::Ink;
 use super::canvas::{Canvas, Font, Picture, Stroke};
+use tacit_scenario::table::TextTable;
 
 const ROW: u32 = 30;
 /// Width of a character in pixels, estimated generously.
 const CHARACTER: u32 = 8;
 const GAP: u32 = 24;
 
-/// `rows` as a table with the first row as heading. The first column is left-aligned, all others are right-aligned.
+/// `table`, which has one line of headings, as a picture. The first column is left-aligned, all others are right-aligned.
 /// `alt` is the alternative text.
-pub fn table_picture(alt: &str, rows: &[Vec<String>]) -> Picture {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+pub fn table_picture(alt: &str, table: &TextTable) -> Picture {
+    let (heads, rows) = table.parts();
+    let rows: Vec<&Vec<String>> = heads.iter().chain(rows).collect();
+    let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0);
     let widest =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<u32> =

@@ -3,6 +3,7 @@
 use tacit_link::wifi::AirtimeUse;
 
 use super::{Comparison, Row};
+use crate::first_seen;
 use tacit_scenario::scheme::{self, Role, Scheme};
 use tacit_scenario::table::{Page, TextTable, count, number, number_or_dash, percent, signed_percent};
 
@@ -61,12 +62,8 @@ pub(super) fn tables(comparison: &Comparison, width: Option<usize>) -> String {
 
 /// One table with the goodput of every scheme at every sweep point.
 pub fn overview(comparisons: &[&Comparison]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for row in comparisons.iter().flat_map(|comparison| &comparison.rows) {
-        if !names.contains(&row.scheme.as_str()) {
-            names.push(&row.scheme);
-        }
-    }
+    let rows = comparisons.iter().flat_map(|comparison| &comparison.rows);
+    let names = first_seen(rows.map(|row| row.scheme.as_str()));
     let mut heads = vec![["goodput, Mb/s"], ["clients"]];
     heads.extend(names.iter().map(|name| [*name]));
     let mut table = TextTable::new(&heads);
@@ -141,11 +138,28 @@ const REST: [Head; 7] = [
 ];
 
 fn main_table(rows: &[&Row]) -> TextTable {
+    columns_table(rows, [], [])
+}
+
+/// The rows of several client counts.
+pub(crate) fn numbers_table(rows: &[&Row]) -> TextTable {
+    let clients = column(0, ["", "clients"], |row| row.clients.to_string());
+    let fairness = column(0, ["fairness", "Jain"], |row| number_or_dash(row.means.fairness, 3));
+    columns_table(rows, [&clients], [&fairness])
+}
+
+/// The main columns, between those in front and behind.
+fn columns_table<'a>(
+    rows: &[&Row],
+    in_front: impl IntoIterator<Item = &'a Head>,
+    behind: impl IntoIterator<Item = &'a Head>,
+) -> TextTable {
     let is_both_ways =
         |row: &&Row| row.means.download_goodput_bps.is_some() && row.means.upload_goodput_bps.is_some();
     let directions = rows.iter().any(is_both_ways).then_some(&DIRECTIONS);
     let clients = rows.iter().any(|row| row.clients > 1).then_some(&CLIENTS);
-    let columns: Vec<&Head> = GOODPUT.iter().chain(directions).chain(clients).chain(&REST).collect();
+    let usual = GOODPUT.iter().chain(directions).chain(clients).chain(&REST);
+    let columns: Vec<&Head> = in_front.into_iter().chain(usual).chain(behind).collect();
     let heads: Vec<[&str; 2]> =
         std::iter::once(["", "scheme"]).chain(columns.iter().map(|column| column.head)).collect();
     // The scheme is the first column of the table.

@@ -3,6 +3,7 @@
 use data_encoding::BASE64;
 use maud::{Markup, html};
 use tacit_runs::store::Sheet;
+use tacit_scenario::table::TextTable;
 
 use crate::chart::{BarChart, DotChart, LineChart, Views};
 
@@ -33,6 +34,32 @@ impl Shown {
         html! {
             (self.views.markup())
             (saves(&self.views, Some(&self.sheet)))
+        }
+    }
+}
+
+/// A table whose first column names the rows.
+pub fn table_markup(caption: Option<&str>, table: &TextTable) -> Markup {
+    let (heads, rows) = table.parts();
+    let columns = heads.first().map_or(0, Vec::len);
+    let lines = |column: usize| heads.iter().map(move |line| line[column].as_str());
+    html! {
+        table {
+            @if let Some(caption) = caption { caption { (caption) } }
+            thead { tr {
+                @for column in 0..columns {
+                    th.name[column == 0] scope="col" {
+                        @for (number, line) in lines(column).filter(|line| !line.is_empty()).enumerate() {
+                            @if number == 0 { (line) } @else { br; small { (line) } }
+                        }
+                    }
+                }
+            } }
+            tbody { @for row in rows { tr {
+                @for (column, cell) in row.iter().enumerate() {
+                    @if column == 0 { th.name scope="row" { (cell) } } @else { td { (cell) } }
+                }
+            } } }
         }
     }
 }

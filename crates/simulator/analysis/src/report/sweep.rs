@@ -6,8 +6,9 @@ use std::path::Path;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::figure::{Shown, scroller};
+use super::figure::{Shown, scroller, table_markup};
 use crate::chart::{Line, LineChart, PAPER_WIDTH, Panel, Picture, stacked};
+use crate::first_seen;
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Group};
 use tacit_runs::metric::{self, resolve_column};
@@ -86,7 +87,7 @@ impl Sweep {
 
     /// A sweep of these rows in any order, without labels.
     pub(crate) fn of_rows(scenario: &str, column: &str, mut rows: Vec<SweepRow>) -> Self {
-        let settings = first_seen(rows.iter().map(|row| &row.setting));
+        let settings = first_seen(rows.iter().map(|row| row.setting.clone()));
         let place = |row: &SweepRow| settings.iter().position(|setting| *setting == row.setting);
         rows.sort_by(|a, b| {
             let schemes = Scheme::position(&a.scheme).cmp(&Scheme::position(&b.scheme));
@@ -105,8 +106,12 @@ impl Sweep {
         format!("{}: {} over {}", self.scenario, name(&self.y_label), name(&self.x_label))
     }
 
-    /// The sweep as a text table.
+    /// As text: the title and the numbers.
     pub fn to_text(&self) -> String {
+        format!("{} ({})\n\n{}", self.title, self.scenario, self.table().render())
+    }
+
+    fn table(&self) -> TextTable {
         let mut table = TextTable::new(&[
             ["scheme", ""],
             name_and_unit(&self.x_label),
@@ -123,7 +128,7 @@ impl Sweep {
                 row.seeds.to_string(),
             ]);
         }
-        format!("{} ({})\n\n{}", self.title, self.scenario, table.render())
+        table
     }
 
     fn x_text(&self, row: &SweepRow) -> String {
@@ -133,7 +138,7 @@ impl Sweep {
     /// A chart for each setting.
     fn charts(&self) -> Vec<LineChart> {
         let settings = first_seen(self.rows.iter().map(|row| &row.setting));
-        settings.into_iter().map(|setting| self.chart(&setting)).collect()
+        settings.into_iter().map(|setting| self.chart(setting)).collect()
     }
 
     fn chart(&self, setting: &str) -> LineChart {
@@ -165,7 +170,7 @@ impl Sweep {
                 && least > 0.0
                 && most / least >= LOG_RATIO
                 && places.len() >= LOG_PLACES,
-            lines: first_seen(rows().map(|row| &row.scheme)).into_iter().map(line).collect(),
+            lines: first_seen(rows().map(|row| row.scheme.clone())).into_iter().map(line).collect(),
             ..LineChart::default()
         }
     }
@@ -226,22 +231,7 @@ impl Sweep {
             }
             section {
                 h2 { "Numbers" }
-                (scroller("Numbers", &html! { table {
-                    thead { tr {
-                        th.name scope="col" { "scheme" }
-                        th scope="col" { (self.x_label) }
-                        th scope="col" { (self.y_label) }
-                        th scope="col" { "±" }
-                        th scope="col" { "seeds" }
-                    } }
-                    tbody { @for row in &self.rows { tr {
-                        th.name scope="row" { (row.series()) }
-                        td { (self.x_text(row)) }
-                        td { (number(row.mean, 2)) }
-                        td { (number_or_dash(row.ci95, 2)) }
-                        td { (row.seeds) }
-                    } } }
-                } }))
+                (scroller("Numbers", &table_markup(None, &self.table())))
             }
         }
     }
@@ -281,17 +271,6 @@ impl PlotFormat {
             InputError::new("--output", what).allowed("a file that ends in .svg, .pdf or .csv")
         })
     }
-}
-
-/// The different ones of `texts` in order of first appearance.
-fn first_seen<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for text in texts {
-        if !seen.contains(text) {
-            seen.push(text.clone());
-        }
-    }
-    seen
 }
 
 /// For each scheme and x, the best value on the second axis, in the order of the runs.
