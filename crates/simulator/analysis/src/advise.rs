@@ -21,7 +21,7 @@ use tacit_packet::units::Duration;
 use tacit_runs::RunsError;
 use tacit_runs::plan::{Plan, SweepPoint};
 use tacit_runs::store::Store;
-use tacit_runs::sweep::{Control, Progress};
+use tacit_runs::sweep::Control;
 use tacit_scenario::scheme::{self, Role, Scheme, Side};
 use tacit_scenario::{InputError, MAX_SEEDS, Scenario};
 
@@ -170,13 +170,7 @@ pub fn advise(question: &Question, control: Control<'_>) -> Result<Advice, RunsE
     let records = arenas[0].records();
     let provenance =
         compare::provenance(&options, &scenario, &schemes, (&clients, seeds), &warnings, &records)?;
-    if let Some(store) = &store {
-        store.finish(&provenance, &records)?;
-    }
-    let mut comparison = Comparison::from_records(provenance, &records);
-    if let Some(store) = &store {
-        comparison.take_completions(store, &records)?;
-    }
+    let comparison = Comparison::recorded(provenance, &records, store.as_ref())?;
     let answer = Answer::of(&arenas[0], &scenario);
     let adoption = adoption(&options, (count, first_seeds), &answer, &mut rounds)?;
     let other_queues = others.into_iter().zip(&arenas[1..with_queues]);
@@ -238,11 +232,7 @@ fn told_warnings(
     for scheme in schemes {
         plan.push(scenario, scheme, clients, SweepPoint::default(), 1)?;
     }
-    let warnings = compare::warnings(options, &plan, schemes)?;
-    for warning in &warnings {
-        (control.progress)(Progress::Warning(&format!("warning: {warning}")));
-    }
-    Ok(warnings)
+    compare::warned(options, &plan, schemes, control)
 }
 
 impl Question {

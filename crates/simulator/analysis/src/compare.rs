@@ -226,22 +226,13 @@ impl Row {
 pub fn compare(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
     let all =
         Options { assignments: [options.assignments.as_slice(), &options.at].concat(), ..options.clone() };
-    let comparison = compare_here(&all, control)?;
+    let scenario = Arc::new(load(&all)?);
+    let schemes = scheme::select("--schemes", &all.schemes)?;
+    let twin = Twin::of(&all, &scenario, &schemes)?;
+    let (provenance, records, store) =
+        make(&all, &scenario, &schemes, twin.as_ref(), all.directory.as_deref(), control)?;
+    let comparison = Comparison::recorded(provenance, &records, store.as_ref())?;
     Ok(Comparison { at: options.at.clone(), ..comparison })
-}
-
-/// Runs a comparison at one sweep point.
-fn compare_here(options: &Options, control: Control<'_>) -> Result<Comparison, RunsError> {
-    let scenario = Arc::new(load(options)?);
-    let schemes = scheme::select("--schemes", &options.schemes)?;
-    let twin = Twin::of(options, &scenario, &schemes)?;
-    let FinishedRuns { provenance, records, store } =
-        make(options, &scenario, &schemes, twin.as_ref(), options.directory.as_deref(), control)?;
-    let mut comparison = Comparison::from_records(provenance, &records);
-    if let Some(store) = &store {
-        comparison.take_completions(store, &records)?;
-    }
-    Ok(comparison)
 }
 
 /// Executes the runs of a comparison without the receiver of 2014, and stores nothing.
@@ -254,18 +245,12 @@ pub(crate) fn records(
 ) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
     let scenario = Arc::new(load(options)?);
     let schemes = scheme::select("--schemes", &options.schemes)?;
-    let FinishedRuns { provenance, records, .. } = make(options, &scenario, &schemes, None, None, control)?;
+    let (provenance, records, _) = make(options, &scenario, &schemes, None, None, control)?;
     Ok((provenance, records))
 }
 
-/// Finished runs, their provenance, and the store that contains them.
-struct FinishedRuns {
-    provenance: Provenance,
-    records: Vec<RunSummary>,
-    store: Option<Store>,
-}
-
-/// Executes the runs of `scenario` with `schemes` and the reference schemes, and those of `twin`.
+/// Executes the runs of `scenario` with `schemes` and the reference schemes, and those of `twin`. Returns their provenance,
+/// and the store that has them.
 fn make(
     options: &Options,
     scenario: &Arc<Scenario>,
@@ -273,23 +258,17 @@ fn make(
     twin: Option<&Twin>,
     directory: Option<&Path>,
     control: Control<'_>,
-) -> Result<FinishedRuns, RunsError> {
+) -> Result<(Provenance, Vec<RunSummary>, Option<Store>), RunsError> {
     let clients = scenario.compared_counts(&options.clients)?;
     let seeds = options.seeds.unwrap_or(scenario.run.seeds);
     InputError::check_range("--seeds", seeds, 1..=MAX_SEEDS)?;
     let plan = plan(scenario, schemes, twin, &clients, seeds)?;
-    let warnings = warnings(options, &plan, schemes)?;
-    for warning in &warnings {
-        (control.progress)(Progress::Warning(&format!("warning: {warning}")));
-    }
+    let warnings = warned(options, &plan, schemes, control)?;
     // Opened after all input has been checked, so that invalid input leaves no directory behind.
     let store = directory.map(Store::open).transpose()?;
     let records = sweep::run(&plan, store.as_ref(), control)?;
     let provenance = provenance(options, scenario, schemes, (&clients, seeds), &warnings, &records)?;
-    if let Some(store) = &store {
-        store.finish(&provenance, &records)?;
-    }
-    Ok(FinishedRuns { provenance, records, store })
+    Ok((provenance, records, store))
 }
 
 /// The provenance of `records`, which are the runs of `scenario` with `schemes`, `clients` and `seeds`.
@@ -337,11 +316,12 @@ fn conditions(options: &Options) -> Result<Vec<String>, ScenarioError> {
     Ok(CONDITIONS.iter().filter_map(of).collect())
 }
 
-/// Warnings about settings without effect on the runs of `plan`, without duplicates.
-pub(crate) fn warnings(
+/// Reports warnings about settings without effect on the runs of `plan`, and returns them without duplicates.
+pub(crate) fn warned(
     options: &Options,
     plan: &Plan,
     schemes: &[&Scheme],
+    control: Control<'_>,
 ) -> Result<Vec<String>, InputError> {
     let mut counts: Vec<u32> = plan.runs.iter().map(|run| run.clients).collect();
     counts.dedup();
@@ -353,6 +333,9 @@ pub(crate) fn warnings(
         let more = warnings::of_setup(&run.setup()?);
         all.extend(more.into_iter().filter(|warning| !all.contains(warning)).collect::<Vec<_>>());
     }
+    for warning in &all {
+        (control.progress)(Progress::Warning(&format!("warning: {warning}")));
+    }
     Ok(all)
 }
 
@@ -361,7 +344,7 @@ fn caveats(groups: &[Group<'_>]) -> Vec<String> {
     let mut lines: Vec<(u32, String, Vec<&str>)> = Vec::new();
     for group in groups {
         let Some(label) = group.label() else { continue };
-        for caveat in tacit_runs::caveats::of_metrics(|name| Some(group.mean(Column::named(name)?)?.mean)) {
+        for caveat in tacit_runs::caveats::of_metrics(|name| group.mean_of(name)) {
             let known =
                 lines.iter_mut().find(|(clients, known, _)| (*clients, known) == (label.clients, &caveat));
             match known {
@@ -466,6 +449,18 @@ impl Comparison {
         }
     }
 
+    /// Aggregates the runs of a comparison, which completes the sweep in the store that has them.
+    pub(crate) fn recorded(
+        provenance: Provenance,
+        records: &[RunSummary],
+        store: Option<&Store>,
+    ) -> Result<Self, RunsError> {
+        store.map_or(Ok(()), |store| store.finish(&provenance, records))?;
+        let mut comparison = Self::from_records(provenance, records);
+        store.map_or(Ok(()), |store| comparison.take_completions(store, records))?;
+        Ok(comparison)
+    }
+
     /// Aggregates the runs of a sweep point.
     ///
     /// # Errors
@@ -510,7 +505,7 @@ impl Row {
         baseline: &Group<'_>,
         bound: &Group<'_>,
     ) -> Option<Self> {
-        let mean = |metric: &str| Some(runs.mean(Column::named(metric)?)?.mean);
+        let mean = |metric: &str| runs.mean_of(metric);
         let goodput = runs.mean(goodput_column(runs)?)?;
         // Both means use the same seeds, because some schemes may have more seeds.
         let twins = baseline.with_seeds_of(runs);
@@ -541,7 +536,7 @@ const FILES: &str = "flow_completion_p50_s";
 
 /// Whether the flows of a group are files that end.
 pub(crate) fn are_files(group: &Group<'_>) -> bool {
-    Column::named(FILES).is_some_and(|column| group.mean(column).is_some())
+    group.mean_of(FILES).is_some()
 }
 
 /// The goodput of a group. Where files end it counts only until they do: a window behind their end has none.

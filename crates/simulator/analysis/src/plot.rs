@@ -12,6 +12,7 @@ use tacit_scenario::table::count;
 
 use crate::compare::Comparison;
 use crate::report::{Sweep, SweepRow};
+use crate::first_seen;
 
 /// The option of the command line, in messages.
 const OPTION: &str = "--plot";
@@ -281,12 +282,7 @@ struct Axis {
 
 impl Axis {
     fn of(key: &str, places: &[&[String]]) -> Self {
-        let mut values: Vec<&str> = Vec::new();
-        for value in places.iter().map(|at| value_of(at, key)) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
+        let values = first_seen(places.iter().map(|at| value_of(at, key)));
         let one = |of: &dyn Fn(&str) -> Option<String>| {
             let mut units = values.iter().map(|value| of(value));
             let first = units.next().flatten()?;

@@ -24,7 +24,7 @@ use tacit_runs::metric::airtime_name;
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::Control;
-use tacit_runs::{RunsError, metric};
+use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::scheme::{self, Role, Scheme};
 
@@ -117,11 +117,11 @@ impl AckWays {
     /// The values of a group; `None` if no station uses TCP/HACK.
     fn of(group: &Group<'_>) -> Option<Self> {
         Some(Self {
-            compressed_acks: mean(group, "compressed_acks")?,
-            thinned_acks: mean(group, "thinned_acks")?,
-            native_acks: mean(group, "native_acks")?,
-            cheaper_acks: mean(group, "cheaper_acks")?,
-            airtime_share: mean(group, &airtime_name(AirtimeUse::CompressedAck))?,
+            compressed_acks: group.mean_of("compressed_acks")?,
+            thinned_acks: group.mean_of("thinned_acks")?,
+            native_acks: group.mean_of("native_acks")?,
+            cheaper_acks: group.mean_of("cheaper_acks")?,
+            airtime_share: group.mean_of(&airtime_name(AirtimeUse::CompressedAck))?,
         })
     }
 }
@@ -152,9 +152,10 @@ impl Scope {
     fn resource(self, groups: &[&Group<'_>]) -> Option<Resource> {
         match self {
             Self::Bottleneck => fullest(groups),
-            Self::FirstStation => {
-                groups.iter().all(|group| mean(group, self.goodput()).is_some()).then_some(Resource::Station)
-            }
+            Self::FirstStation => groups
+                .iter()
+                .all(|group| group.mean_of(self.goodput()).is_some())
+                .then_some(Resource::Station),
         }
     }
 
@@ -319,14 +320,14 @@ enum Share {
 impl Share {
     /// The fraction in a run; zero for a use that does not apply.
     fn of(self, run: &RunSummary) -> f64 {
-        let airtime = |what| value(run, &airtime_name(what)).unwrap_or(0.0);
+        let airtime = |what| run.metric(&airtime_name(what)).unwrap_or(0.0);
         match self {
             Self::Whole(what) => airtime(what),
             Self::OfAcks(what) => airtime(what).min(for_acks(run, what)),
             Self::OfData(what) => airtime(what) - Self::OfAcks(what).of(run),
             Self::Data => airtime(AirtimeUse::Data) + Self::OfData(AirtimeUse::Retransmission).of(run),
             // A packet in transmission at the start of the window is counted completely.
-            Self::Carried => value(run, "first_way_utilisation").unwrap_or(0.0).min(1.0),
+            Self::Carried => run.metric("first_way_utilisation").unwrap_or(0.0).min(1.0),
             Self::Unused => 1.0 - Self::Carried.of(run),
             Self::Station(part) => part.share(run),
         }
@@ -340,7 +341,7 @@ impl Share {
 
 /// The fraction of time spent on `what` by PPDUs with only ACKs.
 fn for_acks(run: &RunSummary, what: AirtimeUse) -> f64 {
-    let share = |name| value(run, name).unwrap_or(0.0) / 1e3 / run.measured_s.max(f64::MIN_POSITIVE);
+    let share = |name| run.metric(name).unwrap_or(0.0) / 1e3 / run.measured_s.max(f64::MIN_POSITIVE);
     let share = match what {
         AirtimeUse::Acquisition => share("tcp_ack_acquisition_ms"),
         AirtimeUse::LinkAck => share("tcp_ack_link_ack_ms"),
@@ -394,13 +395,9 @@ fn shares(group: &Group<'_>, uses: &[Use]) -> Option<Vec<f64>> {
     uses.iter().map(mean).collect()
 }
 
-fn value(run: &RunSummary, name: &str) -> Option<f64> {
-    run.metrics.get(metric::position(name)?).copied().flatten()
-}
-
 /// The resource to account for: the channel, unless a link has a higher utilisation over all of `groups` together.
 pub(crate) fn fullest(groups: &[&Group<'_>]) -> Option<Resource> {
-    let all = |name: &str| groups.iter().map(|group| mean(group, name)).sum::<Option<f64>>();
+    let all = |name: &str| groups.iter().map(|group| group.mean_of(name)).sum::<Option<f64>>();
     let channel = all(&airtime_name(AirtimeUse::Idle)).map(|idle| groups.len() as f64 - idle);
     let link = all("first_way_utilisation");
     match (channel, link) {
@@ -409,10 +406,6 @@ pub(crate) fn fullest(groups: &[&Group<'_>]) -> Option<Resource> {
         (None, Some(_)) => Some(Resource::Link),
         (None, None) => None,
     }
-}
-
-fn mean(group: &Group<'_>, name: &str) -> Option<f64> {
-    Some(group.mean(Column::named(name)?)?.mean)
 }
 
 /// The contributions, largest first.
@@ -427,11 +420,11 @@ fn parts(winner: &Group<'_>, other: &Group<'_>, scope: Scope, uses: &[Use]) -> O
         }
         // Each pair of runs has its own account. The spread of these is the uncertainty of the contribution.
         let of_pairs = winner.pairs(other).filter_map(|(run, twin)| {
-            let goodput = |run: &RunSummary| value(run, scope.goodput());
+            let goodput = |run: &RunSummary| run.metric(scope.goodput());
             Some(goodput(run)? * wanted.share.of(twin) - goodput(twin)? * wanted.share.of(run))
         });
         let evidence = wanted.evidence.iter().filter_map(|metric| {
-            Some(Evidence { metric, values: [mean(winner, metric)?, mean(other, metric)?] })
+            Some(Evidence { metric, values: [winner.mean_of(metric)?, other.mean_of(metric)?] })
         });
         parts.push(Part {
             name: wanted.name,

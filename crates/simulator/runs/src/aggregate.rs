@@ -151,6 +151,11 @@ impl<'a> Group<'a> {
         Some(mean.scaled(column.factor))
     }
 
+    /// Mean of the metric `name`, or of a column with this name; `None` if no run has a value.
+    pub fn mean_of(&self, name: &str) -> Option<f64> {
+        Some(self.mean(Column::named(name)?)?.mean)
+    }
+
     /// Median of a column over the seeds; `None` if no run has a value.
     pub fn median(&self, column: Column) -> Option<Median> {
         Median::of(self.runs.iter().filter_map(|run| column.raw(run)).map(|raw| raw * column.factor))

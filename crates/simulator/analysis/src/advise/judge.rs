@@ -1,7 +1,7 @@
 //! Decides which change is worthwhile, and which schemes need more runs for that decision.
 
 use serde::Serialize;
-use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::aggregate::Group;
 use tacit_scenario::Scenario;
 use tacit_scenario::scheme::{self, Role, Scheme};
 
@@ -224,7 +224,7 @@ fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
         false => arena.lead(leader, name).map_or(Order::Ahead, |lead| lead.order(EQUAL)),
     };
     let wait = |name: &str| {
-        let mean = |metric| Some(arena.group(name).mean(Column::named(metric)?)?.mean);
+        let mean = |metric| arena.group(name).mean_of(metric);
         mean("queue_delay_p95_us").or(mean("one_way_delay_p95_us")).unwrap_or(0.0)
     };
     let equal = ran.iter().copied().filter(|name| order(name) == Order::Equal);
@@ -235,8 +235,7 @@ fn standing<'n>(arena: &Arena, names: &[&'n str]) -> Option<Standing<'n>> {
 /// What a scheme is ranked by: its goodput, or the files that end per second; zero without runs.
 fn merit(group: &Group<'_>) -> f64 {
     if are_files(group) {
-        let time = Column::named("flow_completion_p50_s").and_then(|time| group.mean(time));
-        return time.map_or(0.0, |time| 1.0 / time.mean);
+        return group.mean_of("flow_completion_p50_s").map_or(0.0, |time| 1.0 / time);
     }
     goodput_bps(group)
 }

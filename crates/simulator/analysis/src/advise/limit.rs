@@ -12,6 +12,7 @@ use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, Tra
 
 use super::arena::{Arena, Lead};
 use crate::compare::{Options, are_files, goodput_of, load, share_of};
+use crate::first_seen;
 use crate::why::{BUSY, LONGER_BACK, Resource, fullest};
 
 /// What limits the current goodput, and the utilisation of the path.
@@ -59,7 +60,7 @@ const QUEUE_COUNTS: f64 = 0.02;
 impl Limit {
     /// Determines the limit from current runs of `stock` and `udp`.
     pub(super) fn of(scenario: &Scenario, stock: &Group<'_>, udp: &Group<'_>) -> Self {
-        let mean = |name: &str| Some(stock.mean(Column::named(name)?)?.mean);
+        let mean = |name: &str| stock.mean_of(name);
         let resource = if fills_a_wire(scenario, udp) { Some(Resource::Link) } else { fullest(&[stock]) };
         let radio = mean("radio_busy_share");
         let busy = match resource {
@@ -274,13 +275,7 @@ fn directions(scenario: &Scenario) -> Vec<Direction> {
         Direction::Both => vec![Direction::Download, Direction::Upload],
         one => vec![one],
     };
-    let mut all: Vec<Direction> = Vec::new();
-    for direction in scenario.traffic_plans().flat_map(of) {
-        if !all.contains(&direction) {
-            all.push(direction);
-        }
-    }
-    all
+    first_seen(scenario.traffic_plans().flat_map(of))
 }
 
 #[cfg(test)]

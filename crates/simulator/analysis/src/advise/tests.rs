@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use tacit_link::wifi::phy::Standard;
-use tacit_packet::units::BitRate;
+use tacit_packet::units::{BitRate, Progress};
 
 use super::arena::{Arena, Lead, Order};
 use super::*;

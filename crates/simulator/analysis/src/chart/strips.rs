@@ -4,6 +4,7 @@ use super::axis::Axis;
 use super::canvas::{Canvas, Font};
 use super::layout::{BOTTOM, LEFT, Layout, MARGIN};
 use super::{Ink, SERIES_COLOURS};
+use crate::first_seen;
 
 /// Strips below each other over a common axis.
 #[derive(Clone, Debug, Default)]
@@ -33,13 +34,7 @@ const LINE: u32 = 18;
 impl StripChart {
     /// The states in order of first appearance.
     fn states(&self) -> Vec<&str> {
-        let mut states: Vec<&str> = Vec::new();
-        for (_, state) in self.strips.iter().flat_map(|strip| &strip.states) {
-            if !states.contains(&state.as_str()) {
-                states.push(state);
-            }
-        }
-        states
+        first_seen(self.strips.iter().flat_map(|strip| &strip.states).map(|(_, state)| state.as_str()))
     }
 
     /// Length of the longest state in characters.

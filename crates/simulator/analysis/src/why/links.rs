@@ -4,8 +4,6 @@ use serde::Serialize;
 use tacit_runs::aggregate::Group;
 use tacit_scenario::table::number;
 
-use super::mean;
-
 /// Several links, as means over the seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Links {
@@ -52,7 +50,7 @@ impl Links {
     /// The values of a group; `None` with one link.
     pub(super) fn of(group: &Group<'_>) -> Option<Self> {
         let link = |number: u32| {
-            let of = |what: &str| mean(group, &format!("link{number}_{what}"));
+            let of = |what: &str| group.mean_of(&format!("link{number}_{what}"));
             Some(LinkUse {
                 goodput_bps: of("goodput_bps")?,
                 collisions_per_s: of("collisions_per_s")?,
@@ -63,17 +61,17 @@ impl Links {
         let links: Vec<LinkUse> = (1..).map_while(link).collect();
         let radios = || {
             Some(RadioUse {
-                icfs_per_s: mean(group, "icfs_per_s")?,
-                icf_failures_per_s: mean(group, "icf_failures_per_s")?,
-                transition_share: mean(group, "transition_share")?,
-                deaf_share: mean(group, "deaf_share")?,
+                icfs_per_s: group.mean_of("icfs_per_s")?,
+                icf_failures_per_s: group.mean_of("icf_failures_per_s")?,
+                transition_share: group.mean_of("transition_share")?,
+                deaf_share: group.mean_of("deaf_share")?,
             })
         };
         (!links.is_empty()).then(|| Self {
             links,
             radios: radios(),
-            reorder_held_share: mean(group, "reorder_held_share").unwrap_or(0.0),
-            reorder_delay_p95_us: mean(group, "reorder_delay_p95_us"),
+            reorder_held_share: group.mean_of("reorder_held_share").unwrap_or(0.0),
+            reorder_delay_p95_us: group.mean_of("reorder_delay_p95_us"),
         })
     }
 

@@ -4,8 +4,6 @@ use serde::Serialize;
 use tacit_runs::aggregate::Group;
 use tacit_scenario::table::number;
 
-use super::mean;
-
 /// Multi-user PPDUs (OFDMA), as means over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rounds {
@@ -33,15 +31,15 @@ impl Rounds {
     /// The values of a group; `None` without multi-user PPDUs.
     pub(super) fn of(group: &Group<'_>) -> Option<Self> {
         Some(Self {
-            shared_ppdu_share: mean(group, "shared_ppdu_share")?,
-            users_per_ppdu: mean(group, "users_per_shared_ppdu")?,
-            unit_fill: mean(group, "shared_unit_fill")?,
-            trigger_time_share: mean(group, "trigger_time_share")?,
-            answer_time_share: mean(group, "answer_time_share")?,
-            triggers_per_s: mean(group, "triggers_per_s")?,
-            empty_answer_share: mean(group, "empty_answer_share"),
-            room_fill: mean(group, "hack_room_fill"),
-            room_short_share: mean(group, "hack_room_short_share"),
+            shared_ppdu_share: group.mean_of("shared_ppdu_share")?,
+            users_per_ppdu: group.mean_of("users_per_shared_ppdu")?,
+            unit_fill: group.mean_of("shared_unit_fill")?,
+            trigger_time_share: group.mean_of("trigger_time_share")?,
+            answer_time_share: group.mean_of("answer_time_share")?,
+            triggers_per_s: group.mean_of("triggers_per_s")?,
+            empty_answer_share: group.mean_of("empty_answer_share"),
+            room_fill: group.mean_of("hack_room_fill"),
+            room_short_share: group.mean_of("hack_room_short_share"),
         })
     }
 

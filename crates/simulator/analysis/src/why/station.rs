@@ -3,7 +3,7 @@
 
 use tacit_runs::record::RunSummary;
 
-use super::{Share, Use, value};
+use super::{Share, Use};
 
 /// A use of a station's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum StationUse {
 impl StationUse {
     /// Its fraction of the station's time in a run.
     pub fn share(self, run: &RunSummary) -> f64 {
-        let of = |name| value(run, name).unwrap_or(0.0);
+        let of = |name| run.metric(name).unwrap_or(0.0);
         let (waiting, served) = (of("first_host_waiting_share"), of("first_host_served_share"));
         let lost = of("first_host_lost_share");
         // Bytes that arrived before the window may count as goodput within it.
