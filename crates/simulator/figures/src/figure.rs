@@ -15,6 +15,7 @@ use super::table::Table;
 use super::timeline::measure::Measure as TimelineMeasure;
 use super::variant::Depends;
 use tacit_analysis::chart::Views;
+use tacit_analysis::first_seen;
 use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
@@ -70,9 +71,10 @@ impl Figure {
         claims.chain(self.table.iter().flat_map(Table::measures))
     }
 
-    /// Columns that are measured in addition to the plotted one.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.measures().filter_map(measure::Measure::column)
+    /// The columns `plotted`, and those that are measured in addition to them.
+    pub(super) fn columns<'a>(&'a self, plotted: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let all = plotted.chain(self.measures().filter_map(measure::Measure::column));
+        first_seen(all).into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -100,8 +100,8 @@ impl Figure {
         }
         let depends = self.kind.depends();
         depends.into_iter().flat_map(Depends::curves).try_for_each(swept)?;
-        let mut columns = self.columns().chain(depends.and_then(Depends::column));
-        columns.try_for_each(|name| self.kind.check_column(name, root))
+        let columns = self.columns(depends.and_then(Depends::column).into_iter());
+        columns.iter().try_for_each(|name| self.kind.check_column(name, root))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::live_runs::LiveRuns;
 use tacit_runs::air::Ppdu;
@@ -13,7 +14,9 @@ use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
 use tacit_runs::track::TrackRecord;
 use tacit_runs::{RunsError, VERSION};
-use tacit_scenario::{InputError, RunSpec, Scenario, quoted};
+use tacit_scenario::input::{Section, integer, text, texts};
+use tacit_scenario::scheme::Scheme;
+use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject, quoted};
 use tacit_sim::{RunError, RunOutcome, Setup};
 
 /// Options for running figures.
@@ -168,6 +171,41 @@ impl<'a> Results<'a> {
         }
     }
 }
+/// Largest seed. A figure needs a seed that shows the effect, not many seeds.
+const MAX_SEED: u32 = 10_000;
+
+/// Runs of one seed, which a figure shows in detail.
+#[derive(Clone, Debug)]
+pub(super) struct Observable {
+    scenario: String,
+    assignments: Vec<String>,
+    seed: u32,
+    clients: u32,
+}
+
+impl Observable {
+    pub fn read(section: &Section<'_>) -> Result<Self, InputError> {
+        Ok(Self {
+            scenario: section.required("scenario", text)?,
+            assignments: section.or("set", Vec::new(), texts)?,
+            seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
+            clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
+        })
+    }
+
+    /// The run with further assignments and this scheme.
+    ///
+    /// # Errors
+    /// If it is not possible.
+    pub fn spec(&self, further: &[String], scheme: &'static Scheme) -> Result<RunSpec, RunsError> {
+        let assignments = [self.assignments.as_slice(), further].concat();
+        let scenario = Arc::new(Scenario::load(&self.scenario, &assignments)?);
+        let subject = Arc::new(Subject::new(scenario, scheme));
+        subject.check(self.clients)?;
+        Ok(RunSpec::new(subject, self.clients, u64::from(self.seed)))
+    }
+}
+
 
 /// Detailed observations of a run.
 #[derive(Default)]

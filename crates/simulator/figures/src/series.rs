@@ -1,24 +1,20 @@
 //! The state of a flow over time: one sampled run per curve.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::draw::{concerned, marks_of};
 use super::figure::{Figure, Findings, Kind};
 use super::measure::{Curve, Curves};
 use super::plot_data::PlotData;
-use super::results::{Observed, Results, RunContext, file_name, slug};
+use super::results::{Observable, Observed, Results, RunContext, file_name, slug};
 use super::schemes::read_scheme;
 use tacit_analysis::chart::{Line, LineChart, Panel, Strip, StripChart, Views, stacked};
 use tacit_runs::RunsError;
 use tacit_runs::store::Store;
 use tacit_runs::track::{TrackRecord, track};
+use tacit_scenario::InputError;
 use tacit_scenario::input::{Mismatch, Section, Value, integer, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
-
-/// Largest seed. A figure needs a seed that shows the effect, not many seeds.
-const MAX_SEED: u32 = 10_000;
 
 /// Name of the curve of the links on the path.
 const LINK: &str = "link";
@@ -58,13 +54,10 @@ const COLUMNS: [Column; 5] = [
 /// `[series]`: its runs, and the panels drawn from them.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    scenario: String,
-    assignments: Vec<String>,
+    run: Observable,
     every: String,
     /// Index of the flow in the run.
     flow: usize,
-    seed: u32,
-    clients: u32,
     curves: Vec<Run>,
     /// Names of columns, or [`STATE`].
     panels: Vec<String>,
@@ -88,12 +81,9 @@ impl Series {
         }
         let panels = section.or("panels", vec!["goodput_mbps".to_owned()], panels)?;
         let series = Self {
-            scenario: section.required("scenario", text)?,
-            assignments: section.or("set", Vec::new(), texts)?,
+            run: Observable::read(&section)?,
             every: section.or("every", "100 ms".to_owned(), text)?,
             flow: section.or("flow", 1, integer(1..=u32::MAX))? as usize - 1,
-            seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
-            clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
             curves,
             panels,
         };
@@ -112,13 +102,8 @@ impl Series {
     ) -> Result<Vec<Vec<TrackRecord>>, RunsError> {
         let of_run = |run: &Run| {
             let results = results(&run.directory(figure));
-            let mut assignments = self.assignments.clone();
-            assignments.extend(run.assignments.iter().cloned());
-            assignments.push(format!("run.sample-interval={}", self.every));
-            let scenario = Arc::new(Scenario::load(&self.scenario, &assignments)?);
-            let subject = Arc::new(Subject::new(scenario, run.scheme));
-            subject.check(self.clients)?;
-            let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
+            let interval = format!("run.sample-interval={}", self.every);
+            let spec = self.run.spec(&[run.assignments.as_slice(), &[interval]].concat(), run.scheme)?;
             let flow = run.flow.unwrap_or(self.flow);
             let description = format!("{}: {}", figure.title, run.name);
             let record = results.observed(&spec, description, |setup| {
@@ -137,12 +122,7 @@ impl Series {
 
     /// The curves of `tracks` over time in seconds: the columns of the panels, and those that claims need.
     fn drawn(&self, figure: &Figure, tracks: &[Vec<TrackRecord>]) -> PlotData {
-        let mut columns: Vec<String> = self.panels.iter().filter(|panel| *panel != STATE).cloned().collect();
-        for column in figure.columns() {
-            if !columns.iter().any(|known| known == column) {
-                columns.push(column.to_owned());
-            }
-        }
+        let columns = figure.columns(self.panels.iter().map(String::as_str).filter(|panel| *panel != STATE));
         let curve = |name: &str, track: &[TrackRecord], of: &dyn Fn(&str, usize) -> Option<f64>| Curve {
             name: name.to_owned(),
             points: (0..track.len())

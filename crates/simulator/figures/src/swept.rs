@@ -142,12 +142,7 @@ fn provenance(
 /// those that claims need. With a second axis, the curve is the envelope: at each x, all columns of the value with the
 /// highest first column.
 fn curves<'a>(figure: &Figure, sweep: &Sweep, places: &[&'a [RunSummary]]) -> Curves {
-    let mut columns = vec![sweep.column.clone()];
-    for column in figure.columns() {
-        if !columns.iter().any(|known| known == column) {
-            columns.push(column.to_owned());
-        }
-    }
+    let columns = figure.columns(std::iter::once(sweep.column.as_str()));
     let (seconds, schemes) = (second_values(sweep).len(), sweep.schemes.len());
     let group =
         |x: usize, second: usize, scheme: usize| Group::of(places[(x * seconds + second) * schemes + scheme]);

@@ -5,13 +5,12 @@ mod select;
 mod words;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use tacit_sim::run_observed;
 
 use super::figure::{self, Figure, Findings, Kind};
 use super::plot_data::{Measurement, PlotData};
-use super::results::{Observed, Results, RunContext, file_name};
+use super::results::{Observable, Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
 use measure::Measure;
 use select::Selector;
@@ -20,23 +19,18 @@ use tacit_analysis::chart::timeline::TimelineChart;
 use tacit_runs::RunsError;
 use tacit_runs::air::{AirTrace, Ppdu};
 use tacit_runs::store::Store;
-use tacit_scenario::input::{Section, integer, text, texts};
+use tacit_scenario::InputError;
+use tacit_scenario::input::{Section, integer, text};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, RunSpec, Scenario, Subject};
 
 /// Maximum number of PPDUs in a picture.
 const MAX_FRAMES: u32 = 200;
-/// Largest seed. A figure needs a seed that shows the effect, not many seeds.
-const MAX_SEED: u32 = 10_000;
 
 /// `[timeline]`: one run, and which of its frames are shown.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
-    scenario: String,
-    assignments: Vec<String>,
+    run: Observable,
     scheme: &'static Scheme,
-    seed: u32,
-    clients: u32,
     /// The event.
     at: Selector,
     /// Number of PPDUs shown before it.
@@ -57,11 +51,8 @@ impl Timeline {
         let at = section.section("at")?;
         let frames = section.required("frames", integer(1..=MAX_FRAMES))?;
         let timeline = Self {
-            scenario: section.required("scenario", text)?,
-            assignments: section.or("set", Vec::new(), texts)?,
+            run: Observable::read(&section)?,
             scheme,
-            seed: section.or("seed", 1, integer(1..=MAX_SEED))?,
-            clients: section.or("clients", 1, integer(1..=MAX_CLIENTS))?,
             at: Selector::read(&at, "frame")?,
             before: section.or("before", 0, integer(0..=frames - 1))? as usize,
             frames: frames as usize,
@@ -76,10 +67,7 @@ impl Timeline {
     /// # Errors
     /// If the scenario cannot be run, its results are missing, or nothing matches the selector.
     fn shown(&self, figure: &Figure, results: &Results<'_>) -> Result<Shown, RunsError> {
-        let scenario = Arc::new(Scenario::load(&self.scenario, &self.assignments)?);
-        let subject = Arc::new(Subject::new(scenario, self.scheme));
-        subject.check(self.clients)?;
-        let spec = RunSpec::new(subject, self.clients, u64::from(self.seed));
+        let spec = self.run.spec(&[], self.scheme)?;
         let record = results.observed(&spec, figure.title.clone(), |setup| {
             let mut trace = AirTrace::default();
             let outcome = run_observed(setup, &mut trace)?;
