@@ -2,17 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
 use tacit_sim::Setup;
 
 use crate::brought;
 use crate::estimate::Estimate;
-use crate::scheme::{self, Scheme};
-use crate::{InputError, Scenario, ScenarioError};
+use crate::scheme::Scheme;
+use crate::{InputError, Scenario};
 
 /// A run: a scenario, a scheme to apply, the number of clients, and the seed. Runs share their common parts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[derive(Clone, Debug)]
 pub struct RunSpec {
     /// The scenario and the scheme.
     pub subject: Arc<Subject>,
@@ -142,61 +140,12 @@ impl RunSpec {
     }
 }
 
-/// The serialised form.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Written {
-    /// Name of the scenario.
-    scenario: String,
-    /// The whole scenario as TOML, before applying the scheme.
-    scenario_text: String,
-    /// Its name on the command line.
-    invocation: String,
-    /// The scheme by name.
-    scheme: String,
-    clients: u32,
-    x: Option<f64>,
-    best_of: Option<f64>,
-    seed: u64,
-    #[serde(default)]
-    wire: bool,
-}
-
-impl From<RunSpec> for Written {
-    fn from(spec: RunSpec) -> Self {
-        let scenario = spec.subject.scenario();
-        Self {
-            scenario: scenario.name.clone(),
-            scenario_text: scenario.text.clone(),
-            invocation: scenario.invocation.clone(),
-            scheme: spec.subject.scheme.name.to_owned(),
-            clients: spec.clients,
-            x: spec.x,
-            best_of: spec.best_of,
-            seed: spec.seed,
-            wire: spec.wire,
-        }
-    }
-}
-
-impl TryFrom<Written> for RunSpec {
-    type Error = ScenarioError;
-
-    fn try_from(written: Written) -> Result<Self, ScenarioError> {
-        let parsed = Scenario::parse(&written.scenario, &written.scenario_text, &[])?;
-        let scenario = Scenario { name: written.scenario, invocation: written.invocation, ..parsed };
-        let subject = Subject::new(Arc::new(scenario), scheme::named("scheme", &written.scheme)?);
-        subject.check(written.clients)?;
-        let Written { clients, x, best_of, seed, wire, .. } = written;
-        Ok(Self { subject: Arc::new(subject), clients, x, best_of, seed, wire })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use crate::scheme;
     fn spec(scenario: &str, assignments: &[&str], scheme: &str) -> RunSpec {
+
         let assignments: Vec<String> = assignments.iter().map(|&text| text.to_owned()).collect();
         let scenario = Scenario::load(scenario, &assignments).unwrap();
         let subject = Subject::new(Arc::new(scenario), scheme::named("", scheme).unwrap());
@@ -211,26 +160,6 @@ mod tests {
         assert_eq!(spec.setup().unwrap(), changed.setup(2, 1).unwrap());
         assert_eq!(spec.command(), "tacit run wlan-11n-150 --scheme hack-batch --clients 2 --seed 1");
         assert!(RunSpec { wire: true, ..spec }.setup().unwrap().wire);
-    }
-
-    #[test]
-    fn a_spec_survives_being_written_down() {
-        for scheme in ["stock", "as-written"] {
-            let spec = RunSpec {
-                x: Some(0.1),
-                seed: u64::MAX,
-                ..spec("lte-synthetic", &["tcp.ack-every=3"], scheme)
-            };
-            let written = serde_json::to_string(&spec).unwrap();
-            let read: RunSpec = serde_json::from_str(&written).unwrap();
-            assert_eq!(read.content(), spec.content());
-            assert_eq!((read.x, read.command()), (spec.x, spec.command()));
-            assert_eq!(read.setup().unwrap(), spec.setup().unwrap());
-            assert_eq!(serde_json::to_string(&read).unwrap(), written);
-        }
-        let written = serde_json::to_string(&spec("wired-10", &[], "stock")).unwrap();
-        let error = serde_json::from_str::<RunSpec>(&written.replace("\"stock\"", "\"stork\"")).unwrap_err();
-        assert!(error.to_string().contains("unknown scheme \"stork\""), "{error}");
     }
 
     #[test]
