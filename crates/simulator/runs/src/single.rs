@@ -505,23 +505,24 @@ impl Single {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tacit_link::wifi::AirtimeUse;
 
     use super::*;
 
+    /// The outcome of `scenario` with these assignments and the other options.
+    pub(crate) fn made(scenario: &str, assignments: &[&str], options: Options) -> Single {
+        let assignments = assignments.iter().map(|&said| said.to_owned()).collect();
+        let options = Options { scenario: scenario.to_owned(), assignments, seed: 1, ..options };
+        prepare(&options).unwrap().run(Control::unattended()).unwrap()
+    }
+
     /// The counters of a run are consistent, flow by flow and station by station.
     #[test]
     fn the_accounts_of_flows_and_stations_agree() {
-        let options = Options {
-            scenario: "wlan-11n-150".into(),
-            assignments: ["run.measure-from=0s", "run.duration=2s"].map(String::from).to_vec(),
-            scheme: Some("hack-more-data".into()),
-            clients: Some(3),
-            seed: 1,
-            ..Options::default()
-        };
-        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let options =
+            Options { scheme: Some("hack-more-data".into()), clients: Some(3), ..Options::default() };
+        let single = made("wlan-11n-150", &["run.measure-from=0s", "run.duration=2s"], options);
         let [access_point, clients @ ..] = &single.stations[..] else { panic!("stations") };
         assert_eq!((clients.len(), single.flows.len()), (3, 3));
         for (client, flow) in clients.iter().zip(&single.flows) {
@@ -553,13 +554,7 @@ mod tests {
     #[test]
     fn aggregates_of_data_and_of_acks_are_told_apart() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
-        let options = Options {
-            scenario: "wlan-11n-150".into(),
-            assignments: words.map(String::from).to_vec(),
-            seed: 1,
-            ..Options::default()
-        };
-        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let single = made("wlan-11n-150", &words, Options::default());
         let mean = |name: &str| single.metrics.0[metric::position(name).unwrap()].unwrap();
         let (data, acks) = (mean("ampdu_mean"), mean("ack_ampdu_mean"));
         assert!((35.0..=64.0).contains(&data) && (1.0..=64.0).contains(&acks), "{data} and {acks}");
@@ -568,14 +563,7 @@ mod tests {
     #[test]
     fn the_result_comes_first_by_direction_and_with_the_client_that_has_least() {
         let words = ["traffic.kind=both", "run.duration=2s", "run.measure-from=1s"];
-        let options = Options {
-            scenario: "wlan-11n-150".into(),
-            assignments: words.map(String::from).to_vec(),
-            clients: Some(2),
-            seed: 1,
-            ..Options::default()
-        };
-        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let single = made("wlan-11n-150", &words, Options { clients: Some(2), ..Options::default() });
         let text = single.to_text(Some(80));
         let metric = |name: &str| single.metrics.get(name).unwrap();
         let [down, up] = ["download_goodput_bps", "upload_goodput_bps"].map(metric);
@@ -590,8 +578,7 @@ mod tests {
 
     #[test]
     fn json_has_the_promised_keys() {
-        let options = Options { scenario: "wlan-11n-150".into(), seed: 1, ..Options::default() };
-        let single = prepare(&options).unwrap().run(Control::unattended()).unwrap();
+        let single = made("wlan-11n-150", &[], Options::default());
         let json = serde_json::to_value(&single).unwrap();
         for key in ["digest", "goodput_bps", "flows", "hops", "stations", "airtime"] {
             assert!(json.get(key).is_some(), "{key}");
