@@ -467,7 +467,7 @@ impl Comparison {
     /// If this version cannot read its scenario.
     pub fn from_place(place: StoredPlace) -> Result<Self, RunsError> {
         let StoredPlace { at, provenance, runs } = place;
-        let options = Options { scenario: provenance.scenario_text.clone(), ..Options::default() };
+        let options = Options { scenario: provenance.scenario_text.to_string(), ..Options::default() };
         let conditions = conditions(&options)?.join("\n");
         Ok(Self { at, ..Self::from_records(Provenance { conditions, ..provenance }, &runs) })
     }

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tacit_runs::RunsError;
 use tacit_runs::aggregate::{Column, Mean};
-use tacit_runs::batches::{BatchRun, Batches, StoredSweep, quantity};
+use tacit_runs::batches::{StoredSweep, quantity};
 use tacit_runs::metric;
+use tacit_runs::record::RunSummary;
 use tacit_scenario::InputError;
 use tacit_scenario::input::did_you_mean;
 use tacit_scenario::table::count;
 
 use crate::compare::Comparison;
-use crate::report::{Sweep, SweepRow};
 use crate::first_seen;
+use crate::report::{Sweep, SweepRow};
 
 /// The option of the command line, in messages.
 const OPTION: &str = "--plot";
@@ -47,23 +48,18 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Adds runs of `sweep`.
-    pub fn add(&mut self, sweep: &Batches, runs: &[BatchRun]) {
+    /// Adds runs at the place with these assignments.
+    pub fn add(&mut self, at: &[String], runs: &[RunSummary]) {
         for run in runs {
-            let (at, clients) = sweep.setting(run.run);
-            self.insert(at, sweep.scheme(run.run), clients, &run.metrics);
+            let Some(value) = self.column.of(run) else { continue };
+            let of = (at.to_vec(), run.label.scheme.clone(), run.label.clients);
+            let index = *self.known.entry(of.clone()).or_insert(self.groups.len());
+            if index == self.groups.len() {
+                self.groups.push((of.0, of.1, of.2, Vec::new()));
+            }
+            // The group exists, because it was added above if it was missing.
+            self.groups[index].3.push(value);
         }
-    }
-
-    fn insert(&mut self, at: &[String], scheme: &str, clients: u32, metrics: &[Option<f64>]) {
-        let Some(value) = self.column.of(metrics) else { return };
-        let of = (at.to_vec(), scheme.to_owned(), clients);
-        let index = *self.known.entry(of.clone()).or_insert(self.groups.len());
-        if index == self.groups.len() {
-            self.groups.push((of.0, of.1, of.2, Vec::new()));
-        }
-        // The group exists, because it was added above if it was missing.
-        self.groups[index].3.push(value);
     }
 
     /// The curves of a sweep of `scenario`.
@@ -173,9 +169,7 @@ pub fn of_stored(words: &str, sweep: &StoredSweep) -> Result<Sweep, RunsError> {
     let mut values = Plot::parse(words, &batches.assignments(), batches.clients())?.collected();
     for place in sweep.places() {
         let place = place?;
-        for run in &place.runs {
-            values.insert(&place.at, &run.label.scheme, run.label.clients, &run.metrics);
-        }
+        values.add(&place.at, &place.runs);
     }
     Ok(values.sweep(sweep.scenario())?)
 }

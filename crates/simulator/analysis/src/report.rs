@@ -645,17 +645,14 @@ mod tests {
     }
 
     /// A directory with a finished sweep of `runs`, valid or not.
-    fn recorded(runs: Vec<RunRecord>, provenance: &Provenance) -> tempfile::TempDir {
+    fn recorded(runs: &[RunSummary], provenance: &Provenance) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
         let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
-        let mut summaries = Vec::new();
         for run in runs {
-            writer.append(&run).unwrap();
-            let label = run.label.clone();
-            summaries.push(RunSummary::of(run, label, "".into()));
+            writer.append(&RunRecord { run: run.clone(), ..RunRecord::default() }).unwrap();
         }
-        store.finish(provenance, &summaries).unwrap();
+        store.finish(provenance, runs).unwrap();
         directory
     }
 
@@ -664,7 +661,7 @@ mod tests {
         let numbers = [0.0, -1.0, 1e-300, 1e18, -1e18, 5e6];
         let names = ["stock".to_owned(), "udp".to_owned(), "x".repeat(64), "\u{0}<b>&\"".to_owned()];
         for (round, x) in numbers.iter().flat_map(|x| [None, Some(*x)]).enumerate() {
-            let run = |index: usize| RunRecord {
+            let run = |index: usize| RunSummary {
                 id: format!("{index:032x}"),
                 label: Label {
                     scheme: names[(index + round) % names.len()].clone(),
@@ -677,12 +674,12 @@ mod tests {
                     Some(numbers[(index * 3 + round) % numbers.len()]);
                     tacit_runs::metric::ALL.len()
                 ],
-                ..RunRecord::default()
+                ..RunSummary::default()
             };
             let schemes = names.join(",");
             let provenance = Provenance { schemes, x_label: "x".repeat(5_000), ..Provenance::default() };
             for runs in [(0..8).map(run).collect(), vec![run(round)]] {
-                let directory = recorded(runs, &provenance);
+                let directory = recorded(&runs, &provenance);
                 redraw(directory.path()).unwrap();
             }
         }
@@ -702,7 +699,7 @@ mod tests {
             let mut metrics = vec![None; tacit_runs::metric::ALL.len()];
             metrics[tacit_runs::metric::position("goodput_bps").unwrap()] = Some(goodput);
             let id = format!("{scheme} {x} {best_of:?}");
-            RunRecord { id, label, metrics, ..RunRecord::default() }
+            RunSummary { id, label, metrics, ..RunSummary::default() }
         };
         let records = [
             record("udp", 2.0, None, 9e6),
@@ -715,7 +712,7 @@ mod tests {
             x_label: "distance (m)".into(),
             ..Provenance::default()
         };
-        let directory = recorded(records.into(), &provenance);
+        let directory = recorded(&records, &provenance);
         let (report, path) = redraw(directory.path()).unwrap();
         let [Report::Sweep(sweep)] = &report[..] else { panic!("a sweep") };
         let rows: Vec<_> = sweep.rows.iter().map(|row| (row.scheme.as_str(), row.x, row.best_of)).collect();

@@ -9,7 +9,7 @@ use super::live_runs::LiveRuns;
 use tacit_runs::air::Ppdu;
 use tacit_runs::identity::run_id;
 use tacit_runs::plan::{self, Plan};
-use tacit_runs::record::{Label, RunRecord, RunSummary};
+use tacit_runs::record::{RunRecord, RunSummary};
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::{self, Control, Progress};
 use tacit_runs::track::TrackRecord;
@@ -121,8 +121,7 @@ impl<'a> Results<'a> {
                 command: self.command.clone(),
                 source,
             })?;
-            let plain =
-                RunRecord::new(run_id(spec), Label::of(spec), scenario.text.clone(), &setup, &outcome);
+            let plain = RunRecord::new(run_id(spec), spec, &setup, &outcome);
             Ok(RunRecord { ppdus, track, ..plain })
         };
         let Some(directory) = &self.directory else {
@@ -171,6 +170,7 @@ impl<'a> Results<'a> {
         }
     }
 }
+
 /// Largest seed. A figure needs a seed that shows the effect, not many seeds.
 const MAX_SEED: u32 = 10_000;
 
@@ -205,7 +205,6 @@ impl Observable {
         Ok(RunSpec::new(subject, self.clients, u64::from(self.seed)))
     }
 }
-
 
 /// Detailed observations of a run.
 #[derive(Default)]

@@ -81,7 +81,7 @@ impl Timeline {
         })?;
         let from = at.saturating_sub(self.before);
         let ppdus = ppdus.into_iter().skip(from).take(self.frames).collect();
-        Ok(Shown { ppdus, metrics: record.metrics })
+        Ok(Shown { ppdus, metrics: record.run.metrics })
     }
 }
 

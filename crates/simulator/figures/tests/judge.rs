@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tacit_figures::{ClaimOutcome, Figure, FigureOutcome, Options, run};
 use tacit_runs::RunsError;
-use tacit_runs::record::RunRecord;
+use tacit_runs::record::{RunRecord, RunSummary};
 use tacit_runs::store::Store;
 use tacit_runs::sweep::{Control, Progress};
 
@@ -72,8 +72,9 @@ fn of_another_program(from: &Path, to: &Path) {
         let (mut writer, _) = Store::open(&to.join(name)).unwrap().resume(&|text| panic!("{text}")).unwrap();
         for (number, run) in stored.read().unwrap().1.iter().enumerate() {
             let record = stored.record(&run.id).unwrap();
-            let (id, version) = (format!("{number:032x}"), "0.0.1 (older)".to_owned());
-            writer.append(&RunRecord { id, version, ..record }).unwrap();
+            let (id, version) = (format!("{number:032x}"), "0.0.1 (older)".into());
+            let run = RunSummary { id, version, ..record.run };
+            writer.append(&RunRecord { run, ..record }).unwrap();
         }
     }
 }

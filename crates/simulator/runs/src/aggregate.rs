@@ -108,9 +108,9 @@ impl Column {
         run.metrics.get(self.metric).copied().flatten()
     }
 
-    /// The value of the column in a run with these metrics, one per [`metric::ALL`].
-    pub fn of(self, metrics: &[Option<f64>]) -> Option<f64> {
-        metrics.get(self.metric).copied().flatten().map(|raw| raw * self.factor)
+    /// The value of the column in a run.
+    pub fn of(self, run: &RunSummary) -> Option<f64> {
+        self.raw(run).map(|raw| raw * self.factor)
     }
 }
 
@@ -158,7 +158,7 @@ impl<'a> Group<'a> {
 
     /// Median of a column over the seeds; `None` if no run has a value.
     pub fn median(&self, column: Column) -> Option<Median> {
-        Median::of(self.runs.iter().filter_map(|run| column.raw(run)).map(|raw| raw * column.factor))
+        Median::of(self.runs.iter().filter_map(|run| column.of(run)))
     }
 
     /// Median of the gains over the runs of `yardstick` with the same seeds.
@@ -289,15 +289,7 @@ mod tests {
         metrics[metric::position("goodput_bps").unwrap()] = Some(mbps * 1e6);
         let label =
             Label { scenario: "s".into(), scheme: scheme.into(), clients: 1, x: Some(1.0), best_of, seed };
-        RunSummary {
-            id: "id".into(),
-            label,
-            scenario_text: "".into(),
-            version: "".into(),
-            digest: String::new(),
-            measured_s: 1.0,
-            metrics,
-        }
+        RunSummary { label, metrics, ..RunSummary::default() }
     }
 
     fn column() -> Column {

@@ -23,9 +23,8 @@ use tacit_scenario::{
 use crate::error::RunsError;
 use crate::identity::{Program, RunId, run_id};
 use crate::plan::Plan;
-use crate::record::{Label, RunSummary};
-use crate::store::tables::{self, RunRow};
-use crate::store::{self, Provenance, Sheet};
+use crate::record::RunSummary;
+use crate::store::{self, Provenance, Sheet, tables};
 use crate::sweep::{self, Control};
 
 pub use directory::{Directory, Format, Swept};
@@ -75,36 +74,13 @@ struct GridPoint {
     /// The assignments at this place.
     at: Vec<String>,
     /// The whole scenario at this place as TOML.
-    scenario_text: String,
+    scenario_text: Arc<str>,
 }
 
 #[derive(Debug, Default)]
 struct Last {
     scenario: Option<(usize, Arc<Scenario>)>,
     subject: Option<(usize, usize, Arc<Subject>)>,
-}
-
-/// The result of a run, without what the sweep determines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BatchRun {
-    /// Its number.
-    pub run: usize,
-    /// Its name.
-    pub id: String,
-    /// Hash of its event trace.
-    pub digest: String,
-    /// Length of the measured window in seconds.
-    pub measured_s: f64,
-    /// One per [`crate::metric::ALL`].
-    pub metrics: Vec<Option<f64>>,
-}
-
-impl BatchRun {
-    /// The run as a table row with its label.
-    fn row<'a>(&'a self, label: &'a Label) -> RunRow<'a> {
-        let Self { id, digest, measured_s, metrics, .. } = self;
-        RunRow { id, label, digest, measured_s: *measured_s, metrics }
-    }
 }
 
 impl Batches {
@@ -247,19 +223,9 @@ impl Batches {
         &self.written.clients
     }
 
-    /// The assignments at the place of run `run`, and its number of clients.
-    ///
-    /// # Panics
-    /// If the run is not in the sweep.
-    pub fn setting(&self, run: usize) -> (&[String], u32) {
-        let clients = &self.written.clients;
-        let count = clients[run / self.written.seeds as usize % clients.len()];
-        (&self.written.places[run / self.runs_of_place()].at, count)
-    }
-
-    /// The name of the scheme of run `run`.
-    pub fn scheme(&self, run: usize) -> &'static str {
-        self.schemes[run / self.runs_of_subject() % self.schemes.len()].name
+    /// The place of run `run`, which must be in the sweep.
+    fn place_of(&self, run: usize) -> &GridPoint {
+        &self.written.places[run / self.runs_of_place()]
     }
 
     /// The specifications of the runs in `range`, which must be within the sweep.
@@ -273,7 +239,7 @@ impl Batches {
     fn spec(&self, run: usize) -> Result<RunSpec, RunsError> {
         let seeds = self.written.seeds as usize;
         let (place, scheme) = (run / self.runs_of_place(), run / self.runs_of_subject() % self.schemes.len());
-        let (_, clients) = self.setting(run);
+        let clients = self.written.clients[run / seeds % self.written.clients.len()];
         Ok(RunSpec {
             x: self.x(place),
             ..RunSpec::new(self.subject(place, scheme)?, clients, (run % seeds) as u64 + 1)
@@ -350,15 +316,9 @@ impl Batches {
     /// # Errors
     /// If the range exceeds the sweep, a trace that the scenario names is missing on this machine, a run fails, or the
     /// user interrupts it.
-    pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<BatchRun>, RunsError> {
+    pub fn make(&self, range: Range<usize>, control: Control<'_>) -> Result<Vec<RunSummary>, RunsError> {
         self.check(&range)?;
-        let plan = Plan { runs: self.specs(range.clone())? };
-        let made = sweep::run(&plan, None, control)?;
-        let made = made.into_iter().zip(range).map(|(summary, run)| {
-            let RunSummary { id, digest, measured_s, metrics, .. } = summary;
-            BatchRun { run, id, digest, measured_s, metrics }
-        });
-        Ok(made.collect())
+        sweep::run(&Plan { runs: self.specs(range)? }, None, control)
     }
 
     fn check(&self, range: &Range<usize>) -> Result<(), InputError> {
@@ -367,57 +327,47 @@ impl Batches {
         inside.then_some(()).ok_or_else(|| wrong().allowed(format!("0 to {}", self.runs())))
     }
 
-    /// A table of runs: their labels, the assignments at their place, a column for each swept key, and their metrics.
+    /// A table of the runs `made`, numbered from `first`: their labels, a column for each swept key, and their metrics.
     ///
     /// # Errors
     /// If a run does not belong to this sweep.
-    pub fn table(&self, made: &[BatchRun]) -> Result<Sheet, RunsError> {
-        made.iter().try_for_each(|made| self.check(&(made.run..made.run + 1)))?;
-        let label = |made: &BatchRun| Ok(Label::of(&self.spec(made.run)?));
-        let labels = made.iter().map(label).collect::<Result<Vec<_>, RunsError>>()?;
-        let rows: Vec<RunRow<'_>> = made.iter().zip(&labels).map(|(made, label)| made.row(label)).collect();
-        Ok(tables::rows(&rows, &|sheet| {
-            let place = |made: &BatchRun| &self.written.places[made.run / self.runs_of_place()];
-            let places: Vec<&[String]> = made.iter().map(|made| place(made).at.as_slice()).collect();
+    pub fn table(&self, first: usize, made: &[RunSummary]) -> Result<Sheet, InputError> {
+        let range = first..first + made.len();
+        self.check(&range)?;
+        let places: Vec<&[String]> = range.map(|run| self.place_of(run).at.as_slice()).collect();
+        Ok(tables::rows(&made.iter().collect::<Vec<_>>(), &|sheet| {
             for (index, column) in self.written.columns.iter().enumerate() {
                 column.add(sheet, index, &places);
             }
         }))
     }
 
-    /// The bytes of a file in `format` with runs of one place.
+    /// The bytes of a file in `format` with the runs `made` of one place, numbered from `first`.
     ///
     /// # Errors
     /// If a run does not belong to this sweep.
-    pub fn file(&self, made: &[BatchRun], format: Format) -> Result<Vec<u8>, RunsError> {
-        match format {
-            Format::Parquet => self.parquet(made),
-            Format::Csv => Ok(self.table(made)?.to_csv().into_bytes()),
+    pub fn file(&self, first: usize, made: &[RunSummary], format: Format) -> Result<Vec<u8>, RunsError> {
+        let sheet = self.table(first, made)?;
+        if format == Format::Csv {
+            return Ok(sheet.to_csv().into_bytes());
         }
-    }
-
-    /// The bytes of a Parquet file with runs of one place.
-    ///
-    /// # Errors
-    /// If a run does not belong to this sweep.
-    pub fn parquet(&self, made: &[BatchRun]) -> Result<Vec<u8>, RunsError> {
-        let sheet = self.table(made)?;
-        let place = made.first().map_or(0, |made| made.run / self.runs_of_place());
-        let command = made.first().map(|made| self.spec(made.run)).transpose()?.map(|spec| spec.command());
         let provenance = Provenance {
-            scenario: self.written.scenario.clone(),
-            scenario_text: self
-                .written
-                .places
-                .get(place)
-                .map_or_else(String::new, |at| at.scenario_text.clone()),
-            seeds: format!("1 to {}", self.written.seeds),
             version: crate::VERSION.to_owned(),
-            command: command.unwrap_or_default(),
-            schemes: self.written.schemes.join(","),
-            ..Provenance::default()
+            command: self.spec(first)?.command(),
+            ..self.provenance(self.place_of(first))
         };
         store::parquet(&sheet, &provenance).map_err(RunsError::store(Path::new("a batch of runs")))
+    }
+
+    /// What the sweep says about the runs at `place`.
+    fn provenance(&self, place: &GridPoint) -> Provenance {
+        Provenance {
+            scenario: self.written.scenario.clone(),
+            scenario_text: place.scenario_text.clone(),
+            seeds: format!("1 to {}", self.written.seeds),
+            schemes: self.written.schemes.join(","),
+            ..Provenance::default()
+        }
     }
 }
 
@@ -451,7 +401,8 @@ impl Order {
     /// Same as [`Batches::make`].
     pub fn parquet(self, control: Control<'_>) -> Result<Vec<u8>, RunsError> {
         let sweep = Batches::of(self.sweep)?;
-        sweep.parquet(&sweep.make(self.runs, control)?)
+        let first = self.runs.start;
+        sweep.file(first, &sweep.make(self.runs, control)?, Format::Parquet)
     }
 }
 

@@ -1,23 +1,19 @@
 //! A cache of results, keyed by everything they depend on, so that no run is simulated twice.
 //!
 //! The name of an entry is that of its run ([`crate::identity`]). A result can therefore only come from this very
-//! program, not from another build of its sources. An entry is a file with the single record of that run, in the format
-//! of results. An entry that does not match its checksum is ignored.
+//! program, not from another build of its sources. An entry is a record of results with that run alone. An entry that does
+//! not match its checksum is ignored.
 
 use std::fs;
-use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use serde::de::IgnoredAny;
-
 use crate::error::RunsError;
 use crate::identity::{Program, RunId};
 use crate::record::RunRecord;
-use crate::store::entry::{self, Kind, State};
-use crate::store::write_whole;
+use crate::store::{Log, line_of, write_whole};
 
 /// Maximum size of a cache in bytes. When it is exceeded, the least recently used entries are removed.
 const LIMIT: u64 = 256 << 20;
@@ -33,17 +29,6 @@ pub struct Cache {
     gave_up: Arc<AtomicBool>,
     /// Bytes written since the last pruning. Initially the limit, so that the cache is pruned once.
     unpruned: Arc<AtomicU64>,
-}
-
-/// The result of a cache look-up.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
-    /// The result.
-    Found(Box<RunRecord>),
-    /// There is no entry.
-    Missing,
-    /// The entry is not what was written. The message names it.
-    Corrupted(String),
 }
 
 impl Cache {
@@ -72,19 +57,21 @@ impl Cache {
         self.directory.join("runs").join(&name[..2]).join(&name[2..])
     }
 
-    /// The entry of the run `id`. Its label and scenario are those of the run that created it.
-    pub fn get(&self, id: RunId) -> Entry {
+    /// The result of the run `id`, if there is one. Its label and scenario are those of the run that created it.
+    ///
+    /// # Errors
+    /// If the entry is not what was written. The message names it.
+    pub fn get(&self, id: RunId) -> Result<Option<RunRecord>, String> {
         let path = self.path(id);
-        let Ok(file) = fs::File::open(&path) else { return Entry::Missing };
-        match only_run(&file) {
-            Some(record) if record.id == id.to_string() => {
-                // Marks the entry as recently used. Errors are ignored, because a read-only cache is still useful.
-                let used = fs::File::options().append(true).open(&path);
-                let _ = used.and_then(|file| file.set_modified(now()));
-                Entry::Found(Box::new(record))
-            }
-            _ => Entry::Corrupted(format!("{}: corrupted, the run is made again", path.display())),
-        }
+        let Ok(file) = fs::File::open(&path) else { return Ok(None) };
+        let record = Log::of(&path, file).ok().and_then(|log| log.only_run());
+        let Some(record) = record.filter(|record| record.run.id == id.to_string()) else {
+            return Err(format!("{}: corrupted, the run is made again", path.display()));
+        };
+        // Marks the entry as recently used. Errors are ignored, because a read-only cache is still useful.
+        let used = fs::File::options().append(true).open(&path);
+        let _ = used.and_then(|file| file.set_modified(now()));
+        Ok(Some(record))
     }
 
     /// Stores the result of the run `id`, unless an earlier one could not be stored.
@@ -96,7 +83,7 @@ impl Cache {
             return Ok(());
         }
         let path = self.path(id);
-        let content = entry::line(&entry::Entry::Run::<_, ()>(record)).map_err(RunsError::store(&path))?;
+        let content = line_of(record, &path)?;
         self.unpruned.fetch_add(content.len() as u64, Relaxed);
         match write_whole(&path, &content) {
             // Another thread has already reported it.
@@ -143,33 +130,13 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// The run in a file that contains nothing else.
-fn only_run(file: &fs::File) -> Option<RunRecord> {
-    let about = file.metadata().ok()?;
-    // Anything except a regular file may be endless.
-    if !about.is_file() || about.len() > LIMIT {
-        return None;
-    }
-    let line = entry::next(&mut BufReader::new(file).take(LIMIT), 0).ok()??;
-    let whole = about.len() == line.bytes;
-    if !whole || line.state != State::Sound(Kind::Run) {
-        return None;
-    }
-    match entry::read::<_, IgnoredAny>(file, &line).ok()? {
-        entry::Entry::Run(record) => Some(record),
-        entry::Entry::Sweep(_) => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::identity::run_id;
     use crate::plan::{Plan, SweepPoint};
-    use crate::record::RunSummary;
-    use crate::sweep::{self, Control, Progress};
-    use std::sync::Mutex;
-    use std::sync::atomic::AtomicUsize;
+    use crate::sweep::tests::{Heard, heard};
+    use crate::sweep::{self, Control};
     use tacit_scenario::{RunSpec, Scenario, scheme};
 
     fn plan() -> Plan {
@@ -181,19 +148,8 @@ mod tests {
         plan
     }
 
-    /// Returns the results, the number of runs simulated for them, and the warnings.
-    fn run(plan: &Plan, cache: &Cache) -> (Vec<RunSummary>, usize, Vec<String>) {
-        let (made, warned) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let progress = |progress: Progress<'_>| match progress {
-            Progress::Finished(_) => drop(made.fetch_add(1, Relaxed)),
-            Progress::Warning(text) | Progress::LongWait(text) => {
-                warned.lock().unwrap().push(text.to_owned());
-            }
-            Progress::Started { .. } => {}
-        };
-        let control = Control { progress: &progress, cache: Some(cache), ..Control::unattended() };
-        let records = sweep::run(plan, None, control).unwrap();
-        (records, made.into_inner(), warned.into_inner().unwrap())
+    fn run(plan: &Plan, cache: &Cache) -> Heard {
+        heard(plan, None, Some(cache))
     }
 
     fn file_of(cache: &Cache, run: &RunSpec) -> PathBuf {
@@ -205,12 +161,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path(), LIMIT);
         let plan = plan();
-        let (first, made, _) = run(&plan, &cache);
-        assert_eq!(made, 3);
-        let (second, made, warned) = run(&plan, &cache);
-        assert_eq!((made, warned.len()), (0, 0));
-        assert_eq!(second, first);
-        assert_eq!(second, sweep::run(&plan, None, Control::unattended()).unwrap());
+        let first = run(&plan, &cache);
+        assert_eq!(first.made, 3);
+        let second = run(&plan, &cache);
+        assert_eq!((second.made, second.warned.len()), (0, 0));
+        assert_eq!(second.runs, first.runs);
+        assert_eq!(second.runs, sweep::run(&plan, None, Control::unattended()).unwrap());
     }
 
     #[test]
@@ -221,8 +177,8 @@ mod tests {
         run(&plan, &cache);
         plan.runs[0].x = Some(2.0);
         plan.runs[1].seed = 77;
-        let (records, made, _) = run(&plan, &cache);
-        assert_eq!((records[0].label.x, records[1].label.seed, made), (Some(2.0), 77, 1));
+        let Heard { runs, made, .. } = run(&plan, &cache);
+        assert_eq!((runs[0].label.x, runs[1].label.seed, made), (Some(2.0), 77, 1));
     }
 
     #[test]
@@ -230,7 +186,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path(), LIMIT);
         let plan = plan();
-        let (first, ..) = run(&plan, &cache);
+        let first = run(&plan, &cache);
         let path = file_of(&cache, &plan.runs[1]);
         let whole = fs::read(&path).unwrap();
         // Changes a digit of a result, so that it remains valid JSON.
@@ -239,8 +195,8 @@ mod tests {
         changed[digit] ^= 1;
         for damaged in [changed, whole[..whole.len() / 2].to_vec(), b"{}".to_vec(), Vec::new()] {
             fs::write(&path, damaged).unwrap();
-            let (again, made, warned) = run(&plan, &cache);
-            assert_eq!((again, made), (first.clone(), 1));
+            let Heard { runs, made, warned, .. } = run(&plan, &cache);
+            assert_eq!((&runs, made), (&first.runs, 1));
             assert!(warned.len() == 1 && warned[0].contains("corrupted"), "{warned:?}");
         }
         assert_eq!(fs::read(&path).unwrap(), whole, "and is whole afterwards");
@@ -263,13 +219,13 @@ mod tests {
                 .set_modified(long_ago)
                 .unwrap();
         }
-        assert!(matches!(cache.get(run_id(&plan.runs[0])), Entry::Found(_)), "the first is used again");
+        assert!(cache.get(run_id(&plan.runs[0])).unwrap().is_some(), "the first is used again");
         let small = Cache::at(directory.path(), sizes.iter().sum::<u64>() - 1);
         let kept = || plan.runs.iter().map(|run| file_of(&cache, run).exists()).collect::<Vec<bool>>();
         small.prune();
         assert_eq!(kept(), [true, false, true]);
         // The evicted run is written again, which triggers pruning in such a small cache.
-        assert_eq!(run(&plan, &small).1, 1);
+        assert_eq!(run(&plan, &small).made, 1);
         assert_eq!(kept().iter().filter(|kept| **kept).count(), 2);
     }
 }

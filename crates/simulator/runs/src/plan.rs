@@ -1,6 +1,5 @@
 //! The runs of a sweep: scenario x scheme x clients x seed.
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -63,25 +62,6 @@ impl Plan {
         }));
         Ok(())
     }
-
-    /// The scenario of each run as TOML. Runs with equal texts share one copy.
-    pub(crate) fn scenario_texts(&self) -> Vec<Arc<str>> {
-        let mut texts = BTreeSet::new();
-        let mut shared: Vec<Arc<str>> = Vec::with_capacity(self.runs.len());
-        for (index, run) in self.runs.iter().enumerate() {
-            let before = index.checked_sub(1).map(|before| (&self.runs[before], &shared[before]));
-            let text = match before {
-                Some((other, text)) if Arc::ptr_eq(&other.subject, &run.subject) => text.clone(),
-                _ => {
-                    let text: Arc<str> = run.subject.scenario().text.as_str().into();
-                    texts.get(&text).cloned().unwrap_or(text)
-                }
-            };
-            texts.insert(text.clone());
-            shared.push(text);
-        }
-        shared
-    }
 }
 
 /// One hash over the digests of all `records`, in order.
@@ -98,6 +78,8 @@ pub fn combined_digest(records: &[RunSummary]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tacit_scenario::scheme;
 
     use super::*;

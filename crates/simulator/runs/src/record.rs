@@ -51,19 +51,21 @@ impl Label {
     }
 }
 
-/// A finished run.
+/// A finished run without its parts. This is all that comparisons, figures and reports need, and small enough to have
+/// many.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
+pub struct RunSummary {
     /// Hash of everything the run depends on; see [`crate::identity`].
     pub id: String,
     /// Its label.
     pub label: Label,
-    /// The scenario as TOML, before applying the scheme. Together with the label it suffices to repeat the run.
+    /// The scenario as TOML, before applying the scheme. Together with the label it suffices to repeat the run. Runs
+    /// share it.
     #[serde(default)]
-    pub scenario_text: String,
+    pub scenario_text: Arc<str>,
     /// Version and commit of the program that simulated it.
     #[serde(default)]
-    pub version: String,
+    pub version: Arc<str>,
     /// Hash of its event trace.
     pub digest: String,
     /// Length of the measured window in seconds.
@@ -71,6 +73,14 @@ pub struct RunRecord {
     /// One value per [`metric::ALL`]; stored by name.
     #[serde(with = "metric::by_name")]
     pub metrics: Vec<Option<f64>>,
+}
+
+/// A finished run with its parts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The run itself.
+    #[serde(flatten)]
+    pub run: RunSummary,
     /// Its flows.
     pub flows: Vec<FlowRecord>,
     /// The programs that feed some of the flows.
@@ -161,16 +171,19 @@ pub struct SampleRecord {
 }
 
 impl RunRecord {
-    /// Creates the record of `outcome`, which results from `setup`.
-    pub fn new(id: RunId, label: Label, scenario_text: String, setup: &Setup, outcome: &RunOutcome) -> Self {
-        Self {
+    /// Creates the record of `outcome`, which results from `setup`, of the run `id` of `spec`.
+    pub fn new(id: RunId, spec: &RunSpec, setup: &Setup, outcome: &RunOutcome) -> Self {
+        let run = RunSummary {
             id: id.to_string(),
-            label,
-            scenario_text,
-            version: crate::VERSION.to_owned(),
+            label: Label::of(spec),
+            scenario_text: spec.subject.scenario().text.clone(),
+            version: crate::VERSION.into(),
             digest: digest_text(outcome.digest),
             measured_s: outcome.measured.as_secs_f64(),
             metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
+        };
+        Self {
+            run,
             flows: flow_records(setup, outcome),
             applications: application_records(outcome),
             hops: hop_records(setup, outcome),
@@ -190,41 +203,6 @@ impl RunRecord {
             track: Vec::new(),
         }
     }
-
-    /// The run without flows, programs, hops, stations and samples.
-    #[must_use]
-    pub fn without_parts(self) -> Self {
-        let Self { id, label, scenario_text, version, digest, measured_s, metrics, .. } = self;
-        Self { id, label, scenario_text, version, digest, measured_s, metrics, ..Self::default() }
-    }
-
-    /// The metric with this name; `None` if it is unknown or does not apply to this run.
-    pub fn metric(&self, name: &str) -> Option<f64> {
-        self.metrics.get(metric::position(name)?).copied().flatten()
-    }
-}
-
-/// A finished run without its parts. This is all that comparisons, figures and reports need, and small enough to have
-/// many.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct RunSummary {
-    /// Hash of everything the run depends on.
-    pub id: String,
-    /// Its label.
-    pub label: Label,
-    /// The scenario as TOML, before applying the scheme. Runs share it.
-    #[serde(default)]
-    pub scenario_text: Arc<str>,
-    /// Version and commit of the program that simulated it.
-    #[serde(default)]
-    pub version: Arc<str>,
-    /// Hash of its event trace.
-    pub digest: String,
-    /// Length of the measured window in seconds.
-    pub measured_s: f64,
-    /// One value per [`metric::ALL`].
-    #[serde(with = "metric::by_name")]
-    pub metrics: Vec<Option<f64>>,
 }
 
 /// Maximum length of a scheme's name that is accepted, in characters.
@@ -240,10 +218,10 @@ impl RunSummary {
             && places.iter().chain(&self.metrics).flatten().all(|value| value.abs() <= MAX_VALUE)
     }
 
-    /// The summary of a run at a sweep point.
-    pub fn of(record: RunRecord, label: Label, scenario_text: Arc<str>) -> Self {
-        let RunRecord { id, version, digest, measured_s, metrics, .. } = record;
-        Self { id, label, scenario_text, version: version.into(), digest, measured_s, metrics }
+    /// The run with the label and the scenario of `spec`: sweeps that share a run may label it differently.
+    #[must_use]
+    pub(crate) fn labelled(self, spec: &RunSpec) -> Self {
+        Self { label: Label::of(spec), scenario_text: spec.subject.scenario().text.clone(), ..self }
     }
 
     /// The metric with this name; `None` if it is unknown or does not apply to this run.

@@ -20,7 +20,7 @@ use crate::hop_record::HopRecord;
 use crate::identity::run_id;
 use crate::metric;
 use crate::metric::AirtimeShares;
-use crate::record::{FlowRecord, Label, RunRecord};
+use crate::record::{FlowRecord, Label, RunRecord, RunSummary};
 use crate::station::StationRecord;
 use crate::sweep::{Control, Progress};
 use crate::threshold::Reading;
@@ -90,7 +90,7 @@ pub struct RunProvenance {
     /// The command that repeats the run.
     pub command: String,
     /// The scenario as TOML, before applying the scheme.
-    pub scenario_text: String,
+    pub scenario_text: Arc<str>,
     /// BLAKE3 of the result as JSON without spaces, computed with an empty string in this field.
     pub checksum: String,
 }
@@ -305,14 +305,14 @@ impl Prepared {
     }
 
     fn record(&self, outcome: &RunOutcome) -> RunRecord {
-        let text = self.spec.subject.scenario().text.clone();
-        RunRecord::new(run_id(&self.spec), self.label(), text, &self.setup, outcome)
+        let record = RunRecord::new(run_id(&self.spec), &self.spec, &self.setup, outcome);
+        RunRecord { run: RunSummary { label: self.label(), ..record.run }, ..record }
     }
 
     /// The results in a record of this run.
     pub fn single(&self, record: RunRecord) -> Single {
-        let goodput_bps = record.metric("goodput_bps").unwrap_or_default();
-        let metrics = Metrics(record.metrics);
+        let RunSummary { digest, measured_s, metrics, .. } = record.run;
+        let metrics = Metrics(metrics);
         let caveats = caveats::of_metrics(|name| metrics.get(name));
         let Label { scenario, scheme, clients, seed, .. } = self.label();
         let mut single = Single {
@@ -320,9 +320,9 @@ impl Prepared {
             scheme: Some(scheme).filter(|name| !name.is_empty()),
             clients,
             seed,
-            digest: record.digest,
-            goodput_bps,
-            measured_s: record.measured_s,
+            digest,
+            goodput_bps: metrics.get("goodput_bps").unwrap_or_default(),
+            measured_s,
             flows: record.flows,
             applications: record.applications,
             hops: record.hops,

@@ -10,7 +10,7 @@
 mod completions;
 mod contents;
 mod csv;
-pub(crate) mod entry;
+mod entry;
 mod export;
 mod flat;
 mod log;
@@ -22,14 +22,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tacit_sim::capture::AtomicFile;
 
 pub(crate) use export::RUNS;
 pub use export::{sheet_of, table_names};
 pub use flat::{add_rows, objects};
 pub use log::Writer;
+pub(crate) use log::{Log, line_of};
 pub(crate) use sheet::parquet;
 pub use sheet::{Column, Sheet};
 
@@ -37,7 +40,6 @@ use crate::error::RunsError;
 use crate::plan::Plan;
 use crate::record::{RunRecord, RunSummary};
 use contents::Contents;
-use log::Log;
 
 /// File name of the record.
 pub(crate) const RECORD: &str = "runs.jsonl";
@@ -52,7 +54,7 @@ pub struct Provenance {
     /// A description of one line.
     pub description: String,
     /// The whole scenario as TOML.
-    pub scenario_text: String,
+    pub scenario_text: Arc<str>,
     /// The seeds.
     pub seeds: String,
     /// Version and commit of the program.
@@ -76,22 +78,10 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    fn fields(&self) -> [(&'static str, &str); 13] {
-        [
-            ("tacit.scenario", &self.scenario),
-            ("tacit.description", &self.description),
-            ("tacit.scenario_text", &self.scenario_text),
-            ("tacit.seeds", &self.seeds),
-            ("tacit.version", &self.version),
-            ("tacit.command", &self.command),
-            ("tacit.schemes", &self.schemes),
-            ("tacit.digest", &self.digest),
-            ("tacit.conditions", &self.conditions),
-            ("tacit.warnings", &self.warnings),
-            ("tacit.x_label", &self.x_label),
-            ("tacit.y_label", &self.y_label),
-            ("tacit.column", &self.column),
-        ]
+    /// Names and values of the metadata.
+    fn metadata(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        let Ok(Value::Object(fields)) = serde_json::to_value(self) else { unreachable!("it is a struct") };
+        fields.into_iter().map(|(name, value)| (format!("tacit.{name}"), value.as_str().map(str::to_owned)))
     }
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tacit_scenario::RunSpec;
 use tacit_scenario::estimate::long_wait;
 
-use crate::cache::{Cache, Entry};
+use crate::cache::Cache;
 use crate::error::RunsError;
 use crate::identity::{RunId, run_id};
 use crate::plan::Plan;
@@ -65,7 +65,6 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
     let (writer, known) = store.map(|store| store.resume(&warn)).transpose()?.unzip();
     let (writer, known) = (writer.map(Mutex::new), known.unwrap_or_default());
     let ids: Vec<RunId> = plan.runs.par_iter().map(run_id).collect();
-    let texts = plan.scenario_texts();
     let reused = ids.iter().filter(|id| known.contains_key(&id.to_string())).count();
     let total = plan.runs.len();
     (control.progress)(Progress::Started { total, reused });
@@ -78,17 +77,14 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
         .runs
         .par_iter()
         .zip(&ids)
-        .zip(&texts)
         .with_max_len(1)
-        .map(|((run, id), text)| {
-            let summary = |record| RunSummary::of(record, Label::of(run), text.clone());
+        .map(|(run, id)| {
             if let Some(found) = known.get(&id.to_string()) {
-                // The label may differ if two sweeps share a run.
-                let (label, scenario_text) = (Label::of(run), text.clone());
-                return Some(Ok(RunSummary { label, scenario_text, ..found.clone() }));
+                return Some(Ok(found.clone().labelled(run)));
             }
             if let Some(record) = control.cached(*id) {
-                return Some(keep(labelled(record, run), writer.as_ref()).map(summary));
+                let record = RunRecord { run: record.run.labelled(run), ..record };
+                return Some(keep(record, writer.as_ref()));
             }
             if control.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed) {
                 return None;
@@ -97,7 +93,7 @@ pub fn run(plan: &Plan, store: Option<&Store>, control: Control<'_>) -> Result<V
             let result = run_one(run, *id, control).and_then(|record| keep(record, writer.as_ref()));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             (control.progress)(Progress::Finished(&Label::of(run)));
-            Some(result.map(summary))
+            Some(result)
         })
         .collect();
     if let Some(cache) = control.cache {
@@ -172,37 +168,27 @@ fn run_one(run: &RunSpec, id: RunId, control: Control<'_>) -> Result<RunRecord, 
         command: run.command(),
         source,
     })?;
-    let text = run.subject.scenario().text.clone();
-    let record = RunRecord::new(id, Label::of(run), text, &setup, &outcome);
+    let record = RunRecord::new(id, run, &setup, &outcome);
     control.remember(id, &record);
     Ok(record)
 }
 
-/// Adds a run to the record, if there is one.
-fn keep(record: RunRecord, writer: Option<&Mutex<Writer>>) -> Result<RunRecord, RunsError> {
+/// Adds a run to the record, if there is one. Returns the run without its parts.
+fn keep(record: RunRecord, writer: Option<&Mutex<Writer>>) -> Result<RunSummary, RunsError> {
     if let Some(writer) = writer {
         // A poisoned lock means that another run panicked. This result is still valid.
         writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&record)?;
     }
-    Ok(record)
-}
-
-/// `record` with the label of `run`: two runs may share a result but have different labels.
-fn labelled(record: RunRecord, run: &RunSpec) -> RunRecord {
-    RunRecord { label: Label::of(run), scenario_text: run.subject.scenario().text.clone(), ..record }
+    Ok(record.run)
 }
 
 impl Control<'_> {
     /// The cached result of the run `id`, if any.
     pub fn cached(&self, id: RunId) -> Option<RunRecord> {
-        match self.cache?.get(id) {
-            Entry::Found(record) => Some(*record),
-            Entry::Missing => None,
-            Entry::Corrupted(what) => {
-                (self.progress)(Progress::Warning(&what));
-                None
-            }
-        }
+        self.cache?.get(id).unwrap_or_else(|what| {
+            (self.progress)(Progress::Warning(&what));
+            None
+        })
     }
 
     /// Stores the result of the run `id` in the cache. A failure to do so only causes a single warning.
@@ -219,7 +205,7 @@ fn describe(label: &Label) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
@@ -237,6 +223,31 @@ mod tests {
             plan.push(&scenario, scheme, 1, SweepPoint::default(), seeds).unwrap();
         }
         plan
+    }
+
+    /// What came of a plan, and what was reported meanwhile.
+    #[derive(Debug, Default)]
+    pub(crate) struct Heard {
+        pub runs: Vec<RunSummary>,
+        /// Numbers of runs that the store had, and that were simulated.
+        pub reused: usize,
+        pub made: usize,
+        pub warned: Vec<String>,
+    }
+
+    pub(crate) fn heard(plan: &Plan, store: Option<&Store>, cache: Option<&Cache>) -> Heard {
+        let heard = Mutex::new(Heard::default());
+        let progress = |progress: Progress<'_>| {
+            let mut heard = heard.lock().unwrap();
+            match progress {
+                Progress::Started { reused, .. } => heard.reused = reused,
+                Progress::Finished(_) => heard.made += 1,
+                Progress::Warning(text) | Progress::LongWait(text) => heard.warned.push(text.to_owned()),
+            }
+        };
+        let control = Control { progress: &progress, cache, ..Control::unattended() };
+        let runs = run(plan, store, control).unwrap();
+        Heard { runs, ..heard.into_inner().unwrap() }
     }
 
     #[test]
@@ -267,17 +278,9 @@ mod tests {
         assert_eq!((total, resume_from.as_deref()), (plan.runs.len(), Some(directory.path())));
         assert!((5..total).contains(&finished), "{finished}");
 
-        let (reused, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let progress = |progress: Progress<'_>| match progress {
-            Progress::Started { reused: known, .. } => reused.store(known, Ordering::Relaxed),
-            Progress::Finished(_) => drop(made.fetch_add(1, Ordering::Relaxed)),
-            Progress::Warning(text) | Progress::LongWait(text) => panic!("{text}"),
-        };
-        let control = Control { stop: &AtomicBool::new(false), progress: &progress, cache: None };
-        let resumed = run(&plan, Some(&store), control).unwrap();
-        assert_eq!(reused.into_inner(), finished);
-        assert_eq!(made.into_inner(), total - finished);
-        assert_eq!(resumed, run(&plan, None, Control::unattended()).unwrap());
+        let Heard { runs, reused, made, warned } = heard(&plan, Some(&store), None);
+        assert_eq!((reused, made, warned.len()), (finished, total - finished, 0), "{warned:?}");
+        assert_eq!(runs, run(&plan, None, Control::unattended()).unwrap());
     }
 
     /// The estimate is of what the links can carry; windows keep these runs short.

@@ -75,8 +75,8 @@ pub struct Scenario {
     pub name: String,
     /// A description of one line.
     pub description: String,
-    /// The whole scenario as TOML, with bases and `--set` merged in. It is recorded as provenance.
-    pub text: String,
+    /// The whole scenario as TOML, with bases and `--set` merged in. It is recorded as provenance, which runs share.
+    pub text: Arc<str>,
     /// The name or path and the assignments with which it was loaded, quoted for a shell.
     pub invocation: String,
     /// Times and number of runs.

@@ -62,7 +62,7 @@ fn from_root(name: String, root: Section<'_>, tree: &Tree) -> Result<Scenario, I
     let scenario = Scenario {
         name: run::NAME.or(&root, name)?,
         description: run::DESCRIPTION.or(&root, String::new())?,
-        text: tree.to_toml(),
+        text: tree.to_toml().into(),
         invocation: String::new(),
         run: run_section(root.section("run")?)?,
         hack: hack_section(root.section("hack")?, wifi.as_ref().map(|wifi| wifi.bss.standard))?,

@@ -93,7 +93,7 @@ pub fn airtime_looks(py: Python<'_>) -> PyResult<Table> {
 #[pyfunction]
 pub fn load(py: Python<'_>, scenario: &str, assignments: Vec<String>) -> PyResult<(String, String, String)> {
     let scenario = Scenario::load(scenario, &assignments).map_err(|error| Failure::from(error).raised(py))?;
-    Ok((scenario.name, scenario.description, scenario.text))
+    Ok((scenario.name, scenario.description, scenario.text.to_string()))
 }
 
 /// Raises the errors that a run with `scheme` and `clients` clients would raise.

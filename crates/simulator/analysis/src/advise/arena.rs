@@ -36,15 +36,14 @@ impl Arena {
     #[cfg(test)]
     pub fn pretend(&mut self, scheme: &'static str, mbps: &[f64], wait_us: f64) {
         use tacit_runs::metric;
-        use tacit_runs::record::{Label, RunRecord};
+        use tacit_runs::record::Label;
         let run = |(mbps, seed): (&f64, u64)| {
             let mut metrics = vec![None; metric::ALL.len()];
             for (name, value) in [("goodput_bps", mbps * 1e6), ("queue_delay_p95_us", wait_us)] {
                 metrics[metric::position(name).expect("it is a metric")] = Some(value);
             }
             let label = Label { scheme: scheme.into(), clients: self.clients, seed, ..Label::default() };
-            let record = RunRecord { label: label.clone(), measured_s: 1.0, metrics, ..RunRecord::default() };
-            RunSummary::of(record, label, "".into())
+            RunSummary { label, measured_s: 1.0, metrics, ..RunSummary::default() }
         };
         let runs = mbps.iter().zip(1..).map(run).collect();
         self.runs.insert(scheme, runs);

@@ -1,4 +1,5 @@
-use tacit_runs::record::{Label, RunRecord};
+use tacit_runs::metric;
+use tacit_runs::record::Label;
 
 use super::*;
 
@@ -46,8 +47,7 @@ fn record(scheme: &str, seed: u64, named: &[(&str, f64)]) -> RunSummary {
         metrics[metric::position(name).unwrap()] = Some(*value);
     }
     let label = Label { scheme: scheme.into(), clients: 1, seed, ..Label::default() };
-    let record = RunRecord { label: label.clone(), measured_s: 1.0, metrics, ..RunRecord::default() };
-    RunSummary::of(record, label, "".into())
+    RunSummary { label, measured_s: 1.0, metrics, ..RunSummary::default() }
 }
 
 #[test]

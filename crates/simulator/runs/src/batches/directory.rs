@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tacit_scenario::{InputError, bounded};
 
-use super::{BatchRun, Batches, Written};
+use super::{Batches, Written};
 use crate::error::RunsError;
+use crate::record::RunSummary;
 use crate::store::write_whole;
 use crate::sweep::{Control, Progress};
 
@@ -54,8 +55,8 @@ pub struct Directory {
     format: Format,
 }
 
-/// Reads the runs of a batch.
-pub type Reader<'a> = &'a mut dyn FnMut(&[BatchRun]);
+/// Reads the runs of a batch, which has these assignments.
+pub type Reader<'a> = &'a mut dyn FnMut(&[String], &[RunSummary]);
 
 impl Directory {
     /// Opens `path` for `sweep`, and creates it if it does not exist. Batches are Parquet files.
@@ -202,12 +203,12 @@ impl Directory {
                 other => other,
             })?;
             if let Some(read) = &mut read {
-                read(&made);
+                read(&sweep.place_of(batch.start).at, &made);
             }
             if there(batch) {
                 continue;
             }
-            self.write(sweep, batch, &sweep.file(&made, self.format)?)?;
+            self.write(sweep, batch, &sweep.file(batch.start, &made, self.format)?)?;
             finished += batch.len();
         }
         Ok(Swept { directory: self.path.clone(), runs: total, reused, files: sweep.batches().count() })
@@ -230,7 +231,8 @@ pub struct Swept {
 /// The file name of the batch that starts with run `first`, relative to the directory and without the hash.
 pub(super) fn name_of_batch(sweep: &Batches, first: usize) -> String {
     let place = first / sweep.runs_of_place();
-    format!("{RUNS}/{place:05}-{}/{first:09}-", sweep.scheme(first))
+    let scheme = sweep.schemes[first / sweep.runs_of_subject() % sweep.schemes.len()].name;
+    format!("{RUNS}/{place:05}-{scheme}/{first:09}-")
 }
 
 /// The error that `file` contains a sweep other than the requested one.

@@ -79,12 +79,12 @@ impl StoredSweep {
 
     fn place(&self, place: usize) -> Result<StoredPlace, RunsError> {
         let runs_of_place = self.sweep.runs_of_place();
-        let scenario_text: Arc<str> = self.sweep.written.places[place].scenario_text.as_str().into();
+        let scenario_text = &self.sweep.written.places[place].scenario_text;
         let of_place = place * runs_of_place..(place + 1) * runs_of_place;
         // No memory is reserved, because a description may claim a hundred million runs.
         let mut runs = Vec::new();
         for batch in self.sweep.batches_of(of_place) {
-            runs.extend(self.batch(&batch, &scenario_text)?);
+            runs.extend(self.batch(&batch, scenario_text)?);
         }
         let at = self.sweep.written.places[place].at.clone();
         let provenance = Provenance { digest: combined_digest(&runs), ..self.provenance(place, &at)? };
@@ -115,26 +115,23 @@ impl StoredSweep {
     }
 
     fn provenance(&self, place: usize, at: &[String]) -> Result<Provenance, RunsError> {
-        let Written { schemes, clients, seeds, program, .. } = &self.sweep.written;
-        let Scenario { name, description, text, invocation, .. } = self.sweep.scenario(place)?;
+        let Written { clients, seeds, program, .. } = &self.sweep.written;
+        let Scenario { description, invocation, .. } = self.sweep.scenario(place)?;
         let clients: Vec<String> = clients.iter().map(u32::to_string).collect();
+        let said = self.sweep.provenance(&self.sweep.written.places[place]);
         Ok(Provenance {
-            scenario: name,
             description: if at.is_empty() {
                 description
             } else {
                 format!("{description}; {}", at.join(", "))
             },
-            scenario_text: text,
-            seeds: format!("1 to {seeds}"),
             version: format!("the build with BLAKE3 {}", program.get(..16).unwrap_or(program)),
             command: format!(
                 "tacit compare {invocation} --clients {} --schemes {} --seeds {seeds}",
                 clients.join(","),
-                schemes.join(",")
+                said.schemes
             ),
-            schemes: schemes.join(","),
-            ..Provenance::default()
+            ..said
         })
     }
 }

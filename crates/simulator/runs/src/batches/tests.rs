@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::swept::quantity;
 use super::*;
+use crate::record::Label;
 use crate::sweep::Progress;
 
 fn sweep() -> Batches {
@@ -38,11 +39,12 @@ fn a_sweep_read_from_text_makes_the_same_runs() {
     assert_eq!(read.ids(0..24).unwrap(), sweep.ids(0..24).unwrap());
     let made = read.make(5..8, Control::unattended()).unwrap();
     assert_eq!(made, sweep.make(5..8, Control::unattended()).unwrap());
-    assert_eq!(made.iter().map(|made| made.run).collect::<Vec<_>>(), [5, 6, 7]);
-    let back: Vec<BatchRun> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
+    let ids: Vec<String> = sweep.ids(5..8).unwrap().iter().map(RunId::to_string).collect();
+    assert_eq!(made.iter().map(|made| made.id.as_str()).collect::<Vec<_>>(), ids);
+    let back: Vec<RunSummary> = serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap();
     assert_eq!(back, made);
     let columns: Vec<String> =
-        sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
+        sweep.table(5, &made).unwrap().columns.into_iter().map(|(name, _)| name).collect();
     assert!(columns.contains(&"wifi.distance_m".to_owned()), "{columns:?}");
 }
 
@@ -84,7 +86,7 @@ fn a_sweep_may_mix_numbers_and_words() {
     let sweep = Batches::new("wlan-11n-150", &short, &places, &["stock".to_owned()], &[1], Some(1)).unwrap();
     let made = sweep.make(0..2, Control::unattended()).unwrap();
     assert_ne!(made[0].digest, made[1].digest);
-    let names = sweep.table(&made).unwrap().columns.into_iter().map(|(name, _)| name);
+    let names = sweep.table(0, &made).unwrap().columns.into_iter().map(|(name, _)| name);
     assert_eq!(names.filter(|name| name.starts_with("wifi.")).collect::<Vec<_>>(), ["wifi.rate"]);
     let directory = Directory::open(&place.path().join("mixed"), &sweep).unwrap();
     assert_eq!(directory.complete(&sweep, Control::unattended()).unwrap().files, 2);
@@ -98,7 +100,7 @@ fn a_sweep_as_csv_has_the_columns_of_its_tables() {
     let swept = directory.complete(&sweep, Control::unattended()).unwrap();
     assert_eq!((swept.runs, swept.reused, swept.files), (8, 0, 4));
     let made = sweep.make(6..8, Control::unattended()).unwrap();
-    let table = sweep.table(&made).unwrap();
+    let table = sweep.table(6, &made).unwrap();
     let file = directory.file(&sweep, &(6..8)).unwrap();
     assert_eq!(file.extension().unwrap(), "csv");
     let mut csv = csv::Reader::from_path(&file).unwrap();
@@ -145,7 +147,8 @@ fn an_order_makes_the_same_file_wherever_it_goes() {
         let order = sweep.order(&batch).unwrap().to_text();
         assert!(order.len() < 2 * sweep.written.places[0].scenario_text.len() + 1000, "one place travels");
         let there = Order::parse(&order).unwrap().parquet(Control::unattended()).unwrap();
-        let here = sweep.parquet(&sweep.make(batch, Control::unattended()).unwrap()).unwrap();
+        let made = sweep.make(batch.clone(), Control::unattended()).unwrap();
+        let here = sweep.file(batch.start, &made, Format::Parquet).unwrap();
         assert!(there == here);
     }
     assert!(sweep.order(&(11..13)).is_err(), "two places");
@@ -194,13 +197,16 @@ fn every_run_is_read_whether_its_file_is_there_or_not() {
     let mut passes = Vec::new();
     for reused in [0, 24] {
         let mut seen = Vec::new();
-        let mut read = |runs: &[BatchRun]| seen.extend_from_slice(runs);
+        let mut read = |at: &[String], runs: &[RunSummary]| {
+            seen.extend(runs.iter().map(|run| (at.to_vec(), run.clone())));
+        };
         let swept = directory.complete_and_read(&sweep, Control::unattended(), Some(&mut read)).unwrap();
         assert_eq!((swept.reused, seen.len()), (reused, 24));
         passes.push(seen);
     }
     assert_eq!(passes[0], passes[1]);
-    assert_eq!(sweep.setting(passes[0][5].run), (&["wifi.distance=5 m".to_owned()][..], 2));
+    let (at, run) = &passes[0][5];
+    assert_eq!((at.concat().as_str(), run.label.clients), ("wifi.distance=5 m", 2));
 }
 
 #[test]

@@ -99,13 +99,13 @@ fn export_in_groups(
         let line = lines.get(&row.id).ok_or_else(|| {
             RunsError::store(&log.path)(format!("run {} of the sweep that finished is not in it", row.id))
         })?;
-        let (label, scenario_text) = (row.label.clone(), contents.text(row).as_ref().to_owned());
-        let mut run = RunRecord { label, scenario_text, ..log.run(line)? };
+        let mut record = log.run(line)?;
+        (record.run.label, record.run.scenario_text) = (row.label.clone(), contents.text(row));
         if !told.insert((&row.id, &row.label.scheme)) {
             // Rows of the same run refer to its parts by id and scheme. The files contain the parts once.
-            run = run.without_parts();
+            record = RunRecord { run: record.run, ..RunRecord::default() };
         }
-        group.push(run);
+        group.push(record);
         bytes += line.bytes;
         if bytes >= group_bytes && number + 1 < contents.rows.len() {
             write_group(&mut files, &group)?;

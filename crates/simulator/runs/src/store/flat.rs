@@ -139,7 +139,7 @@ fn add_columns(path: &mut Vec<String>, value: &Value, found: &mut Vec<ColumnPath
 
 pub(super) fn sheet<P: Part>(records: &[RunRecord]) -> Sheet {
     let parts = || records.iter().flat_map(|record| P::of(record).iter().map(move |part| (record, part)));
-    let mut sheet = labelled(parts().map(|(record, _)| record));
+    let mut sheet = labelled(parts().map(|(record, _)| &record.run));
     let rows: Vec<Value> = parts().map(|(_, part)| serde_json::to_value(part).unwrap_or_default()).collect();
     fill(&mut sheet, &columns(&P::template()), &rows);
     sheet

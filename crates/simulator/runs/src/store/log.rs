@@ -22,7 +22,7 @@ const LEFT_OVER: u64 = 64 << 20;
 /// The record with the locations of its intact entries. Only the first damaged entry is stored, because a file may be
 /// full of them.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(crate) struct Log {
     pub path: PathBuf,
     pub file: File,
     lines: Vec<(Kind, EntryLocation)>,
@@ -50,7 +50,11 @@ impl fmt::Display for Damaged {
 impl Log {
     /// Verifies every entry of the record at `path`.
     pub fn open(path: &Path) -> Result<Self, RunsError> {
-        let file = File::open(path).map_err(RunsError::io(path))?;
+        Self::of(path, File::open(path).map_err(RunsError::io(path))?)
+    }
+
+    /// Verifies every entry of the record in `file`, which is at `path`.
+    pub fn of(path: &Path, file: File) -> Result<Self, RunsError> {
         if !file.metadata().map_err(RunsError::io(path))?.is_file() {
             return Err(RunsError::io(path)(io::Error::other("no regular file")));
         }
@@ -118,8 +122,17 @@ impl Log {
         }
     }
 
+    /// The run of a record that has no other entry; `None` if it has others, or a damaged one.
+    pub fn only_run(&self) -> Option<RunRecord> {
+        let [(Kind::Run, line)] = &self.lines[..] else { return None };
+        if self.torn || self.damaged.is_some() {
+            return None;
+        }
+        self.run(line).ok()
+    }
+
     /// All finished sweeps, last one first.
-    pub fn sweeps(&self) -> impl Iterator<Item = Result<Contents, RunsError>> {
+    pub(super) fn sweeps(&self) -> impl Iterator<Item = Result<Contents, RunsError>> {
         self.of_kind(Kind::Sweep).rev().filter_map(|line| {
             match entry::read::<IgnoredAny, Contents>(&self.file, line) {
                 Ok(Entry::Sweep(contents)) => Some(Ok(contents)),
@@ -153,6 +166,11 @@ impl Log {
         }
         if left_over > used.max(LEFT_OVER) { self.keep_only(wanted) } else { Ok(()) }
     }
+}
+
+/// The entry of `run` in the record at `path`.
+pub(crate) fn line_of(run: &RunRecord, path: &Path) -> Result<Vec<u8>, RunsError> {
+    entry::line(&Entry::Run::<_, ()>(run)).map_err(RunsError::store(path))
 }
 
 /// Appends a finished sweep to the record at `path`.
@@ -213,10 +231,10 @@ impl Writer {
     /// # Errors
     /// If the file cannot be written.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), RunsError> {
-        if !self.known.insert(record.id.clone()) {
+        if !self.known.insert(record.run.id.clone()) {
             return Ok(());
         }
-        let line = entry::line(&Entry::Run::<_, ()>(record)).map_err(RunsError::store(&self.path))?;
+        let line = line_of(record, &self.path)?;
         self.file.write_all(&line).map_err(RunsError::io(&self.path))
     }
 }

@@ -10,6 +10,7 @@ use crate::error::RunsError;
 use crate::identity::run_id;
 use crate::plan::Plan;
 use crate::record::{Label, RunSummary};
+use tacit_scenario::RunSpec;
 
 /// The last finished sweep in `log`, and its runs in order.
 pub(super) fn last_sweep(log: &Log) -> Result<(Provenance, Vec<RunSummary>), RunsError> {
@@ -59,12 +60,11 @@ pub(super) fn select(log: &Log, plan: &Plan) -> Result<Vec<Option<RunSummary>>, 
             ids.insert(run_key(&sweep.text(row), &row.label), row.id.clone());
         }
     }
-    let texts = plan.scenario_texts();
-    let find = |(spec, text): (_, &Arc<str>)| {
-        let label = Label::of(spec);
+    let find = |spec: &RunSpec| {
         let by_this_program = runs.get(&run_id(spec).to_string());
-        let run = by_this_program.or_else(|| runs.get(ids.get(&run_key(text, &label))?))?;
-        Some(RunSummary { label, scenario_text: text.clone(), ..run.clone() })
+        let key = || run_key(&spec.subject.scenario().text, &Label::of(spec));
+        let run = by_this_program.or_else(|| runs.get(ids.get(&key())?))?;
+        Some(run.clone().labelled(spec))
     };
-    Ok(plan.runs.iter().zip(&texts).map(find).collect())
+    Ok(plan.runs.iter().map(find).collect())
 }

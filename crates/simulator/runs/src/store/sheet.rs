@@ -102,9 +102,9 @@ fn open<W: Write + Send>(
     like: &Sheet,
     provenance: &Provenance,
 ) -> Result<SerializedFileWriter<W>, ParquetError> {
-    let pairs = provenance.fields().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+    let pairs = provenance.metadata().map(|(key, value)| KeyValue { key, value });
     let properties = WriterProperties::builder()
-        .set_key_value_metadata(Some(pairs.into()))
+        .set_key_value_metadata(Some(pairs.collect()))
         .set_created_by(format!("tacit {}", crate::VERSION))
         .build();
     let fields = like.columns.iter().map(|(name, column)| field(name, column)).collect::<Result<_, _>>()?;

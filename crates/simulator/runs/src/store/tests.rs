@@ -10,6 +10,7 @@ use tacit_scenario::{Scenario, scheme};
 use super::*;
 use crate::plan::SweepPoint;
 use crate::record::{Label, RunRecord};
+use crate::sweep::tests::{Heard, heard};
 use crate::sweep::{self, Control, Progress};
 
 const SHORT: [&str; 2] = ["run.duration=300ms", "run.measure-from=100ms"];
@@ -36,9 +37,9 @@ fn made_up(directory: &Path, runs: usize) -> Store {
     let mut summaries = Vec::new();
     for number in 0..runs {
         let label = Label { scheme: "stock".into(), seed: number as u64, ..Label::default() };
-        let record = RunRecord { id: format!("{number:032x}"), label, ..RunRecord::default() };
-        writer.append(&record).unwrap();
-        summaries.push(RunSummary::of(record.clone(), record.label, "".into()));
+        let run = RunSummary { id: format!("{number:032x}"), label, ..RunSummary::default() };
+        writer.append(&RunRecord { run: run.clone(), ..RunRecord::default() }).unwrap();
+        summaries.push(run);
     }
     store.finish(&Provenance::default(), &summaries).unwrap();
     store
@@ -153,10 +154,10 @@ fn a_run_cut_short_by_a_kill_is_dropped_and_made_again() {
     // Repeated, because the second kill affects a record that has been repaired.
     for cut in [20, 1] {
         fs::write(&path, &content[..content.len() - cut]).unwrap();
-        let (again, made, said) = resumed(&plan, &store);
-        assert_eq!((again, made), (whole.clone(), 1));
-        assert!(said.len() == 1 && said[0].contains("the last record was cut short"), "{said:?}");
-        assert_eq!(resumed(&plan, &store).1, 0);
+        let Heard { runs, made, warned, .. } = resumed(&plan, &store);
+        assert_eq!((&runs, made), (&whole, 1));
+        assert!(warned.len() == 1 && warned[0].contains("the last record was cut short"), "{warned:?}");
+        assert_eq!(resumed(&plan, &store).made, 0);
     }
 }
 
@@ -176,24 +177,14 @@ fn a_damaged_record_is_named_and_made_again() {
     let expected = format!("{RECORD}: record 2 (at byte {second}) does not fit its checksum");
     assert!(error.contains(&expected), "{error}");
     assert!(store.select(&plan).is_err());
-    let (again, made, said) = resumed(&plan, &store);
-    assert_eq!((again, made), (whole.clone(), 1));
-    assert!(said.len() == 1 && said[0].contains("record 2 (at byte"), "{said:?}");
+    let Heard { runs, made, warned, .. } = resumed(&plan, &store);
+    assert_eq!((&runs, made), (&whole, 1));
+    assert!(warned.len() == 1 && warned[0].contains("record 2 (at byte"), "{warned:?}");
     assert_eq!(store.read().unwrap().1, whole);
 }
 
-/// Returns the results, the number of runs simulated for them, and the warnings.
-fn resumed(plan: &Plan, store: &Store) -> (Vec<RunSummary>, usize, Vec<String>) {
-    let said = std::sync::Mutex::new((0, Vec::new()));
-    let progress = |progress: Progress<'_>| match progress {
-        Progress::Finished(_) => said.lock().unwrap().0 += 1,
-        Progress::Warning(text) | Progress::LongWait(text) => said.lock().unwrap().1.push(text.to_owned()),
-        Progress::Started { .. } => {}
-    };
-    let control = Control { progress: &progress, ..Control::unattended() };
-    let runs = sweep::run(plan, Some(store), control).unwrap();
-    let (made, texts) = said.into_inner().unwrap();
-    (runs, made, texts)
+fn resumed(plan: &Plan, store: &Store) -> Heard {
+    heard(plan, Some(store), None)
 }
 
 #[test]
@@ -213,7 +204,8 @@ fn stored_runs_are_found_whichever_program_made_them() {
     (writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
     for (number, record) in records.into_iter().enumerate() {
         let (id, version) = (format!("{number:032x}"), "0.0.1 (older)".into());
-        writer.append(&RunRecord { id, version, ..record }).unwrap();
+        let run = RunSummary { id, version, ..record.run };
+        writer.append(&RunRecord { run, ..record }).unwrap();
     }
     let said = std::sync::Mutex::new(Vec::new());
     let progress = |progress: Progress<'_>| match progress {
@@ -241,8 +233,9 @@ fn left_overs_go_when_they_are_more_than_all_else() {
     let (mut writer, _) = store.resume(&|text| panic!("{text}")).unwrap();
     // A scenario of 40 MB is used, because a gibibyte would take too long.
     for number in 100..102 {
-        let scenario_text = "x".repeat(40 << 20);
-        writer.append(&RunRecord { id: number.to_string(), scenario_text, ..RunRecord::default() }).unwrap();
+        let scenario_text = "x".repeat(40 << 20).into();
+        let run = RunSummary { id: number.to_string(), scenario_text, ..RunSummary::default() };
+        writer.append(&RunRecord { run, ..RunRecord::default() }).unwrap();
     }
     let (provenance, runs) = store.read().unwrap();
     store.finish(&provenance, &runs).unwrap();
@@ -371,10 +364,8 @@ fn csv_quotes_what_needs_it_and_leaves_empty_what_is_missing() {
 fn csv_has_the_columns_and_values_of_parquet() {
     let directory = tempfile::tempdir().unwrap();
     let (store, runs) = finished(directory.path(), &plan("wlan-11n-150", &[], 2));
-    let records: Vec<RunRecord> = runs
-        .iter()
-        .map(|run| RunRecord { label: run.label.clone(), ..store.record(&run.id).unwrap() })
-        .collect();
+    let records: Vec<RunRecord> =
+        runs.iter().map(|run| RunRecord { run: run.clone(), ..store.record(&run.id).unwrap() }).collect();
     for (file, _) in export::FILES {
         let name = file.strip_suffix(".parquet").unwrap();
         let text = sheet_of(name, &records).unwrap().to_csv();

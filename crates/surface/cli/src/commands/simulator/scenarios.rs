@@ -1,6 +1,7 @@
 //! `tacit scenarios`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde::Serialize;
 use tacit_scenario::{Scenario, library, scheme};
@@ -25,7 +26,7 @@ struct Entry {
 struct FullScenario {
     name: String,
     description: String,
-    scenario_text: String,
+    scenario_text: Arc<str>,
 }
 
 pub fn run(args: &ScenariosArgs) -> Result<ExitCode, Failure> {

@@ -54,7 +54,7 @@ pub fn run(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let swept = watched(cache(args.no_cache).as_ref(), |control| match &mut values {
         None => directory.complete(&sweep, control),
         Some(values) => {
-            directory.complete_and_read(&sweep, control, Some(&mut |runs: &[_]| values.add(&sweep, runs)))
+            directory.complete_and_read(&sweep, control, Some(&mut |at, runs| values.add(at, runs)))
         }
     })?;
     if let Some(values) = values {
