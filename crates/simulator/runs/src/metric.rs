@@ -8,7 +8,6 @@ mod turns;
 mod users;
 mod view;
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tacit_link::wifi::AirtimeUse;
 use tacit_sim::RunOutcome;
@@ -30,7 +29,11 @@ pub struct Metric {
 impl Metric {
     /// Its value in a run.
     pub fn of(&self, outcome: &RunOutcome) -> Option<f64> {
-        (self.measure)(&View::new(outcome)).filter(|value| value.is_finite())
+        self.in_view(&View::new(outcome))
+    }
+
+    fn in_view(&self, view: &View<'_>) -> Option<f64> {
+        (self.measure)(view).filter(|value| value.is_finite())
     }
 }
 
@@ -66,46 +69,29 @@ pub fn column_for_readers(name: &str) -> String {
     CONVERSIONS.into_iter().find_map(converted).unwrap_or_else(|| name.to_owned())
 }
 
+/// Every metric of a run, in the order of [`ALL`].
+pub fn all_of(outcome: &RunOutcome) -> Vec<Option<f64>> {
+    let view = View::new(outcome);
+    ALL.iter().map(|metric| metric.in_view(&view)).collect()
+}
+
 /// Serialises metrics by name, so that versions with another table can read them.
 pub(crate) mod by_name {
-    use std::fmt;
+    use std::collections::BTreeMap;
 
-    use serde::de::{Deserializer, MapAccess, Visitor};
-    use serde::ser::{SerializeMap, Serializer};
+    use serde::de::{Deserialize, Deserializer};
+    use serde::ser::Serializer;
 
-    use super::{ALL, position};
+    use super::ALL;
 
     pub fn serialize<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(values.len()))?;
-        for (metric, value) in ALL.iter().zip(values) {
-            map.serialize_entry(metric.name, value)?;
-        }
-        map.end()
+        serializer.collect_map(ALL.iter().map(|metric| metric.name).zip(values))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<f64>>, D::Error> {
-        struct Values;
-
-        impl<'de> Visitor<'de> for Values {
-            type Value = Vec<Option<f64>>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("metrics by name")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut values = vec![None; ALL.len()];
-                while let Some((name, value)) = map.next_entry::<String, Option<f64>>()? {
-                    // Metrics unknown to this version are ignored.
-                    if let Some(known) = position(&name).and_then(|place| values.get_mut(place)) {
-                        *known = value;
-                    }
-                }
-                Ok(values)
-            }
-        }
-
-        deserializer.deserialize_map(Values)
+        // Metrics unknown to this version are ignored.
+        let named = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+        Ok(ALL.iter().map(|metric| named.get(metric.name).copied().flatten()).collect())
     }
 }
 
@@ -135,11 +121,7 @@ impl AirtimeShares {
 
 impl Serialize for AirtimeShares {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (what, share) in AirtimeUse::ALL.iter().zip(self.0) {
-            map.serialize_entry(what.name(), &share)?;
-        }
-        map.end()
+        serializer.collect_map(AirtimeUse::ALL.map(AirtimeUse::name).into_iter().zip(self.0))
     }
 }
 

@@ -180,7 +180,7 @@ impl RunRecord {
             version: crate::VERSION.into(),
             digest: digest_text(outcome.digest),
             measured_s: outcome.measured.as_secs_f64(),
-            metrics: metric::ALL.iter().map(|metric| metric.of(outcome)).collect(),
+            metrics: metric::all_of(outcome),
         };
         Self {
             run,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::{Error as _, SerializeMap};
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tacit_between::{fastack, fwp, hack};
 use tacit_link::PayloadClass;
@@ -107,11 +107,7 @@ impl From<&Airtime> for AirtimeSeconds {
 
 impl Serialize for AirtimeSeconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (what, seconds) in &self.0 {
-            map.serialize_entry(what.name(), seconds)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(what, seconds)| (what.name(), seconds)))
     }
 }
 
