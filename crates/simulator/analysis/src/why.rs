@@ -19,12 +19,12 @@ use std::path::Path;
 
 use serde::Serialize;
 use tacit_link::wifi::AirtimeUse;
+use tacit_runs::RunsError;
 use tacit_runs::aggregate::{self, Column, Gain, Group, Mean};
 use tacit_runs::metric::airtime_name;
 use tacit_runs::record::RunSummary;
 use tacit_runs::store::{Provenance, Store};
 use tacit_runs::sweep::Control;
-use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::scheme::{self, Role, Scheme};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc as Shared;
 
-use super::figure::Claim;
+use super::figure::{Claim, Figure, Findings};
 use super::form::Form;
 use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
 use super::measure::Measure;
@@ -88,43 +88,42 @@ impl Form for Transfers {
         Ok(Transferred { points })
     }
 
-    fn drawn(&self, results: &Transferred) -> PlotData {
+    fn findings(self, _figure: &Figure, results: Transferred) -> Findings {
         let curves = |variant| results.curves(&COLUMNS, self.names_of_curves(), variant);
         let mut drawn = PlotData::new(self.x_label.clone(), "goodput (Mb/s)".to_owned(), curves(None));
         drawn.variants = self.variant_names().map(|name| (name.to_owned(), curves(Some(name)))).collect();
-        drawn
+        Findings {
+            // The picture as text.
+            measurements: results.points.iter().map(line).collect(),
+            disturbance: Box::new(move |claim, _| disturbance(&results, claim)),
+            ..Findings::of_curves(drawn)
+        }
     }
+}
 
-    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
-        let concerned = |point: &&Point| {
-            point.variant.as_deref() == measure.variant()
-                && measure.reads(std::slice::from_ref(&point.curve), point.x)
-        };
-        let said = results.points.iter().filter(concerned);
-        let said: Vec<String> = said
-            .filter_map(|point| {
-                Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
-            })
-            .collect();
-        (!said.is_empty()).then(|| said.join("; "))
-    }
+/// What disturbed the points to which `claim` refers.
+fn disturbance(results: &Transferred, claim: &Claim) -> Option<String> {
+    let measure = claim.measure.of_curves()?;
+    let concerned = |point: &&Point| {
+        point.variant.as_deref() == measure.variant()
+            && measure.reads(std::slice::from_ref(&point.curve), point.x)
+    };
+    let said =
+        results.points.iter().filter(concerned).filter_map(|point| {
+            Some(format!("{} at {}: {}", point.curve, point.x, point.disturbed.as_ref()?))
+        });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
 
-    /// The picture as text.
-    fn measurements(&self, results: &Transferred) -> Vec<String> {
-        let line = |point: &Point| {
-            let medians = point.medians(&COLUMNS);
-            let measurements = COLUMNS.iter().zip(medians);
-            let measurements: Vec<String> = measurements
-                .filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?))))
-                .collect();
-            let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
-            let disturbed =
-                point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
-            format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
-        };
-        results.points.iter().map(line).collect()
-    }
+/// A point as text.
+fn line(point: &Point) -> String {
+    let medians = COLUMNS.iter().zip(point.medians(&COLUMNS));
+    let measurements: Vec<String> =
+        medians.filter_map(|(name, value)| Some(format!("{name} {}", super::value(value?)))).collect();
+    let variant = point.variant.as_ref().map_or(String::new(), |name| format!(", {name}"));
+    let disturbed = point.disturbed.as_ref().map_or(String::new(), |why| format!("; DISTURBED: {why}"));
+    format!("{} at {}{variant}: {}{disturbed}", point.curve, point.x, measurements.join(", "))
 }
 
 /// The live runs of an arm at one place (x value).

@@ -1,7 +1,7 @@
 //! The duration of file downloads through live hops during an upload, by the sender's congestion control.
 
 use super::draw::{distribution, distribution_chart};
-use super::figure::{Claim, Figure};
+use super::figure::{Figure, Findings};
 use super::form::Form;
 use super::live_runs::{Download, GoodputSource, Made, MakeLive, TransferPoint, TransferRun};
 use super::measure::{Curve, Curves};
@@ -240,50 +240,57 @@ impl Form for Downloads {
         Ok(Transferred { points })
     }
 
-    /// The data for claims: the time within which each percentage of the downloads finished, with the percentage as x.
-    fn drawn(&self, results: &Transferred) -> PlotData {
-        let curve = |point: &Point| {
-            let sorted = COLUMNS.map(|name| {
-                let mut seconds = point.column(name);
-                seconds.sort_by(f64::total_cmp);
-                seconds
-            });
-            let at = |share: u32| {
-                let share = share * SHARE_PERCENT;
-                // The nearest-rank method.
-                let ranked = |seconds: &Vec<f64>| {
-                    let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
-                    seconds.get(rank).copied()
-                };
-                (f64::from(share), sorted.iter().map(ranked).collect())
+    fn findings(self, figure: &Figure, results: Transferred) -> Findings {
+        let drawn = ranked(&results);
+        Findings {
+            picture: Some(picture(&results, figure)),
+            disturbance: Box::new(move |claim, _| {
+                let measure = claim.measure.of_curves()?;
+                results.points.iter().find_map(|point| {
+                    let is_concerned = measure.curves().any(|curve| curve == point.curve);
+                    point.disturbed.clone().filter(|_| is_concerned)
+                })
+            }),
+            ..Findings::of_curves(drawn)
+        }
+    }
+}
+
+/// The data for claims: the time within which each percentage of the downloads finished, with the percentage as x.
+fn ranked(results: &Transferred) -> PlotData {
+    let curve = |point: &Point| {
+        let sorted = COLUMNS.map(|name| {
+            let mut seconds = point.column(name);
+            seconds.sort_by(f64::total_cmp);
+            seconds
+        });
+        let at = |share: u32| {
+            let share = share * SHARE_PERCENT;
+            // The nearest-rank method.
+            let ranked = |seconds: &Vec<f64>| {
+                let rank = (seconds.len() * share as usize).div_ceil(100).saturating_sub(1);
+                seconds.get(rank).copied()
             };
-            Curve { name: point.curve.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
+            (f64::from(share), sorted.iter().map(ranked).collect())
         };
-        let curves = results.points.iter().map(curve).collect();
-        let curves = Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves };
-        PlotData::new(String::new(), String::new(), curves)
-    }
+        Curve { name: point.curve.clone(), points: SHARES.map(at).collect(), ..Curve::default() }
+    };
+    let curves = results.points.iter().map(curve).collect();
+    let curves = Curves { columns: COLUMNS.map(str::to_owned).to_vec(), curves };
+    PlotData::new(String::new(), String::new(), curves)
+}
 
-    fn disturbance(&self, results: &Transferred, claim: &Claim, _measured: Option<f64>) -> Option<String> {
-        let measure = claim.measure.of_curves()?;
-        results.points.iter().find_map(|point| {
-            let is_concerned = measure.curves().any(|curve| curve == point.curve);
-            point.disturbed.clone().filter(|_| is_concerned)
-        })
-    }
-
-    /// Draws the distributions.
-    fn picture(&self, results: &Transferred, figure: &Figure) -> Option<Views> {
-        let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
-        let chart = LineChart {
-            x: "seconds".to_owned(),
-            y: "downloads that took no longer (%)".to_owned(),
-            lines: lines.collect(),
-            ..distribution_chart(figure)
-        };
-        let alt = format!("{}: {}", figure.id, figure.title);
-        Some(Views::new(|width| stacked(&alt, &[Panel::Lines(&chart)], width)))
-    }
+/// The distributions.
+fn picture(results: &Transferred, figure: &Figure) -> Views {
+    let lines = results.points.iter().map(|point| distribution(&point.curve, point.column(COLUMNS[0])));
+    let chart = LineChart {
+        x: "seconds".to_owned(),
+        y: "downloads that took no longer (%)".to_owned(),
+        lines: lines.collect(),
+        ..distribution_chart(figure)
+    };
+    let alt = format!("{}: {}", figure.id, figure.title);
+    Views::new(|width| stacked(&alt, &[Panel::Lines(&chart)], width))
 }
 
 fn live_name(sender: &Scheme) -> String {

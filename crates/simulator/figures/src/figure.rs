@@ -12,6 +12,7 @@ use super::metrics::check_metric;
 use super::plot_data::{Measurement, PlotData};
 use super::results::{Options, RunContext};
 use super::table::Table;
+use super::timeline::Shown;
 use super::timeline::measure::Measure as TimelineMeasure;
 use super::variant::Depends;
 use tacit_analysis::chart::Views;
@@ -158,7 +159,7 @@ pub(super) trait Kind: Any + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// If a run fails, or results are missing, damaged, or cannot be stored.
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError>;
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError>;
 }
 
 /// A variant with the names that claims use.
@@ -170,34 +171,51 @@ pub(super) struct VariantNames<'a> {
 }
 
 /// Results of a figure, from which claims are measured and the figure is drawn.
-pub(super) trait Findings {
-    /// Its curves; `None` for frames.
-    fn curves(&self) -> Option<&PlotData>;
-
-    /// Evaluates `measure`.
-    fn measured(&self, measure: &Measure) -> Measurement {
-        let of_curves = self.curves().zip(measure.of_curves());
-        of_curves.map_or_else(Measurement::default, |(curves, measure)| curves.measurement(measure))
-    }
-
-    /// Why `claim` is not judged although `measured` is known: the machine disturbed the runs it refers to.
-    fn disturbance(&self, _claim: &Claim, _measured: Option<f64>) -> Option<String> {
-        None
-    }
-
+pub(super) struct Findings {
+    pub evidence: Evidence,
+    /// Why a claim is not judged although its number is known: the machine disturbed the runs it refers to.
+    pub disturbance: Disturbance,
     /// A special picture. Without one, the table or the curves are drawn.
-    fn picture(&self, _figure: &Figure) -> Option<Views> {
-        None
-    }
-
+    pub picture: Option<Views>,
     /// Measurements as text, one line per place.
-    fn measurements(&self) -> Vec<String> {
-        Vec::new()
-    }
+    pub measurements: Vec<String>,
 }
 
-impl Findings for PlotData {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(self)
+type Disturbance = Box<dyn Fn(&Claim, Option<f64>) -> Option<String>>;
+
+/// What claims are measured on.
+pub(super) enum Evidence {
+    Curves(Box<PlotData>),
+    Frames(Shown),
+}
+
+impl Findings {
+    /// Results that nothing disturbs, and that are drawn as usual.
+    pub fn of(evidence: Evidence) -> Self {
+        Self { evidence, disturbance: Box::new(|_, _| None), picture: None, measurements: Vec::new() }
+    }
+
+    /// The same for curves.
+    pub fn of_curves(curves: PlotData) -> Self {
+        Self::of(Evidence::Curves(Box::new(curves)))
+    }
+
+    /// Its curves; `None` for frames.
+    pub fn curves(&self) -> Option<&PlotData> {
+        match &self.evidence {
+            Evidence::Curves(curves) => Some(curves),
+            Evidence::Frames(_) => None,
+        }
+    }
+
+    /// Evaluates `measure`.
+    pub fn measured(&self, measure: &Measure) -> Measurement {
+        match (&self.evidence, measure) {
+            (Evidence::Curves(curves), Measure::Curves(measure)) => curves.measurement(measure),
+            (Evidence::Frames(shown), Measure::Timeline(measure)) => {
+                Measurement { number: shown.measured(measure), ..Measurement::default() }
+            }
+            _ => Measurement::default(),
+        }
     }
 }

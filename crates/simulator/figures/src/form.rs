@@ -4,15 +4,13 @@ use std::any::Any;
 use std::fmt;
 use std::path::Path;
 
-use super::figure::{Claim, Figure, Findings, Kind, VariantNames};
+use super::figure::{Figure, Findings, Kind, VariantNames};
 use super::live_runs::{LiveRuns, Made, MakeLive, TransferPoint};
 use super::measure::Measure;
 use super::metrics::check_metric;
-use super::plot_data::PlotData;
 use super::results::{Options, RunContext};
 use super::saved;
 use super::transferred::Transferred;
-use tacit_analysis::chart::Views;
 use tacit_runs::RunsError;
 use tacit_scenario::InputError;
 use tacit_scenario::input::Section;
@@ -57,21 +55,8 @@ pub(super) trait Form: Any + fmt::Debug + Send + Sync + Sized {
     /// If a simulation fails.
     fn compared(&self, live: &[TransferPoint], making: RunContext<'_>) -> Result<Transferred, RunsError>;
 
-    /// The curves of `results`.
-    fn drawn(&self, results: &Transferred) -> PlotData;
-
-    /// Why `claim` is not judged although `measured` is known.
-    fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String>;
-
-    /// The picture, if it is not one of curves.
-    fn picture(&self, _results: &Transferred, _figure: &Figure) -> Option<Views> {
-        None
-    }
-
-    /// Measurements as text, one line per place.
-    fn measurements(&self, _results: &Transferred) -> Vec<String> {
-        Vec::new()
-    }
+    /// The curves of `results`, and what disturbed them.
+    fn findings(self, figure: &Figure, results: Transferred) -> Findings;
 }
 
 impl<F: Form> Kind for F {
@@ -110,36 +95,11 @@ impl<F: Form> Kind for F {
         saved::is_there(&figure.id, directory)
     }
 
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
         let made = self.shortened(making.options.quick);
         let live = making.options.live.get(&figure.id);
         let results = saved::read_or_made(&figure.id, making, || made.compared(live, making))?;
-        Ok(Box::new(LiveFindings { drawn: made.drawn(&results), form: made, results }))
-    }
-}
-
-/// The results of a form, and their curves.
-struct LiveFindings<F> {
-    form: F,
-    drawn: PlotData,
-    results: Transferred,
-}
-
-impl<F: Form> Findings for LiveFindings<F> {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
-    }
-
-    fn disturbance(&self, claim: &Claim, measured: Option<f64>) -> Option<String> {
-        self.form.disturbance(&self.results, claim, measured)
-    }
-
-    fn picture(&self, figure: &Figure) -> Option<Views> {
-        self.form.picture(&self.results, figure)
-    }
-
-    fn measurements(&self) -> Vec<String> {
-        self.form.measurements(&self.results)
+        Ok(made.findings(figure, results))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gains of TCP/HACK over Linux's own TCP.
 
 use super::ack_ratio::Measured;
-use super::figure::Claim;
+use super::figure::{Claim, Figure, Findings};
 use super::form::Form;
 use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
 use super::measure::{Curves, Measure};
@@ -163,11 +163,19 @@ impl Form for Gains {
         Ok(Transferred { points })
     }
 
-    fn drawn(&self, results: &Transferred) -> PlotData {
-        let curves = self.curves(results, None);
-        PlotData::new(self.transfers.x_label.clone(), "HACK's gain over stock (%)".to_owned(), curves)
+    fn findings(self, _figure: &Figure, results: Transferred) -> Findings {
+        let curves = self.curves(&results, None);
+        let y = "HACK's gain over stock (%)".to_owned();
+        let drawn = PlotData::new(self.transfers.x_label.clone(), y, curves);
+        Findings {
+            disturbance: Box::new(move |claim, measured| self.disturbance(&results, claim, measured)),
+            ..Findings::of_curves(drawn)
+        }
     }
+}
 
+impl Gains {
+    /// What disturbed the points to which `claim` refers, or the delays of programs that may explain `measured`.
     fn disturbance(&self, results: &Transferred, claim: &Claim, measured: Option<f64>) -> Option<String> {
         let measure = claim.measure.of_curves()?;
         let concerned = || self.concerned(results, measure);

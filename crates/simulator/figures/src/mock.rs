@@ -44,8 +44,8 @@ pub(super) fn figure(toml: &str) -> Figure {
     Figure::parse("test/figure", "figure.toml", toml).unwrap()
 }
 
-/// The outcome of the figure in `toml`, of which `make` makes the live runs. With a directory it is stored, and judged again
-/// by what is stored.
+/// The outcome of the figure in `toml`. `make` makes its live runs. With a directory it is stored, and judged again by what
+/// is stored.
 pub(super) fn outcome(
     toml: &str,
     quick: bool,

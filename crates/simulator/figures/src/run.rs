@@ -76,11 +76,11 @@ fn outcome(
         let table = figure.table.as_ref().zip(curves);
         outcome.table = table.map(|(table, curves)| table.measured(|measure| curves.measured(measure)));
         outcome.depends = curves.and_then(|curves| curves.depends.clone());
-        outcome.measurements = findings.measurements();
+        outcome.measurements = findings.measurements.clone();
         outcome.not_claimed = curves.and_then(|curves| not_claimed(figure, curves));
-        outcome.claims = judged(figure, &*findings, options.quick);
+        outcome.claims = judged(figure, &findings, options.quick);
         outcome.in_full_only = figure.claims.len() - outcome.claims.len();
-        let views = drawn(figure, &*findings, outcome.table.as_ref());
+        let views = drawn(figure, &findings, outcome.table.as_ref());
         let file = views.as_ref().and_then(Views::on_paper).zip(options.directory.as_ref());
         if let Some((picture, directory)) = file {
             let path = directory.join(file_name(&figure.id, ".svg"));
@@ -101,7 +101,7 @@ fn skip_reason(figure: &Figure, options: &Options) -> Option<String> {
 }
 
 /// Judges the claims. Quick runs leave out claims that say so, and claims about runs that are not included.
-fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOutcome> {
+fn judged(figure: &Figure, findings: &Findings, quick: bool) -> Vec<ClaimOutcome> {
     let makes = |claim: &Claim| {
         let measure = claim.measure.of_curves();
         !claim.is_left_out() && measure.is_none_or(|measure| figure.kind.makes_in_short(measure))
@@ -112,7 +112,7 @@ fn judged(figure: &Figure, findings: &dyn Findings, quick: bool) -> Vec<ClaimOut
         if let Some(cell) = measured.cell {
             (outcome.at, outcome.interval) = (Some(cell.x), cell.interval);
         }
-        if let Some(reason) = findings.disturbance(claim, outcome.measured) {
+        if let Some(reason) = (findings.disturbance)(claim, outcome.measured) {
             outcome.skip(reason);
         }
         outcome
@@ -153,8 +153,8 @@ fn not_claimed(figure: &Figure, drawn: &PlotData) -> Option<String> {
 }
 
 /// The picture; `None` for a figure without curves, table and frames.
-fn drawn(figure: &Figure, findings: &dyn Findings, table: Option<&MeasuredTable>) -> Option<Views> {
-    findings.picture(figure).or_else(|| match table {
+fn drawn(figure: &Figure, findings: &Findings, table: Option<&MeasuredTable>) -> Option<Views> {
+    findings.picture.clone().or_else(|| match table {
         Some(table) => {
             Some(Views::one(table_picture(&format!("{}: {}", figure.id, figure.title), &table.table())))
         }

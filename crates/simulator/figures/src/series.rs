@@ -192,22 +192,6 @@ impl Series {
     }
 }
 
-/// The curves, and the picture of all panels.
-struct SeriesFindings {
-    drawn: PlotData,
-    picture: Views,
-}
-
-impl Findings for SeriesFindings {
-    fn curves(&self) -> Option<&PlotData> {
-        Some(&self.drawn)
-    }
-
-    fn picture(&self, _figure: &Figure) -> Option<Views> {
-        Some(self.picture.clone())
-    }
-}
-
 impl Kind for Series {
     fn curve_names(&self) -> Option<Vec<String>> {
         Some(self.curves.iter().map(|run| run.name.clone()).chain([LINK.to_owned()]).collect())
@@ -225,11 +209,11 @@ impl Kind for Series {
         !Store::existing(&directory.join(first)).is_empty()
     }
 
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
         let tracks = self.tracks(figure, |directory| Results::new(making, &figure.id, directory))?;
         let drawn = self.drawn(figure, &tracks);
-        let picture = self.picture(figure, &drawn, &tracks);
-        Ok(Box::new(SeriesFindings { drawn, picture }))
+        let picture = Some(self.picture(figure, &drawn, &tracks));
+        Ok(Findings { picture, ..Findings::of_curves(drawn) })
     }
 }
 

@@ -81,7 +81,7 @@ impl Kind for TheoryAndSweep {
         self.sweep.is_none() || !Store::existing(&directory.join(file_name(&figure.id, ""))).is_empty()
     }
 
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
         let theory = self.theory.as_deref().map(from_theory);
         let drawn = match &self.sweep {
             Some(sweep) => with_theory(swept(figure, sweep, making)?, theory),
@@ -90,7 +90,7 @@ impl Kind for TheoryAndSweep {
                 theory.expect("the figure file was checked: it has one or the other")
             }
         };
-        Ok(Box::new(drawn))
+        Ok(Findings::of_curves(drawn))
     }
 }
 

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use tacit_sim::run_observed;
 
-use super::figure::{self, Figure, Findings, Kind};
-use super::plot_data::{Measurement, PlotData};
+use super::figure::{self, Evidence, Figure, Findings, Kind};
 use super::results::{Observable, Observed, Results, RunContext, file_name};
 use super::schemes::scheme_of_table;
 use measure::Measure;
@@ -98,33 +97,28 @@ impl Kind for Timeline {
         !Store::existing(&directory.join(file_name(&figure.id, ""))).is_empty()
     }
 
-    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Box<dyn Findings>, RunsError> {
+    fn results(&self, figure: &Figure, making: RunContext<'_>) -> Result<Findings, RunsError> {
         let results = Results::new(making, &figure.id, &file_name(&figure.id, ""));
-        Ok(Box::new(self.shown(figure, &results)?))
+        let shown = self.shown(figure, &results)?;
+        let picture = Some(shown.picture(figure));
+        Ok(Findings { picture, ..Findings::of(Evidence::Frames(shown)) })
     }
 }
 
-impl Findings for Shown {
-    fn curves(&self) -> Option<&PlotData> {
-        None
+impl Shown {
+    /// Evaluates `measure`.
+    pub fn measured(&self, measure: &Measure) -> Option<f64> {
+        measure.of(&self.ppdus, &self.metrics)
     }
 
-    fn measured(&self, measure: &figure::Measure) -> Measurement {
-        let number = match measure {
-            figure::Measure::Timeline(measure) => measure.of(&self.ppdus, &self.metrics),
-            figure::Measure::Curves(_) => None,
-        };
-        Measurement { number, ..Measurement::default() }
-    }
-
-    fn picture(&self, figure: &Figure) -> Option<Views> {
+    fn picture(&self, figure: &Figure) -> Views {
         let chart = TimelineChart {
             alt: format!("{}: {}. {}", figure.id, figure.title, words::tell(&self.ppdus)),
             lanes: words::lanes(&self.ppdus),
             exchanges: words::exchanges(&self.ppdus),
             legend: words::legend(&self.ppdus),
         };
-        Some(Views::one(chart.picture()))
+        Views::one(chart.picture())
     }
 }
 
