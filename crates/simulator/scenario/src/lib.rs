@@ -36,6 +36,8 @@ mod traces;
 mod traffic;
 pub mod warnings;
 
+use std::sync::Arc;
+
 use tacit_between::ack_hold::{AckHoldConfig, HoldLaw};
 use tacit_between::{fastack, hack};
 use tacit_congestion::{cubic, rre};

@@ -6,7 +6,7 @@ use tacit_link::queue::Discipline;
 use tacit_link::wifi::AirtimeUse;
 use tacit_link::wired::Service;
 use tacit_packet::units::{Duration, Instant};
-use tacit_runs::aggregate::{Column, Group};
+use tacit_runs::aggregate::Group;
 use tacit_runs::metric::airtime_name;
 use tacit_scenario::{ApplicationKind, DirectPairs, Direction, Hop, Scenario, TrafficPlan};
 

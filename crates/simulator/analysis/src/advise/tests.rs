@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
 use tacit_link::wifi::phy::Standard;
-use tacit_packet::units::{BitRate, Progress};
+use tacit_packet::units::BitRate;
+use tacit_runs::sweep::Progress;
 
 use super::arena::{Arena, Lead, Order};
 use super::*;
