@@ -154,8 +154,11 @@ fn soak(seed: u64, span: Duration, looks: u32, outage: Duration) {
                 scope.spawn(move || world.acting(|| programs::lane(world, site, lane, echo, flood)));
             }
         }
-        for _ in 0..looks {
-            world.sleep(u64::try_from(span.as_millis()).unwrap() / u64::from(looks));
+        let begun = Instant::now();
+        for number in 1..=looks {
+            // A look waits for outages in progress, which must not lengthen the soak.
+            let due = (span * number / looks).saturating_sub(begun.elapsed());
+            world.sleep(u64::try_from(due.as_millis()).unwrap());
             if world.is_over.load(Relaxed) {
                 break;
             }
