@@ -4,11 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tacit_packet::{FlowKey, IpHeader, Packet, Transport};
 use tacit_between::fwp::control::{ToReader, ToShim};
 use tacit_between::fwp::{Config, Readers, Shim};
 use tacit_packet::tcp::{Flags, Segment, Timestamps};
 use tacit_packet::units::{Bytes, Duration, FlowId, HostId, Instant, SeqNumber};
+use tacit_packet::{FlowKey, IpHeader, Packet, Transport};
 
 const STREAM: usize = 4096;
 const WINDOW: u16 = 700;
@@ -140,7 +140,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
             6 => {
                 now += Duration::from_millis(c.into());
-                shim.expect(u32::from(b) << 12);
+                shim.link_lost(b.into());
                 shim.handle_timeout(now, &mut host);
             }
             _ => match what >> 3 {

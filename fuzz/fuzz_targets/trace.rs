@@ -8,21 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use tacit_link::cellular::{OPPORTUNITY, Trace};
 use tacit_link::queue::QueueLimit;
 use tacit_link::wired::{Pipe, PipeConfig, Service};
-use tacit_link::{Payload, PayloadClass};
-use tacit_packet::units::{BitRate, Bytes, Duration, Instant};
-
-#[derive(Clone)]
-struct Full;
-
-impl Payload for Full {
-    fn len(&self) -> Bytes {
-        OPPORTUNITY
-    }
-
-    fn class(&self) -> PayloadClass {
-        PayloadClass::Data
-    }
-}
+use tacit_link::{Holders, PacketRef};
+use tacit_packet::units::{BitRate, Duration, Instant};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
@@ -42,12 +29,17 @@ fuzz_target!(|bytes: &[u8]| {
         ..PipeConfig::new(BitRate::from_mbps(1), Duration::ZERO, QueueLimit::default().into())
     };
     let mut pipe = Pipe::new(config, 1, "fuzz");
-    (0..count).for_each(|_| assert!(pipe.enqueue(Instant::ZERO, Full)));
+    let mut holders = Holders::default();
+    for _ in 0..count {
+        let packet = PacketRef { id: holders.insert(), len: OPPORTUNITY.0 as u32, ..PacketRef::default() };
+        assert!(pipe.enqueue(Instant::ZERO, packet, &mut holders));
+    }
     let (mut delivered, mut last) = (0, Instant::ZERO);
     while let Some(now) = pipe.poll_timeout() {
         assert!(now >= last, "time goes on");
         last = now;
-        while pipe.poll_deliver(now).is_some() {
+        while let Some(packet) = pipe.poll_deliver(now, &mut holders) {
+            holders.release(packet);
             delivered += 1;
         }
     }
