@@ -5,5 +5,5 @@
 mod ideal;
 mod l4s;
 mod monotone;
-mod one_radio;
+mod multi_link;
 mod short_queue;

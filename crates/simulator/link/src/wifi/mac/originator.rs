@@ -516,20 +516,26 @@ impl Originator {
         }
         plan.more_data = self.upper.waiting > 0 || !self.upper.queue.is_empty();
         plan.sync = self.sync_due || self.upper.unheard;
+        self.upper.sending = self.upper.sending.with(self.role.link);
         self.last_class = plan.class();
         self.plan = plan;
         self.early = Early::default();
     }
 
     /// The PPDU on the air ends: of several links, its More Data bits say what is true now. Other links may have taken the rest
-    /// of the queue, and their PPDUs still follow. A MAC computes headers and FCS as it sends them, and the bit is not
-    /// part of what CCMP protects. Ours.
+    /// of the queue, and their PPDUs still follow. One that has ended does not, although its Block Ack is still to come: ACKs
+    /// would wait for it. A MAC computes headers and FCS as it sends them, and the bit is not part of what CCMP protects. Ours.
     pub fn renew_more_data(&mut self) {
-        let own = MpduState::InFlight(self.role.link);
-        let follows = |mpdu: &Mpdu| mpdu.state != own && !mpdu.is_settled();
-        if self.role.is_one_of_several {
-            self.plan.more_data = !self.upper.queue.is_empty() || self.upper.window.iter().any(follows);
+        if !self.role.is_one_of_several {
+            return;
         }
+        self.upper.sending = self.upper.sending.without(self.role.link);
+        let follows = |mpdu: &Mpdu| match mpdu.state {
+            MpduState::InFlight(link) => self.upper.sending.contains(link),
+            MpduState::Waiting => true,
+            MpduState::Delivered | MpduState::GivenUp => false,
+        };
+        self.plan.more_data = !self.upper.queue.is_empty() || self.upper.window.iter().any(follows);
     }
 
     /// Does the work of [`fill_from_queue`](Self::fill_from_queue) while packets leave in order of arrival, none is

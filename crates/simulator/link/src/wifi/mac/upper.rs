@@ -32,6 +32,8 @@ pub(crate) struct UpperMac {
     /// Of several links, those on which a link-layer ACK with compressed TCP ACKs is on the air. No packet may overtake it on
     /// another, because the recipient decompresses in the order of sending. Ours.
     pub appending: LinkSet,
+    /// Of several links, those whose PPDU for that destination is on the air.
+    pub(super) sending: LinkSet,
     /// The last acknowledgment from a client with one radio did not arrive, on any link: the next PPDU says so by its SYNC
     /// bit, as if there were one link. Ours.
     pub(super) unheard: bool,
@@ -53,6 +55,7 @@ impl UpperMac {
             fates: Fates::default(),
             spare: Vec::new(),
             appending: LinkSet::NONE,
+            sending: LinkSet::NONE,
             unheard: false,
             sent: None,
         }
