@@ -6,7 +6,7 @@ use tacit_packet::units::Duration;
 /// When a receiver acknowledges.
 ///
 /// [`Default`] is the rule of RFC 5681, as in ns-3 and many others. The rest are the rules of today's transports, under
-/// their names. QUIC's policies count packets, which are segments with payload here, whatever their size is.
+/// their names. QUIC's policies count packets, which are segments with payload here, of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// One ACK for a number of full-sized segments, or after a delay. Out-of-order data, and data that
@@ -201,7 +201,7 @@ impl AckPolicy {
         })
     }
 
-    /// aioquic: some time after the first packet that is not acknowledged, however many follow and in whatever order.
+    /// aioquic: some time after the first packet that is not acknowledged. The number and order of later ones do not matter.
     pub const fn aioquic() -> Self {
         Self::Packets(PacketAcks {
             early_packets: 0,
