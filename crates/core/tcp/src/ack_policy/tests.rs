@@ -210,11 +210,11 @@ fn policies_fed_with_the_arrivals_of_captures_acknowledge_as_their_stacks_did() 
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tcp/ack_policy/captures-acks.txt");
+    let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ack_policy/captures-acks.txt");
     if std::env::var_os("TACIT_WRITE_DOCS").is_some() {
         std::fs::write(stored, &table).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(stored).unwrap(), table, "TACIT_WRITE_DOCS=1 writes it anew");
+    assert_eq!(std::fs::read_to_string(stored).unwrap(), table, "TACIT_WRITE_DOCS=1 writes it");
 }
 
 /// Where a program handles what came more slowly than more comes: its timer is late, or an ACK is for two A-MPDUs.
