@@ -542,7 +542,9 @@ fn a_link_at_the_destination_stays_until_the_file_is_whole() {
 #[test]
 fn a_program_is_replaced_while_it_runs() {
     let (users, server) = writable();
-    fs::copy("/bin/sleep", users.path("served/program")).unwrap();
+    // By another process: a test on another thread that starts a program would inherit this one's descriptor for writing.
+    let copied = Command::new("cp").arg("/bin/sleep").arg(users.path("served/program")).status().unwrap();
+    assert!(copied.success());
     fs::write(users.path("program"), b"#!/bin/sh\n").unwrap();
     let mut running = Command::new(users.path("served/program")).arg("1000").spawn().unwrap();
     users.done("client", &["cp", "program", &server.at("")]);
