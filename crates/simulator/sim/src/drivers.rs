@@ -102,8 +102,8 @@ impl<P: Carried> StationDriver<P> {
         }
     }
 
-    /// True if it may have a request after a packet arrived.
-    fn acts_on_arrivals(&self) -> bool {
+    /// True if it may have a request to the world after its host has sent a packet, or one arrived.
+    fn acts_on_packets(&self) -> bool {
         match self {
             Self::Stock | Self::Hack(_) | Self::AckHold(_) => false,
             Self::FastAck(_) | Self::Fwp(_) => true,
@@ -143,27 +143,22 @@ impl<P: Carried> StationDriver<P> {
 
     /// Carries out its requests to the channel; returns the next request to the world, `None` if there are no more.
     fn act(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> Option<DriverRequest<P>> {
+        self.carry_out(now, channel, packets);
         match self {
-            Self::Stock => None,
-            Self::Hack(hack) => hack.act(now, channel, packets),
-            Self::AckHold(hold) => {
-                hold.act(now, channel, &mut packets.holders);
-                None
-            }
+            Self::Stock | Self::AckHold(_) => None,
+            Self::Hack(hack) => hack.pass_up(),
             Self::FastAck(agent) => agent.poll(),
             Self::Fwp(shim) => shim.poll(),
         }
     }
 
-    /// Carries out what it asks of the channel when its host has sent a packet; true if it may also have requests to the world.
-    fn carry_out(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) -> bool {
+    /// Carries out its requests to the channel.
+    fn carry_out(&mut self, now: Instant, channel: &mut Bss, packets: &mut Packets<P>) {
         match self {
-            Self::Stock => {}
+            Self::Stock | Self::FastAck(_) | Self::Fwp(_) => {}
             Self::Hack(hack) => hack.carry_out(now, channel, packets),
             Self::AckHold(hold) => hold.act(now, channel, &mut packets.holders),
-            Self::FastAck(_) | Self::Fwp(_) => return true,
         }
-        false
     }
 
     /// Its next deadline.
@@ -395,9 +390,9 @@ impl<P: Carried> Drivers<P> {
         }
     }
 
-    /// True if the driver of `function` may have a request after a packet arrived.
-    pub fn acts_on_arrivals(&self, function: FunctionId) -> bool {
-        self.of(function).is_some_and(StationDriver::acts_on_arrivals)
+    /// True if the driver of `function` may have a request to the world after its host has sent a packet, or one arrived.
+    pub fn acts_on_packets(&self, function: FunctionId) -> bool {
+        self.of(function).is_some_and(StationDriver::acts_on_packets)
     }
 
     /// A packet from [`DriverRequest::Requeue`] of the driver of `function` found no room.
@@ -435,16 +430,17 @@ impl<P: Carried> Drivers<P> {
         function
     }
 
-    /// Carries out what the driver of `function` asks of the channel when its host has sent a packet; true if it may also have
-    /// requests to the world. ACKs that are to be passed up are not among them: their host may be busy with one.
+    /// Carries out the requests of the driver of `function` to the channel, and passes no ACK up.
     pub fn carry_out(
         &mut self,
         now: Instant,
         function: FunctionId,
         channel: &mut Bss,
         packets: &mut Packets<P>,
-    ) -> bool {
-        self.of_mut(function).is_some_and(|driver| driver.carry_out(now, channel, packets))
+    ) {
+        if let Some(driver) = self.of_mut(function) {
+            driver.carry_out(now, channel, packets);
+        }
     }
 
     /// Carries out the requests of the driver of `function` to the channel; returns the next request to the world,

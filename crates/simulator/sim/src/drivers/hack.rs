@@ -92,14 +92,8 @@ impl<P: Carried> HackDriver<P> {
         self.driver.handle_drained(self.peers.index(to));
     }
 
-    /// Carries out the driver's actions; returns the next reconstituted ACK.
-    pub fn act(
-        &mut self,
-        now: Instant,
-        channel: &mut Bss,
-        packets: &mut Packets<P>,
-    ) -> Option<DriverRequest<P>> {
-        self.carry_out(now, channel, packets);
+    /// The next reconstituted ACK.
+    pub fn pass_up(&mut self) -> Option<DriverRequest<P>> {
         let (peer, packet) = self.driver.poll_reconstituted()?;
         Some(DriverRequest::PassUp { from: self.peers.id(peer), packet })
     }

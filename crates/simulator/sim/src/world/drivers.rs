@@ -118,8 +118,12 @@ impl<P: Carried> World<'_, P> {
         let Channel { bss: channel, drivers, .. } = &mut self.channels[index];
         match drivers.outgoing(self.now, from, to, packet, &mut self.packets) {
             Some(packet) => self.queue_on_air(bss, from, to, packet),
-            None if drivers.carry_out(self.now, from, channel, &mut self.packets) => self.act(index, from),
-            None => self.wake_driver(index, from),
+            None if drivers.acts_on_packets(from) => self.act(index, from),
+            None => {
+                // The host may be busy with an ACK that was passed up: the next one waits for it.
+                drivers.carry_out(self.now, from, channel, &mut self.packets);
+                self.wake_driver(index, from);
+            }
         }
     }
 
@@ -138,7 +142,7 @@ impl<P: Carried> World<'_, P> {
             self.deliver(self.channels[index].hosts[function.index()], packet);
             self.missing_frames = 0;
         }
-        if self.channels[index].drivers.acts_on_arrivals(function) {
+        if self.channels[index].drivers.acts_on_packets(function) {
             self.act(index, function);
         }
     }
