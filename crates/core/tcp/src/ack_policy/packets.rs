@@ -114,10 +114,8 @@ impl Packets {
         self.is_due |= delay == Duration::ZERO;
         let is_update_due = self.updates.as_mut().is_some_and(|updates| updates.on_bytes(bytes));
         // The timer of a batch expires when all that arrives at this instant has been counted.
-        let ends_batch = match self.policy.reading {
-            Reading::Single => true,
-            Reading::Batch(most) => self.arrived_now.is_multiple_of(most),
-        };
+        let Reading(most) = self.policy.reading;
+        let ends_batch = self.arrived_now.is_multiple_of(most);
         if delay == Duration::ZERO && ends_batch {
             return AckDecision::Now;
         }

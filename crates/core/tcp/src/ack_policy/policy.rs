@@ -56,18 +56,16 @@ pub struct PacketAcks {
     pub reading: Reading,
 }
 
-/// How a receiver reads packets that arrive together, as those of a PPDU do.
+/// How many packets a receiver reads at most, of those that arrive together as those of a PPDU do (`recvmmsg`, or a loop that ends),
+/// before it answers once and reads on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// Reads one, and answers it before the next.
-    Single,
-    /// Reads this many at most (`recvmmsg`, or a loop that ends), then answers once, and reads on.
-    Batch(u32),
-}
+pub struct Reading(pub u32);
 
 impl Reading {
+    /// One, which is answered before the next is read.
+    pub const SINGLE: Self = Self(1);
     /// Until the socket is empty.
-    pub const ALL: Self = Self::Batch(u32::MAX);
+    pub const ALL: Self = Self(u32::MAX);
 }
 
 /// How many packets an ACK may wait for.
@@ -183,12 +181,12 @@ impl AckPolicy {
     /// RFC 9000's rule by quinn and noq: a connection takes 128 packets from its channel, the budget that tokio gives a task
     /// (`Budget::initial` in `task/coop`), before it sends.
     pub const fn quinn() -> Self {
-        Self::every_second(Reading::Batch(128))
+        Self::every_second(Reading(128))
     }
 
     /// RFC 9000's rule by quic-go, which handles 32 packets at most before it sends (`maxPacketsToProcess` in `connection.go`).
     pub const fn quic_go() -> Self {
-        Self::every_second(Reading::Batch(32))
+        Self::every_second(Reading(32))
     }
 
     const fn every_second(reading: Reading) -> Self {
@@ -208,7 +206,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(u32::MAX),
             delay: DelayLimit::Fixed(AIOQUIC_DELAY),
             reordering: Reordering::Threshold(0),
-            reading: Reading::Single,
+            reading: Reading::SINGLE,
         })
     }
 
@@ -232,7 +230,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(10),
             delay: DelayLimit::QuarterRttMin { least: ALARM, most: MAX_ACK_DELAY },
             reordering: Reordering::FirstAboveGap(4),
-            reading: Reading::Single,
+            reading: Reading::SINGLE,
         })
     }
 
@@ -262,7 +260,7 @@ impl AckPolicy {
             delay: DelayLimit::QuarterRttMin { least: ALARM, most: Duration::from_millis(10) },
             reordering: Reordering::Threshold(1),
             // `PICOQUIC_PACKET_LOOP_RECV_MAX`: packets that its loop reads before it sends.
-            reading: Reading::Batch(10),
+            reading: Reading(10),
         })
     }
 
@@ -286,7 +284,7 @@ impl AckPolicy {
             packets: PacketLimit::Every(10),
             delay: DelayLimit::QuarterRtt { least: ALARM, most: MAX_ACK_DELAY },
             reordering: Reordering::Immediate,
-            reading: Reading::Batch(5),
+            reading: Reading(5),
         })
     }
 

@@ -11,8 +11,7 @@ fn last_flow_mbps(scenario: &str, assignments: &[&str]) -> [f64; 2] {
             scheme: Some(scheme.into()),
             clients: Some(1),
             seed: 1,
-            wire: false,
-            quick: false,
+            ..Options::default()
         };
         let outcome = prepare(&options).unwrap().simulate().unwrap();
         outcome.flows.last().unwrap().goodput_bps(outcome.measured) / 1e6
