@@ -5,7 +5,7 @@ use tacit_between::fastack;
 use tacit_between::hack::{Config, Variant};
 use tacit_link::loss::Loss;
 use tacit_link::wifi::phy::{Mode, Standard};
-use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId};
+use tacit_link::wifi::{AirtimeUse, BssConfig, Decibels, DirectLink, RateControl, StationId, StreamQueues};
 use tacit_packet::IpVersion;
 use tacit_packet::units::{BitRate, Bytes, Duration, Ratio};
 use tacit_sim::setup::{ApDriver, FlowSetup, Setup, Traffic};
@@ -316,6 +316,23 @@ fn the_ends_of_a_direct_link_send_at_rates_of_their_own() {
         config.direct_links[0].link.mode = faster;
         let mbps = goodput_mbps(&run(&setup).unwrap());
         assert!(mbps > 200.0, "{rate_control:?}: {mbps}");
+    }
+}
+
+/// With an aggregate per spatial stream, an end has a scoreboard for each stream of the other end (seed 430067678 of the
+/// random worlds).
+#[test]
+fn the_ends_of_a_direct_link_receive_as_many_streams_as_the_other_sends() {
+    let mut setup = ring(Standard::N, 150, 2, &bulk(tcp::Config::default()));
+    link_directly(&mut setup);
+    let config = &mut setup.bss[0].config;
+    config.stream_queues = StreamQueues::Independent;
+    config.direct_links[0].link.mode = Mode::for_rate(Standard::N, BitRate::from_mbps(300)).unwrap();
+    assert_eq!([0, 1].map(|end| config.direct_links[end].link.mode.streams), [2, 1]);
+    let outcome = run(&setup).unwrap();
+    for flow in &outcome.flows {
+        let mbps = flow.goodput_bps(outcome.measured) / 1e6;
+        assert!(mbps > 40.0, "{mbps}");
     }
 }
 

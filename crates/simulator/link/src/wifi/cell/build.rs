@@ -171,13 +171,14 @@ fn peer(
     };
     let txop_limit = rules.hold_limits(category).exchange.map(|limit| limit.saturating_sub(guard));
     let Way { loss, queue, acks: [acks, acks_of_peer], back, .. } = way;
-    let streams = match config.stream_queues {
-        StreamQueues::Independent if phy.aggregation.is_some() => u32::from(client.mode.streams),
-        StreamQueues::Joint | StreamQueues::Independent => 1,
-    };
+    let streams = streams_of(config, &client.mode);
     let aql_limit = config.aql_limit.filter(|_| station == StationId::AP);
     let limits = limits(phy, config, [&client.mode, &control], (txop_limit, streams), aql_limit);
-    let is_block = limits.window > 1;
+    // The peer of a direct link sends in a mode of its own.
+    let peer_mode = &back.unwrap_or(client).mode;
+    let (peer_streams, peer_window) = (streams_of(config, peer_mode), config.window_at(peer_mode));
+    let peer_phy = config.phy_at(peer_mode);
+    let is_block = self::limits(peer_phy, config, [peer_mode, &control], (None, peer_streams), None).window > 1;
     let limits = match acks {
         LinkAcks::Normal => limits,
         // MPDUs that are sent again have numbers far behind.
@@ -187,7 +188,7 @@ fn peer(
     let recipient = || match acks_of_peer {
         LinkAcks::None => Recipient::Unanswered { next: 0 },
         LinkAcks::Deferred => Recipient::Deferred(RepairRecipient::new(config.repair)),
-        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(window)),
+        LinkAcks::Normal if is_block => Recipient::Block(BlockAckRecipient::new(peer_window)),
         LinkAcks::Normal => Recipient::Immediate { last: None },
     };
     let rates_of = |client: &StationConfig| match config.rate_control {
@@ -235,9 +236,9 @@ fn peer(
     further.clone().for_each(|_| {
         originator.add_stream(Originator::new(client.mode, control, limits, acks, QueueConfig::default()));
     });
-    let recipient = match streams {
+    let recipient = match peer_streams {
         1 => recipient(),
-        _ => Recipient::Streams((0..streams).map(|_| recipient()).collect()),
+        _ => Recipient::Streams((0..peer_streams).map(|_| recipient()).collect()),
     };
     let mut peer = Peer::new(id, originator, recipient, losses, noise);
     peer.stream_losses = further
@@ -246,6 +247,14 @@ fn peer(
     peer.answered = acks_of_peer == LinkAcks::Normal;
     peer.away = client.away;
     peer
+}
+
+/// How many aggregates a PPDU in `mode` carries in parallel.
+fn streams_of(config: &BssConfig, mode: &Mode) -> u32 {
+    match config.stream_queues {
+        StreamQueues::Independent if config.phy_at(mode).aggregation.is_some() => u32::from(mode.streams),
+        StreamQueues::Joint | StreamQueues::Independent => 1,
+    }
 }
 
 /// Control mode of `client` and its peer, for data in the client's fastest mode.
