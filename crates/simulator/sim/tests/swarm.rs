@@ -683,9 +683,33 @@ fn too_noisy(setup: &Setup) -> bool {
 /// losses cause in short flows.
 const LONGEST_PAUSE: Duration = Duration::from_millis(3_500);
 
+/// The same before the first byte: a SYN is lost, and then the first data. The timeouts are 1 s and 3 s (RFC 6298
+/// sections 2.1 and 5.7); half a second more is the time between two samples (seed 430084269).
+const LONGEST_START: Duration = Duration::from_millis(4_500);
+
+/// Checks a world. A flow may pause for longer beside datagrams that fill a queue at any rate, because they may displace
+/// several transmissions of a segment in a row (seed 430012885). It must not pause without them.
 fn check(seed: u64, setup: &Setup) {
+    let Some(paused) = find_paused(seed, setup) else { return };
+    let mut calm = setup.clone();
+    let mut floods = 0;
+    for flow in &mut calm.flows {
+        if let Traffic::Udp { rate: rate @ None, .. } = &mut flow.traffic {
+            *rate = Some(BitRate::from_kbps(10));
+            floods += 1;
+        }
+    }
+    assert!(floods > 0, "seed {seed}: {paused}");
+    if let Some(paused) = find_paused(seed, &calm) {
+        panic!("seed {seed}: {paused}, without datagrams that fill a queue");
+    }
+}
+
+/// Runs a world and checks it. Describes the first flow that paused for longer than losses of few segments explain.
+fn find_paused(seed: u64, setup: &Setup) -> Option<String> {
     let outcome = run(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     check_grants(setup, &outcome, seed);
+    let mut paused = None;
     for (flow, result) in setup.flows.iter().zip(&outcome.flows) {
         let Traffic::Connection { size, .. } = &flow.traffic else { continue };
         if let Some(size) = size {
@@ -709,10 +733,13 @@ fn check(seed: u64, setup: &Setup) {
                 last = (point.at, point.delivered_total);
             }
             let pause = point.at.saturating_since(last.0);
-            let longest = LONGEST_PAUSE + longest_wait(&outcome, last.0, point.at);
-            assert!(pause <= longest, "seed {seed}: {} stalls from {} on", result.flow, last.0);
+            let most = if last.1 == Bytes(0) { LONGEST_START } else { LONGEST_PAUSE };
+            if pause > most + longest_wait(&outcome, last.0, point.at) {
+                paused.get_or_insert_with(|| format!("{} stalls from {} on", result.flow, last.0));
+            }
         }
     }
+    paused
 }
 
 /// Longest queueing delay at a wired or cellular link in samples from `from` to `to`: ACKs behind other datagrams do
