@@ -52,8 +52,6 @@ pub(crate) struct Cell {
     pub outbox: Outbox,
     /// Lent by the caller while the channel's time moves: see [`Bss::handle_timeout`](super::Bss::handle_timeout).
     pub holders: Holders,
-    /// Bytes appended to the acknowledgment in progress.
-    appended: Vec<u8>,
     /// Users of the next multi-user PPDU; kept to reuse its capacity.
     users: Vec<usize>,
     /// Those of the last one; kept to reuse their capacity.
@@ -82,7 +80,6 @@ impl Cell {
             air: AirLog::new(rules.link(), stations.numbers(), rules.config.categories.clone()),
             outbox: Outbox::default(),
             holders: Holders::default(),
-            appended: Vec::new(),
             users: Vec::new(),
             spare_users: Vec::new(),
             next_beacon: rules.config.beacon_interval.map(|interval| Instant::ZERO + interval),
@@ -286,12 +283,12 @@ impl Cell {
 
     // --- Answers ----------------------------------------------------------------------------
 
-    /// Builds the acknowledgment, with at most `room` appended bytes if its length is fixed.
-    pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>) -> Answer {
+    /// Builds the acknowledgment, and writes the bytes to append to `appended`: at most `room` if its length is fixed.
+    pub fn answer(&mut self, exchange: &Exchange, room: Option<usize>, appended: &mut Vec<u8>) -> Answer {
         let [from, to] = self.stations.ends(exchange);
         let back = to.peer_index(exchange.from);
         to.counters.link_acks += 1;
-        self.appended.clear();
+        appended.clear();
         let sender = &from.peers[exchange.peer()];
         let (heard, more_data, sync) = seen_by_recipient(&exchange.outgoing, sender);
         let control = &sender.originator.control_mode;
@@ -302,7 +299,7 @@ impl Cell {
         let link = if has_one_radio { LinkId::FIRST } else { sender.originator.role.link };
         let overlaps = !to.peers[back].originator.upper.appending.without(link).is_empty();
         let solicited = Solicited { by: heard, sync, overlaps };
-        if let Some(response) = to.hook.link_ack(link, back, solicited, room, &mut self.appended) {
+        if let Some(response) = to.hook.link_ack(link, back, solicited, room, appended) {
             let (function, from) = (exchange.to, exchange.from);
             holds_more = response.holds_more;
             self.outbox.interrupts.push_back(Interrupt::Received {
@@ -313,7 +310,7 @@ impl Cell {
                 response,
             });
         }
-        let bytes = self.appended.len() as u32;
+        let bytes = appended.len() as u32;
         if bytes > 0 {
             // If `room` is given, the length already includes it.
             let longer = if room.is_some() { Duration::ZERO } else { exchange.append(bytes, control) };
@@ -344,9 +341,15 @@ impl Cell {
 
     // --- Outcome ----------------------------------------------------------------------------
 
-    /// The originator handles an acknowledgment, or a lost one. `next_idle` is the idle period that would now begin at
+    /// The originator handles an acknowledgment with `appended`, or a lost one. `next_idle` is the idle period that would now begin at
     /// the initiator of the exchange. Returns the settled MPDUs.
-    pub fn settle_response(&mut self, exchange: &Exchange, lost: bool, next_idle: u64) -> Settled {
+    pub fn settle_response(
+        &mut self,
+        exchange: &Exchange,
+        lost: bool,
+        appended: &mut Vec<u8>,
+        next_idle: u64,
+    ) -> Settled {
         let at = exchange.response_end;
         let oldest = self.rules.oldest_allowed(at);
         let retry_limit = self.rules.config.retry_limit;
@@ -365,7 +368,7 @@ impl Cell {
             originator.control_mode,
             lost,
             block_ack,
-            (&self.appended, &self.rules),
+            (appended, &self.rules),
         );
         to.spend_airtime(back, exchange);
         if lost {
@@ -394,9 +397,9 @@ impl Cell {
             from.contention.succeeded();
         }
         from.finish(exchange, at);
-        if !self.appended.is_empty() {
+        if !appended.is_empty() {
             let (function, from) = (exchange.from, exchange.to);
-            let bytes = std::mem::take(&mut self.appended);
+            let bytes = std::mem::take(appended);
             self.outbox.interrupts.push_back(Interrupt::Appended { function, from, bytes });
         }
         self.report_settled(exchange);

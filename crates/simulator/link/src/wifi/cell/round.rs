@@ -174,14 +174,6 @@ impl Cell {
         own.map_or(longest, |limit| limit.saturating_sub(overhead).min(longest))
     }
 
-    /// Processes an acknowledgment to which `appended` is attached.
-    fn with_appended<T>(&mut self, appended: &mut Vec<u8>, act: impl FnOnce(&mut Self) -> T) -> T {
-        std::mem::swap(&mut self.appended, appended);
-        let result = act(self);
-        std::mem::swap(&mut self.appended, appended);
-        result
-    }
-
     /// The part of a multi-user PPDU has ended: single-user PPDUs between the two use the modes `single` again.
     fn end_part(&mut self, exchange: &Exchange, single: [Mode; 2]) {
         let [from, to] = self.stations.ends(exchange);
@@ -222,8 +214,7 @@ impl User {
     /// Builds the acknowledgment of its part, with at most `room` appended bytes if its length is fixed.
     fn acknowledge(&mut self, cell: &mut Cell, room: Option<usize>) {
         let Some(exchange) = self.exchange else { return };
-        let Answer { exchange, lost, holds_more } =
-            cell.with_appended(&mut self.appended, |cell| cell.answer(&exchange, room));
+        let Answer { exchange, lost, holds_more } = cell.answer(&exchange, room, &mut self.appended);
         (self.exchange, self.lost, self.holds_more) = (Some(exchange), lost, holds_more);
     }
 }

@@ -239,7 +239,9 @@ impl Cell {
             Part::Data => self.data_ended(exchange, reception, next_idle),
             Part::Response { lost } => {
                 let lost = lost || !reception.clear;
-                self.settle_response(exchange, lost, next_idle);
+                self.with_appended(exchange, |cell, appended| {
+                    cell.settle_response(exchange, lost, appended, next_idle)
+                });
                 if self.rules.has_triggers {
                     self.note_uplink(exchange);
                 }
@@ -376,9 +378,20 @@ impl Cell {
             }
             return Follows::unanswered(exchange, exchange.end);
         }
-        let Answer { exchange: answered, lost, .. } = self.answer(exchange, None);
+        let Answer { exchange: answered, lost, .. } =
+            self.with_appended(exchange, |cell, appended| cell.answer(exchange, None, appended));
         *exchange = answered;
         Follows::Frame(Part::Response { lost }, exchange.response_at)
+    }
+
+    /// Lends `act` the bytes appended to the acknowledgment of `exchange`. Acknowledgments of other exchanges may be on the
+    /// air at the same time where stations are hidden.
+    fn with_appended<T>(&mut self, exchange: &Exchange, act: impl FnOnce(&mut Self, &mut Vec<u8>) -> T) -> T {
+        let back = self.stations[exchange.to].peer_index(exchange.from);
+        let mut appended = std::mem::take(&mut self.stations[exchange.to].peers[back].appended);
+        let result = act(self, &mut appended);
+        self.stations[exchange.to].peers[back].appended = appended;
+        result
     }
 
     /// The last frame of `exchange` has ended; its response is `lost` or not.

@@ -452,8 +452,7 @@ impl User {
             return;
         }
         let appended = self.appended.len() as u32;
-        let settled = cell
-            .with_appended(&mut self.appended, |cell| cell.settle_response(&exchange, self.lost, next_idle));
+        let settled = cell.settle_response(&exchange, self.lost, &mut self.appended, next_idle);
         self.appended.clear();
         if self.lost {
             return;

@@ -418,7 +418,7 @@ impl Round {
                 user.appended.clear();
                 continue;
             }
-            cell.with_appended(&mut user.appended, |cell| cell.settle_response(exchange, false, next_idle));
+            cell.settle_response(exchange, false, &mut user.appended, next_idle);
             user.appended.clear();
             if let Some((edca, timer)) = &mu_edca {
                 cell.stations[user.client].contention.restrict(cell.rules.phy, edca, at + *timer);
