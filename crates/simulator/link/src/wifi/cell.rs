@@ -363,13 +363,7 @@ impl Cell {
         let Originator { role, upper, .. } = &mut to.peers[back].originator;
         upper.appending = upper.appending.without(role.link);
         let originator = &mut from.peers[exchange.peer()].originator;
-        self.air.record_response(
-            exchange,
-            originator.control_mode,
-            lost,
-            block_ack,
-            (appended, &self.rules),
-        );
+        self.air.record_response(exchange, originator.control_mode, lost, block_ack, (appended, &self.rules));
         to.spend_airtime(back, exchange);
         if lost {
             self.fail(exchange, at, next_idle);
