@@ -8,7 +8,6 @@
 
 mod ack_mode;
 mod address;
-pub mod apart;
 mod checksum;
 mod clock;
 pub mod congestion;
@@ -20,6 +19,7 @@ mod merge;
 mod meter;
 mod namespace;
 mod offload;
+pub mod parent;
 mod readers;
 mod report;
 mod segments;

@@ -66,8 +66,6 @@ pub enum Output {
     Ours,
     /// Our standard error. The command also has our standard input.
     ToError,
-    /// Discarded, and standard input is empty.
-    Dropped,
 }
 
 /// Runs the command through the hop until it ends.
@@ -156,7 +154,6 @@ impl Sides {
                 match options.output {
                     Output::Ours => Streams::Inherited,
                     Output::ToError => Streams::OutputToError,
-                    Output::Dropped => Streams::Detached(None),
                 },
             ),
             &fds,

@@ -5,13 +5,13 @@ use std::sync::Arc as Shared;
 use super::figure::{Claim, Figure, Findings};
 use super::form::Form;
 use super::live_runs::{Made, MakeLive, TransferPoint, TransferReport};
-use super::measure::Measure;
+use super::measure::{Measure, same};
 use super::plot_data::PlotData;
 use super::results::RunContext;
 use super::transferred::{Point, Row, Transferred, row};
 use super::transfers::{Arm, MAX_ATTEMPTS, Transfers};
 use tacit_runs::RunsError;
-use tacit_runs::aggregate::Mean;
+use tacit_runs::aggregate::{Mean, gain};
 use tacit_runs::plan::{self, Plan};
 use tacit_runs::record::RunSummary;
 use tacit_runs::sweep;
@@ -20,7 +20,7 @@ use tacit_scenario::scheme::Scheme;
 
 /// Columns of every curve; the first one is drawn. The simulator has no value for the packets of one flow among
 /// several, nor for CPU time.
-pub(super) const COLUMNS: [&str; 8] = [
+pub(super) const COLUMNS: [&str; 9] = [
     "goodput_mbps",
     "ack_ratio",
     "data_packets",
@@ -29,7 +29,11 @@ pub(super) const COLUMNS: [&str; 8] = [
     "file_s",
     "dropped_share",
     "jain",
+    GAIN_PERCENT,
 ];
+
+/// The column of an arm with `over`: the gain of each run over that of the other arm with the same seed.
+const GAIN_PERCENT: &str = "gain_percent";
 
 impl Form for Transfers {
     const COLUMNS: &'static [&'static str] = &COLUMNS;
@@ -85,6 +89,7 @@ impl Form for Transfers {
             let variant = point.variant.as_deref();
             point.runs = runs.iter().map(|run| simulated_row(self, variant, run)).collect();
         }
+        add_gains(self, &mut points);
         Ok(Transferred { points })
     }
 
@@ -144,6 +149,29 @@ fn live_point(transfers: &Transfers, place: &TransferPoint) -> Point {
         x: place.x,
         runs: reports.iter().map(|report| live_row(transfers, report)).collect(),
         disturbed: skip_reason.cloned().or(disturbed),
+    }
+}
+
+/// Adds the gains of the arms with `over`. A gain over a disturbed run is disturbed.
+fn add_gains(transfers: &Transfers, points: &mut [Point]) {
+    for arm in &transfers.arms {
+        let Some(over) = arm.over.map(|index| &transfers.arms[index]) else { continue };
+        for name in [Arm::live_name, Arm::simulated_name] {
+            let bases: Vec<Point> =
+                points.iter().filter(|point| point.curve == name(over)).cloned().collect();
+            for point in points.iter_mut().filter(|point| point.curve == name(arm)) {
+                let is_base = |base: &&Point| same(base.x, point.x) && base.variant == point.variant;
+                let Some(base) = bases.iter().find(is_base) else { continue };
+                for (run, base) in point.runs.iter_mut().zip(&base.runs) {
+                    let goodputs = run.get(COLUMNS[0]).zip(base.get(COLUMNS[0]));
+                    let gain = goodputs.map(|(goodput, base)| gain(*goodput, *base) * 100.0);
+                    run.extend(
+                        gain.filter(|gain| gain.is_finite()).map(|gain| (GAIN_PERCENT.to_owned(), gain)),
+                    );
+                }
+                point.disturbed = point.disturbed.take().or_else(|| base.disturbed.clone());
+            }
+        }
     }
 }
 

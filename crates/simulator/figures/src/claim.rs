@@ -234,12 +234,6 @@ impl<M> Claim<M> {
         self.quick == Some(Quick::LeftOut)
     }
 
-    /// The allowed deviation of the measured value.
-    pub fn leeway(&self) -> f64 {
-        let half = |range: Range| (range.high - range.low) / 2.0;
-        self.reference().map_or_else(|| self.range.map_or(0.0, half), |reference| reference.tolerance)
-    }
-
     /// The outcome for a quick or whole run with the value `measured` and the range `over_seeds` over single seeds.
     pub fn judge(&self, measured: Option<f64>, over_seeds: Option<Range>, quick: bool) -> ClaimOutcome {
         let range = match self.quick {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::downloads::Downloads;
 use super::figure::Kind;
-use super::gains::Gains;
 use super::series::Series;
 use super::theory_and_sweep::TheoryAndSweep;
 use super::timeline::Timeline;
@@ -31,9 +30,8 @@ const KINDS: [(&[&str], ReadKind); 4] = [
 type ReadForm = fn(Section<'_>) -> Result<Arc<dyn Kind>, InputError>;
 
 /// The forms of `[transfers]` by the value of `form`. The first one is the default.
-const FORMS: [(&str, ReadForm); 3] = [
+const FORMS: [(&str, ReadForm); 2] = [
     ("arms", |section| Ok(Arc::new(Transfers::read(section)?))),
-    ("gains", |section| Ok(Arc::new(Gains::read(section)?))),
     ("downloads", |section| Ok(Arc::new(Downloads::read(section)?))),
 ];
 

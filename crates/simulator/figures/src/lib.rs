@@ -3,7 +3,6 @@
 //! `docs/use/figure.md` describes the files. The kinds are: closed forms, sweeps with variants, time lines, series, and
 //! transfers through live hops. A figure yields curves, tables or frames, and claims are numbers derived from these.
 
-mod ack_ratio;
 mod arms;
 mod axis;
 mod claim;
@@ -13,7 +12,6 @@ mod draw;
 mod figure;
 mod file;
 mod form;
-mod gains;
 mod kinds;
 mod library;
 mod live_runs;
@@ -49,7 +47,6 @@ use claim::Origin;
 pub use claim::{Bound, ClaimOutcome, Range, Verdict};
 pub use dependence::{Dependence, DependenceCell, DependenceRow};
 pub use figure::Figure;
-pub use gains::MACHINE_SHARE_MAX;
 pub use live_runs::{Download, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
 pub use measure::{Curve, Measure};
 pub use results::Options;

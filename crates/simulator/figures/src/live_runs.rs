@@ -1,8 +1,7 @@
 //! The live runs that figures need, and their results.
 //!
 //! This crate does not execute live runs. A figure describes the runs it needs, and the caller provides an
-//! implementation of [`MakeLive`]. Live runs are executed before everything else, because they fork a process that must
-//! have a single thread.
+//! implementation of [`MakeLive`]. Live runs come before everything else: simulations would take processors from them.
 
 use std::collections::BTreeMap;
 
@@ -150,13 +149,6 @@ pub struct TransferReport {
     pub cpu_s: Option<f64>,
     /// Why the run is not valid: the disturbance by the machine, and the acceptable amount.
     pub invalid: Option<String>,
-    /// TCP's pure ACKs per data segment.
-    #[serde(skip)]
-    pub ack_ratio: Option<f64>,
-    /// Average time that the client's and the server's programs waited for a CPU, in microseconds; `None` if the kernel
-    /// does not report it.
-    #[serde(skip)]
-    pub waited_us: Option<[f64; 2]>,
     /// Several downloads in any order, without those that did not finish.
     #[serde(skip)]
     pub downloads: Vec<Download>,

@@ -1,5 +1,5 @@
-//! Transfers by several programs, live and simulated: the goodput of each, the packets sent in the reverse direction,
-//! and the CPU cost.
+//! Transfers by several programs, live and simulated: the goodput of each, its gain over another, the packets sent in
+//! the reverse direction, and the CPU cost.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use super::shell_hop::ShellHop;
 use tacit_runs::RunsError;
 use tacit_scenario::input::{Section, integer, numbers, one_of, text, texts};
 use tacit_scenario::scheme::Scheme;
-use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS, Scenario};
+use tacit_scenario::{InputError, MAX_CLIENTS, MAX_SEEDS};
 
 /// Maximum duration of a live run in seconds.
 const MAX_SECONDS: u32 = 600;
@@ -37,8 +37,6 @@ pub(super) struct Transfers {
     pub length: Length,
     pub seeds: u32,
     background: u32,
-    /// Maximum number of attempts to obtain a valid run. If it is 1, runs are not stored.
-    attempts: u32,
     quick: Quick,
 }
 
@@ -62,6 +60,8 @@ pub(super) struct Arm {
     assignments: Vec<String>,
     /// `None` if the arm is only live.
     pub simulated: Option<&'static Scheme>,
+    /// Index of the arm over which its gain is measured.
+    pub over: Option<usize>,
 }
 
 /// The live part of an arm.
@@ -98,64 +98,44 @@ struct Quick {
 
 impl Transfers {
     pub fn read(section: Section<'_>) -> Result<Self, InputError> {
-        let arms = section.sections("arm")?.into_iter().map(Arm::read).collect::<Result<Vec<_>, _>>()?;
+        let mut arms: Vec<Arm> = Vec::new();
+        for arm in section.sections("arm")? {
+            arms.push(Arm::read(arm, &arms)?);
+        }
         let variants =
             section.sections("variant")?.into_iter().map(Variant::read).collect::<Result<Vec<_>, _>>()?;
         let megabytes = integer(1..=MAX_MEGABYTES);
         let quick = section.section("quick")?;
-        let plain = Self::once_each(&section, &quick, arms, 1)?;
-        let transfers = Self {
-            length: Length {
-                from_s: section.or("from-s", 0, integer(0..=MAX_SECONDS))?,
-                megabytes: section.optional("megabytes", &megabytes)?,
-                ..plain.length
-            },
-            seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
-            background: section.or("background", 0, integer(BACKGROUND))?,
-            attempts: MAX_ATTEMPTS,
-            quick: Quick {
-                megabytes: quick.optional("megabytes", &megabytes)?,
-                seeds: quick.optional("medians", integer(1..=MAX_SEEDS))?,
-                variants: quick.optional("variants", texts)?,
-                ..plain.quick
-            },
-            variants,
-            ..plain
-        };
-        quick.finish()?;
-        transfers.check(&section)?;
-        section.finish()?;
-        Ok(transfers)
-    }
-
-    /// One run of `arms` at each place of the axis, of at least `least` seconds. `quick` is a part of `section`.
-    pub fn once_each(
-        section: &Section<'_>,
-        quick: &Section<'_>,
-        arms: Vec<Arm>,
-        least: u32,
-    ) -> Result<Self, InputError> {
         let x = section.section("x")?;
         let axis = Axis::read(&x, x.required("key", text)?)?;
         x.finish()?;
-        let seconds = integer(least..=MAX_SECONDS);
-        Ok(Self {
+        let seconds = integer(1..=MAX_SECONDS);
+        let transfers = Self {
             scenario: section.required("scenario", text)?,
             assignments: section.or("set", Vec::new(), texts)?,
             arms,
             x_label: section.or("x-label", axis.key.clone(), text)?,
             axis,
-            variants: Vec::new(),
-            length: Length { seconds: section.required("seconds", &seconds)?, from_s: 0, megabytes: None },
-            seeds: 1,
-            background: 0,
-            attempts: 1,
+            variants,
+            length: Length {
+                seconds: section.required("seconds", &seconds)?,
+                from_s: section.or("from-s", 0, integer(0..=MAX_SECONDS))?,
+                megabytes: section.optional("megabytes", &megabytes)?,
+            },
+            seeds: section.required("medians", integer(1..=MAX_SEEDS))?,
+            background: section.or("background", 0, integer(BACKGROUND))?,
             quick: Quick {
                 x: quick.optional("x", numbers)?,
                 seconds: quick.optional("seconds", &seconds)?,
-                ..Quick::default()
+                megabytes: quick.optional("megabytes", &megabytes)?,
+                seeds: quick.optional("medians", integer(1..=MAX_SEEDS))?,
+                variants: quick.optional("variants", texts)?,
             },
-        })
+        };
+        quick.finish()?;
+        transfers.check(&section)?;
+        section.finish()?;
+        Ok(transfers)
     }
 
     /// Checks that names are unique, medians are of odd numbers, and some of the transfer is measured.
@@ -258,14 +238,6 @@ impl Transfers {
         all.chain(self.axis.also(x)).chain(&arm.assignments).cloned().collect()
     }
 
-    /// The scenario of `arm` at `x`.
-    ///
-    /// # Errors
-    /// If a setting is not allowed.
-    pub fn scenario_at(&self, arm: &Arm, variant: Option<&str>, x: f64) -> Result<Scenario, RunsError> {
-        Ok(Scenario::load(&self.scenario, &self.assignments_at(arm, variant, x))?)
-    }
-
     /// The live run of `arm`; `None` if it is only simulated.
     pub fn run(&self, arm: &Arm, variant: Option<&str>, x: f64, seed: u64) -> Option<TransferRun> {
         let programs = arm.programs.as_ref()?;
@@ -285,7 +257,7 @@ impl Transfers {
             bytes: self.length.bytes(),
             programs: &[],
             goodput_source: programs.goodput_source,
-            kept: self.attempts > 1,
+            kept: true,
         })
     }
 
@@ -321,7 +293,7 @@ impl Transfers {
         let mut attempts = 1;
         loop {
             let report = make.one(run)?;
-            if report.invalid.is_none() || attempts == self.attempts {
+            if report.invalid.is_none() || attempts == MAX_ATTEMPTS {
                 return Ok(report);
             }
             attempts += 1;
@@ -337,7 +309,8 @@ impl Length {
 }
 
 impl Arm {
-    fn read(section: Section<'_>) -> Result<Self, InputError> {
+    /// Reads an arm. Its gain may be over one of those `before` it.
+    fn read(section: Section<'_>, before: &[Self]) -> Result<Self, InputError> {
         let programs = if section.has("client") { Some(Programs::read(&section)?) } else { None };
         let simulated = section.optional("simulated", text)?;
         let simulated = simulated.map(|name| scheme_named(&section, "simulated", &name)).transpose()?;
@@ -346,6 +319,10 @@ impl Arm {
             assignments: section.or("set", Vec::new(), texts)?,
             programs,
             simulated,
+            over: section
+                .optional("over", text)?
+                .map(|name| Self::named(&section, before, &name))
+                .transpose()?,
         };
         if arm.programs.is_none() && arm.simulated.is_none() {
             return Err(section.error("client", "an arm is live, simulated or both"));
@@ -354,19 +331,12 @@ impl Arm {
         Ok(arm)
     }
 
-    /// An iperf3 download that is only live.
-    pub fn iperf(scheme: &'static Scheme, acks: &str, congestion: &str) -> Self {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let programs = Programs {
-            server: words(&["iperf3", "-s", "-1"]),
-            client: words(&["iperf3", "-c", "{peer}", "-R", "-t", "{seconds}"]),
-            scheme,
-            acks: acks.to_owned(),
-            congestion: Some(congestion.to_owned()),
-            goodput_source: GoodputSource::Hop,
-        };
-        let name = format!("{}, acks {acks}", scheme.name);
-        Self { name, programs: Some(programs), assignments: Vec::new(), simulated: None }
+    /// The index of the arm `name`.
+    fn named(section: &Section<'_>, arms: &[Self], name: &str) -> Result<usize, InputError> {
+        arms.iter().position(|arm| arm.name == name).ok_or_else(|| {
+            let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+            section.error("over", format!("no arm {name:?} before it")).allowed(known.join(", "))
+        })
     }
 
     /// Names of its curves.
@@ -417,8 +387,8 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::Figure;
     use crate::mock::{figure, machine, outcome, verdicts};
+    use crate::{Figure, LiveRuns};
 
     const FIGURE: &str = "\
 title = \"t\"
@@ -499,6 +469,50 @@ tolerance = 0.001
             line.starts_with("live few at 5, slow: goodput_mbps 125, ack_ratio 0.01, data_packets 10,000")
         });
         assert!(measurements, "{:?}", outcome.measurements);
+    }
+
+    /// The gain of each run is over that of the same seed: 13.6 % in most, 0 in the outlier.
+    #[test]
+    fn gains_are_over_another_arm() {
+        let gains = FIGURE
+            .replace("server = [\"many\"", "over = \"few\"\nsimulated = \"stock\"\nserver = [\"many\"")
+            .replace(
+                "value = \"live few\", column = \"cpu_s_per_gb\"",
+                "value = \"live many\", column = \"gain_percent\"",
+            )
+            .replace("text = \"processors\"\npaper = 2", "text = \"gain\"\npaper = -12");
+        let judged = outcome(&gains, false, &mut machine(right), None);
+        assert_eq!(verdicts(&judged)[3], "pass", "{judged:?}");
+        let simulated = judged.measurements.iter().find(|line| line.starts_with("simulated many at 5:"));
+        assert!(simulated.is_some_and(|line| line.contains("gain_percent -")), "{:?}", judged.measurements);
+        // A gain over a disturbed run is not judged.
+        let outcome = outcome(
+            &gains,
+            true,
+            &mut machine(|run: &TransferRun| {
+                let invalid = (run.client[0] == "few").then(|| "busy".to_owned());
+                Ok(TransferReport { invalid, ..right(run)? })
+            }),
+            None,
+        );
+        assert_eq!(verdicts(&outcome), ["skipped"; 3], "{outcome:?}");
+    }
+
+    #[test]
+    fn without_live_hops_a_figure_says_why() {
+        let mut never = machine(|_: &TransferRun| unreachable!("it has no live hops"));
+        never.refuses = Some("no root");
+        let outcome = outcome(FIGURE, true, &mut never, None);
+        assert_eq!((outcome.skipped.as_deref(), outcome.claims.len()), (Some("no root"), 0));
+        assert_eq!(never.keeps, Some(true));
+    }
+
+    #[test]
+    fn a_run_that_cannot_be_made_says_how_to_make_it() {
+        let mut machine = machine(|_: &TransferRun| Err("no device".into()));
+        let error = LiveRuns::make(&[figure(FIGURE)], true, &mut machine).unwrap_err().to_string();
+        assert!(error.starts_with("tacit shell wlan-11n-150 --set 'tcp.receive-buffer=4 MiB'"), "{error}");
+        assert!(error.ends_with("--server -- few send: no device"), "{error}");
     }
 
     #[test]
@@ -614,6 +628,11 @@ tolerance = 0.001
             ("from-s = 1", "from-s = 2", "leaves nothing"),
             ("from-s = 1", "from-s = 1\nmegabytes = 1", "a file counts as a whole"),
             ("variants = []", "variants = [\"fast\"]", "no \"fast\""),
+            (
+                "server = [\"many\"",
+                "over = \"most\"\nserver = [\"many\"",
+                "no arm \"most\" before it; allowed: few",
+            ),
             ("simulated = \"tack\"", "simulated = \"tick\"", "simulated"),
             ("variant = \"slow\"", "variant = \"fast\"", "no variant \"fast\"; allowed: slow"),
             (

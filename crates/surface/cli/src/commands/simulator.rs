@@ -8,7 +8,6 @@ mod doctor;
 mod explain;
 mod explore;
 mod figure;
-mod live;
 mod replay;
 mod report;
 mod rohc;

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
-use tacit_figures::MACHINE_SHARE_MAX;
 
 /// Tests that measure time or the traces of a hop have the machine to themselves; others share it.
 static MACHINE: RwLock<()> = RwLock::new(());
@@ -167,6 +166,9 @@ pub fn waited_us(report: &Value) -> [f64; 2] {
         wait.as_f64().unwrap_or(f64::INFINITY)
     })
 }
+
+/// Largest effect of the machine's delays as a fraction of a tolerance. A larger one may explain a wrong measurement.
+const MACHINE_SHARE_MAX: f64 = 0.5;
 
 /// Why a live measurement has no verdict: the effect `worth` of the machine's delays is too large relative to
 /// `tolerance`. `None` if it has a verdict.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tacit_hop::hop::Snapshot;
-use tacit_hop::{AckMode, Oracle, Plan, Report, Transfer, shell};
+use tacit_hop::{Oracle, Plan, Report, Transfer, shell};
 use tacit_runs::bound::{Bound, bind};
 use tacit_runs::single;
 use tacit_runs::threshold::Reading;
@@ -74,14 +74,18 @@ pub fn run(args: ShellArgs) -> Result<ExitCode, Failure> {
     // An interactive shell owns the terminal. The same is assumed of programs that the user starts with --quiet.
     let watched = !args.quiet && !args.json && !command.is_empty() && io::stderr().is_terminal();
     let oracle = if args.no_oracle { Oracle::Off } else { Oracle::Watch };
+    let Bound { setup, near, far, scenario, scheme } = bound;
     let report = shell::run(shell::Options {
+        plan: Plan { setup, near, far, ack_mode: args.acks, oracle },
+        scenario,
+        scheme,
+        command,
         server,
         server_log: args.server_log,
         congestion: args.congestion,
         pcap: args.pcap,
         output: if args.json { shell::Output::ToError } else { shell::Output::Ours },
         watch: watched.then_some(show),
-        ..through(bound, args.acks, oracle, command)
     });
     // A server under `tacit rre run` was killed together with the process that would have removed its group.
     tacit_kernel::cgroup::remove_abandoned_groups();
@@ -136,23 +140,6 @@ fn judge(mut gate: Gate, report: &Report, served: bool) -> Result<bool, Failure>
         std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())).collect();
     let again = format!("tacit {}", words.join(" "));
     gate.end(&subject, Duration::from_secs_f64(report.seconds), &format!("{again}\nseed {}", report.seed))
-}
-
-/// Options that run `command` through a live hop of `bound`, with defaults for everything else.
-pub fn through(bound: Bound, ack_mode: AckMode, oracle: Oracle, command: Vec<OsString>) -> shell::Options {
-    let Bound { setup, near, far, scenario, scheme } = bound;
-    shell::Options {
-        plan: Plan { setup, near, far, ack_mode, oracle },
-        scenario,
-        scheme,
-        command,
-        server: None,
-        server_log: None,
-        congestion: None,
-        pcap: None,
-        output: shell::Output::Ours,
-        watch: None,
-    }
 }
 
 /// Whether a name is a valid name of a congestion control: they are short and plain (TCP_CA_NAME_MAX is 16, including

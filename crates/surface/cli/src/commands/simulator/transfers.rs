@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use tacit_figures::{Download, Figure, GoodputSource, LiveRuns, MakeLive, TransferReport, TransferRun};
+use tacit_hop::{doctor, parent};
 use tacit_runs::RunsError;
 
-use super::live::{ShellOutput, no_hops, watched};
 use super::shell::is_program;
 use crate::output::note;
 
@@ -27,7 +27,7 @@ const RRE: &str = " rre run -- ";
 /// Maximum size of a results file in bytes.
 const MAX_LOG_BYTES: u64 = 64 << 20;
 
-/// Executes the live runs of `figures` that this machine supports. Must be called before a second thread is started.
+/// Executes the live runs of `figures` that this machine supports.
 /// Results are stored in `directory`, and stored runs are not repeated.
 pub fn made(figures: &[Figure], quick: bool, directory: Option<&Path>) -> Result<LiveRuns, RunsError> {
     LiveRuns::make(figures, quick, &mut TransferRunner { directory, ..TransferRunner::default() })
@@ -220,6 +220,39 @@ fn hash_of(file: &Path) -> Option<String> {
     Some(hasher.finalize().to_hex().to_string())
 }
 
+/// Why live hops do not work here; `None` if they do.
+fn no_hops() -> Option<String> {
+    let works = doctor::examine().live;
+    (!works).then(|| "live hops do not work here; see tacit doctor".to_owned())
+}
+
+/// Configures a shell so that its report and the output of its command can be read, and that it ends with this process.
+fn watched(shell: &mut Command) -> &mut Command {
+    parent::end_with_this(shell).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
+}
+
+/// Output of `tacit shell`.
+struct ShellOutput {
+    report: serde_json::Value,
+    /// Why the run is not valid.
+    invalid: Option<String>,
+    /// Standard error of the shell and its command.
+    said: String,
+}
+
+impl ShellOutput {
+    fn of(output: &Output) -> anyhow::Result<Self> {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).with_context(|| {
+            format!("tacit shell: {}", said.trim_end().lines().last().unwrap_or("said nothing"))
+        })?;
+        let reasons = report["reasons"].as_array().into_iter().flatten();
+        let reasons: Vec<&str> = reasons.filter_map(serde_json::Value::as_str).collect();
+        let invalid = (report["valid"] != true).then(|| reasons.join(", "));
+        Ok(Self { report, invalid, said })
+    }
+}
+
 /// The JSON object that a client prints, on one or several lines. The field names are those of `tacit fetch --json`.
 #[derive(Deserialize)]
 struct ClientReport {
@@ -243,18 +276,8 @@ impl ClientReport {
     }
 }
 
-/// Executes `runs` at the same time.
+/// Executes `runs` at the same time, each in a process of this program.
 fn make(runs: &[TransferRun]) -> anyhow::Result<Vec<TransferReport>> {
-    let outputs = match runs {
-        // The output of its programs is not needed, so the run takes place in a copy of this process and ends with it.
-        [run] if !run.kept && run.goodput_source == GoodputSource::Hop => vec![ShellOutput::of_a_copy(run)?],
-        _ => in_processes(runs)?,
-    };
-    runs.iter().zip(&outputs).map(|(run, output)| report(run, output)).collect()
-}
-
-/// Executes `runs` in one process of this program each. Returns their output.
-fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
     let programs = Programs::find()?;
     let directory = tempfile::tempdir().context("a temporary directory")?;
     let start = |(run, number): (&TransferRun, usize)| {
@@ -276,7 +299,8 @@ fn in_processes(runs: &[TransferRun]) -> anyhow::Result<Vec<ShellOutput>> {
     let started: Vec<Child> = runs.iter().zip(0..).map(start).collect::<Result<_, _>>()?;
     // Waiting for them one after another is safe, because their output is short.
     let ended: Vec<_> = started.into_iter().map(Child::wait_with_output).collect();
-    ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?)).collect()
+    let outputs = ended.into_iter().map(|output| ShellOutput::of(&output.context("tacit shell")?));
+    runs.iter().zip(outputs).map(|(run, output)| report(run, &output?)).collect()
 }
 
 /// Configuration of an nginx that serves the files in `directory` on port 8001 and writes nowhere else.
@@ -301,10 +325,7 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
     let received = |way: &serde_json::Value| way["end"]["sum_received"]["bytes"].as_u64();
     // An upload's data goes up.
     let (data, acks) = if received(up) > received(down) { (up, down) } else { (down, up) };
-    let of_both = |of: &str| {
-        let side = |side: &str| report["waits"][side][of].as_f64();
-        Some([side("command")?, side("server")?])
-    };
+    let ran_s = |side: &str| report["waits"][side]["ran_s"].as_f64();
     let hop_bytes = received(data);
     let count = |of: &str| data["end"][of].as_u64();
     let mut transfer = TransferReport {
@@ -315,10 +336,8 @@ fn report(run: &TransferRun, output: &ShellOutput) -> anyhow::Result<TransferRep
             .filter(|(_, sent)| *sent > 0)
             .map(|(dropped, sent)| dropped as f64 / sent as f64),
         bytes: hop_bytes,
-        cpu_s: of_both("ran_s").map(|[command, server]| command + server),
+        cpu_s: ran_s("command").zip(ran_s("server")).map(|(command, server)| command + server),
         invalid: invalid.clone(),
-        ack_ratio: data["end"]["ack_ratio"].as_f64(),
-        waited_us: of_both("mean_us"),
         ..TransferReport::default()
     };
     match run.goodput_source {
