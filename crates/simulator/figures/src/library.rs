@@ -56,6 +56,7 @@ pub const ALL: &[Bundled] = bundled![
     "hack/mu-edca",
     "hack/ofdma-cells",
     "hack/forecast",
+    "hack/hidden",
     "hack/live",
     "mlo/window",
     "mlo/other-link",

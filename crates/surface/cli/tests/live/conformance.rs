@@ -189,6 +189,16 @@ fn cubic_over_802_11a_at_54() {
 }
 
 #[test]
+fn cubic_over_802_11b_at_11() {
+    arms_agree(&Case { scenario: "wlan-11b-11", assignments: &[], congestion: "cubic" });
+}
+
+#[test]
+fn cubic_over_802_11g_at_54() {
+    arms_agree(&Case { scenario: "wlan-11g-54", assignments: &[], congestion: "cubic" });
+}
+
+#[test]
 fn reno_over_802_11a_at_54() {
     arms_agree(&Case { scenario: "wlan-11a-54", assignments: &[], congestion: "reno" });
 }
