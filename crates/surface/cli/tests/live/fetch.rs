@@ -110,8 +110,7 @@ fn programs_get_identical_files_through_the_proxy_at_every_loss() {
         #[allow(clippy::disallowed_methods, reason = "this is the edge where time is real")]
         let begun = std::time::Instant::now();
         // The driver counts frames lost in collisions, too. The paper's switch knows what the link is expected to lose.
-        let switch =
-            ["--scheme", "fwp", "--set", "fwp.placeholders=tcp", "--set", "fwp.expected-loss=0 %"];
+        let switch = ["--scheme", "fwp", "--set", "fwp.placeholders=tcp", "--set", "fwp.expected-loss=0 %"];
         let hop = if fer == "0 %" { &switch[..] } else { &switch[..2] };
         let report = run_in(hop, folder.path(), fer, &through_proxy(&programs));
         let took = begun.elapsed();
