@@ -1050,13 +1050,22 @@ fn worlds_in_which_unacknowledged_clients_are_offered_units() {
         .check([1_050_348, 1_050_632].into_iter(), |seed, setup| drop(run_rounds(seed, setup)));
 }
 
+/// Direct links: an end received more spatial streams than it sends, and an acknowledgment lost its ACKs to that of a hidden
+/// pair.
+#[test]
+fn worlds_in_which_the_ends_of_direct_links_differ() {
+    Swarm::new(&three_hundred_random_worlds, random_setup)
+        .check([430_067_678, 440_027_227].into_iter(), check);
+}
+
 /// Worlds in which flows wait for a long time, correctly: behind five others on a wire of 2 Mb/s whose short queue
 /// drops one packet in seven (1742); with a CoDel queue that marks all data, which BBR ignores, and drops all
 /// retransmissions, which may not be marked (1923, 857); together with more datagrams than an 802.11g client's turns
-/// can carry (543); with a low RTS retry limit (1267); in the background category below video and voice (10324).
+/// can carry (543); with a low RTS retry limit (1267); in the background category below video and voice (10324); beside datagrams that
+/// fill a queue (430012885); for the timeouts of a SYN and of the first data (430084269).
 #[test]
 fn worlds_in_which_flows_wait() {
-    let worlds = [543, 857, 1267, 1742, 1923, 10324];
+    let worlds = [543, 857, 1267, 1742, 1923, 10324, 430_012_885, 430_084_269];
     Swarm::new(&three_hundred_random_worlds, random_setup).check(worlds.into_iter(), check);
 }
 
