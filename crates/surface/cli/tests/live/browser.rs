@@ -53,12 +53,12 @@ fn page(folder: &Path) {
 
 #[test]
 fn a_browser_shows_all_pictures_of_a_page() {
-    let Some(_machine) = machine(&["nginx", "chromium-headless-shell"]) else { return };
+    let Some(_machine) = machine(&["nginx", "chromium"]) else { return };
     let (folder, _) = served(1);
     page(folder.path());
     // The hop's network has neither DNS nor a route to the Internet, so the browser must not contact its vendor's
     // servers.
-    let browser = "timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --disable-background-networking \
+    let browser = "timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
         --user-data-dir=$PWD/profile --proxy-server=$http_proxy --dump-dom http://198.18.0.1/page.html > dom.html 2> browser.log";
     let report = run(folder.path(), "10 %", &through_proxy(browser));
     let dom = fs::read_to_string(folder.path().join("dom.html")).unwrap();
