@@ -75,16 +75,22 @@ impl Machine {
         }
     }
 
-    /// The state of the machine once the kernel has cleaned up, or after two seconds.
+    /// The state of the machine once the kernel has cleaned up, or after two seconds. Namespaces that other programs had
+    /// `before` may be gone.
     pub fn settled(before: &Self, mark: &str) -> Self {
+        let now = || {
+            let mut now = Self::now(mark);
+            now.namespaces.extend(before.namespaces.iter().cloned());
+            now
+        };
         for _ in 0..100 {
-            let now = Self::now(mark);
+            let now = now();
             if now == *before {
                 return now;
             }
             std::thread::park_timeout(Duration::from_millis(20));
         }
-        Self::now(mark)
+        now()
     }
 }
 
