@@ -159,15 +159,6 @@ impl AckPolicy {
         Self::Delayed(DelayedAcks { every: segments, ..DelayedAcks::default() })
     }
 
-    /// This policy with one ACK per `segments` if it is [`AckPolicy::Delayed`], otherwise [`AckPolicy::every`].
-    #[must_use]
-    pub fn with_every(self, segments: u32) -> Self {
-        match self {
-            Self::Delayed(delayed) => Self::Delayed(DelayedAcks { every: segments, ..delayed }),
-            Self::Linux(_) | Self::Packets(_) | Self::External(_) => Self::every(segments),
-        }
-    }
-
     /// Linux, with aggregates of segments that arrive at the same instant.
     pub const fn linux() -> Self {
         Self::Linux(LinuxAcks { gro_flush: Duration::ZERO })

@@ -39,11 +39,6 @@ impl Functions {
         Self { stations, categories }
     }
 
-    /// Number of stations, including the access point.
-    pub const fn station_count(self) -> u16 {
-        self.stations
-    }
-
     /// All functions, in the order of their indices.
     pub fn all(self) -> impl Iterator<Item = FunctionId> {
         (0..self.stations * self.categories).map(FunctionId)

@@ -62,11 +62,6 @@ impl Standard {
         }
     }
 
-    /// The standard with the name `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|standard| standard.name() == name)
-    }
-
     /// Whether the standard works in `band`.
     pub const fn has_band(self, band: Band) -> bool {
         match band {
